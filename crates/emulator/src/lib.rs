@@ -1,0 +1,1 @@
+//! One trait over an embedded core and an attached mGBA.

@@ -1,0 +1,2 @@
+//! The `framewire` program.
+fn main() {}

@@ -1,0 +1,1 @@
+//! A safe wrapper over libmgba through a flat C shim.

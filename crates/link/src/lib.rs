@@ -1,0 +1,1 @@
+//! Connections to an endpoint: the Lua script in a stock mGBA.

@@ -1,0 +1,1 @@
+//! Pacing, histograms, comparison and reports. No knowledge of emulators.

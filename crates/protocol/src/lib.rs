@@ -1,0 +1,1 @@
+//! Operations, batches, binary frames and marker text. No I/O.

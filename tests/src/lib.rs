@@ -1,0 +1,1 @@
+//! End-to-end tests: stock mGBA in a window, faults, browsers.
