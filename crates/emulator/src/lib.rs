@@ -1,1 +1,37 @@
-//! One trait over an embedded core and an attached mGBA.
+//! One trait over both kinds of emulator: a core embedded in this process, and a stock mGBA reached over TCP.
+//!
+//! - [`Emulator`]: the trait, which is all that front ends know;
+//! - [`Pending`]: a batch under way;
+//! - [`State`]: what can be asked of an emulator at any time;
+//! - [`EmulatorError`]: why a batch has no outcome. A refused *operation* is not among these: it is in the outcome.
+
+mod error;
+mod pending;
+mod state;
+
+pub use error::EmulatorError;
+pub use pending::{Pending, Responder};
+pub use state::{Kind, Run, State};
+
+use framewire_protocol::{Batch, Op, Value};
+use std::time::Instant;
+
+/// A running core, wherever it runs.
+pub trait Emulator: Send + Sync + 'static {
+    /// Hands over a batch, to be done at a frame boundary. Returns at once; the outcome, or the reason why there is
+    /// none, arrives by `deadline` at the latest. A batch whose deadline passed before it was begun is not done.
+    fn submit(&self, batch: Batch, deadline: Instant) -> Pending;
+
+    /// How the emulator is, without waiting for it.
+    fn state(&self) -> State;
+}
+
+impl dyn Emulator {
+    /// Does one operation.
+    ///
+    /// # Errors
+    /// The outer error if the emulator could not be asked; see [`EmulatorError::Refused`] for the inner one.
+    pub async fn call(&self, op: Op, deadline: Instant) -> Result<Value, EmulatorError> {
+        Ok(self.submit(op.into(), deadline).await?.single()?)
+    }
+}

@@ -1,1 +1,47 @@
-//! Operations, batches, binary frames and marker text. No I/O.
+//! What Framewire's processes say to each other, and nothing of how the bytes travel: this crate does no I/O.
+//!
+//! From the bytes upwards:
+//!
+//! - [`wire`]: little-endian primitives over a byte buffer;
+//! - [`value`]: the self-describing result of an operation;
+//! - [`op`]: **the table of operations**, from which codecs, routes and docs are made or against which they are tested;
+//! - [`error`]: why an operation was refused, as a status and a sentence;
+//! - [`frame`]: the frames on a binary connection and the decoder that finds them in a stream;
+//! - [`hello`]: the one text exchange that turns a connection binary;
+//! - [`marker`]: mGBA-http's text messages, for scripts that speak nothing else;
+//! - [`key`]: the ten buttons.
+//!
+//! The wire format is described in `docs/protocol.md`. Its test vectors, `vectors/*.tsv`, are read by this crate's
+//! tests and by the Lua script's.
+
+pub mod error;
+pub mod frame;
+pub mod hello;
+pub mod key;
+pub mod marker;
+pub mod op;
+pub mod value;
+pub mod wire;
+
+pub use error::{OpError, Status};
+pub use frame::{Decoder, Frame, FrameError, Reply, Request};
+pub use hello::{Hello, Welcome};
+pub use key::{Key, Keys};
+pub use op::{Batch, Effect, Op, OpInfo, Outcome};
+pub use value::Value;
+pub use wire::DecodeError;
+
+/// Version of the binary protocol that this crate speaks.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Largest frame on a binary connection in bytes, length field excluded. Larger ones are refused unread.
+pub const MAX_FRAME: usize = 24 * 1024 * 1024;
+
+/// Largest range of memory one operation reads or writes, in bytes.
+pub const MAX_RANGE: u32 = 16 * 1024 * 1024;
+
+/// Largest number of operations in one batch.
+pub const MAX_OPS: usize = 4096;
+
+/// TCP port the script listens on unless told otherwise; mGBA-http's, so that its users change nothing.
+pub const DEFAULT_PORT: u16 = 8888;

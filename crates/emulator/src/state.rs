@@ -1,0 +1,52 @@
+use serde::Serialize;
+
+/// Where an emulator runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// In this process.
+    Embedded,
+    /// In a stock mGBA elsewhere, with a script loaded.
+    Attached,
+}
+
+/// Whether frames go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Run {
+    /// They do.
+    Running,
+    /// They were stopped by request; the emulator answers all the same.
+    Paused,
+    /// They have stopped and the emulator does not answer: paused in its own window, without a ROM, or hung.
+    Stalled,
+    /// There is no connection, so it cannot be known.
+    Unknown,
+}
+
+/// How an emulator is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct State {
+    /// Where it runs.
+    pub kind: Kind,
+    /// Whether it can be reached. An embedded core always can.
+    pub connected: bool,
+    /// Whether frames go by.
+    pub run: Run,
+    /// Frames finished a second, measured over the last second or so.
+    pub frames_per_second: f64,
+    /// The frame counter, counted from the last reset.
+    pub frame: u32,
+    /// The game's title, once known.
+    pub title: Option<String>,
+    /// The game's code, once known.
+    pub code: Option<String>,
+    /// Version of the script in an attached emulator; `mGBA-http` for that project's script.
+    pub script_version: Option<String>,
+    /// Version of libmgba in an embedded emulator.
+    pub library_version: Option<String>,
+    /// Where an attached emulator is looked for, as `HOST:PORT`.
+    pub address: Option<String>,
+    /// Why there is no connection, if there is none.
+    pub problem: Option<String>,
+}

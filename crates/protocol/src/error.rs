@@ -1,0 +1,75 @@
+//! Why an operation was refused.
+
+use crate::wire::{DecodeError, Reader, Wire};
+
+/// The kind of a refusal: what a front end maps to its own status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Status {
+    /// An argument is out of range, unknown or unreadable; nothing was done.
+    BadArgument = 1,
+    /// This emulator cannot do it, whatever the arguments.
+    Unsupported = 2,
+    /// No ROM is loaded.
+    NoGame = 3,
+    /// The emulator tried and failed.
+    Failed = 4,
+    /// A queue is full; nothing was done, try again later.
+    Busy = 5,
+    /// The request or its result is larger than the limits allow.
+    TooLarge = 6,
+    /// Whether it was done cannot be known: the endpoint's memory of the session is gone.
+    Lost = 7,
+}
+
+impl Status {
+    const ALL: [Status; 7] = [
+        Status::BadArgument,
+        Status::Unsupported,
+        Status::NoGame,
+        Status::Failed,
+        Status::Busy,
+        Status::TooLarge,
+        Status::Lost,
+    ];
+}
+
+impl Wire for Status {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(*self as u8);
+    }
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let value = reader.get::<u8>()?;
+        Status::ALL
+            .into_iter()
+            .find(|status| *status as u8 == value)
+            .ok_or(DecodeError::Unknown { what: "status", value })
+    }
+}
+
+/// A refused operation: the kind, and a sentence for people that says what is accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct OpError {
+    /// The kind of the refusal.
+    pub status: Status,
+    /// What was wrong and what to do next.
+    pub message: String,
+}
+
+impl OpError {
+    /// A refusal of kind `status`.
+    pub fn new(status: Status, message: impl Into<String>) -> Self {
+        OpError { status, message: message.into() }
+    }
+
+    /// An argument that cannot be used.
+    pub fn bad_argument(message: impl Into<String>) -> Self {
+        OpError::new(Status::BadArgument, message)
+    }
+
+    /// The emulator tried and failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        OpError::new(Status::Failed, message)
+    }
+}

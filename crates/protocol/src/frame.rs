@@ -1,0 +1,171 @@
+//! The frames on a binary connection.
+//!
+//! A frame is `u32 length`, `u8 kind`, body; `length` counts the kind and the body.
+
+use crate::MAX_FRAME;
+use crate::op::{Batch, Outcome};
+use crate::wire::{DecodeError, Reader, Wire};
+
+/// Asks for a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Number of the request in its session; the reply carries it too. Numbers rise by one and wrap after `u32::MAX`.
+    pub id: u32,
+    /// Every request before this one was answered and its reply received: the endpoint may forget those.
+    pub answered: u32,
+    /// What to do.
+    pub batch: Batch,
+}
+
+/// Answers a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// Number of the request.
+    pub id: u32,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// One frame of either direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// To the endpoint: do this.
+    Request(Request),
+    /// From the endpoint: it was done, or why not.
+    Reply(Reply),
+    /// To the endpoint: nobody waits for this request any more; if it was not done yet, do not do it.
+    Cancel(u32),
+    /// To the endpoint: are you there? It answers at its next frame.
+    Ping(u32),
+    /// From the endpoint: yes.
+    Pong {
+        /// The ping's number.
+        id: u32,
+        /// The emulator's frame counter.
+        frame: u32,
+    },
+    /// From the endpoint, last before it closes: why.
+    Goodbye(String),
+}
+
+mod kind {
+    pub const REQUEST: u8 = 1;
+    pub const REPLY: u8 = 2;
+    pub const CANCEL: u8 = 3;
+    pub const PING: u8 = 4;
+    pub const PONG: u8 = 5;
+    pub const GOODBYE: u8 = 6;
+}
+
+impl Frame {
+    /// Appends the frame with its length to `out`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        match self {
+            Frame::Request(request) => {
+                out.push(kind::REQUEST);
+                request.id.encode(out);
+                request.answered.encode(out);
+                request.batch.encode(out);
+            }
+            Frame::Reply(reply) => {
+                out.push(kind::REPLY);
+                reply.id.encode(out);
+                reply.outcome.encode(out);
+            }
+            Frame::Cancel(id) => {
+                out.push(kind::CANCEL);
+                id.encode(out);
+            }
+            Frame::Ping(id) => {
+                out.push(kind::PING);
+                id.encode(out);
+            }
+            Frame::Pong { id, frame } => {
+                out.push(kind::PONG);
+                id.encode(out);
+                frame.encode(out);
+            }
+            Frame::Goodbye(reason) => {
+                out.push(kind::GOODBYE);
+                reason.encode(out);
+            }
+        }
+        let length = (out.len() - start - 4) as u32;
+        out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    }
+
+    /// Reads a frame whose length field was taken off.
+    pub fn decode(bytes: &[u8]) -> Result<Frame, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let frame = match reader.get::<u8>()? {
+            kind::REQUEST => {
+                Frame::Request(Request { id: reader.get()?, answered: reader.get()?, batch: reader.get()? })
+            }
+            kind::REPLY => Frame::Reply(Reply { id: reader.get()?, outcome: reader.get()? }),
+            kind::CANCEL => Frame::Cancel(reader.get()?),
+            kind::PING => Frame::Ping(reader.get()?),
+            kind::PONG => Frame::Pong { id: reader.get()?, frame: reader.get()? },
+            kind::GOODBYE => Frame::Goodbye(reader.get()?),
+            value => {
+                return Err(DecodeError::Unknown { what: "frame kind", value });
+            }
+        };
+        reader.finish()?;
+        Ok(frame)
+    }
+}
+
+/// Why a stream of frames cannot be read any further.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// A length field above [`MAX_FRAME`], or zero.
+    #[error("a frame of {0} bytes; 1 to {MAX_FRAME} are accepted")]
+    Length(usize),
+    /// A whole frame that makes no sense.
+    #[error("malformed frame: {0}")]
+    Malformed(#[from] DecodeError),
+}
+
+/// Finds frames in a stream that arrives in pieces.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    /// Bytes at the front of `buffer` that were given out already.
+    consumed: usize,
+}
+
+impl Decoder {
+    /// A decoder at the start of a stream.
+    pub fn new() -> Self {
+        Decoder::default()
+    }
+
+    /// Adds bytes as they arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.consumed > 0 {
+            self.buffer.drain(..self.consumed);
+            self.consumed = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame, or `None` until more bytes arrive. After an error the stream is of no more use.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
+        let rest = &self.buffer[self.consumed..];
+        let Some((head, body)) = rest.split_first_chunk::<4>() else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*head) as usize;
+        if length == 0 || length > MAX_FRAME {
+            return Err(FrameError::Length(length));
+        }
+        let Some(body) = body.get(..length) else {
+            return Ok(None);
+        };
+        let frame = Frame::decode(body)?;
+        self.consumed += 4 + length;
+        Ok(Some(frame))
+    }
+}

@@ -1,0 +1,57 @@
+//! The one text exchange that turns a connection binary.
+//!
+//! It has the form of a marker message, so that mGBA-http's script answers it too, with an error: after one round trip
+//! the caller knows which of the two it reached.
+
+use crate::PROTOCOL_VERSION;
+use crate::marker::END;
+
+/// Key of the message.
+pub const KEY: &str = "framewire.hello";
+
+/// What a link says first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    /// Newest protocol version it speaks.
+    pub protocol: u32,
+    /// Its session: a random number it keeps over reconnections.
+    pub session: u64,
+}
+
+impl Hello {
+    /// A hello of this version for a session.
+    pub fn new(session: u64) -> Self {
+        Hello { protocol: PROTOCOL_VERSION, session }
+    }
+
+    /// The message, end marker included.
+    pub fn to_message(&self) -> String {
+        format!("{KEY},{},{:016x}{END}", self.protocol, self.session)
+    }
+}
+
+/// What a Framewire script answers. Everything after it is binary in both directions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Welcome {
+    /// The protocol version that both speak from here on.
+    pub protocol: u32,
+    /// The script's version.
+    pub script_version: String,
+    /// Names the script's memory: another one means that the script was loaded anew and remembers nothing.
+    pub boot: String,
+    /// Whether the script remembers this session.
+    pub known: bool,
+}
+
+impl Welcome {
+    /// Reads a reply, end marker taken off; `None` if it is not a Framewire script's.
+    pub fn from_reply(reply: &str) -> Option<Welcome> {
+        let mut fields = reply.strip_prefix("framewire.welcome,")?.split(',');
+        Some(Welcome {
+            protocol: fields.next()?.parse().ok()?,
+            script_version: fields.next()?.to_owned(),
+            boot: fields.next()?.to_owned(),
+            known: fields.next()? == "1",
+        })
+    }
+}

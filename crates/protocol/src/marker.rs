@@ -1,0 +1,127 @@
+//! mGBA-http's text messages: `key,arg1,arg2<|END|>`, answered by `reply<|END|>`.
+//!
+//! The form has no escapes, so it cannot carry everything: see [`NotCarried`]. mGBA-http 0.10 is the reference.
+
+use crate::error::OpError;
+use crate::key::Keys;
+use crate::op::{ArgKind, Op, ResultKind};
+use crate::value::Value;
+
+/// Ends every message and every reply.
+pub const END: &str = "<|END|>";
+/// The reply of an operation without a result.
+pub const SUCCESS: &str = "<|SUCCESS|>";
+/// The reply when anything went wrong.
+pub const ERROR: &str = "<|ERROR|>";
+
+/// An operation that the text form cannot carry.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotCarried {
+    /// mGBA-http has no message for it.
+    #[error("mGBA-http's script has no message for {0}; load Framewire's script (`framewire script`)")]
+    NoMessage(&'static str),
+    /// An argument holds a separator or is empty.
+    #[error(
+        "the {0} cannot be sent to mGBA-http's script: it holds a comma or {END:?}, or is empty; load Framewire's script (`framewire script`)"
+    )]
+    Separator(&'static str),
+}
+
+/// Bytes as mGBA-http writes them: `d3,00,ea`.
+pub fn hex_pairs(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(bytes.len() * 3);
+    for (index, byte) in bytes.iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}
+
+/// Reads what [`hex_pairs`] writes, in either letter case, with white space anywhere; `None` if it is something else.
+pub fn parse_hex_pairs(text: &str) -> Option<Vec<u8>> {
+    if text.trim().is_empty() {
+        return Some(Vec::new());
+    }
+    text.split(',')
+        .map(|pair| {
+            let digits: String = pair.split_whitespace().collect();
+            let hex =
+                (1..=2).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            hex.then(|| u8::from_str_radix(&digits, 16).ok()).flatten()
+        })
+        .collect()
+}
+
+/// The message for an operation, end marker included.
+pub fn message(op: &Op) -> Result<Vec<u8>, NotCarried> {
+    let info = op.info();
+    if let Some(special) = special_message(op) {
+        return Ok(special.into_bytes());
+    }
+    let key = info.marker.ok_or(NotCarried::NoMessage(info.name))?;
+    let mut out = key.as_bytes().to_vec();
+    for (argument, info) in op.marker_args().into_iter().zip(info.args) {
+        let separated = argument.is_empty() || argument.contains(&b',') || holds_end(&argument);
+        if separated && info.kind != ArgKind::Bytes {
+            return Err(NotCarried::Separator(info.name));
+        }
+        out.push(b',');
+        out.extend_from_slice(&argument);
+    }
+    out.extend_from_slice(END.as_bytes());
+    Ok(out)
+}
+
+/// Operations whose message differs from the row in the table.
+fn special_message(op: &Op) -> Option<String> {
+    match op {
+        Op::HoldKeys { keys, frames } => {
+            let names = Keys::from_mask(*keys)?.names(";");
+            Some(format!("mgba-http.button.holdMany,{names},{frames}{END}"))
+        }
+        // A state with a screenshot is a PNG of the screen; the state rides along in a private chunk.
+        Op::Screenshot {} => Some(format!("core.saveStateBuffer,1{END}")),
+        _ => None,
+    }
+}
+
+fn holds_end(bytes: &[u8]) -> bool {
+    bytes.windows(END.len()).any(|window| window == END.as_bytes())
+}
+
+/// Reads the reply to an operation, end marker taken off.
+///
+/// mGBA-http's script says no more than "error", and never says `false`.
+pub fn parse_reply(op: &Op, reply: &str) -> Result<Value, OpError> {
+    let info = op.info();
+    if reply == ERROR {
+        return Err(OpError::failed(format!(
+            "the script could not do {}; its own console says more",
+            info.name
+        )));
+    }
+    let unreadable = || OpError::failed(format!("the script answered {} with {reply:?}", info.name));
+    match info.result {
+        ResultKind::None => Ok(Value::None),
+        ResultKind::Bool => Ok(Value::Bool(reply == "true")),
+        ResultKind::Int => reply
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.fract() == 0.0 && number.abs() < 9e15)
+            .map(|number| Value::Int(number as i64))
+            .ok_or_else(unreadable),
+        ResultKind::Text => Ok(Value::Text(reply.to_owned())),
+        ResultKind::Bytes => parse_hex_pairs(reply).map(Value::Bytes).ok_or_else(unreadable),
+        ResultKind::Names => Ok(Value::List(
+            reply
+                .split(',')
+                .filter(|name| !name.is_empty())
+                .map(|name| Value::Text(name.to_owned()))
+                .collect(),
+        )),
+    }
+}

@@ -1,0 +1,593 @@
+//! The table of operations: each is defined here once, and in one place of `lua/framewire.lua`.
+//!
+//! The table makes the [`Op`] type, its binary codec, its marker text where mGBA-http has a message for it, and
+//! [`OPS`], from which documents are generated and against which routes and the Lua script are tested.
+
+use crate::MAX_OPS;
+use crate::error::OpError;
+use crate::value::Value;
+use crate::wire::{DecodeError, Reader, Wire};
+
+/// Whether doing an operation twice differs from doing it once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Only looks: may be repeated freely.
+    Read,
+    /// Changes the emulator, its files or its log: must be done exactly once.
+    Change,
+}
+
+/// The type of an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgKind {
+    /// Unsigned, 8 bits.
+    U8,
+    /// Unsigned, 16 bits.
+    U16,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Signed, 32 bits.
+    I32,
+    /// True or false, one byte.
+    Bool,
+    /// UTF-8 with its length in front.
+    Text,
+    /// Bytes with their length in front.
+    Bytes,
+}
+
+impl ArgKind {
+    /// The format of Lua's `string.pack` for it, little-endian.
+    pub fn pack_format(self) -> &'static str {
+        match self {
+            ArgKind::U8 | ArgKind::Bool => "I1",
+            ArgKind::U16 => "I2",
+            ArgKind::U32 => "I4",
+            ArgKind::I32 => "i4",
+            ArgKind::Text | ArgKind::Bytes => "s4",
+        }
+    }
+}
+
+/// The type of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultKind {
+    /// [`Value::None`].
+    None,
+    /// [`Value::Bool`].
+    Bool,
+    /// [`Value::Int`].
+    Int,
+    /// [`Value::Text`].
+    Text,
+    /// [`Value::Bytes`].
+    Bytes,
+    /// [`Value::List`] of text.
+    Names,
+}
+
+/// An argument in the table.
+#[derive(Debug, Clone, Copy)]
+pub struct ArgInfo {
+    /// Its name in documents and JSON.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: ArgKind,
+    /// What it means, with its unit.
+    pub doc: &'static str,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct OpInfo {
+    /// The byte that names it on a binary connection.
+    pub code: u8,
+    /// Its name in documents and JSON.
+    pub name: &'static str,
+    /// Whether it changes anything.
+    pub effect: Effect,
+    /// Its arguments in order.
+    pub args: &'static [ArgInfo],
+    /// The type of its result.
+    pub result: ResultKind,
+    /// mGBA-http's message key that takes the same arguments in the same order, if there is one.
+    pub marker: Option<&'static str>,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+/// A Rust type that arguments have.
+pub(crate) trait Argument: Wire {
+    const KIND: ArgKind;
+    /// The form it has in a marker message.
+    fn to_marker(&self) -> Vec<u8>;
+}
+
+macro_rules! arguments {
+    ($($ty:ty = $kind:ident, |$value:ident| $marker:expr;)*) => {$(
+        impl Argument for $ty {
+            const KIND: ArgKind = ArgKind::$kind;
+            fn to_marker(&self) -> Vec<u8> {
+                let $value = self;
+                $marker
+            }
+        }
+    )*};
+}
+arguments! {
+    u8 = U8, |value| value.to_string().into_bytes();
+    u16 = U16, |value| value.to_string().into_bytes();
+    u32 = U32, |value| value.to_string().into_bytes();
+    i32 = I32, |value| value.to_string().into_bytes();
+    bool = Bool, |value| value.to_string().into_bytes();
+    String = Text, |value| value.clone().into_bytes();
+    Vec<u8> = Bytes, |value| format!("[{}]", crate::marker::hex_pairs(value)).into_bytes();
+}
+
+macro_rules! ops {
+    ($(
+        $(#[doc = $doc:literal])+
+        $code:literal $variant:ident $name:literal $effect:ident -> $result:ident $(= $marker:literal)? {
+            $( $(#[doc = $arg_doc:literal])+ $arg:ident: $ty:ty, )*
+        }
+    )*) => {
+        /// One thing asked of an emulator.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Op {
+            $(
+                $(#[doc = $doc])+
+                $variant { $( $(#[doc = $arg_doc])+ $arg: $ty, )* },
+            )*
+        }
+
+        /// The table: one row an operation, by code.
+        pub const OPS: &[OpInfo] = &[$(
+            OpInfo {
+                code: $code,
+                name: $name,
+                effect: Effect::$effect,
+                args: &[$( ArgInfo {
+                    name: stringify!($arg),
+                    kind: <$ty as Argument>::KIND,
+                    doc: concat!($($arg_doc),+).trim_ascii_start(),
+                }, )*],
+                result: ResultKind::$result,
+                marker: ops!(@marker $($marker)?),
+                doc: concat!($($doc),+).trim_ascii_start(),
+            },
+        )*];
+
+        impl Op {
+            /// Its code on a binary connection.
+            pub fn code(&self) -> u8 {
+                match self { $( Op::$variant { .. } => $code, )* }
+            }
+
+            fn encode_args(&self, out: &mut Vec<u8>) {
+                match self { $( Op::$variant { $($arg),* } => { let _ = &out; $( $arg.encode(out); )* } )* }
+            }
+
+            fn decode_args(code: u8, reader: &mut Reader<'_>) -> Result<Op, DecodeError> {
+                let _ = &reader;
+                match code {
+                    $( $code => Ok(Op::$variant { $( $arg: reader.get()? ),* }), )*
+                    value => Err(DecodeError::Unknown { what: "operation", value }),
+                }
+            }
+
+            /// Its arguments' marker forms in order.
+            pub(crate) fn marker_args(&self) -> Vec<Vec<u8>> {
+                match self { $( Op::$variant { $($arg),* } => vec![ $( Argument::to_marker($arg) ),* ], )* }
+            }
+        }
+    };
+    (@marker) => { None };
+    (@marker $marker:literal) => { Some($marker) };
+}
+
+ops! {
+    /// Sends the bytes back, through the emulator's thread or script.
+    0x01 Echo "echo" Read -> Bytes {
+        /// The bytes.
+        data: Vec<u8>,
+    }
+
+    /// The number of the frame that was finished last, counted from the last reset.
+    0x10 CurrentFrame "current_frame" Read -> Int = "core.currentFrame" {}
+    /// Processor cycles in a frame.
+    0x11 FrameCycles "frame_cycles" Read -> Int = "core.frameCycles" {}
+    /// Processor cycles in a second.
+    0x12 Frequency "frequency" Read -> Int = "core.frequency" {}
+    /// The game's code from the ROM header; on mGBA 0.10 with the console in front (`AGB-BPRE`).
+    0x13 GameCode "game_code" Read -> Text = "core.getGameCode" {}
+    /// The game's title from the ROM header.
+    0x14 GameTitle "game_title" Read -> Text = "core.getGameTitle" {}
+    /// The console: 0 is the Game Boy Advance, 1 the Game Boy.
+    0x15 Platform "platform" Read -> Int = "core.platform" {}
+    /// The size of the ROM file in bytes.
+    0x16 RomSize "rom_size" Read -> Int = "core.romSize" {}
+    /// The CRC32 of the ROM.
+    0x17 Checksum "checksum" Read -> Int = "core.checksum" {}
+
+    /// Reads 8 bits from the bus.
+    0x20 Read8 "read8" Read -> Int = "core.read8" {
+        /// Bus address.
+        address: u32,
+    }
+    /// Reads 16 bits from the bus.
+    0x21 Read16 "read16" Read -> Int = "core.read16" {
+        /// Bus address.
+        address: u32,
+    }
+    /// Reads 32 bits from the bus.
+    0x22 Read32 "read32" Read -> Int = "core.read32" {
+        /// Bus address.
+        address: u32,
+    }
+    /// Reads a range of bytes from the bus.
+    0x23 ReadRange "read_range" Read -> Bytes = "core.readRange" {
+        /// Bus address of the first byte.
+        address: u32,
+        /// Number of bytes, at most 16 MiB.
+        length: u32,
+    }
+    /// Writes 8 bits to the bus.
+    0x24 Write8 "write8" Change -> None = "core.write8" {
+        /// Bus address.
+        address: u32,
+        /// The value.
+        value: u8,
+    }
+    /// Writes 16 bits to the bus.
+    0x25 Write16 "write16" Change -> None = "core.write16" {
+        /// Bus address.
+        address: u32,
+        /// The value.
+        value: u16,
+    }
+    /// Writes 32 bits to the bus.
+    0x26 Write32 "write32" Change -> None = "core.write32" {
+        /// Bus address.
+        address: u32,
+        /// The value.
+        value: u32,
+    }
+    /// Writes a range of bytes to the bus, one byte after the other.
+    0x27 WriteRange "write_range" Change -> None {
+        /// Bus address of the first byte.
+        address: u32,
+        /// The bytes, at most 16 MiB.
+        data: Vec<u8>,
+    }
+
+    /// The names of the memory domains.
+    0x30 Domains "domains" Read -> Names = "coreAdapter.memory" {}
+    /// The bus address at which a memory domain begins.
+    0x31 DomainBase "domain_base" Read -> Int = "memoryDomain.base" {
+        /// Name of the memory domain, such as `wram`.
+        domain: String,
+    }
+    /// The bus address behind a memory domain's end.
+    0x32 DomainBound "domain_bound" Read -> Int = "memoryDomain.bound" {
+        /// Name of the memory domain.
+        domain: String,
+    }
+    /// The name a memory domain has for people.
+    0x33 DomainName "domain_name" Read -> Text = "memoryDomain.name" {
+        /// Name of the memory domain.
+        domain: String,
+    }
+    /// The size of a memory domain in bytes.
+    0x34 DomainSize "domain_size" Read -> Int = "memoryDomain.size" {
+        /// Name of the memory domain.
+        domain: String,
+    }
+    /// Reads 8 bits from a memory domain.
+    0x35 DomainRead8 "domain_read8" Read -> Int = "memoryDomain.read8" {
+        /// Name of the memory domain.
+        domain: String,
+        /// Offset in the domain; past its end it wraps.
+        address: u32,
+    }
+    /// Reads 16 bits from a memory domain.
+    0x36 DomainRead16 "domain_read16" Read -> Int = "memoryDomain.read16" {
+        /// Name of the memory domain.
+        domain: String,
+        /// Offset in the domain; past its end it wraps.
+        address: u32,
+    }
+    /// Reads 32 bits from a memory domain.
+    0x37 DomainRead32 "domain_read32" Read -> Int = "memoryDomain.read32" {
+        /// Name of the memory domain.
+        domain: String,
+        /// Offset in the domain; past its end it wraps.
+        address: u32,
+    }
+    /// Reads a range of bytes from a memory domain.
+    0x38 DomainReadRange "domain_read_range" Read -> Bytes = "memoryDomain.readRange" {
+        /// Name of the memory domain.
+        domain: String,
+        /// Offset of the first byte; past the domain's end it wraps.
+        address: u32,
+        /// Number of bytes, at most 16 MiB.
+        length: u32,
+    }
+    /// Writes 8 bits to a memory domain.
+    0x39 DomainWrite8 "domain_write8" Change -> None = "memoryDomain.write8" {
+        /// Name of the memory domain.
+        domain: String,
+        /// Offset in the domain; past its end it wraps.
+        address: u32,
+        /// The value.
+        value: u8,
+    }
+    /// Writes 16 bits to a memory domain.
+    0x3a DomainWrite16 "domain_write16" Change -> None = "memoryDomain.write16" {
+        /// Name of the memory domain.
+        domain: String,
+        /// Offset in the domain; past its end it wraps.
+        address: u32,
+        /// The value.
+        value: u16,
+    }
+    /// Writes 32 bits to a memory domain.
+    0x3b DomainWrite32 "domain_write32" Change -> None = "memoryDomain.write32" {
+        /// Name of the memory domain.
+        domain: String,
+        /// Offset in the domain; past its end it wraps.
+        address: u32,
+        /// The value.
+        value: u32,
+    }
+
+    /// Reads a register of the processor, as a signed number.
+    0x40 ReadRegister "read_register" Read -> Int = "core.readRegister" {
+        /// Name of the register, such as `r0` or `cpsr`; on the Game Boy such as `a` or `pc`.
+        register: String,
+    }
+    /// Writes a register of the processor.
+    0x41 WriteRegister "write_register" Change -> None = "core.writeRegister" {
+        /// Name of the register.
+        register: String,
+        /// The value; the register keeps the bits it has room for.
+        value: i32,
+    }
+
+    /// The keys that are held, as a mask.
+    0x50 GetKeys "get_keys" Read -> Int = "core.getKeys" {}
+    /// Whether a key is held: 1 or 0.
+    0x51 GetKey "get_key" Read -> Int = "core.getKey" {
+        /// Number of the key, 0 to 9.
+        key: u8,
+    }
+    /// Holds exactly these keys from the next frame on, and lets go of all others.
+    0x52 SetKeys "set_keys" Change -> None = "core.setKeys" {
+        /// Mask of keys.
+        keys: u16,
+    }
+    /// Holds these keys too, from the next frame on.
+    0x53 AddKeys "add_keys" Change -> None = "core.addKeys" {
+        /// Mask of keys.
+        keys: u16,
+    }
+    /// Lets go of these keys from the next frame on.
+    0x54 ClearKeys "clear_keys" Change -> None = "core.clearKeys" {
+        /// Mask of keys.
+        keys: u16,
+    }
+    /// Holds keys for a number of frames. Where one of them is still held by an earlier hold, this one waits for its
+    /// end and a frame more, so that the game sees a press of its own for each.
+    0x55 HoldKeys "hold_keys" Change -> None {
+        /// Mask of keys.
+        keys: u16,
+        /// Frames, as mGBA-http counts them: seen held until this many frames and one more have passed.
+        frames: u32,
+    }
+
+    /// Saves the state as bytes.
+    0x60 SaveState "save_state" Read -> Bytes = "core.saveStateBuffer" {
+        /// mGBA's state flags: 1 screenshot, 2 save data, 4 cheats, 8 clock, 16 metadata. With a screenshot the bytes
+        /// are a PNG with the state inside.
+        flags: u8,
+    }
+    /// Loads a state from bytes.
+    0x61 LoadState "load_state" Change -> Bool = "core.loadStateBuffer" {
+        /// The state, with or without a picture around it.
+        data: Vec<u8>,
+        /// Which parts to load.
+        flags: u8,
+    }
+    /// Saves the state to a file on the emulator's machine.
+    0x62 SaveStateFile "save_state_file" Change -> Bool = "core.saveStateFile" {
+        /// The file.
+        path: String,
+        /// Which parts to save.
+        flags: u8,
+    }
+    /// Loads a state from a file on the emulator's machine.
+    0x63 LoadStateFile "load_state_file" Change -> Bool = "core.loadStateFile" {
+        /// The file.
+        path: String,
+        /// Which parts to load.
+        flags: u8,
+    }
+    /// Saves the state to one of the numbered slots beside the ROM.
+    0x64 SaveStateSlot "save_state_slot" Change -> Bool = "core.saveStateSlot" {
+        /// Number of the slot.
+        slot: u32,
+        /// Which parts to save.
+        flags: u8,
+    }
+    /// Loads a state from one of the numbered slots beside the ROM.
+    0x65 LoadStateSlot "load_state_slot" Change -> Bool = "core.loadStateSlot" {
+        /// Number of the slot.
+        slot: u32,
+        /// Which parts to load.
+        flags: u8,
+    }
+
+    /// Loads a ROM from a file on the emulator's machine, without a reset. A file that is no ROM of this console
+    /// changes nothing.
+    0x70 LoadFile "load_file" Change -> Bool = "core.loadFile" {
+        /// The file.
+        path: String,
+    }
+    /// Loads a ROM from a file on the emulator's machine and resets. A file that is no ROM of this console changes
+    /// nothing.
+    0x71 LoadRom "load_rom" Change -> Bool = "mgba-http.extension.loadFile" {
+        /// The file.
+        path: String,
+    }
+    /// Loads battery save data from a file on the emulator's machine.
+    0x72 LoadSaveFile "load_save_file" Change -> Bool = "core.loadSaveFile" {
+        /// The file.
+        path: String,
+        /// Whether to leave the file as it is when the game saves.
+        temporary: bool,
+    }
+    /// Loads the battery save data that lies beside the ROM.
+    0x73 AutoloadSave "autoload_save" Change -> Bool = "core.autoloadSave" {}
+
+    /// Resets the console.
+    0x80 Reset "reset" Change -> None = "coreAdapter.reset" {}
+    /// Runs one instruction of the processor.
+    0x81 Step "step" Change -> None = "core.step" {}
+
+    /// The picture of the last frame as a PNG.
+    0x90 Screenshot "screenshot" Read -> Bytes {}
+    /// Writes the picture of the last frame as a PNG to a file on the emulator's machine.
+    0x91 ScreenshotFile "screenshot_file" Change -> None = "core.screenshot" {
+        /// The file.
+        path: String,
+    }
+
+    /// Writes a line to the script console.
+    0xa0 ConsoleLog "console_log" Change -> None = "console.log" {
+        /// The line.
+        message: String,
+    }
+    /// Writes a warning to the script console.
+    0xa1 ConsoleWarn "console_warn" Change -> None = "console.warn" {
+        /// The line.
+        message: String,
+    }
+    /// Writes an error to the script console.
+    0xa2 ConsoleError "console_error" Change -> None = "console.error" {
+        /// The line.
+        message: String,
+    }
+}
+
+impl Op {
+    /// Its row of the table.
+    pub fn info(&self) -> &'static OpInfo {
+        let code = self.code();
+        OPS.iter().find(|info| info.code == code).expect("the macro makes a row for each variant")
+    }
+}
+
+impl Wire for Op {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.code());
+        self.encode_args(out);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let code = reader.get::<u8>()?;
+        Op::decode_args(code, reader)
+    }
+}
+
+/// Operations done in order at one frame boundary; the first that fails is the last that is tried.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Batch {
+    /// The operations, at most [`MAX_OPS`].
+    pub ops: Vec<Op>,
+}
+
+impl Batch {
+    /// Whether any of its operations changes anything.
+    pub fn effect(&self) -> Effect {
+        match self.ops.iter().any(|op| op.info().effect == Effect::Change) {
+            true => Effect::Change,
+            false => Effect::Read,
+        }
+    }
+}
+
+impl From<Op> for Batch {
+    fn from(op: Op) -> Batch {
+        Batch { ops: vec![op] }
+    }
+}
+
+impl Wire for Batch {
+    fn encode(&self, out: &mut Vec<u8>) {
+        (self.ops.len() as u16).encode(out);
+        self.ops.iter().for_each(|op| op.encode(out));
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let count = usize::from(reader.get::<u16>()?);
+        if count > MAX_OPS {
+            return Err(DecodeError::TooLarge { what: "batch", limit: MAX_OPS });
+        }
+        let ops = (0..count).map(|_| reader.get()).collect::<Result<_, _>>()?;
+        Ok(Batch { ops })
+    }
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// The emulator's frame counter when the batch was done.
+    pub frame: u32,
+    /// One result an operation, in order; after an error there are no more.
+    pub results: Vec<Result<Value, OpError>>,
+}
+
+impl Outcome {
+    /// The result of a batch of one.
+    pub fn single(mut self) -> Result<Value, OpError> {
+        match self.results.pop() {
+            Some(result) if self.results.is_empty() => result,
+            _ => Err(OpError::failed("the reply does not hold one result")),
+        }
+    }
+}
+
+impl Wire for Outcome {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.frame.encode(out);
+        (self.results.len() as u16).encode(out);
+        for result in &self.results {
+            match result {
+                Ok(value) => {
+                    out.push(0);
+                    value.encode(out);
+                }
+                Err(error) => {
+                    error.status.encode(out);
+                    error.message.encode(out);
+                }
+            }
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let frame = reader.get()?;
+        let count = usize::from(reader.get::<u16>()?);
+        let results = (0..count)
+            .map(|_| {
+                Ok(match reader.clone().get::<u8>()? {
+                    0 => {
+                        reader.get::<u8>()?;
+                        Ok(reader.get()?)
+                    }
+                    _ => Err(OpError { status: reader.get()?, message: reader.get()? }),
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Outcome { frame, results })
+    }
+}

@@ -1,0 +1,153 @@
+//! Holds the codecs against the vectors that the Lua script's tests read too.
+
+use framewire_protocol::op::OPS;
+use framewire_protocol::wire::{Reader, Wire};
+use framewire_protocol::{Batch, Frame, Op, OpError, Outcome, Reply, Request, Status, Value, marker};
+
+/// The data rows of a vector file, split into their columns.
+fn rows(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(|line| {
+        let mut columns = line.split('\t');
+        let mut next = || columns.next().unwrap_or_else(|| panic!("{line:?} lacks a column"));
+        (next(), next(), next())
+    })
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits: String = text.split_whitespace().collect();
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex")).collect()
+}
+
+/// The operations of `ops.tsv` and `marker.tsv`, which name them and their arguments.
+fn op(name: &str, args: &str) -> Op {
+    let text = |text: &str| text.to_owned();
+    match (name, args) {
+        ("echo", r#""hi""#) => Op::Echo { data: b"hi".to_vec() },
+        ("echo", r#""""#) => Op::Echo { data: Vec::new() },
+        ("current_frame", "") => Op::CurrentFrame {},
+        ("game_title", "") => Op::GameTitle {},
+        ("read8", "0x02000000") => Op::Read8 { address: 0x0200_0000 },
+        ("read32", "4294967295") => Op::Read32 { address: u32::MAX },
+        ("read_range", "0x03000000 16") => Op::ReadRange { address: 0x0300_0000, length: 16 },
+        ("write8", "0x02000000 255") => Op::Write8 { address: 0x0200_0000, value: 255 },
+        ("write16", "0x02000000 65535") => Op::Write16 { address: 0x0200_0000, value: 65535 },
+        ("write32", "0x02000000 4294967295") => Op::Write32 { address: 0x0200_0000, value: u32::MAX },
+        ("write_range", r#"0x02000000 "\xd3\x00""#) => {
+            Op::WriteRange { address: 0x0200_0000, data: vec![0xd3, 0] }
+        }
+        ("domains", "") => Op::Domains {},
+        ("domain_read16", r#""wram" 2"#) => Op::DomainRead16 { domain: text("wram"), address: 2 },
+        ("domain_write32", r#""wram" 4 0x80000000"#) => {
+            Op::DomainWrite32 { domain: text("wram"), address: 4, value: 0x8000_0000 }
+        }
+        ("domain_read_range", r#""wram" 0 16"#) => {
+            Op::DomainReadRange { domain: text("wram"), address: 0, length: 16 }
+        }
+        ("read_register", r#""r0""#) => Op::ReadRegister { register: text("r0") },
+        ("write_register", r#""r0" -1"#) => Op::WriteRegister { register: text("r0"), value: -1 },
+        ("write_register", r#""r0" -2147483648"#) => {
+            Op::WriteRegister { register: text("r0"), value: i32::MIN }
+        }
+        ("get_key", "9") => Op::GetKey { key: 9 },
+        ("set_keys", "1023") => Op::SetKeys { keys: 1023 },
+        ("hold_keys", "3 15") => Op::HoldKeys { keys: 3, frames: 15 },
+        ("hold_keys", "9 30") => Op::HoldKeys { keys: 9, frames: 30 },
+        ("save_state", "31") => Op::SaveState { flags: 31 },
+        ("load_state", r#""\x89PNG" 29"#) => Op::LoadState { data: b"\x89PNG".to_vec(), flags: 29 },
+        ("load_state", r#""\xd3\x00" 29"#) => Op::LoadState { data: vec![0xd3, 0], flags: 29 },
+        ("load_state_slot", "9 29") => Op::LoadStateSlot { slot: 9, flags: 29 },
+        ("load_file", r#""/r\xc3\xb6m,1.gba""#) => Op::LoadFile { path: text("/röm,1.gba") },
+        ("load_rom", r#""/g.gba""#) => Op::LoadRom { path: text("/g.gba") },
+        ("load_save_file", r#""a.sav" true"#) => Op::LoadSaveFile { path: text("a.sav"), temporary: true },
+        ("load_save_file", r#""a b.sav" false"#) => {
+            Op::LoadSaveFile { path: text("a b.sav"), temporary: false }
+        }
+        ("console_log", r#""a, b""#) => Op::ConsoleLog { message: text("a, b") },
+        other => panic!("no operation written down for the row {other:?}"),
+    }
+}
+
+fn check<T: Wire + PartialEq + std::fmt::Debug>(item: &T, hex: &str) {
+    let bytes = unhex(hex);
+    let mut encoded = Vec::new();
+    item.encode(&mut encoded);
+    assert_eq!(encoded, bytes, "{item:?}");
+    let mut reader = Reader::new(&bytes);
+    assert_eq!(reader.get::<T>().as_ref(), Ok(item));
+    reader.finish().expect("nothing left over");
+    for cut in 0..bytes.len() {
+        assert!(Reader::new(&bytes[..cut]).get::<T>().is_err(), "{item:?} cut at {cut}");
+    }
+}
+
+#[test]
+fn operations() {
+    for (name, args, hex) in rows(include_str!("../vectors/ops.tsv")) {
+        check(&op(name, args), hex);
+    }
+}
+
+#[test]
+fn values() {
+    for (tag, literal, hex) in rows(include_str!("../vectors/values.tsv")) {
+        let value = match (tag, literal) {
+            ("none", "nil") => Value::None,
+            ("bool", literal) => Value::Bool(literal == "true"),
+            ("int", literal) => Value::Int(literal.parse().expect("a number")),
+            ("text", r#""A, ö""#) => Value::Text("A, ö".to_owned()),
+            ("bytes", r#""\xff\x00""#) => Value::Bytes(vec![0xff, 0]),
+            ("list", r#"{"wram", "vram"}"#) => {
+                Value::List(vec![Value::Text("wram".into()), Value::Text("vram".into())])
+            }
+            other => panic!("no value written down for the row {other:?}"),
+        };
+        check(&value, hex);
+    }
+}
+
+#[test]
+fn frames() {
+    for (kind, holds, hex) in rows(include_str!("../vectors/frames.tsv")) {
+        let request = |id, answered, ops| Frame::Request(Request { id, answered, batch: Batch { ops } });
+        let reply =
+            |id, frame, result| Frame::Reply(Reply { id, outcome: Outcome { frame, results: vec![result] } });
+        let frame = match (kind, holds) {
+            ("request", "id 7, answered 5, read8 0x02000000") => {
+                request(7, 5, vec![Op::Read8 { address: 0x0200_0000 }])
+            }
+            ("request", "id 4294967295, answered 0, current_frame, get_keys") => {
+                request(u32::MAX, 0, vec![Op::CurrentFrame {}, Op::GetKeys {}])
+            }
+            ("request", "id 1, answered 1, no operation") => request(1, 1, vec![]),
+            ("reply", "id 7, frame 100, int 255") => reply(7, 100, Ok(Value::Int(255))),
+            ("reply", r#"id 8, frame 100, error 1 "no""#) => {
+                reply(8, 100, Err(OpError::new(Status::BadArgument, "no")))
+            }
+            ("cancel", "id 9") => Frame::Cancel(9),
+            ("ping", "id 1") => Frame::Ping(1),
+            ("pong", "id 1, frame 59") => Frame::Pong { id: 1, frame: 59 },
+            ("goodbye", r#""reloaded""#) => Frame::Goodbye("reloaded".to_owned()),
+            other => panic!("no frame written down for the row {other:?}"),
+        };
+        let bytes = unhex(hex);
+        let mut encoded = Vec::new();
+        frame.encode(&mut encoded);
+        assert_eq!(encoded, bytes, "{frame:?}");
+        assert_eq!(Frame::decode(&bytes[4..]), Ok(frame));
+    }
+}
+
+#[test]
+fn marker_messages() {
+    for (name, args, message) in rows(include_str!("../vectors/marker.tsv")) {
+        let expected = format!("{message}{}", marker::END).into_bytes();
+        assert_eq!(marker::message(&op(name, args)), Ok(expected));
+    }
+}
+
+#[test]
+fn every_vector_operation_is_in_the_table() {
+    for (name, _, _) in rows(include_str!("../vectors/ops.tsv")) {
+        assert!(OPS.iter().any(|info| info.name == name), "{name}");
+    }
+}
