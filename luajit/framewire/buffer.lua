@@ -1,0 +1,98 @@
+--- Growing byte buffers in C memory, outside the garbage collector's reach until dropped.
+-- The bytes in use are `data[start]` to `data[stop - 1]`. Fields are read and moved directly where speed matters.
+
+local ffi = require "ffi"
+
+local copy = ffi.copy
+local bytes_type = ffi.typeof("uint8_t[?]")
+
+local Buffer = {}
+Buffer.__index = Buffer
+
+--- How many bytes are in use.
+---@return integer
+function Buffer:length()
+  return self.stop - self.start
+end
+
+--- Makes room for more bytes after `stop`. `data` may move; offsets stay valid.
+---@param room integer
+function Buffer:reserve(room)
+  if self.size - self.stop >= room then return end
+  local size = self.size * 2
+  while size < self.stop + room do size = size * 2 end
+  local data = bytes_type(size)
+  copy(data, self.data, self.stop)
+  self.data, self.size = data, size
+end
+
+--- Appends a string.
+---@param text string
+function Buffer:append(text)
+  local length = #text
+  if self.size - self.stop < length then self:reserve(length) end
+  copy(self.data + self.stop, text, length)
+  self.stop = self.stop + length
+end
+
+--- Appends bytes from memory that is not this buffer's own.
+---@param source ffi.cdata* uint8_t *
+---@param length integer
+function Buffer:append_bytes(source, length)
+  if self.size - self.stop < length then self:reserve(length) end
+  copy(self.data + self.stop, source, length)
+  self.stop = self.stop + length
+end
+
+--- The bytes in use as a string.
+---@return string
+function Buffer:text()
+  return ffi.string(self.data + self.start, self.stop - self.start)
+end
+
+--- Forgets all bytes and keeps the memory.
+function Buffer:clear()
+  self.start, self.stop = 0, 0
+end
+
+local M = {}
+
+--- Makes an empty buffer.
+---@param size integer bytes to begin with, at least 1
+---@return table buffer
+function M.new(size)
+  return setmetatable({ data = bytes_type(size), size = size, start = 0, stop = 0 }, Buffer)
+end
+
+local Pool = {}
+Pool.__index = Pool
+
+--- Takes an empty buffer from the pool, or makes one.
+---@return table buffer
+function Pool:take()
+  local count = self.count
+  if count == 0 then return M.new(self.size) end
+  local buffer = self[count]
+  self[count] = nil
+  self.count = count - 1
+  return buffer
+end
+
+--- Gives a buffer back. One that has grown, or one too many, is dropped.
+---@param buffer table
+function Pool:give(buffer)
+  if buffer.size ~= self.size or self.count >= self.limit then return end
+  buffer:clear()
+  self.count = self.count + 1
+  self[self.count] = buffer
+end
+
+--- Makes a pool of buffers of one size.
+---@param size integer bytes
+---@param limit integer most buffers to keep
+---@return table pool
+function M.pool(size, limit)
+  return setmetatable({ size = size, limit = limit, count = 0 }, Pool)
+end
+
+return M

@@ -1,0 +1,326 @@
+--- Linux: every C declaration the library uses, with its constants.
+-- Written from the published headers of Linux and glibc for x86, x86-64, ARM and ARM64; tests/declarations.lua
+-- compares every constant, size and offset here with the system's own C compiler. Structures carry the prefix
+-- `fw_`, so a program's own declarations cannot clash with them.
+
+local bit = require "bit"
+local ffi = require "ffi"
+
+local is_arm = ffi.arch == "arm" or ffi.arch == "arm64"
+if not is_arm and ffi.arch ~= "x64" and ffi.arch ~= "x86" then
+  error("framewire has no Linux declarations for the processor '" .. ffi.arch .. "'; add them to ffi/linux.lua")
+end
+
+-- The kernel packs this one structure on x86-64 only.
+local epoll_packed = ffi.arch == "x64" and "__attribute__((packed))" or ""
+
+ffi.cdef([[
+struct fw_sockaddr { uint16_t family; char data[14]; };
+struct fw_sockaddr_in { uint16_t family; uint16_t port; uint8_t address[4]; uint8_t zero[8]; };
+struct fw_sockaddr_in6 { uint16_t family; uint16_t port; uint32_t flowinfo; uint8_t address[16]; uint32_t scope; };
+struct fw_sockaddr_storage { uint16_t family; uint8_t data[118]; unsigned long align; };
+struct fw_addrinfo {
+  int flags; int family; int socktype; int protocol;
+  uint32_t addrlen; struct fw_sockaddr *addr; char *canonname; struct fw_addrinfo *next;
+};
+struct fw_pollfd { int fd; short events; short revents; };
+struct fw_epoll_event { uint32_t events; int32_t fd; uint32_t unused; } ]] .. epoll_packed .. [[;
+struct fw_timespec { long sec; long nsec; };
+struct fw_rlimit { unsigned long current; unsigned long maximum; };
+struct fw_sigset { unsigned long words[128 / sizeof(long)]; };
+struct fw_signalfd_siginfo { uint32_t signo; uint8_t rest[124]; };
+struct fw_inotify_event { int wd; uint32_t mask; uint32_t cookie; uint32_t len; };
+struct fw_open_how { uint64_t flags; uint64_t mode; uint64_t resolve; };
+struct fw_statx_time { int64_t sec; uint32_t nsec; int32_t reserved; };
+struct fw_statx {
+  uint32_t mask; uint32_t blksize; uint64_t attributes; uint32_t nlink; uint32_t uid; uint32_t gid;
+  uint16_t mode; uint16_t spare0; uint64_t ino; uint64_t size; uint64_t blocks; uint64_t attributes_mask;
+  struct fw_statx_time atime; struct fw_statx_time btime; struct fw_statx_time ctime; struct fw_statx_time mtime;
+  uint32_t rdev_major; uint32_t rdev_minor; uint32_t dev_major; uint32_t dev_minor; uint64_t spare[14];
+};
+
+int socket(int, int, int);
+int bind(int, const struct fw_sockaddr *, uint32_t);
+int listen(int, int);
+int accept4(int, struct fw_sockaddr *, uint32_t *, int);
+int connect(int, const struct fw_sockaddr *, uint32_t);
+int getsockname(int, struct fw_sockaddr *, uint32_t *);
+int getpeername(int, struct fw_sockaddr *, uint32_t *);
+int getsockopt(int, int, int, void *, uint32_t *);
+int setsockopt(int, int, int, const void *, uint32_t);
+int shutdown(int, int);
+long recv(int, void *, size_t, int);
+long send(int, const void *, size_t, int);
+long sendfile(int, int, long *, size_t);
+int getaddrinfo(const char *, const char *, const struct fw_addrinfo *, struct fw_addrinfo **);
+void freeaddrinfo(struct fw_addrinfo *);
+const char *gai_strerror(int);
+const char *inet_ntop(int, const void *, char *, uint32_t);
+
+int poll(struct fw_pollfd *, unsigned long, int);
+int epoll_create1(int);
+int epoll_ctl(int, int, int, struct fw_epoll_event *);
+int epoll_wait(int, struct fw_epoll_event *, int, int);
+
+long read(int, void *, size_t);
+long write(int, const void *, size_t);
+long pread(int, void *, size_t, long);
+int close(int);
+int fw_open(const char *, int, uint32_t) __asm__("open");
+int fw_openat(int, const char *, int, uint32_t) __asm__("openat");
+long fw_openat2(long, int, const char *, struct fw_open_how *, size_t) __asm__("syscall");
+int statx(int, const char *, int, unsigned int, struct fw_statx *);
+char *realpath(const char *, char *);
+void free(void *);
+
+int shm_open(const char *, int, uint32_t);
+int shm_unlink(const char *);
+int ftruncate(int, long);
+void *mmap(void *, size_t, int, int, int, long);
+int munmap(void *, size_t);
+long fw_futex(long, void *, int, uint32_t, const struct fw_timespec *, void *, uint32_t) __asm__("syscall");
+
+int fork(void);
+void _exit(int);
+int getpid(void);
+int getppid(void);
+int kill(int, int);
+int waitpid(int, int *, int);
+int fw_prctl(int, unsigned long, unsigned long, unsigned long, unsigned long) __asm__("prctl");
+long sysconf(int);
+int sched_setaffinity(int, size_t, const void *);
+int getrlimit(int, struct fw_rlimit *);
+int setrlimit(int, const struct fw_rlimit *);
+
+int sigemptyset(struct fw_sigset *);
+int sigaddset(struct fw_sigset *, int);
+int sigprocmask(int, const struct fw_sigset *, struct fw_sigset *);
+int signalfd(int, const struct fw_sigset *, int);
+void *signal(int, void *);
+
+int inotify_init1(int);
+int inotify_add_watch(int, const char *, uint32_t);
+int inotify_rm_watch(int, int);
+
+int pthread_create(unsigned long *, const void *, void *(*)(void *), void *);
+int pthread_join(unsigned long, void **);
+
+int clock_gettime(int, struct fw_timespec *);
+int nanosleep(const struct fw_timespec *, struct fw_timespec *);
+
+void *memchr(const void *, int, size_t);
+int memcmp(const void *, const void *, size_t);
+void *memmove(void *, const void *, size_t);
+char *strerror(int);
+]])
+
+local M = { name = "linux" }
+
+--- C constants by their header names.
+M.constants = {
+  AF_UNSPEC = 0, AF_INET = 2, AF_INET6 = 10,
+  SOCK_STREAM = 1, SOCK_NONBLOCK = 0x800, SOCK_CLOEXEC = 0x80000,
+  SOL_SOCKET = 1, SO_REUSEADDR = 2, SO_ERROR = 4, SO_SNDBUF = 7, SO_RCVBUF = 8, SO_KEEPALIVE = 9, SO_REUSEPORT = 15,
+  IPPROTO_TCP = 6, TCP_NODELAY = 1, IPPROTO_IPV6 = 41, IPV6_V6ONLY = 26,
+  MSG_PEEK = 2, MSG_NOSIGNAL = 0x4000, MSG_MORE = 0x8000,
+  SHUT_WR = 1,
+  AI_PASSIVE = 1, AI_NUMERICSERV = 0x400,
+  EPERM = 1, ENOENT = 2, EINTR = 4, EAGAIN = 11, EACCES = 13, EEXIST = 17, EXDEV = 18, ENOTDIR = 20, EINVAL = 22,
+  ENFILE = 23, EMFILE = 24, EPIPE = 32, ENAMETOOLONG = 36, ENOSYS = 38, ELOOP = 40, ECONNABORTED = 103,
+  ECONNRESET = 104, ENOBUFS = 105, ETIMEDOUT = 110, ECONNREFUSED = 111, EINPROGRESS = 115,
+  POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32,
+  EPOLLIN = 1, EPOLLOUT = 4, EPOLLERR = 8, EPOLLHUP = 16,
+  EPOLL_CLOEXEC = 0x80000, EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL = 2, EPOLL_CTL_MOD = 3,
+  O_RDONLY = 0, O_RDWR = 2, O_CREAT = 0x40, O_EXCL = 0x80, O_NONBLOCK = 0x800, O_CLOEXEC = 0x80000,
+  O_DIRECTORY = is_arm and 0x4000 or 0x10000,
+  RESOLVE_NO_MAGICLINKS = 2, RESOLVE_BENEATH = 8,
+  AT_FDCWD = -100, AT_EMPTY_PATH = 0x1000, STATX_BASIC_STATS = 0x7ff,
+  S_IFMT = 0xf000, S_IFREG = 0x8000, S_IFDIR = 0x4000,
+  PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1,
+  FUTEX_WAIT = 0, FUTEX_WAKE = 1,
+  WNOHANG = 1, PR_SET_PDEATHSIG = 1, _SC_NPROCESSORS_ONLN = 84, RLIMIT_NOFILE = 7,
+  SIGHUP = 1, SIGINT = 2, SIGKILL = 9, SIGUSR1 = 10, SIGUSR2 = 12, SIGPIPE = 13, SIGTERM = 15, SIGCHLD = 17,
+  SIG_BLOCK = 0, SIG_UNBLOCK = 1, SFD_NONBLOCK = 0x800, SFD_CLOEXEC = 0x80000,
+  IN_MODIFY = 2, IN_CLOSE_WRITE = 8, IN_MOVED_FROM = 0x40, IN_MOVED_TO = 0x80, IN_CREATE = 0x100, IN_DELETE = 0x200,
+  IN_DELETE_SELF = 0x400, IN_MOVE_SELF = 0x800, IN_Q_OVERFLOW = 0x4000, IN_IGNORED = 0x8000, IN_ISDIR = 0x40000000,
+  IN_NONBLOCK = 0x800, IN_CLOEXEC = 0x80000,
+  CLOCK_REALTIME = 0, CLOCK_MONOTONIC = 1, CLOCK_PROCESS_CPUTIME_ID = 2,
+}
+
+--- System call numbers of calls that the C library does not wrap.
+M.syscalls = {
+  SYS_futex = ({ x64 = 202, arm64 = 98 })[ffi.arch] or 240,
+  SYS_openat2 = 437,
+}
+
+--- Structures to compare with the C compiler: ours, theirs, and fields as { ours, theirs }.
+M.structs = {
+  { "struct fw_sockaddr_in", "struct sockaddr_in", { { "port", "sin_port" }, { "address", "sin_addr" } } },
+  { "struct fw_sockaddr_in6", "struct sockaddr_in6",
+    { { "port", "sin6_port" }, { "address", "sin6_addr" }, { "scope", "sin6_scope_id" } } },
+  { "struct fw_sockaddr_storage", "struct sockaddr_storage", { { "family", "ss_family" } } },
+  { "struct fw_addrinfo", "struct addrinfo",
+    { { "family", "ai_family" }, { "addrlen", "ai_addrlen" }, { "addr", "ai_addr" }, { "next", "ai_next" } } },
+  { "struct fw_pollfd", "struct pollfd", { { "events", "events" }, { "revents", "revents" } } },
+  { "struct fw_epoll_event", "struct epoll_event", { { "events", "events" }, { "fd", "data" } } },
+  { "struct fw_timespec", "struct timespec", { { "sec", "tv_sec" }, { "nsec", "tv_nsec" } } },
+  { "struct fw_rlimit", "struct rlimit", { { "current", "rlim_cur" }, { "maximum", "rlim_max" } } },
+  { "struct fw_sigset", "sigset_t", {} },
+  { "struct fw_signalfd_siginfo", "struct signalfd_siginfo", { { "signo", "ssi_signo" } } },
+  { "struct fw_inotify_event", "struct inotify_event",
+    { { "wd", "wd" }, { "mask", "mask" }, { "cookie", "cookie" }, { "len", "len" } } },
+  { "struct fw_open_how", "struct open_how", { { "mode", "mode" }, { "resolve", "resolve" } } },
+  { "struct fw_statx", "struct statx",
+    { { "mode", "stx_mode" }, { "ino", "stx_ino" }, { "size", "stx_size" }, { "mtime", "stx_mtime" } } },
+  { "struct fw_statx_time", "struct statx_timestamp", { { "sec", "tv_sec" }, { "nsec", "tv_nsec" } } },
+}
+
+for _, group in ipairs { M.constants, M.syscalls } do
+  for name, value in pairs(group) do M[name] = value end
+end
+
+--- Where the socket functions live.
+M.net = ffi.C
+
+--- What this system calls poll.
+M.poll_name = "poll"
+
+--- The pollers of this system, best first.
+M.pollers = { "epoll", "poll" }
+
+--- Flags that make a new socket non-blocking and keep it out of programs started later.
+M.socket_flags = M.SOCK_NONBLOCK + M.SOCK_CLOEXEC
+
+--- Flags for every send: a broken connection is an error to return, not a signal to die of.
+M.send_flags = M.MSG_NOSIGNAL
+
+--- Takes one waiting connection, non-blocking. Returns a descriptor or -1.
+function M.accept(fd)
+  return ffi.C.accept4(fd, nil, nil, M.socket_flags)
+end
+
+--- Closes a socket. Returns 0 or -1.
+function M.close(fd)
+  return ffi.C.close(fd)
+end
+
+--- The number of the last error of a system call.
+M.errno = ffi.errno
+
+--- Text of an error number.
+function M.strerror(number)
+  return ffi.string(ffi.C.strerror(number))
+end
+
+local stat = ffi.new("struct fw_statx")
+
+--- Size, time of change and kind of an open file.
+---@param fd integer
+---@return integer|nil size, integer mtime whole seconds since 1970, string kind "file", "directory" or "other", integer inode
+function M.stat(fd)
+  if ffi.C.statx(fd, "", M.AT_EMPTY_PATH, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
+  local kind = bit.band(stat.mode, M.S_IFMT)
+  return tonumber(stat.size), tonumber(stat.mtime.sec),
+    kind == M.S_IFREG and "file" or kind == M.S_IFDIR and "directory" or "other", tonumber(stat.ino)
+end
+
+--- Opens a folder for `open_beneath`. Returns a descriptor or -1.
+function M.open_folder(path)
+  return ffi.C.fw_open(path, M.O_RDONLY + M.O_DIRECTORY + M.O_CLOEXEC, 0)
+end
+
+-- Where a descriptor's file is now, by its own account.
+local function path_of(fd)
+  local resolved = ffi.C.realpath("/proc/self/fd/" .. fd, nil)
+  if resolved == nil then return nil end
+  local path = ffi.string(resolved)
+  ffi.C.free(resolved)
+  return path
+end
+
+-- For kernels before 5.6: opens first and then asks where that has led, so nothing can be exchanged in between.
+local function open_and_check(root_fd, path)
+  local fd = ffi.C.fw_openat(root_fd, path, M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK, 0)
+  if fd < 0 then return fd end
+  local root, real = path_of(root_fd), path_of(fd)
+  if root and real and (root == "/" or real:sub(1, #root + 1) == root .. "/") then return fd end
+  ffi.C.close(fd)
+  ffi.errno(M.EXDEV)
+  return -1
+end
+
+local how = ffi.new("struct fw_open_how")
+
+--- Opens a path for reading that must stay below an open folder, symbolic links included.
+---@param root_fd integer from `open_folder`
+---@param path string relative
+---@return integer fd or -1
+function M.open_beneath(root_fd, path)
+  how.flags = M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK
+  how.resolve = M.RESOLVE_BENEATH + M.RESOLVE_NO_MAGICLINKS
+  local fd = tonumber(ffi.C.fw_openat2(M.SYS_openat2, root_fd, path, how, ffi.sizeof(how)))
+  -- EPERM: a container's filter that does not know the call.
+  if fd < 0 and (ffi.errno() == M.ENOSYS or ffi.errno() == M.EPERM) then return open_and_check(root_fd, path) end
+  return fd
+end
+
+M.open_and_check = open_and_check
+
+--- Opens a descriptor that is readable when one of a set of blocked signals has come.
+function M.open_signals(set)
+  return ffi.C.signalfd(-1, set, M.SFD_NONBLOCK + M.SFD_CLOEXEC)
+end
+
+local info = ffi.new("struct fw_signalfd_siginfo")
+
+--- Takes one signal's number from such a descriptor, or nil.
+function M.read_signal(fd)
+  if ffi.C.read(fd, info, ffi.sizeof(info)) ~= ffi.sizeof(info) then return nil end
+  return info.signo
+end
+
+--- Keeps the calling thread on one core. Returns 0 or -1.
+function M.pin(core)
+  local mask = ffi.new("uint8_t[128]")
+  if core < 0 or core >= 1024 then return -1 end
+  mask[math.floor(core / 8)] = 2 ^ (core % 8)
+  return ffi.C.sched_setaffinity(0, ffi.sizeof(mask), mask)
+end
+
+--- Has the system end this process with TERM when the one that started it ends.
+function M.die_with_parent()
+  ffi.C.fw_prctl(M.PR_SET_PDEATHSIG, M.SIGTERM, 0, 0, 0)
+end
+
+--- Text of a getaddrinfo error.
+function M.gai_message(status)
+  return ffi.string(ffi.C.gai_strerror(status))
+end
+
+--- How many descriptors this process may have open.
+function M.descriptor_limit()
+  local limit = ffi.new("struct fw_rlimit")
+  if ffi.C.getrlimit(M.RLIMIT_NOFILE, limit) ~= 0 then return 1024 end
+  -- The soft limit is often 1,024 for the sake of programs that use select; raising it to the hard one is ours to do.
+  if limit.current < limit.maximum then
+    limit.current = limit.maximum
+    ffi.C.setrlimit(M.RLIMIT_NOFILE, limit)
+    ffi.C.getrlimit(M.RLIMIT_NOFILE, limit)
+  end
+  return math.min(tonumber(limit.current), 2 ^ 31)
+end
+
+--- Reads from a place in a file. Returns the number of bytes, or -1.
+function M.pread(fd, target, length, offset)
+  return ffi.C.pread(fd, target, length, offset)
+end
+
+local offset_box = ffi.new("long[1]")
+
+--- Sends part of a file to a socket without copying it. Returns the number of bytes sent, or -1.
+function M.sendfile(socket, file, offset, length)
+  offset_box[0] = offset
+  return tonumber(ffi.C.sendfile(socket, file, offset_box, length))
+end
+
+return M

@@ -1,0 +1,69 @@
+--- Remembers the last request heads, byte for byte, so that one sent again need not be parsed again.
+-- A remembered head ends with its first empty line. Bytes that begin with exactly the same bytes are therefore exactly
+-- the same head, and mean the same.
+
+local bit = require "bit"
+local ffi = require "ffi"
+
+local C, copy = ffi.C, ffi.copy
+local band, bxor, rshift = bit.band, bit.bxor, bit.rshift
+local u32 = ffi.typeof("const uint32_t *")
+
+local SLOTS = 64
+local SLOT_SIZE = 1024
+-- The shortest possible request is longer than what is hashed.
+local HASHED = 16
+
+local Cache = {}
+Cache.__index = Cache
+
+-- Mixes bytes that tend to differ between requests: the method and the first of the target.
+local function slot_of(data, start)
+  local words = ffi.cast(u32, data + start)
+  local mix = bxor(words[0], words[1] * 5, words[2] * 17, words[3] * 257)
+  return band(bxor(mix, rshift(mix, 15), rshift(mix, 7)), SLOTS - 1)
+end
+
+--- Looks for a head.
+---@param data ffi.cdata* uint8_t *
+---@param start integer
+---@param stop integer
+---@return table|nil head
+---@return integer? length of the head in bytes
+function Cache:find(data, start, stop)
+  local left = stop - start
+  if left < HASHED then return nil end
+  local slot = slot_of(data, start)
+  local length = self.lengths[slot]
+  if length == 0 or length > left then return nil end
+  if C.memcmp(self.bytes + slot * SLOT_SIZE, data + start, length) ~= 0 then return nil end
+  return self.heads[slot], length
+end
+
+--- Remembers a head in place of another.
+---@param data ffi.cdata* uint8_t *
+---@param start integer
+---@param stop integer
+---@param head table
+function Cache:keep(data, start, stop, head)
+  local length = stop - start
+  if length < HASHED or length > SLOT_SIZE then return end
+  local slot = slot_of(data, start)
+  copy(self.bytes + slot * SLOT_SIZE, data + start, length)
+  self.lengths[slot] = length
+  self.heads[slot] = head
+end
+
+local M = {}
+
+--- Makes an empty cache.
+---@return table cache
+function M.new()
+  return setmetatable({
+    bytes = ffi.new("uint8_t[?]", SLOTS * SLOT_SIZE),
+    lengths = ffi.new("int32_t[?]", SLOTS),
+    heads = {},
+  }, Cache)
+end
+
+return M

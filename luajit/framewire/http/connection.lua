@@ -1,0 +1,465 @@
+--- One client's connection: receives, finds requests, has them answered, sends.
+--
+-- An idle connection holds no buffers. Bytes are received into the server's one input buffer and served from there,
+-- and all answers to what one receive brought go out in one send; only what is incomplete, or not taken by the client
+-- yet, moves to a buffer of the connection's own.
+--
+-- One request of a connection is served at a time, so answers keep the requests' order.
+
+local bit = require "bit"
+local ffi = require "ffi"
+local chunked = require "framewire.http.chunked"
+local parser = require "framewire.http.parser"
+local poller = require "framewire.poller"
+local requests = require "framewire.http.request"
+local responses = require "framewire.http.response"
+local sys = require "framewire.sys"
+
+local band, net, string_of = bit.band, sys.net, ffi.string
+local READ, WRITE = poller.READ, poller.WRITE
+local EAGAIN, EINTR = sys.EAGAIN, sys.EINTR
+local SEND_FLAGS = sys.send_flags
+local CR, LF = 13, 10
+
+-- Answers are sent when there are this many bytes of them, even if more requests wait.
+local FLUSH_AT = 262144
+-- Bytes of a file sent before other connections have their turn.
+local FILE_TURN = 1048576
+-- How long a refused client may go on sending before the connection is cut, so that it can read the refusal.
+local LINGER = 2
+
+local Connection = {}
+Connection.__index = Connection
+
+-- Phases, each with its time-out: idle, head, body, handler, write, linger.
+local function enter(self, phase, seconds)
+  self.phase = phase
+  self.deadline = self.server.loop.now + seconds
+end
+
+local function want(self, interest)
+  if self.interest ~= interest then
+    self.interest = interest
+    self.server.loop:change(self.fd, interest)
+  end
+end
+
+local function drop_input(self)
+  if self.input then
+    self.server.pool:give(self.input)
+    self.input = nil
+  end
+end
+
+--- Closes at once.
+function Connection:close()
+  local fd, server = self.fd, self.server
+  if fd < 0 then return end
+  server.loop:forget(fd)
+  sys.close(fd)
+  self.fd = -1
+  drop_input(self)
+  if self.unsent then
+    server.pool:give(self.unsent)
+    self.unsent = nil
+  end
+  if self.file then
+    ffi.C.close(self.file.fd)
+    self.file = nil
+  end
+  local late = self.late
+  if late then
+    self.late = nil
+    late.closed, late.started, late.streaming = true, true, false
+  end
+  server:on_closed(fd)
+end
+
+-- Sends what the system takes of the open file. Returns false if the connection had to be closed.
+local function push_file(self)
+  local file, turn = self.file, FILE_TURN
+  while file.left > 0 and turn > 0 do
+    local sent = sys.sendfile(self.fd, file.fd, file.offset, math.min(file.left, turn))
+    if sent > 0 then
+      file.offset, file.left, turn = file.offset + sent, file.left - sent, turn - sent
+    elseif sent < 0 and (sys.errno() == EAGAIN or sys.errno() == EINTR) then
+      return true
+    else
+      -- Zero: the file is shorter than it was. Either way the promised length cannot be kept.
+      self:close()
+      return false
+    end
+  end
+  if file.left == 0 then
+    ffi.C.close(file.fd)
+    self.file = nil
+  end
+  return true
+end
+
+-- Sends a buffer's bytes and empties it; what the system does not take is kept for later.
+local function flush(self, out)
+  local length = out.stop
+  if length == 0 or self.fd < 0 then
+    out.stop = 0
+    return
+  end
+  local sent = 0
+  if not self.unsent then
+    local flags = self.file and SEND_FLAGS + (sys.MSG_MORE or 0) or SEND_FLAGS
+    sent = tonumber(net.send(self.fd, out.data, length, flags))
+    if sent < 0 then
+      local number = sys.errno()
+      if number ~= EAGAIN and number ~= EINTR then
+        out.stop = 0
+        return self:close()
+      end
+      sent = 0
+    end
+  end
+  if sent < length then
+    local unsent = self.unsent or self.server.pool:take()
+    self.unsent = unsent
+    unsent:append_bytes(out.data + sent, length - sent)
+    if unsent:length() > self.server.limits.max_unsent then
+      out.stop = 0
+      return self:close()
+    end
+  end
+  out.stop = 0
+  if self.file and not self.unsent then push_file(self) end
+end
+
+-- Ends the connection once everything has been sent. `more` tells whether the client has sent what was not served.
+local function wind_up(self, more)
+  if self.unsent or self.file then return end
+  drop_input(self)
+  if self.closing == "linger" or more and self.closing ~= "abort" then
+    -- Closing with unread bytes makes the system reset the connection, and the client lose the answer.
+    net.shutdown(self.fd, sys.SHUT_WR)
+    self.lingering = true
+    enter(self, "linger", LINGER)
+    want(self, READ)
+  else
+    self:close()
+  end
+end
+
+-- Refuses what the client has sent and ends the connection.
+local function refuse(self, status, reason)
+  local server = self.server
+  responses.fill(server.response, self, server.refused_head, false)
+  server.response:text(status, reason .. "\n")
+  self.closing = "linger"
+end
+
+-- The head of the next request, taken off the input; nil if it is not complete or was refused.
+local function next_head(self, input)
+  local server, data, stop = self.server, input.data, input.stop
+  local start = input.start
+  if start == stop then return nil end
+  local head, length = server.cache:find(data, start, stop)
+  if head then
+    input.start = start + length
+    return head
+  end
+  if data[start] == CR and self.scanned == 0 and not self.skipped then
+    -- RFC 9112, 2.2: one empty line before a request is forgiven.
+    if stop - start < 2 then return nil end
+    if data[start + 1] == LF then
+      self.skipped = true
+      input.start = start + 2
+      return next_head(self, input)
+    end
+  end
+  local limits = server.limits
+  if band(parser.class[data[start]], parser.TOKEN) == 0 then
+    return refuse(self, 400, "the request line must begin with a method")
+  end
+  local place, found = parser.find_end(data, start + self.scanned, stop)
+  if not place then return refuse(self, 400, "a line must end with carriage return and line feed") end
+  if (found and place or stop) - start > limits.max_head then
+    if place == start then return refuse(self, 414, "the request target is too long") end
+    return refuse(self, 431, "the request head is too large")
+  end
+  if not found then
+    self.scanned = place - start
+    return nil
+  end
+  self.scanned, self.skipped = 0, false
+  local status, reason
+  head, status, reason = parser.parse(data, start, place, limits)
+  if not head then return refuse(self, status, reason) end
+  server.cache:keep(data, start, place, head)
+  input.start = place
+  return head
+end
+
+-- The body of a request, taken off the input; nil if it is not complete or was refused.
+local function next_body(self, input, head)
+  local server = self.server
+  local limit = server.limits.max_body
+  if head.length > limit then return refuse(self, 413, "the body is too large") end
+  local body
+  if head.length > 0 then
+    if input.stop - input.start >= head.length then
+      body = string_of(input.data + input.start, head.length)
+      input.start = input.start + head.length
+    end
+  else
+    local decoder = self.decoder or chunked.new(input.start, limit)
+    local done, status, reason = decoder:feed(input.data, input.stop)
+    if done == nil then return refuse(self, status, reason) end
+    if done then
+      body = string_of(input.data + decoder.start, decoder.stop - decoder.start)
+      input.start = decoder.raw
+      self.decoder = nil
+    else
+      input.stop = decoder:compact(input.data, input.stop)
+      self.decoder = decoder
+    end
+  end
+  if body then
+    self.head = nil
+    return body
+  end
+  if not self.head then
+    self.head = head
+    enter(self, "body", server.limits.body_timeout)
+    if head.expect_continue and input.stop == input.start then server.out:append("HTTP/1.1 100 Continue\r\n\r\n") end
+  end
+  return nil
+end
+
+-- Calls the handler for one request.
+local function answer(self, head, body)
+  local server = self.server
+  local request, response = server.request, server.response
+  local before = server.out.stop
+  requests.fill(request, self, head, body)
+  responses.fill(response, self, head, head.keep_alive and not server.stopping)
+  local ok, message = pcall(server.handler, request, response)
+  self.phase = "idle"
+  if ok and response.done then return end
+  if ok and response.late then
+    server.request = requests.new()
+    if not response.late.done then
+      self.late = response.late
+      enter(self, "handler", server.limits.handler_timeout)
+    end
+    return
+  end
+  if ok then message = "it returned without an answer; call response:text, or response:later first" end
+  server.log("the handler failed on " .. head.method .. " " .. head.path .. ": " .. tostring(message))
+  if response.streaming or response.late then
+    -- Part of the answer is out; a cut connection is the only way left to say that it failed.
+    self.closing = "abort"
+    if response.late then response.late.started, response.late.closed = true, true end
+    return
+  end
+  server.out.stop = before
+  responses.fill(response, self, head, false)
+  response:text(500, "the handler failed; the server's log has the reason\n")
+end
+
+-- Puts incomplete input where it can wait, and sets the time-out for what is awaited.
+local function settle(self, input)
+  local server = self.server
+  local rest = input.stop - input.start
+  if self.fd < 0 then return input:clear() end
+  if self.closing then
+    if input == server.input then input:clear() end
+    return wind_up(self, rest > 0)
+  end
+  if rest == 0 and not self.head then
+    input:clear()
+    drop_input(self)
+  else
+    local by = input.start
+    if input == server.input then
+      local own = server.pool:take()
+      own:append_bytes(input.data + by, rest)
+      input:clear()
+      self.input, input = own, own
+    elseif by > 0 then
+      ffi.C.memmove(input.data, input.data + by, rest)
+      input.start, input.stop = 0, rest
+    end
+    if self.decoder then self.decoder:shift(by) end
+    input:reserve(4096)
+  end
+  if self.late then
+    return
+  elseif self.unsent or self.file then
+    enter(self, "write", server.limits.write_timeout)
+    want(self, WRITE)
+  elseif rest == 0 and not self.head then
+    self.phase = "idle"
+    self.deadline = server.loop.now + server.limits.idle_timeout
+    want(self, READ)
+  elseif not self.head and self.phase ~= "head" then
+    enter(self, "head", server.limits.header_timeout)
+    want(self, READ)
+  else
+    want(self, READ)
+  end
+end
+
+--- Serves every whole request in a buffer.
+---@param input table the server's buffer or the connection's own
+function Connection:serve(input)
+  local out = self.server.out
+  repeat
+    local head, body = self.head or next_head(self, input), ""
+    if not head then break end
+    if head.length ~= 0 then
+      body = next_body(self, input, head)
+      if not body then break end
+    end
+    answer(self, head, body)
+    if out.stop > FLUSH_AT then flush(self, out) end
+  until self.closing or self.late or self.unsent or self.file
+  flush(self, out)
+  if out.size > FLUSH_AT * 4 then self.server:renew_output() end
+  settle(self, input)
+end
+
+local function receive(self)
+  local server = self.server
+  if self.late or self.unsent or self.file then
+    -- More requests can wait in the system's buffer.
+    return want(self, self.interest - READ)
+  end
+  local input = self.lingering and server.input or self.input or server.input
+  local got = tonumber(net.recv(self.fd, input.data + input.stop, input.size - input.stop, 0))
+  if got > 0 then
+    if self.lingering then return end
+    input.stop = input.stop + got
+    return self:serve(input)
+  end
+  if got < 0 then
+    local number = sys.errno()
+    if number == EAGAIN or number == EINTR then return end
+  end
+  self:close()
+end
+
+-- Goes on after the answer that held the connection up has been sent.
+local function resume(self)
+  if self.closing then return wind_up(self, self.input ~= nil) end
+  want(self, READ)
+  enter(self, "idle", self.server.limits.idle_timeout)
+  if not self.input then return end
+  -- Not from here: this may run inside another connection's handler.
+  self.server.loop:after(0, function()
+    if self.input and not (self.fd < 0 or self.late or self.unsent or self.file) then self:serve(self.input) end
+  end)
+end
+
+-- Goes on sending. What was held up goes on when all is out.
+local function push(self)
+  local unsent = self.unsent
+  if unsent then
+    local sent = tonumber(net.send(self.fd, unsent.data + unsent.start, unsent:length(), SEND_FLAGS))
+    if sent < 0 then
+      local number = sys.errno()
+      if number ~= EAGAIN and number ~= EINTR then self:close() end
+      return
+    end
+    unsent.start = unsent.start + sent
+    enter(self, "write", self.server.limits.write_timeout)
+    if unsent:length() > 0 then return end
+    self.server.pool:give(unsent)
+    self.unsent = nil
+  end
+  if self.file then
+    enter(self, "write", self.server.limits.write_timeout)
+    if not push_file(self) or self.file then return end
+  end
+  if self.late then
+    enter(self, "handler", self.server.limits.handler_timeout)
+    return want(self, READ)
+  end
+  resume(self)
+end
+
+--- Called by the loop.
+function Connection:on_ready(readable, writable, broken)
+  if broken then return self:close() end
+  if writable then push(self) end
+  if readable and self.fd >= 0 then receive(self) end
+end
+
+--- Sends a part of a late answer.
+---@param out table buffer
+function Connection:send_late(out)
+  flush(self, out)
+  if self.fd < 0 then return end
+  if self.unsent then
+    enter(self, "write", self.server.limits.write_timeout)
+    want(self, WRITE)
+  else
+    enter(self, "handler", self.server.limits.handler_timeout)
+  end
+end
+
+--- Sends the end of a late answer.
+---@param out table buffer
+function Connection:finish_late(out)
+  local is_held = self.late ~= nil
+  self.late = nil
+  flush(self, out)
+  -- Answered while its handler still runs: what follows the handler does the rest.
+  if self.fd < 0 or not is_held then return end
+  if self.unsent or self.file then
+    enter(self, "write", self.server.limits.write_timeout)
+    want(self, WRITE)
+  else
+    resume(self)
+  end
+end
+
+--- Called by the server when the deadline has passed.
+function Connection:expire()
+  local phase = self.phase
+  if phase == "head" or phase == "body" then
+    refuse(self, 408, "the request did not arrive in time")
+    flush(self, self.server.out)
+    if self.fd >= 0 then
+      wind_up(self, true)
+      if self.fd >= 0 and not self.lingering then
+        enter(self, "write", LINGER)
+        want(self, WRITE)
+      end
+    end
+  elseif phase == "handler" and not self.late.started then
+    self.late.keep_alive = false
+    self.late:text(503, "the handler did not answer in time\n")
+  else
+    self:close()
+  end
+end
+
+local M = {}
+
+--- Makes the connection of an accepted descriptor.
+---@param server table
+---@param fd integer
+---@return table connection
+function M.new(server, fd)
+  return setmetatable({
+    server = server,
+    fd = fd,
+    interest = READ,
+    phase = "head",
+    deadline = server.loop.now + server.limits.header_timeout,
+    --- Bytes of an incomplete head already searched for its end.
+    scanned = 0,
+    skipped = false,
+    lingering = false,
+    -- Set when needed: input, unsent (buffers), file, head, decoder (a body to come), late (an answer to come),
+    -- closing ("close", "linger" or "abort" once the connection is to end).
+  }, Connection)
+end
+
+return M

@@ -1,0 +1,96 @@
+--- HTTP/1.1 server.
+--
+--   local http = require "framewire.http"
+--   http.serve { port = 8080, handler = function(request, response) response:text(200, "hello") end }
+
+local loops = require "framewire.loop"
+local servers = require "framewire.http.server"
+local socket = require "framewire.socket"
+local url = require "framewire.http.url"
+
+local M = {}
+
+--- Starts a server on a loop of your own.
+M.new = servers.new
+
+--- Answers by exact path and method; see http/router.lua.
+M.routes = require("framewire.http.router").new
+
+--- Serves a folder's files; see http/static.lua.
+---@param root string
+---@param options? table
+---@return function|nil handler
+---@return string? message
+function M.static(root, options)
+  return require("framewire.http.static").new(root, options)
+end
+
+--- Percent coding.
+M.decode, M.encode = url.decode, url.encode
+
+-- Runs one server until the process is told to stop.
+local function run(listener, options)
+  local loop, message = loops.new { poller = options.poller }
+  if not loop then return nil, message end
+  local server
+  server, message = servers.new(loop, listener, options)
+  if not server then return nil, message end
+  local ok
+  ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()
+    server:stop(options.grace or 5, function() loop:stop() end)
+  end)
+  if not ok then server.log(message) end
+  if options.on_start then options.on_start(loop, server) end
+  ok, message = loop:run()
+  loop:close()
+  return ok, message
+end
+
+-- As many listeners as workers. Where the system spreads connections over several of one port, each has its own.
+local function listen(options, count)
+  local listeners = {}
+  local port = options.port or 8080
+  for index = 1, count do
+    local listener, message = socket.listen {
+      host = options.host, port = port, backlog = options.backlog, reuse_port = count > 1,
+    }
+    if not listener then return nil, message end
+    listeners[index] = listener
+    if port == 0 then port = select(2, listener:name()) end
+  end
+  return listeners, port
+end
+
+--- Serves until the process gets INT, TERM or HUP; then lets running requests end, and returns.
+---@param options table
+--- `handler`: function of request and response;
+--- `port` (8080; 0 for any free one) and `host` ("127.0.0.1"; "0.0.0.0" or "::" for other machines);
+--- `workers` (1): processes that share the port; each runs the handler on its own;
+--- `limits`: sizes and time-outs, see http/server.lua; `backlog` (1024); `grace` (5): seconds for requests to end in;
+--- `poller`: name of one to force; `log`: function of a line;
+--- `on_listen`: called once with the URL; `on_start`: called with loop and server, in each worker
+---@return true|nil ok
+---@return string? message
+function M.serve(options)
+  if type(options.handler) ~= "function" then return nil, "http.serve needs a handler function" end
+  local count = options.workers or 1
+  local listeners, port = listen(options, count)
+  if not listeners then return nil, port end
+  local function announce()
+    if not options.on_listen then return end
+    local host = options.host or "127.0.0.1"
+    options.on_listen(("http://%s:%d"):format(host:find(":", 1, true) and "[" .. host .. "]" or host, port))
+  end
+  if count == 1 then
+    announce()
+    return run(listeners[1], options)
+  end
+  return require("framewire.worker").group(count, function(index)
+    for other, listener in ipairs(listeners) do
+      if other ~= index then listener:close() end
+    end
+    assert(run(listeners[index], options))
+  end, { ready = announce, grace = (options.grace or 5) + 2 })
+end
+
+return M

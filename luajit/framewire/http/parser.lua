@@ -1,0 +1,233 @@
+--- Reads request heads, strictly as RFC 9112 has them. Works on bytes in place and does no I/O.
+--
+-- Whatever two readers could understand in two ways is refused: both body lengths, repeated lengths, bare CR or LF,
+-- folded lines, white space before a colon.
+
+local bit = require "bit"
+local ffi = require "ffi"
+
+local band, bor = bit.band, bit.bor
+local C, string_of = ffi.C, ffi.string
+local CR, LF, SP, TAB, COLON = 13, 10, 32, 9, 58
+
+local M = {}
+
+-- What each byte may be part of.
+local TOKEN, TARGET, VALUE, HOST = 1, 2, 4, 8
+local class = ffi.new("uint8_t[256]")
+
+local function allow(kind, characters)
+  for i = 1, #characters do
+    local byte = characters:byte(i)
+    class[byte] = bor(class[byte], kind)
+  end
+end
+
+local function allow_range(kind, first, last)
+  for byte = first, last do class[byte] = bor(class[byte], kind) end
+end
+
+for _, range in ipairs { "09", "az", "AZ" } do
+  allow_range(TOKEN + HOST, range:byte(1), range:byte(2))
+end
+allow(TOKEN, "!#$%&'*+-.^_`|~")
+allow(HOST, "-._~%!$&'()*+,;=:[]")
+allow_range(TARGET, 0x21, 0x7e)
+class[("#"):byte()] = band(class[("#"):byte()], bit.bnot(TARGET))
+allow_range(VALUE, 0x20, 0x7e)
+allow_range(VALUE, 0x80, 0xff)
+allow(VALUE, "\t")
+
+--- Whether bytes may all be part of a token, the value of a field, and so on.
+M.class, M.TOKEN, M.VALUE = class, TOKEN, VALUE
+
+--- Looks for the empty line that ends a head.
+---@param data ffi.cdata* uint8_t *
+---@param from integer where to go on looking: just behind a line's end, or the head's first byte
+---@param stop integer
+---@return integer|nil place if found, just behind the empty line; otherwise where to go on next time
+---@return boolean|nil found nil if a line ends in a bare LF
+function M.find_end(data, from, stop)
+  local line = from
+  while true do
+    local left = stop - line
+    if left <= 0 then return line, false end
+    local newline = C.memchr(data + line, LF, left)
+    if newline == nil then return line, false end
+    local place = tonumber(ffi.cast("uint8_t *", newline) - data)
+    if place == line or data[place - 1] ~= CR then return nil, nil end
+    if place == line + 1 then return place + 1, true end
+    line = place + 1
+  end
+end
+
+local function all_of(kind, text)
+  for i = 1, #text do
+    if band(class[text:byte(i)], kind) == 0 then return false end
+  end
+  return true
+end
+
+-- "HTTP/1.1" and "HTTP/1.0", and what else may stand there.
+local function read_version(text)
+  if text == "HTTP/1.1" then return 1.1 end
+  if text == "HTTP/1.0" then return 1.0 end
+  local major = text:match("^HTTP/(%d)%.%d$")
+  if not major then return nil, 400, "the request line must end with HTTP/1.1" end
+  if major ~= "1" then return nil, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here" end
+  return 1.1
+end
+
+-- Splits a target into path and query; sets `authority` for the absolute form.
+local function read_target(head, target)
+  if target:byte(1) ~= 47 then
+    if target == "*" then
+      if head.method ~= "OPTIONS" then return nil, 400, "the target * is for OPTIONS only" end
+      head.path = "*"
+      return true
+    end
+    local authority, rest = target:match("^[Hh][Tt][Tt][Pp][Ss]?://([^/?]+)(.*)$")
+    if not authority then return nil, 400, "the request target must begin with /" end
+    if not all_of(HOST, authority) then return nil, 400, "the host in the request target is malformed" end
+    head.authority = authority
+    target = rest:byte(1) == 47 and rest or "/" .. rest
+  end
+  local question = target:find("?", 1, true)
+  if question then
+    head.path, head.query = target:sub(1, question - 1), target:sub(question + 1)
+  else
+    head.path = target
+  end
+  return true
+end
+
+-- Decides how long the body is: `head.length` in bytes, or -1 for chunks.
+local function read_framing(head, headers)
+  local coding, length = headers["transfer-encoding"], headers["content-length"]
+  head.length = 0
+  if coding then
+    if length then return nil, 400, "both Content-Length and Transfer-Encoding" end
+    if head.version < 1.1 then return nil, 400, "HTTP/1.0 has no Transfer-Encoding" end
+    coding = coding:lower()
+    if coding ~= "chunked" then
+      local before = coding:match("^(.*[^%s,])%s*,%s*chunked$")
+      if coding:find("chunked", 1, true) and (not before or before:find("chunked", 1, true)) then
+        return nil, 400, "chunked must be the last transfer coding, and only once"
+      end
+      if coding == "" or coding:find("^%s*,") then return nil, 400, "Transfer-Encoding is empty" end
+      return nil, 501, "the only transfer coding known here is chunked"
+    end
+    head.length = -1
+  elseif length then
+    if not length:find("^%d+$") then return nil, 400, "Content-Length must be one decimal number" end
+    if #length > 15 then return nil, 413, "the body is too large" end
+    head.length = tonumber(length)
+  end
+  return true
+end
+
+-- Decides whether the connection stays open, and what else the head asks for.
+local function read_wishes(head, headers)
+  local connection = headers["connection"]
+  local close, keep = false, false
+  if connection then
+    for option in connection:lower():gmatch("[^%s,]+") do
+      close = close or option == "close"
+      keep = keep or option == "keep-alive"
+    end
+  end
+  head.keep_alive = not close and (head.version >= 1.1 or keep)
+  local expect = headers["expect"]
+  if expect and head.version >= 1.1 then
+    if expect:lower() ~= "100-continue" then return nil, 417, "the only expectation met here is 100-continue" end
+    head.expect_continue = true
+  end
+  return true
+end
+
+-- Reads the field lines from `place` to the head's end.
+local function read_fields(data, place, stop, limits)
+  local headers, count = {}, 0
+  while data[place] ~= CR do
+    local first = place
+    while band(class[data[place]], TOKEN) ~= 0 do place = place + 1 end
+    if place == first or data[place] ~= COLON then
+      if data[first] == SP or data[first] == TAB then return nil, 400, "folded header lines are not accepted" end
+      return nil, 400, "a header line must begin with a name and a colon"
+    end
+    local name = string_of(data + first, place - first):lower()
+    place = place + 1
+    while data[place] == SP or data[place] == TAB do place = place + 1 end
+    first = place
+    while band(class[data[place]], VALUE) ~= 0 do place = place + 1 end
+    local last = place
+    while last > first and (data[last - 1] == SP or data[last - 1] == TAB) do last = last - 1 end
+    if data[place] ~= CR or data[place + 1] ~= LF then return nil, 400, "a control character in the header '" .. name .. "'" end
+    place = place + 2
+
+    local value, before = string_of(data + first, last - first), headers[name]
+    if before then
+      if name == "host" or name == "content-length" then return nil, 400, "more than one " .. name .. " header" end
+      value = before .. (name == "cookie" and "; " or ", ") .. value
+    end
+    headers[name] = value
+    count = count + 1
+    if count > limits.max_headers then return nil, 431, "too many headers" end
+  end
+  if place + 2 ~= stop then return nil, 400, "a bare carriage return" end
+  return headers
+end
+
+--- Reads one whole head.
+---@param data ffi.cdata* uint8_t *
+---@param start integer first byte of the request line
+---@param stop integer just behind the empty line, as `find_end` gave it
+---@param limits table `max_target`, `max_headers`
+---@return table|nil head method, path, query, version (1.1 or 1.0), headers (names in lower case), length (-1: chunked),
+--- keep_alive, expect_continue, authority
+---@return integer|string status to refuse with, if nil
+---@return string reason
+function M.parse(data, start, stop, limits)
+  local place = start
+  while band(class[data[place]], TOKEN) ~= 0 do place = place + 1 end
+  if place == start or data[place] ~= SP or place - start > 32 then
+    return nil, 400, "the request line must begin with a method and one space"
+  end
+  local head = { method = string_of(data + start, place - start) }
+
+  local first = place + 1
+  place = first
+  while band(class[data[place]], TARGET) ~= 0 do place = place + 1 end
+  if place - first > limits.max_target then return nil, 414, "the request target is too long" end
+  if place == first or data[place] ~= SP then
+    return nil, 400, "the request line must be a method, a target and HTTP/1.1, with one space between"
+  end
+  local target = string_of(data + first, place - first)
+
+  first = place + 1
+  place = first
+  while band(class[data[place]], TARGET) ~= 0 do place = place + 1 end
+  if data[place] ~= CR or data[place + 1] ~= LF then return nil, 400, "the request line must end with HTTP/1.1" end
+  local ok, status, reason
+  head.version, status, reason = read_version(string_of(data + first, place - first))
+  if not head.version then return nil, status, reason end
+  if head.method == "CONNECT" then return nil, 501, "this server is no proxy" end
+
+  ok, status, reason = read_target(head, target)
+  if not ok then return nil, status, reason end
+  local headers
+  headers, status, reason = read_fields(data, place + 2, stop, limits)
+  if not headers then return nil, status, reason end
+  head.headers = headers
+
+  local host = headers["host"]
+  if not host and head.version >= 1.1 then return nil, 400, "the Host header is missing" end
+  if host and not all_of(HOST, host) then return nil, 400, "the Host header is malformed" end
+  ok, status, reason = read_framing(head, headers)
+  if not ok then return nil, status, reason end
+  ok, status, reason = read_wishes(head, headers)
+  if not ok then return nil, status, reason end
+  return head
+end
+
+return M

@@ -1,0 +1,58 @@
+--- What a handler gets to see of a request.
+--
+--   request.method    "GET"
+--   request.path      "/a%20b", as it was sent, without the query
+--   request.query     "x=1&y=2" or nil
+--   request.headers   names in lower case; several of one name are joined by ", ". Read only: equal requests share it.
+--   request.body      the whole body; "" if there is none
+--   request.version   1.1 or 1.0
+--
+-- A request object is used again for the next request once the handler has returned, unless it called
+-- `response:later()`. Keep its fields, not the object.
+
+local socket = require "framewire.socket"
+local url = require "framewire.http.url"
+
+local Request = {}
+Request.__index = Request
+
+--- The first value of a name in the query, decoded.
+---@param name string
+---@return string|nil
+function Request:param(name)
+  return url.param(self.query, name)
+end
+
+--- The client's address.
+---@return string|nil address
+---@return integer port
+function Request:peer()
+  return socket.wrap(self.connection.fd):peer()
+end
+
+local M = {}
+
+--- Makes a request object for `fill`.
+---@return table request
+function M.new()
+  return setmetatable({
+    method = "", path = "", query = nil, headers = nil, body = "", version = 1.1, connection = nil,
+  }, Request)
+end
+
+--- Takes over a head and a body.
+---@param request table
+---@param connection table
+---@param head table as the parser made it
+---@param body string
+function M.fill(request, connection, head, body)
+  request.method = head.method
+  request.path = head.path
+  request.query = head.query
+  request.headers = head.headers
+  request.version = head.version
+  request.body = body
+  request.connection = connection
+end
+
+return M

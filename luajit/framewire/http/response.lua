@@ -1,0 +1,273 @@
+--- Answers. A handler calls one of `text`, `html`, `send`, `redirect`, `file` or `start`; or `later`, and then one of
+-- them on the object that gave.
+
+local ffi = require "ffi"
+local num = require "framewire.num"
+local reasons = require "framewire.http.status"
+local sys = require "framewire.sys"
+
+local copy = ffi.copy
+local write_decimal, write_hex = num.write_decimal, num.write_hex
+
+-- A file up to this size is sent together with its head.
+local SMALL_FILE = 65536
+
+local Response = {}
+Response.__index = Response
+
+-- The head up to the length, made once a second for each pair of status and type.
+local function make_prefix(server, status, content_type)
+  local reason = reasons[status] or "Unknown"
+  local text = ("HTTP/1.1 %d %s\r\nDate: %s\r\n"):format(status, reason, server.date)
+  if content_type then
+    if content_type:find("[%c]") then error("control character in the content type", 3) end
+    text = text .. "Content-Type: " .. content_type .. "\r\n"
+  end
+  local by_type = server.prefixes[status]
+  if not by_type then
+    by_type = {}
+    server.prefixes[status] = by_type
+  end
+  by_type[content_type or false] = text
+  return text
+end
+
+local function prefix_of(server, status, content_type)
+  if server.loop.now >= server.date_due then server:refresh_date() end
+  local by_type = server.prefixes[status]
+  return by_type and by_type[content_type or false] or make_prefix(server, status, content_type)
+end
+
+-- Starts an answer: chooses where its bytes go. Those of a late answer are sent as soon as it is complete, past what
+-- another connection's handlers may have written so far.
+local function begin(self)
+  if self.started then
+    return nil, self.closed and "the client has gone" or "this request has been answered already"
+  end
+  self.started = true
+  return self.is_late and self.server.late_out or self.server.out
+end
+
+local function end_head(self, out, keep_alive)
+  if self.extra then
+    out:append(self.extra)
+    self.extra = nil
+  end
+  if not keep_alive then
+    out:append("Connection: close\r\n\r\n")
+    self.connection.closing = self.connection.closing or "close"
+  elseif self.version < 1.1 then
+    out:append("Connection: keep-alive\r\n\r\n")
+  else
+    out:append("\r\n")
+  end
+end
+
+local function finish(self, out)
+  self.done = true
+  if self.is_late then self.connection:finish_late(out) end
+  return true
+end
+
+-- "Content-Length: " and its line end around up to 16 digits.
+local LENGTH_LINE = 40
+
+local function append_length(out, length)
+  out:reserve(LENGTH_LINE)
+  local target = out.data + out.stop
+  copy(target, "Content-Length: ", 16)
+  local digits = write_decimal(target + 16, length)
+  target[16 + digits], target[17 + digits] = 13, 10
+  out.stop = out.stop + 18 + digits
+end
+
+--- Adds a header to the answer to come.
+---@param name string
+---@param value string
+function Response:header(name, value)
+  value = tostring(value)
+  if not name:find("^[%w!#$%%&'*+%-.^_`|~]+$") or value:find("[%z\1-\8\10-\31\127]") then
+    error("malformed header '" .. name .. "'", 2)
+  end
+  self.extra = (self.extra or "") .. name .. ": " .. value .. "\r\n"
+end
+
+--- Answers with a body of any type.
+---@param status integer such as 200
+---@param body string
+---@param content_type? string none if left out
+---@return true|nil ok
+---@return string? message
+function Response:send(status, body, content_type)
+  local out, message = begin(self)
+  if not out then return nil, message end
+  out:append(prefix_of(self.server, status, content_type))
+  if status >= 200 and status ~= 204 and status ~= 304 then append_length(out, #body) else body = "" end
+  end_head(self, out, self.keep_alive)
+  if not self.head_only then out:append(body) end
+  return finish(self, out)
+end
+
+--- Answers with plain text.
+---@param status integer
+---@param body string
+---@return true|nil ok
+---@return string? message
+function Response:text(status, body)
+  return self:send(status, body, "text/plain; charset=utf-8")
+end
+
+--- Answers with HTML.
+---@param status integer
+---@param body string
+---@return true|nil ok
+---@return string? message
+function Response:html(status, body)
+  return self:send(status, body, "text/html; charset=utf-8")
+end
+
+--- Sends the client to another place.
+---@param status integer 301, 302, 303, 307 or 308
+---@param location string
+---@return true|nil ok
+---@return string? message
+function Response:redirect(status, location)
+  self:header("Location", location)
+  return self:send(status, "", nil)
+end
+
+--- Answers with part of an open file, which is closed when it has been sent.
+---@param status integer
+---@param fd integer
+---@param offset integer first byte
+---@param length integer
+---@param content_type string
+---@return true|nil ok
+---@return string? message
+function Response:file(status, fd, offset, length, content_type)
+  local out, message = begin(self)
+  if not out then
+    ffi.C.close(fd)
+    return nil, message
+  end
+  local connection = self.connection
+  out:append(prefix_of(self.server, status, content_type))
+  append_length(out, length)
+  end_head(self, out, self.keep_alive)
+  if self.head_only or length == 0 then
+    ffi.C.close(fd)
+  elseif length <= SMALL_FILE then
+    out:reserve(length)
+    local got = tonumber(sys.pread(fd, out.data + out.stop, length, offset))
+    ffi.C.close(fd)
+    -- The file has shrunk since its size was asked: what was promised cannot be kept.
+    if got ~= length then connection.closing = "abort" end
+    out.stop = out.stop + math.max(0, got)
+  else
+    connection.file = { fd = fd, offset = offset, left = length }
+  end
+  return finish(self, out)
+end
+
+--- Starts an answer of unknown length; go on with `write` and `finish`.
+---@param status integer
+---@param content_type string
+---@return true|nil ok
+---@return string? message
+function Response:start(status, content_type)
+  local out, message = begin(self)
+  if not out then return nil, message end
+  out:append(prefix_of(self.server, status, content_type))
+  -- HTTP/1.0 knows no chunks: the body ends with the connection.
+  self.chunked = self.version >= 1.1
+  if self.chunked then out:append("Transfer-Encoding: chunked\r\n") end
+  end_head(self, out, self.keep_alive and self.chunked)
+  self.streaming = true
+  if self.is_late then self.connection:send_late(out) end
+  return true
+end
+
+--- Sends a part of a started answer.
+---@param data string
+---@return integer|nil unsent bytes the client has not taken yet; nil if it has gone
+---@return string? message
+function Response:write(data)
+  if not self.streaming then
+    return nil, self.closed and "the client has gone" or "start the answer first"
+  end
+  local out = self.is_late and self.server.late_out or self.server.out
+  if #data > 0 and not self.head_only then
+    if self.chunked then
+      out:reserve(16)
+      out.stop = out.stop + write_hex(out.data + out.stop, #data)
+      out:append("\r\n")
+      out:append(data)
+      out:append("\r\n")
+    else
+      out:append(data)
+    end
+  end
+  if self.is_late then self.connection:send_late(out) end
+  if self.closed then return nil, "the client has gone" end
+  local unsent = self.connection.unsent
+  return unsent and unsent:length() or 0
+end
+
+--- Ends a started answer.
+---@return true|nil ok
+---@return string? message
+function Response:finish()
+  if not self.streaming then
+    return nil, self.closed and "the client has gone" or "start the answer first"
+  end
+  self.streaming = false
+  local out = self.is_late and self.server.late_out or self.server.out
+  if self.chunked and not self.head_only then out:append("0\r\n\r\n") end
+  return finish(self, out)
+end
+
+--- Says that the answer comes after the handler has returned. Nothing else of this connection is served before it.
+---@return table response to answer with; its field `closed` tells whether the client has gone
+function Response:later()
+  if self.started or self.late then error("this request has been answered already", 2) end
+  local late = setmetatable({
+    server = self.server, connection = self.connection, keep_alive = self.keep_alive, version = self.version,
+    head_only = self.head_only, extra = self.extra, is_late = true,
+    started = false, done = false, closed = false, streaming = false,
+  }, Response)
+  self.late = late
+  self.extra = nil
+  self.started = true
+  return late
+end
+
+local M = {}
+
+--- Makes the response object that a server uses again and again.
+---@param server table
+---@return table response
+function M.new(server)
+  return setmetatable({
+    server = server, connection = nil, keep_alive = true, version = 1.1, head_only = false, extra = nil,
+    is_late = false, late = nil, started = false, done = false, closed = false, streaming = false, chunked = false,
+  }, Response)
+end
+
+--- Makes it ready for a request.
+---@param response table
+---@param connection table
+---@param head table
+---@param keep_alive boolean
+function M.fill(response, connection, head, keep_alive)
+  response.connection = connection
+  response.keep_alive = keep_alive
+  response.version = head.version
+  response.head_only = head.method == "HEAD"
+  response.extra = nil
+  response.late = nil
+  response.started = false
+  response.done = false
+  response.streaming = false
+end
+
+return M

@@ -1,0 +1,200 @@
+--- The HTTP server of one loop: accepts connections, counts them, times them out and stops them.
+
+local buffer = require "framewire.buffer"
+local cache = require "framewire.http.cache"
+local connections = require "framewire.http.connection"
+local poller = require "framewire.poller"
+local requests = require "framewire.http.request"
+local responses = require "framewire.http.response"
+local sys = require "framewire.sys"
+local time = require "framewire.time"
+
+local net = sys.net
+
+-- How often time-outs are looked at, in seconds.
+local SWEEP = 0.1
+-- Connections taken before other work has its turn.
+local ACCEPT_TURN = 64
+-- Descriptors left for files and everything else.
+local SPARE_DESCRIPTORS = 64
+
+local OVERLOADED = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 21\r\nConnection: close\r\n\r\n"
+  .. "too many connections\n"
+
+--- What may be set in `limits`, with what holds otherwise. Sizes in bytes, times in seconds.
+local defaults = {
+  max_target = 8192,
+  max_head = 16384,
+  max_headers = 100,
+  max_body = 1048576,
+  --- Bytes of answers waiting for a client that reads too slowly; more cuts it off.
+  max_unsent = 67108864,
+  max_connections = 16384,
+  --- From the first byte of a head to its last; also from connecting to the first byte.
+  header_timeout = 10,
+  --- From a head's end to its body's.
+  body_timeout = 30,
+  --- Between requests.
+  idle_timeout = 60,
+  --- Without the client taking a byte of the answer.
+  write_timeout = 30,
+  --- For an answer promised by `response:later()`, or between the parts of a started one.
+  handler_timeout = 60,
+}
+
+local Server = {}
+Server.__index = Server
+
+--- Makes new heads bear the present second.
+function Server:refresh_date()
+  local wall = time.wall()
+  self.date = time.http_date(wall)
+  self.date_due = time.monotonic() + 1 - wall % 1
+  self.prefixes = {}
+end
+
+--- Drops an output buffer that one large answer has swollen.
+function Server:renew_output()
+  self.out = buffer.new(65536)
+end
+
+--- Called by a connection that has closed.
+function Server:on_closed(fd)
+  self.connections[fd] = nil
+  self.count = self.count - 1
+  if self.stopping and self.count == 0 then self:finish_stop() end
+end
+
+local function add_connection(self, fd)
+  if self.count >= self.limits.max_connections then
+    net.send(fd, OVERLOADED, #OVERLOADED, sys.send_flags)
+    sys.close(fd)
+    return
+  end
+  local connection = connections.new(self, fd)
+  local ok, message = self.loop:watch(fd, poller.READ, connection)
+  if not ok then
+    self.log(message)
+    sys.close(fd)
+    return
+  end
+  self.connections[fd] = connection
+  self.count = self.count + 1
+  if fd > self.highest then self.highest = fd end
+end
+
+-- Out of descriptors the listener stays readable; looking away for a moment keeps that from being a busy loop.
+local function pause_accepting(self)
+  local fd, loop = self.listener.fd, self.loop
+  self.log("cannot accept connections: " .. sys.strerror(sys.errno()))
+  loop:change(fd, 0)
+  loop:after(0.1, function()
+    if self.listener.fd == fd then loop:change(fd, poller.READ) end
+  end)
+end
+
+local function accept_all(self)
+  for _ = 1, ACCEPT_TURN do
+    local fd = sys.accept(self.listener.fd)
+    if fd >= 0 then
+      add_connection(self, fd)
+    else
+      local number = sys.errno()
+      if number == sys.EMFILE or number == sys.ENFILE or number == sys.ENOBUFS then pause_accepting(self) end
+      if number ~= sys.ECONNABORTED and number ~= sys.EINTR then return end
+    end
+  end
+end
+
+local function sweep(self)
+  local now, all = self.loop.now, self.connections
+  for fd = 0, self.highest do
+    local connection = all[fd]
+    if connection and connection.deadline <= now then connection:expire() end
+  end
+end
+
+--- Starts to stop: takes no more connections, closes the idle ones, lets the others have their answer.
+---@param grace number seconds after which all are cut
+---@param on_stopped function called when the last has closed
+function Server:stop(grace, on_stopped)
+  if self.stopping then return end
+  self.stopping = true
+  self.on_stopped = on_stopped
+  self.loop:forget(self.listener.fd)
+  self.listener:close()
+  for fd = 0, self.highest do
+    local connection = self.connections[fd]
+    if connection and connection.phase == "idle" then connection:close() end
+  end
+  if self.count == 0 then return self:finish_stop() end
+  self.cut = self.loop:after(grace, function()
+    for fd = 0, self.highest do
+      local connection = self.connections[fd]
+      if connection then connection:close() end
+    end
+  end)
+end
+
+--- Called when a stopping server's last connection has closed.
+function Server:finish_stop()
+  self.sweeper:cancel()
+  if self.cut then self.cut:cancel() end
+  if self.on_stopped then self.on_stopped() end
+end
+
+local M = {}
+
+local function read_limits(given)
+  local limits = {}
+  for name, value in pairs(given or {}) do
+    if defaults[name] == nil then return nil, "unknown limit '" .. tostring(name) .. "'" end
+    limits[name] = value
+  end
+  for name, value in pairs(defaults) do limits[name] = limits[name] or value end
+  if limits.max_head > 32768 then return nil, "max_head can be 32768 at most" end
+  limits.max_connections = math.min(limits.max_connections, math.max(1, sys.descriptor_limit() - SPARE_DESCRIPTORS))
+  return limits
+end
+
+--- Starts a server on a loop.
+---@param loop table
+---@param listener table socket from `socket.listen`
+---@param options table `handler`; `limits`: some of the defaults' names; `log`: function of a line, else standard error
+---@return table|nil server
+---@return string? message
+function M.new(loop, listener, options)
+  local limits, message = read_limits(options.limits)
+  if not limits then return nil, message end
+  local self = setmetatable({
+    loop = loop,
+    listener = listener,
+    handler = options.handler,
+    limits = limits,
+    log = options.log or function(line) io.stderr:write(line, "\n") end,
+    --- Open connections by descriptor, how many, and the highest descriptor so far.
+    connections = {},
+    count = 0,
+    highest = 0,
+    --- Where every receive goes first, and where every answer is written.
+    input = buffer.new(65536),
+    out = buffer.new(65536),
+    late_out = buffer.new(4096),
+    --- Small buffers for incomplete requests and for answers not taken yet.
+    pool = buffer.pool(8192, 64),
+    cache = cache.new(),
+    request = requests.new(),
+    --- Stands in for the head of a request that could not be understood.
+    refused_head = { method = "", version = 1.1 },
+    stopping = false,
+  }, Server)
+  self.response = responses.new(self)
+  self:refresh_date()
+  local ok
+  ok, message = loop:watch(listener.fd, poller.READ, function() accept_all(self) end)
+  if not ok then return nil, message end
+  self.sweeper = loop:every(SWEEP, function() sweep(self) end)
+  return self
+end
+
+return M

@@ -1,0 +1,169 @@
+--- The event loop: a poller, timers and signals in one place.
+--
+--   local loop = assert(require("framewire.loop").new())
+--   loop:after(1, function() print "one second later" end)
+--   loop:on_signal({ "INT", "TERM" }, function() loop:stop() end)
+--   loop:run()
+
+local ffi = require "ffi"
+local poller = require "framewire.poller"
+local signal = require "framewire.signal"
+local sys = require "framewire.sys"
+local time = require "framewire.time"
+local timer = require "framewire.timer"
+
+local monotonic, ceil = time.monotonic, math.ceil
+
+local Loop = {}
+Loop.__index = Loop
+
+Loop.READ = poller.READ
+Loop.WRITE = poller.WRITE
+
+-- Lets a plain function stand where the loop expects an object with `on_ready`.
+local Watcher = {}
+Watcher.__index = Watcher
+
+function Watcher:on_ready(readable, writable, broken)
+  self.callback(readable, writable, broken)
+end
+
+--- Calls back whenever a descriptor is ready.
+---@param fd integer
+---@param interest integer READ, WRITE, their sum, or 0
+---@param watcher function|table called with (readable, writable, broken); or an object whose method `on_ready` is
+---@return true|nil ok
+---@return string? message
+function Loop:watch(fd, interest, watcher)
+  if type(watcher) == "function" then watcher = setmetatable({ callback = watcher }, Watcher) end
+  local ok, message = self.poller:add(fd, interest)
+  if not ok then return nil, message end
+  self.watchers[fd] = watcher
+  return true
+end
+
+--- Changes what a watched descriptor is watched for.
+---@param fd integer
+---@param interest integer
+---@return true|nil ok
+---@return string? message
+function Loop:change(fd, interest)
+  return self.poller:change(fd, interest)
+end
+
+--- Stops watching a descriptor. Do this before closing it.
+---@param fd integer
+function Loop:forget(fd)
+  if self.watchers[fd] then
+    self.watchers[fd] = nil
+    self.poller:remove(fd)
+  end
+end
+
+--- Calls back once, after a time.
+---@param seconds number
+---@param callback function
+---@return table timer with a method `cancel`
+function Loop:after(seconds, callback)
+  return self.timers:add(monotonic() + seconds, callback)
+end
+
+--- Calls back again and again.
+---@param seconds number between the calls
+---@param callback function
+---@return table timer with a method `cancel`
+function Loop:every(seconds, callback)
+  return self.timers:add(monotonic() + seconds, callback, seconds)
+end
+
+--- Calls back when the process gets one of some signals, instead of what the system would do.
+---@param names string[] of "INT", "TERM", "HUP", "CHLD", "USR1", "USR2"
+---@param callback fun(name: string)
+---@return true|nil ok
+---@return string? message
+function Loop:on_signal(names, callback)
+  local signals, message = signal.open(names)
+  if not signals then return nil, message end
+  self.signals[#self.signals + 1] = signals
+  return self:watch(signals.fd, poller.READ, function()
+    local name = signals:read()
+    while name do
+      callback(name)
+      name = signals:read()
+    end
+  end)
+end
+
+-- Kept apart from `run`, so that the compiler sees a loop over the ready descriptors and nothing else.
+local function dispatch(self, count)
+  local watchers, source = self.watchers, self.poller
+  for i = 0, count - 1 do
+    local fd, readable, writable, broken = source:ready(i)
+    local watcher = watchers[fd]
+    -- A callback before it in this round may have forgotten it.
+    if watcher then watcher:on_ready(readable, writable, broken) end
+  end
+end
+
+--- Runs until `stop` is called.
+---@return true|nil ok
+---@return string? message
+function Loop:run()
+  local source, timers = self.poller, self.timers
+  self.running = true
+  while self.running do
+    local milliseconds = -1
+    local due = timers:next()
+    if due then
+      milliseconds = ceil((due - self.now) * 1000)
+      if milliseconds < 0 then milliseconds = 0 elseif milliseconds > 60000 then milliseconds = 60000 end
+    end
+    local count, message = source:wait(milliseconds)
+    if not count then return nil, message end
+    self.now = monotonic()
+    if count > 0 then dispatch(self, count) end
+    if due and due <= self.now then timers:run(self.now) end
+  end
+  return true
+end
+
+--- Makes `run` return after the current round.
+function Loop:stop()
+  self.running = false
+end
+
+--- Gives back what the loop holds. Watched descriptors stay their owners'.
+function Loop:close()
+  for _, signals in ipairs(self.signals) do
+    self:forget(signals.fd)
+    signals:close()
+  end
+  self.poller:close()
+end
+
+local M = {}
+
+M.READ = poller.READ
+M.WRITE = poller.WRITE
+
+--- Makes a loop.
+---@param options? table `poller`: the name of one to force
+---@return table|nil loop
+---@return string? message
+function M.new(options)
+  local source, message = poller.new(options and options.poller)
+  if not source then return nil, message end
+  -- sendfile has no flag to keep a broken connection from raising this.
+  if sys.SIGPIPE then ffi.C.signal(sys.SIGPIPE, ffi.cast("void *", 1)) end
+  return setmetatable({
+    poller = source,
+    timers = timer.new(),
+    watchers = {},
+    signals = {},
+    --- Monotonic time of the last wake-up: good enough for time-outs, and free.
+    now = monotonic(),
+    running = false,
+  }, Loop)
+end
+
+return M

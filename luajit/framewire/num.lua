@@ -1,0 +1,108 @@
+--- Numbers and bytes: decimal and hexadecimal digits in C memory, unsigned words, powers of two.
+
+local bit = require "bit"
+local ffi = require "ffi"
+
+local band, bor, lshift, rshift, tohex = bit.band, bit.bor, bit.lshift, bit.rshift, bit.tohex
+local floor = math.floor
+
+local M = {}
+
+local digits = ffi.new("uint8_t[24]")
+
+--- Writes a whole number's decimal digits to memory, without making a string.
+---@param target ffi.cdata* uint8_t *, room for 16 bytes
+---@param value integer 0 to 2^53
+---@return integer length bytes written
+function M.write_decimal(target, value)
+  if value < 10 then
+    target[0] = 48 + value
+    return 1
+  end
+  local first = 24
+  while value > 0 do
+    local rest = floor(value / 10)
+    first = first - 1
+    digits[first] = 48 + (value - rest * 10)
+    value = rest
+  end
+  local length = 24 - first
+  for i = 0, length - 1 do target[i] = digits[first + i] end
+  return length
+end
+
+--- Writes a whole number's lower-case hexadecimal digits to memory.
+---@param target ffi.cdata* uint8_t *, room for 14 bytes
+---@param value integer 0 to 2^53
+---@return integer length bytes written
+function M.write_hex(target, value)
+  local first = 24
+  repeat
+    local rest = floor(value / 16)
+    local digit = value - rest * 16
+    first = first - 1
+    digits[first] = digit < 10 and 48 + digit or 87 + digit
+    value = rest
+  until value == 0
+  local length = 24 - first
+  for i = 0, length - 1 do target[i] = digits[first + i] end
+  return length
+end
+
+--- Reads a string of decimal digits and nothing else: no sign, space or fraction.
+---@param text string
+---@return integer|nil value nil if it is not such a number or beyond 2^53
+function M.parse_decimal(text)
+  if not text:find("^%d+$") then return nil end
+  local value = tonumber(text)
+  return value <= 9007199254740992 and value or nil
+end
+
+--- The value of a hexadecimal digit's byte, or nil.
+---@param byte integer
+---@return integer|nil
+function M.hex_value(byte)
+  if byte >= 48 and byte <= 57 then return byte - 48 end
+  byte = bor(byte, 32)
+  if byte >= 97 and byte <= 102 then return byte - 87 end
+  return nil
+end
+
+--- Bytes as lower-case hexadecimal pairs.
+---@param bytes string
+---@return string
+function M.hex(bytes)
+  return (bytes:gsub(".", function(c) return tohex(c:byte(), 2) end))
+end
+
+--- A 32-bit result of the bit library as an unsigned number.
+---@param value integer
+---@return integer 0 to 2^32-1
+function M.unsigned(value)
+  return value % 4294967296
+end
+
+--- Reads 32 bits, lowest byte first.
+---@param source ffi.cdata* uint8_t *
+---@return integer
+function M.read_u32(source)
+  return bor(source[0], lshift(source[1], 8), lshift(source[2], 16), lshift(source[3], 24)) % 4294967296
+end
+
+--- Writes 32 bits, lowest byte first.
+---@param target ffi.cdata* uint8_t *
+---@param value integer
+function M.write_u32(target, value)
+  for i = 0, 3 do target[i] = band(rshift(value, i * 8), 255) end
+end
+
+--- The lowest power of two that is not below a value.
+---@param value integer at least 1
+---@return integer
+function M.power_of_two(value)
+  local power = 1
+  while power < value do power = power * 2 end
+  return power
+end
+
+return M

@@ -1,0 +1,3 @@
+--- Windows WSAPoll: poll by another name, so the code is poll's. Not tested.
+
+return require "framewire.poller.poll"

@@ -1,0 +1,299 @@
+--- TCP sockets over IPv4 and IPv6. All are non-blocking; the methods that take a time-out wait for you.
+--
+--   local listener = assert(socket.listen { host = "127.0.0.1", port = 8080 })
+--   local client = assert(socket.connect("localhost", 8080, 3))
+--   client:write("ping\n", 1)
+--   print(client:read(100, 1))
+
+local bit = require "bit"
+local ffi = require "ffi"
+local poller = require "framewire.poller"
+local sys = require "framewire.sys"
+local time = require "framewire.time"
+
+local net = sys.net
+local EAGAIN, EINTR = sys.EAGAIN, sys.EINTR
+
+local M = {}
+
+local Socket = {}
+Socket.__index = Socket
+
+local int_box = ffi.new("int[1]")
+local length_box = ffi.new("uint32_t[1]")
+local storage = ffi.new("struct fw_sockaddr_storage")
+local text_buffer = ffi.new("char[64]")
+local chunk = ffi.new("uint8_t[65536]")
+
+local function generic(address)
+  return ffi.cast("struct fw_sockaddr *", address)
+end
+
+-- Text and port of the address in `storage`.
+local function describe()
+  local family = generic(storage).family
+  local kind = family == sys.AF_INET6 and "struct fw_sockaddr_in6 *" or "struct fw_sockaddr_in *"
+  local address = ffi.cast(kind, storage)
+  if net.inet_ntop(family, address.address, text_buffer, 64) == nil then return sys.fail("inet_ntop") end
+  local port = bit.bswap(address.port)
+  return ffi.string(text_buffer), bit.rshift(port, 16)
+end
+
+-- Calls `try` for every address of a name until it gives a socket. `hints` are getaddrinfo's flags.
+local function each_address(host, port, hints, try)
+  local want = ffi.new("struct fw_addrinfo")
+  want.flags, want.family, want.socktype = hints, sys.AF_UNSPEC, sys.SOCK_STREAM
+  local list = ffi.new("struct fw_addrinfo *[1]")
+  local status = net.getaddrinfo(host, tostring(port), want, list)
+  if status ~= 0 then
+    return nil, ("cannot find '%s': %s"):format(tostring(host), sys.gai_message(status))
+  end
+  local result, message, number
+  local entry = list[0]
+  while entry ~= nil and not result do
+    result, message, number = try(entry)
+    entry = entry.next
+  end
+  net.freeaddrinfo(list[0])
+  return result, message, number
+end
+
+local function set_option(fd, level, name, value)
+  int_box[0] = value
+  return net.setsockopt(fd, level, name, int_box, 4) == 0
+end
+
+--- Wraps a descriptor that another function made, which must be non-blocking.
+---@param fd integer
+---@return table socket
+function M.wrap(fd)
+  return setmetatable({ fd = fd }, Socket)
+end
+
+--- Opens a listening socket.
+---@param options table `port` (0: any free one), `host` ("127.0.0.1"; "::" or "0.0.0.0" for every interface),
+--- `backlog` (1024), `reuse_port` (several sockets share the port and its connections)
+---@return table|nil socket
+---@return string? message
+function M.listen(options)
+  local host, port = options.host or "127.0.0.1", options.port or 0
+  local socket, message, number = each_address(host, port, sys.AI_PASSIVE + sys.AI_NUMERICSERV, function(entry)
+    local fd = net.socket(entry.family, sys.SOCK_STREAM + sys.socket_flags, 0)
+    if fd < 0 then return sys.fail("socket") end
+    if sys.after_socket then sys.after_socket(fd) end
+    if sys.name ~= "windows" then set_option(fd, sys.SOL_SOCKET, sys.SO_REUSEADDR, 1) end
+    if options.reuse_port and sys.SO_REUSEPORT then set_option(fd, sys.SOL_SOCKET, sys.SO_REUSEPORT, 1) end
+    -- Connections inherit this from their listener.
+    set_option(fd, sys.IPPROTO_TCP, sys.TCP_NODELAY, 1)
+    if net.bind(fd, entry.addr, entry.addrlen) ~= 0 or net.listen(fd, options.backlog or 1024) ~= 0 then
+      local _, text, code = sys.fail("listen")
+      sys.close(fd)
+      return nil, text, code
+    end
+    return M.wrap(fd)
+  end)
+  if not socket then
+    return nil, ("cannot listen on %s port %s: %s"):format(host, port, message), number
+  end
+  return socket
+end
+
+--- Starts a connection and returns at once; it is made, or has failed, when the socket is writable.
+---@param host string name or address
+---@param port integer
+---@return table|nil socket ask its `connected` when it is writable
+---@return string? message
+function M.start_connect(host, port)
+  return each_address(host, port, sys.AI_NUMERICSERV, function(entry)
+    local fd = net.socket(entry.family, sys.SOCK_STREAM + sys.socket_flags, 0)
+    if fd < 0 then return sys.fail("socket") end
+    if sys.after_socket then sys.after_socket(fd) end
+    set_option(fd, sys.IPPROTO_TCP, sys.TCP_NODELAY, 1)
+    if net.connect(fd, entry.addr, entry.addrlen) ~= 0 and sys.errno() ~= sys.EINPROGRESS then
+      local _, text, code = sys.fail("connect")
+      sys.close(fd)
+      return nil, text, code
+    end
+    return M.wrap(fd)
+  end)
+end
+
+--- Connects, waiting for it. Each address of the name is tried in turn.
+---@param host string name or address
+---@param port integer
+---@param timeout? number seconds, 5 if left out
+---@return table|nil socket
+---@return string? message
+function M.connect(host, port, timeout)
+  local socket, message = M.start_connect(host, port)
+  if socket then
+    local ready
+    ready, message = socket:wait(poller.WRITE, timeout or 5)
+    if ready then
+      ready, message = socket:connected()
+      if ready then return socket end
+    end
+    socket:close()
+  end
+  return nil, ("cannot connect to %s port %s: %s"):format(host, port, message)
+end
+
+--- Whether a started connection has been made.
+---@return true|nil ok
+---@return string? message
+function Socket:connected()
+  length_box[0] = 4
+  if net.getsockopt(self.fd, sys.SOL_SOCKET, sys.SO_ERROR, int_box, length_box) ~= 0 then
+    return sys.fail("getsockopt")
+  end
+  if int_box[0] ~= 0 then return nil, "connect: " .. sys.strerror(int_box[0]), int_box[0] end
+  return true
+end
+
+--- Takes one waiting connection.
+---@return table|nil socket
+---@return string? message "again" if none is waiting
+function Socket:accept()
+  local fd = sys.accept(self.fd)
+  if fd >= 0 then return M.wrap(fd) end
+  if sys.errno() == EAGAIN then return nil, "again" end
+  return sys.fail("accept")
+end
+
+--- Sends what fits into the system's buffer.
+---@param data string
+---@param from? integer first byte to send, 1 if left out
+---@return integer|nil sent how many bytes
+---@return string? message "again" if the buffer is full
+function Socket:send(data, from)
+  local skip = (from or 1) - 1
+  local bytes = ffi.cast("const uint8_t *", data)
+  local sent = tonumber(net.send(self.fd, bytes + skip, #data - skip, sys.send_flags))
+  if sent >= 0 then return sent end
+  local number = sys.errno()
+  if number == EAGAIN or number == EINTR then return nil, "again" end
+  return sys.fail("send")
+end
+
+--- Receives what is there.
+---@param limit? integer most bytes, 65,536 if left out
+---@return string|nil data
+---@return string? message "again" if there is nothing yet, "closed" if the other side has finished
+function Socket:receive(limit)
+  local got = tonumber(net.recv(self.fd, chunk, math.min(limit or 65536, 65536), 0))
+  if got > 0 then return ffi.string(chunk, got) end
+  if got == 0 then return nil, "closed" end
+  local number = sys.errno()
+  if number == EAGAIN or number == EINTR then return nil, "again" end
+  return sys.fail("recv")
+end
+
+--- Waits until the socket is ready.
+---@param interest integer READ, WRITE or their sum
+---@param timeout number seconds
+---@return true|nil ready
+---@return string? message "timeout"
+function Socket:wait(interest, timeout)
+  local one = ffi.new("struct fw_pollfd[1]")
+  local deadline = time.monotonic() + timeout
+  one[0].fd = self.fd
+  one[0].events = (interest % 2 == 1 and sys.POLLIN or 0) + (interest >= 2 and sys.POLLOUT or 0)
+  repeat
+    local left = math.max(0, deadline - time.monotonic())
+    local count = net[sys.poll_name](one, 1, math.ceil(left * 1000))
+    if count > 0 then return true end
+    if count < 0 and sys.errno() ~= EINTR then return sys.fail("poll") end
+  until left <= 0
+  return nil, "timeout"
+end
+
+--- Sends everything, waiting as needed.
+---@param data string
+---@param timeout number seconds for the whole
+---@return true|nil ok
+---@return string? message
+function Socket:write(data, timeout)
+  local deadline = time.monotonic() + timeout
+  local from = 1
+  while from <= #data do
+    local sent, message = self:send(data, from)
+    if sent then
+      from = from + sent
+    else
+      if message ~= "again" then return nil, message end
+      local ready
+      ready, message = self:wait(poller.WRITE, deadline - time.monotonic())
+      if not ready then return nil, message end
+    end
+  end
+  return true
+end
+
+--- Receives something, waiting for it.
+---@param limit integer most bytes
+---@param timeout number seconds
+---@return string|nil data
+---@return string? message "timeout" or "closed"
+function Socket:read(limit, timeout)
+  local deadline = time.monotonic() + timeout
+  while true do
+    local data, message = self:receive(limit)
+    if data or message ~= "again" then return data, message end
+    local ready
+    ready, message = self:wait(poller.READ, deadline - time.monotonic())
+    if not ready then return nil, message end
+  end
+end
+
+--- This side's address.
+---@return string|nil address
+---@return integer port
+function Socket:name()
+  length_box[0] = ffi.sizeof(storage)
+  if net.getsockname(self.fd, generic(storage), length_box) ~= 0 then return sys.fail("getsockname") end
+  return describe()
+end
+
+--- The other side's address.
+---@return string|nil address
+---@return integer port
+function Socket:peer()
+  length_box[0] = ffi.sizeof(storage)
+  if net.getpeername(self.fd, generic(storage), length_box) ~= 0 then return sys.fail("getpeername") end
+  return describe()
+end
+
+local options = {
+  nodelay = { sys.IPPROTO_TCP, sys.TCP_NODELAY },
+  keepalive = { sys.SOL_SOCKET, sys.SO_KEEPALIVE },
+  send_buffer = { sys.SOL_SOCKET, sys.SO_SNDBUF },
+  receive_buffer = { sys.SOL_SOCKET, sys.SO_RCVBUF },
+}
+
+--- Sets an option: "nodelay" and "keepalive" (true or false), "send_buffer" and "receive_buffer" (bytes).
+---@param name string
+---@param value boolean|integer
+---@return true|nil ok
+---@return string? message
+function Socket:set(name, value)
+  local option = options[name]
+  if not option then return nil, "unknown socket option '" .. tostring(name) .. "'" end
+  if type(value) == "boolean" then value = value and 1 or 0 end
+  if not set_option(self.fd, option[1], option[2], value) then return sys.fail(name) end
+  return true
+end
+
+--- Says that nothing more will be sent; receiving goes on.
+function Socket:finish()
+  net.shutdown(self.fd, sys.SHUT_WR)
+end
+
+--- Closes the socket; harmless the second time.
+function Socket:close()
+  if self.fd >= 0 then
+    sys.close(self.fd)
+    self.fd = -1
+  end
+end
+
+return M

@@ -1,0 +1,28 @@
+--- The running operating system: its declarations and constants, and how to report its errors.
+-- Everything else in the library asks here and never looks at `ffi.os` for a declaration.
+
+local ffi = require "ffi"
+
+local files = {
+  Linux = "framewire.ffi.linux",
+  OSX = "framewire.ffi.bsd",
+  BSD = "framewire.ffi.bsd",
+  Windows = "framewire.ffi.windows",
+}
+
+local file = files[ffi.os]
+if not file then
+  error("framewire does not know the operating system '" .. ffi.os .. "'")
+end
+
+local sys = require(file)
+
+--- The last system error as a failed call's results: `return sys.fail("connect")`.
+---@param what string what was tried
+---@return nil, string message, integer number
+function sys.fail(what)
+  local number = sys.errno()
+  return nil, what .. ": " .. sys.strerror(number), number
+end
+
+return sys

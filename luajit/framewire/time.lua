@@ -1,0 +1,83 @@
+--- Clocks, sleeping and dates. All times are in seconds.
+
+local ffi = require "ffi"
+local sys = require "framewire.sys"
+
+local C = ffi.C
+local date = os.date
+
+local M = {}
+
+if sys.name == "windows" then
+  M.monotonic, M.wall, M.cpu, M.sleep = sys.monotonic, sys.wall, sys.cpu, sys.sleep
+else
+  local spec = ffi.new("struct fw_timespec")
+
+  local function clock(id)
+    C.clock_gettime(id, spec)
+    return tonumber(spec.sec) + tonumber(spec.nsec) * 1e-9
+  end
+
+  --- A clock that never jumps, from an arbitrary start: for time-outs and measuring.
+  ---@return number seconds
+  function M.monotonic()
+    return clock(sys.CLOCK_MONOTONIC)
+  end
+
+  --- Time of day since 1970-01-01 UTC, with fractions.
+  ---@return number seconds
+  function M.wall()
+    return clock(sys.CLOCK_REALTIME)
+  end
+
+  --- Processor time this process has used.
+  ---@return number seconds
+  function M.cpu()
+    return clock(sys.CLOCK_PROCESS_CPUTIME_ID)
+  end
+
+  --- Sleeps; a signal may end it early.
+  ---@param seconds number
+  function M.sleep(seconds)
+    if seconds <= 0 then return end
+    spec.sec = math.floor(seconds)
+    spec.nsec = (seconds % 1) * 1e9
+    C.nanosleep(spec, nil)
+  end
+end
+
+local days = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" }
+local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" }
+local month_number = {}
+for number, name in ipairs(months) do month_number[name] = number end
+
+--- A time as HTTP writes it, such as `Sun, 06 Nov 1994 08:49:37 GMT`, whatever the locale.
+---@param seconds number since 1970
+---@return string
+function M.http_date(seconds)
+  local t = date("!*t", math.floor(seconds))
+  return ("%s, %02d %s %04d %02d:%02d:%02d GMT"):format(
+    days[t.wday], t.day, months[t.month], t.year, t.hour, t.min, t.sec)
+end
+
+-- Days since 1970-01-01 of a date in the Gregorian calendar. Years are taken to begin in March, which puts the leap
+-- day last and makes the month's offset a straight line.
+local function days_since_1970(year, month, day)
+  if month <= 2 then year, month = year - 1, month + 12 end
+  local leaps = math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
+  return 365 * year + leaps + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
+end
+
+--- Reads the preferred form of an HTTP date.
+---@param text string
+---@return integer|nil seconds since 1970; nil for any other form
+function M.parse_http_date(text)
+  local day, name, year, hour, minute, second =
+    text:match("^%a%a%a, (%d%d) (%a%a%a) (%d%d%d%d) (%d%d):(%d%d):(%d%d) GMT$")
+  local month = month_number[name]
+  if not month then return nil end
+  return days_since_1970(tonumber(year), month, tonumber(day)) * 86400
+    + tonumber(hour) * 3600 + tonumber(minute) * 60 + tonumber(second)
+end
+
+return M

@@ -1,0 +1,100 @@
+--- Timers: a heap ordered by time. A loop owns one and asks it how long to sleep; it starts no threads or signals.
+
+local floor = math.floor
+
+local Timers = {}
+Timers.__index = Timers
+
+local Timer = {}
+Timer.__index = Timer
+
+--- Stops a timer; harmless if it has fired or was stopped before.
+function Timer:cancel()
+  self.callback = nil
+end
+
+local function swap(heap, a, b)
+  heap[a], heap[b] = heap[b], heap[a]
+end
+
+local function rise(heap, place)
+  while place > 1 do
+    local parent = floor(place / 2)
+    if heap[parent].at <= heap[place].at then return end
+    swap(heap, parent, place)
+    place = parent
+  end
+end
+
+local function sink(heap, place)
+  local count = #heap
+  while true do
+    local child = place * 2
+    if child > count then return end
+    if child < count and heap[child + 1].at < heap[child].at then child = child + 1 end
+    if heap[place].at <= heap[child].at then return end
+    swap(heap, place, child)
+    place = child
+  end
+end
+
+local function push(heap, timer)
+  heap[#heap + 1] = timer
+  rise(heap, #heap)
+end
+
+local function pop(heap)
+  local first, last = heap[1], #heap
+  heap[1] = heap[last]
+  heap[last] = nil
+  sink(heap, 1)
+  return first
+end
+
+--- Adds a timer.
+---@param at number monotonic time of the first call
+---@param callback function called without arguments
+---@param interval? number seconds between further calls; none if left out
+---@return table timer with a method `cancel`
+function Timers:add(at, callback, interval)
+  local timer = setmetatable({ at = at, callback = callback, interval = interval }, Timer)
+  push(self.heap, timer)
+  return timer
+end
+
+--- When the next timer is due.
+---@return number|nil at monotonic time; nil if there is none
+function Timers:next()
+  local heap = self.heap
+  while heap[1] and not heap[1].callback do pop(heap) end
+  return heap[1] and heap[1].at
+end
+
+--- Calls all that are due. An interval that was slept through is not made up for.
+---@param now number monotonic time
+function Timers:run(now)
+  local heap = self.heap
+  while heap[1] and heap[1].at <= now do
+    local timer = pop(heap)
+    local callback = timer.callback
+    if callback then
+      if timer.interval then
+        timer.at = now + timer.interval
+        push(heap, timer)
+      else
+        timer.callback = nil
+      end
+      callback()
+    end
+  end
+end
+
+local M = {}
+
+--- Makes an empty set of timers.
+---@return table timers
+function M.new()
+  return setmetatable({ heap = {} }, Timers)
+end
+
+return M

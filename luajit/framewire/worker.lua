@@ -1,0 +1,150 @@
+--- Worker processes: fork, watch over, and stop them together. Linux, macOS and BSD.
+
+local ffi = require "ffi"
+local loops = require "framewire.loop"
+local signal = require "framewire.signal"
+local sys = require "framewire.sys"
+local time = require "framewire.time"
+
+local C = ffi.C
+
+local M = {}
+
+local Worker = {}
+Worker.__index = Worker
+
+local status_box = ffi.new("int[1]")
+
+-- How a process ended, from waitpid's status: its exit code, or the signal that killed it.
+local function ending(status)
+  local signalled = status % 128
+  if signalled == 0 then return math.floor(status / 256) % 256 end
+  return nil, signal.names[signalled] or "signal " .. signalled
+end
+
+--- How many processor cores are in use by the system.
+---@return integer
+function M.cores()
+  return tonumber(C.sysconf(sys._SC_NPROCESSORS_ONLN))
+end
+
+--- Keeps the calling process, or thread, on one core. Linux only.
+---@param core integer from 0
+---@return true|nil ok
+---@return string? message
+function M.pin(core)
+  if not sys.pin then return nil, "pinning is not supported on " .. sys.name end
+  if sys.pin(core) ~= 0 then return sys.fail("sched_setaffinity") end
+  return true
+end
+
+--- Runs a function in a new process. It ends with the function: exit code 0, or 1 after an error.
+---@param main function
+---@return table|nil worker with `pid`
+---@return string? message
+function M.start(main)
+  io.stdout:flush()
+  io.stderr:flush()
+  local pid = C.fork()
+  if pid < 0 then return sys.fail("fork") end
+  if pid == 0 then
+    if sys.die_with_parent then sys.die_with_parent() end
+    local ok, message = xpcall(main, debug.traceback)
+    if not ok then io.stderr:write("worker: ", tostring(message), "\n") end
+    io.stdout:flush()
+    C._exit(ok and 0 or 1)
+  end
+  return setmetatable({ pid = pid }, Worker)
+end
+
+--- Waits for the process to end.
+---@param timeout? number seconds; for ever if left out
+---@return integer|nil code exit code; nil if a signal ended it or time ran out
+---@return string? message the signal's name, or "timeout"
+function Worker:wait(timeout)
+  local deadline = timeout and time.monotonic() + timeout
+  while true do
+    local pid = C.waitpid(self.pid, status_box, deadline and sys.WNOHANG or 0)
+    if pid == self.pid then return ending(status_box[0]) end
+    if pid < 0 and sys.errno() ~= sys.EINTR then return sys.fail("waitpid") end
+    if deadline then
+      if time.monotonic() >= deadline then return nil, "timeout" end
+      time.sleep(0.002)
+    end
+  end
+end
+
+--- Sends the process a signal.
+---@param name string such as "TERM"
+---@return true|nil ok
+---@return string? message
+function Worker:signal(name)
+  return signal.send(self.pid, name)
+end
+
+-- Starts worker number `index`, and again if it ends by itself; a second at most once, so that a worker that cannot
+-- start does not burn the machine.
+local function keep(state, index)
+  local worker, message = M.start(function() state.main(index) end)
+  if not worker then
+    io.stderr:write("cannot start worker ", index, ": ", message, "; trying again\n")
+    state.loop:after(1, function() keep(state, index) end)
+    return
+  end
+  state.workers[worker.pid] = { worker = worker, index = index, started = time.monotonic() }
+end
+
+local function collect(state)
+  while true do
+    local pid = C.waitpid(-1, status_box, sys.WNOHANG)
+    if pid <= 0 then break end
+    local gone = state.workers[pid]
+    state.workers[pid] = nil
+    if gone and not state.stopping then
+      local code, reason = ending(status_box[0])
+      io.stderr:write(("worker %d ended (%s); starting it again\n"):format(gone.index, reason or "code " .. code))
+      local wait = math.max(0, gone.started + 1 - time.monotonic())
+      state.loop:after(wait, function()
+        if not state.stopping then keep(state, gone.index) end
+      end)
+    end
+  end
+  if state.stopping and not next(state.workers) then state.loop:stop() end
+end
+
+local function signal_all(state, name)
+  for pid in pairs(state.workers) do signal.send(pid, name) end
+end
+
+--- Runs a function in several processes until INT, TERM or HUP comes, which is passed on to all. A worker that ends
+--- before that is started again. Returns when all have ended; those that take too long are killed.
+---@param count integer
+---@param main fun(index: integer) should end when the process gets TERM
+---@param options? table `grace`: seconds to end in, 10 if left out; `ready`: called once all have been started
+---@return true|nil ok
+---@return string? message
+function M.group(count, main, options)
+  options = options or {}
+  local loop, message = loops.new()
+  if not loop then return nil, message end
+  local state = { loop = loop, main = main, workers = {}, stopping = false }
+  local ok
+  -- Before the first fork, so that no signal falls between.
+  ok, message = loop:on_signal({ "CHLD" }, function() collect(state) end)
+  if not ok then return nil, message end
+  ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()
+    if state.stopping then return end
+    state.stopping = true
+    signal_all(state, "TERM")
+    loop:after(options.grace or 10, function() signal_all(state, "KILL") end)
+    collect(state)
+  end)
+  if not ok then return nil, message end
+  for index = 1, count do keep(state, index) end
+  if options.ready then options.ready() end
+  ok, message = loop:run()
+  loop:close()
+  return ok, message
+end
+
+return M
