@@ -1,1 +1,29 @@
-//! Connections to an endpoint: the Lua script in a stock mGBA.
+//! Our end of the connection to an attached emulator.
+//!
+//! - [`Link`]: what an attached emulator holds: batches in, outcomes out, whatever happens to the connection;
+//! - [`Config`], [`Status`], [`LinkError`]: how it is set, how it is, and why a batch has no outcome;
+//! - `supervisor`: connects, says hello, and connects again after a break, with a growing delay;
+//! - `session`: the requests that are open, over the connections that come and go; no I/O;
+//! - `binary` and `text`: one connection to Framewire's script, and one to mGBA-http's;
+//! - [`probe()`]: who listens at an address;
+//! - [`strategy`]: other ways to use sockets, for comparison and measurement.
+
+mod binary;
+mod config;
+mod error;
+mod link;
+mod probe;
+mod pulse;
+mod session;
+mod socket;
+mod status;
+pub mod strategy;
+mod supervisor;
+mod text;
+
+pub use config::Config;
+pub use error::LinkError;
+pub use link::{Link, Respond};
+pub use probe::{Found, probe};
+pub use pulse::Pulse;
+pub use status::{Phase, Script, Status};

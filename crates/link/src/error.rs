@@ -1,0 +1,39 @@
+/// Why a batch has no outcome.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// Nothing listens at the address, or the connection to it was refused.
+    #[error(
+        "no emulator at {address} ({problem}); start mGBA, load a ROM and then the script \
+         (Tools > Scripting... > File > Load script; `framewire script` prints it), or run `framewire doctor`"
+    )]
+    Absent {
+        /// Where it was looked for.
+        address: String,
+        /// What the system said.
+        problem: String,
+    },
+    /// Connected, but nothing was answered by the deadline.
+    #[error(
+        "the emulator at {address} is connected but does not answer; it is paused, has no ROM loaded, or a menu is \
+         open: continue it in mGBA's window. The request was withdrawn"
+    )]
+    Stalled {
+        /// Where it is.
+        address: String,
+    },
+    /// Too many requests are open.
+    #[error("{0} requests wait for the emulator already")]
+    Busy(usize),
+    /// The connection broke behind a request that changes something, and the script lost its memory in between.
+    #[error(
+        "the script at {address} was loaded anew while this request was under way; whether it was done cannot be \
+         known. Look before you repeat it"
+    )]
+    Lost {
+        /// Where it is.
+        address: String,
+    },
+    /// The link is being stopped.
+    #[error("the link is being stopped")]
+    Stopped,
+}

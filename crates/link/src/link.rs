@@ -1,0 +1,68 @@
+use std::sync::Arc;
+use std::time::Instant;
+
+use framewire_protocol::{Batch, Outcome};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, watch};
+
+use crate::{Config, LinkError, Status, supervisor};
+
+/// Called once with what became of a batch.
+pub type Respond = Box<dyn FnOnce(Result<Outcome, LinkError>) + Send>;
+
+/// A batch on its way into the link.
+pub(crate) struct Submission {
+    pub batch: Batch,
+    pub deadline: Instant,
+    pub respond: Respond,
+}
+
+/// A lasting connection to the script in one emulator.
+///
+/// Dropping it stops it: what is open fails with [`LinkError::Stopped`].
+pub struct Link {
+    inbox: mpsc::Sender<Submission>,
+    status: Arc<Mutex<Status>>,
+    /// `true` once the link should finish what is open, close and end.
+    stop: watch::Sender<bool>,
+}
+
+impl Link {
+    /// Starts connecting, on `runtime`.
+    pub fn start(config: Config, runtime: &Handle) -> Link {
+        let (inbox, submissions) = mpsc::channel(config.capacity);
+        let (stop, stopped) = watch::channel(false);
+        let status = Arc::new(Mutex::new(Status::default()));
+        runtime.spawn(supervisor::run(config, submissions, status.clone(), stopped));
+        Link { inbox, status, stop }
+    }
+
+    /// Hands over a batch; `respond` is called by `deadline` at the latest.
+    ///
+    /// A batch that changes something is done once or not at all, however often the connection breaks.
+    pub fn submit(&self, batch: Batch, deadline: Instant, respond: Respond) {
+        let submission = Submission { batch, deadline, respond };
+        match self.inbox.try_send(submission) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(refused)) => {
+                (refused.respond)(Err(LinkError::Busy(self.inbox.max_capacity())));
+            }
+            Err(mpsc::error::TrySendError::Closed(refused)) => {
+                (refused.respond)(Err(LinkError::Stopped));
+            }
+        }
+    }
+
+    /// How the link is.
+    pub fn status(&self) -> Status {
+        self.status.lock().clone()
+    }
+
+    /// Takes no more batches, waits until those that are open are answered or have run out of time, and closes the
+    /// connection in good order.
+    pub async fn close(&self) {
+        self.stop.send_replace(true);
+        self.stop.closed().await;
+    }
+}

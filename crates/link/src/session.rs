@@ -1,0 +1,270 @@
+//! The requests that are open, over the connections that come and go. No I/O.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use framewire_protocol::{Batch, Effect, Frame, Outcome, Request};
+
+use crate::LinkError;
+use crate::link::{Respond, Submission};
+
+/// One request from its submission to its answer.
+struct Open {
+    batch: Batch,
+    deadline: Instant,
+    respond: Respond,
+    /// Bytes of it were handed to a connection, so the script may have done it.
+    sent: bool,
+}
+
+/// The open requests of one session.
+pub(crate) struct Session {
+    /// Names the session to the script.
+    pub name: u64,
+    capacity: usize,
+    /// Number of the next request. Its low 32 bits go over the wire, so no two open ones share them.
+    next: u64,
+    open: BTreeMap<u64, Open>,
+    deadlines: BTreeSet<(Instant, u64)>,
+    /// Number of the first request that the present connection was not given.
+    unsent: u64,
+}
+
+impl Session {
+    /// A session of that name that holds up to `capacity` open requests.
+    pub fn new(name: u64, capacity: usize) -> Self {
+        Session { name, capacity, next: 1, open: BTreeMap::new(), deadlines: BTreeSet::new(), unsent: 1 }
+    }
+
+    /// Takes in a request, or refuses it when the session is full.
+    pub fn submit(&mut self, submission: Submission) {
+        let Submission { batch, deadline, respond } = submission;
+        if self.open.len() >= self.capacity {
+            return respond(Err(LinkError::Busy(self.capacity)));
+        }
+        let id = self.next;
+        self.next += 1;
+        self.deadlines.insert((deadline, id));
+        self.open.insert(id, Open { batch, deadline, respond, sent: false });
+    }
+
+    /// Whether nothing is open.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Appends the frames of requests that this connection was not given yet, until `out` holds `limit` bytes.
+    pub fn encode_unsent(&mut self, out: &mut Vec<u8>, limit: usize) {
+        let answered = self.open.keys().next().copied().unwrap_or(self.next) as u32;
+        for (&id, request) in self.open.range_mut(self.unsent..) {
+            if out.len() >= limit {
+                return;
+            }
+            let frame = Request { id: id as u32, answered, batch: std::mem::take(&mut request.batch) };
+            let frame = Frame::Request(frame);
+            frame.encode(out);
+            if let Frame::Request(frame) = frame {
+                request.batch = frame.batch;
+            }
+            request.sent = true;
+            self.unsent = id + 1;
+        }
+        self.unsent = self.next;
+    }
+
+    /// The first request no connection was given yet, taken out; for connections that carry one at a time.
+    pub fn take_first(&mut self) -> Option<Submission> {
+        let (id, open) = self.open.pop_first()?;
+        self.deadlines.remove(&(open.deadline, id));
+        self.unsent = self.unsent.max(id + 1);
+        Some(Submission { batch: open.batch, deadline: open.deadline, respond: open.respond })
+    }
+
+    /// Answers a request. A late reply finds nobody and is dropped.
+    pub fn answer(&mut self, id: u32, outcome: Outcome) {
+        let oldest = self.open.keys().next().copied().unwrap_or(self.next);
+        let id = oldest + u64::from(id.wrapping_sub(oldest as u32));
+        if let Some(open) = self.remove(id) {
+            (open.respond)(Ok(outcome));
+        }
+    }
+
+    /// Fails the requests whose deadline has passed, and appends cancel frames for those that were sent.
+    pub fn expire(&mut self, now: Instant, error: &LinkError, cancels: &mut Vec<u8>) {
+        while let Some((_, id)) = self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now) {
+            let Some(open) = self.remove(id) else { return };
+            if open.sent && id < self.unsent {
+                Frame::Cancel(id as u32).encode(cancels);
+            }
+            (open.respond)(Err(error.clone()));
+        }
+    }
+
+    /// The earliest deadline of an open request.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// A new connection stands. With `remembered` the script still has its replies, so that every open request can be
+    /// sent again; otherwise those that may have been done and change something are failed with `lost`.
+    pub fn reconnected(&mut self, remembered: bool, lost: &LinkError) {
+        if !remembered {
+            let doubtful: Vec<u64> = self
+                .open
+                .iter()
+                .filter(|(_, open)| open.sent && open.batch.effect() == Effect::Change)
+                .map(|(id, _)| *id)
+                .collect();
+            for id in doubtful {
+                if let Some(open) = self.remove(id) {
+                    (open.respond)(Err(lost.clone()));
+                }
+            }
+        }
+        self.unsent = self.open.keys().next().copied().unwrap_or(self.next);
+    }
+
+    /// Fails every open request that was never sent; those that were wait for the script's return.
+    pub fn fail_unsent(&mut self, error: &LinkError) {
+        let unsent: Vec<u64> = self.open.iter().filter(|(_, open)| !open.sent).map(|(id, _)| *id).collect();
+        for id in unsent {
+            if let Some(open) = self.remove(id) {
+                (open.respond)(Err(error.clone()));
+            }
+        }
+    }
+
+    /// Fails every open request.
+    pub fn fail_all(&mut self, error: &LinkError) {
+        self.deadlines.clear();
+        while let Some((_, open)) = self.open.pop_first() {
+            (open.respond)(Err(error.clone()));
+        }
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Open> {
+        let open = self.open.remove(&id)?;
+        self.deadlines.remove(&(open.deadline, id));
+        Some(open)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use framewire_protocol::{Decoder, Op, Value};
+
+    use super::*;
+
+    type Answers = Arc<Mutex<Vec<Result<Outcome, LinkError>>>>;
+
+    fn submit(session: &mut Session, op: Op, deadline: Instant) -> Answers {
+        let answers = Answers::default();
+        let inbox = answers.clone();
+        let respond = Box::new(move |answer| inbox.lock().expect("not poisoned").push(answer));
+        session.submit(Submission { batch: op.into(), deadline, respond });
+        answers
+    }
+
+    fn later() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    /// The ids of the request frames that the session would send now.
+    fn sent(session: &mut Session) -> Vec<u32> {
+        let mut out = Vec::new();
+        session.encode_unsent(&mut out, usize::MAX);
+        let mut decoder = Decoder::new();
+        decoder.push(&out);
+        std::iter::from_fn(|| decoder.next_frame().expect("valid"))
+            .map(|frame| match frame {
+                Frame::Request(request) => request.id,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    fn outcome(number: i64) -> Outcome {
+        Outcome { frame: 1, results: vec![Ok(Value::Int(number))] }
+    }
+
+    fn lost() -> LinkError {
+        LinkError::Lost { address: "here".into() }
+    }
+
+    #[test]
+    fn each_reply_goes_to_its_request_in_any_order() {
+        let mut session = Session::new(1, 8);
+        let first = submit(&mut session, Op::GetKeys {}, later());
+        let second = submit(&mut session, Op::GetKeys {}, later());
+        assert_eq!(sent(&mut session), [1, 2]);
+        session.answer(2, outcome(2));
+        session.answer(1, outcome(1));
+        assert_eq!(*first.lock().unwrap(), [Ok(outcome(1))]);
+        assert_eq!(*second.lock().unwrap(), [Ok(outcome(2))]);
+        assert!(session.is_empty());
+    }
+
+    #[test]
+    fn a_late_reply_is_dropped() {
+        let mut session = Session::new(1, 8);
+        let first = submit(&mut session, Op::Reset {}, Instant::now());
+        sent(&mut session);
+        let mut cancels = Vec::new();
+        session.expire(Instant::now(), &lost(), &mut cancels);
+        assert!(!cancels.is_empty(), "the script is told");
+        let second = submit(&mut session, Op::GetKeys {}, later());
+        session.answer(1, outcome(1));
+        assert_eq!(*first.lock().unwrap(), [Err(lost())]);
+        assert!(second.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_remembered_session_sends_everything_again_with_its_old_ids() {
+        let mut session = Session::new(1, 8);
+        submit(&mut session, Op::Reset {}, later());
+        submit(&mut session, Op::GetKeys {}, later());
+        assert_eq!(sent(&mut session), [1, 2]);
+        assert_eq!(sent(&mut session), []);
+        session.answer(1, outcome(1));
+        session.reconnected(true, &lost());
+        assert_eq!(sent(&mut session), [2]);
+    }
+
+    #[test]
+    fn a_forgotten_session_repeats_reads_and_fails_changes_that_were_sent() {
+        let mut session = Session::new(1, 8);
+        let changed = submit(&mut session, Op::Reset {}, later());
+        let read = submit(&mut session, Op::GetKeys {}, later());
+        assert_eq!(sent(&mut session), [1, 2]);
+        let unsent = submit(&mut session, Op::Reset {}, later());
+        session.reconnected(false, &lost());
+        assert_eq!(*changed.lock().unwrap(), [Err(lost())]);
+        assert_eq!(sent(&mut session), [2, 3]);
+        assert!(read.lock().unwrap().is_empty() && unsent.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_full_session_refuses_at_once() {
+        let mut session = Session::new(1, 1);
+        submit(&mut session, Op::GetKeys {}, later());
+        let refused = submit(&mut session, Op::GetKeys {}, later());
+        assert_eq!(*refused.lock().unwrap(), [Err(LinkError::Busy(1))]);
+    }
+
+    #[test]
+    fn ids_wrap_without_mixing_up_replies() {
+        let mut session = Session::new(1, 8);
+        session.next = u64::from(u32::MAX);
+        session.unsent = session.next;
+        let last = submit(&mut session, Op::GetKeys {}, later());
+        let first = submit(&mut session, Op::GetKeys {}, later());
+        assert_eq!(sent(&mut session), [u32::MAX, 0]);
+        session.answer(0, outcome(0));
+        session.answer(u32::MAX, outcome(9));
+        assert_eq!(*last.lock().unwrap(), [Ok(outcome(9))]);
+        assert_eq!(*first.lock().unwrap(), [Ok(outcome(0))]);
+    }
+}

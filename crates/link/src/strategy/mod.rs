@@ -1,0 +1,1 @@
+//! Ways to use sockets, for comparison and measurement.
