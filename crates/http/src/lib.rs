@@ -1,1 +1,26 @@
-//! The HTTP front end.
+//! The HTTP front end: translates requests into operations, checks and limits them, and knows nothing of the kind of
+//! emulator behind the trait.
+//!
+//! From the socket inwards:
+//!
+//! - [`serve`] accepts connections and ends them cleanly; `connection` is the life of one of them and `guard` its
+//!   watch over slow and oversized clients;
+//! - [`router`] finds what a request is for; [`App`] is what all requests share;
+//! - [`compat`] holds **the table of mGBA-http's 62 routes**, from which dispatch, checks and documents come;
+//! - `routes` are Framewire's own: health, state, picture, documents;
+//! - [`openapi`] writes the OpenAPI document from the tables;
+//! - `failure` maps every way of failing to a status and a sentence.
+
+mod app;
+pub mod compat;
+mod connection;
+mod docs;
+mod failure;
+mod guard;
+pub mod openapi;
+mod routes;
+mod server;
+
+pub use app::{App, Limits};
+pub use routes::router;
+pub use server::serve;

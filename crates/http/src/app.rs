@@ -1,0 +1,72 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use framewire_emulator::{Emulator, EmulatorError};
+use framewire_protocol::{Op, Value};
+
+/// What all requests share.
+#[derive(Clone)]
+pub struct App {
+    /// The emulator that every route acts on.
+    pub emulator: Arc<dyn Emulator>,
+    /// How long a request may wait for the emulator before it is answered with 504.
+    pub deadline: Duration,
+    /// What a client may ask of the server.
+    pub limits: Limits,
+    /// Whether each request leaves a line in the log: an event of level INFO and target `framewire::http`.
+    pub log_requests: bool,
+}
+
+/// Bounds on what a client may take.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Largest request body in bytes; a larger one is answered with 413.
+    pub max_body: usize,
+    /// Largest message for `POST /mgbaendpoint` in bytes. In a URL, [`Limits::MAX_HEAD`] ends it sooner.
+    pub max_message: usize,
+    /// Connections open at once; a further one is answered with 503 and closed.
+    pub max_connections: usize,
+    /// Time for a request's head to arrive, from its first byte on.
+    pub head: Duration,
+    /// Time for a request's body to arrive, from its head on.
+    pub body: Duration,
+    /// Time a connection may lie idle between requests.
+    pub idle: Duration,
+    /// Time a client may leave a reply unread.
+    pub stall: Duration,
+    /// Time that requests under way have to end when the server stops.
+    pub grace: Duration,
+}
+
+impl Limits {
+    /// Largest request line with headers, in bytes. hyper reads no URL longer than this.
+    pub const MAX_HEAD: usize = 65_534;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            max_body: 8 * 1024 * 1024,
+            max_message: 1024 * 1024,
+            max_connections: 4096,
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+            // Longer than the pools of common clients keep a connection, so that it is they who close it.
+            idle: Duration::from_secs(130),
+            stall: Duration::from_secs(30),
+            grace: Duration::from_secs(10),
+        }
+    }
+}
+
+impl App {
+    /// An app with the default limits and a log of requests.
+    pub fn new(emulator: Arc<dyn Emulator>, deadline: Duration) -> App {
+        App { emulator, deadline, limits: Limits::default(), log_requests: true }
+    }
+
+    /// Does one operation within the deadline.
+    pub(crate) async fn call(&self, op: Op) -> Result<Value, EmulatorError> {
+        self.emulator.call(op, Instant::now() + self.deadline).await
+    }
+}

@@ -1,0 +1,76 @@
+//! Reads request bodies within the limits.
+
+use axum::body::{Body, HttpBody};
+use axum::http::StatusCode;
+use bytes::Bytes;
+use framewire_protocol::marker::parse_hex_pairs;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::timeout;
+
+use crate::app::Limits;
+use crate::failure::Failure;
+
+/// Reads a body of at most `limit` bytes.
+pub(super) async fn read(body: Body, limit: usize, limits: &Limits) -> Result<Bytes, Failure> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let too_large =
+        || Failure::too_large(format!("the body is larger than the {limit} bytes that are accepted here"));
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large());
+    }
+    match timeout(limits.body, Limited::new(body, limit).collect()).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) => Err(Failure::bad_request(format!("the body cannot be read: {error}"))),
+        Err(_) => {
+            let message = format!("the body did not arrive within {} s", limits.body.as_secs());
+            Err(Failure::new(StatusCode::REQUEST_TIMEOUT, message))
+        }
+    }
+}
+
+/// Reads a savestate as `savestatebuffer` writes it: hex pairs joined by commas, in brackets or not, with white space
+/// anywhere.
+pub(super) fn savestate(body: &[u8]) -> Result<Vec<u8>, Failure> {
+    let refusal = |problem: &str| {
+        Failure::bad_request(format!(
+            "the body {problem}: it takes a savestate as hex pairs, such as [d3,00,ea], as POST /core/savestatebuffer \
+             gives it"
+        ))
+    };
+    let text = std::str::from_utf8(body).map_err(|_| refusal("is not text"))?.trim();
+    let pairs = match (text.strip_prefix('['), text.strip_suffix(']')) {
+        (Some(_), Some(_)) if text.len() >= 2 => &text[1..text.len() - 1],
+        (None, None) => text,
+        _ => return Err(refusal("has a bracket at one end only")),
+    };
+    if pairs.trim().is_empty() {
+        return Err(refusal("is empty"));
+    }
+    parse_hex_pairs(pairs).ok_or_else(|| refusal("holds something else than hex pairs joined by commas"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::savestate;
+
+    #[test]
+    fn savestates_in_all_their_spellings() {
+        for text in ["[d3,00,ea]", "d3,00,ea", " [ D3 , 0 0,\r\n\tea ]\n", "[d3,0,ea]"] {
+            assert_eq!(savestate(text.as_bytes()).unwrap(), [0xd3, 0x00, 0xea], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn malformed_savestates_are_refused() {
+        for text in [
+            "", " ", "[]", "[ ]", "[", "]", "[d3", "d3]", "[d3,]", "[d3,,00]", "[d3;00]", "[g0]", "[d300]",
+            "[0x1]",
+        ] {
+            assert!(savestate(text.as_bytes()).is_err(), "{text:?}");
+        }
+        assert!(savestate(b"[\xff]").is_err());
+    }
+}

@@ -1,0 +1,106 @@
+//! From a request's path to its route, and from the route to the reply.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use percent_encoding::percent_decode_str;
+
+use super::args::{Arg, Args};
+use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
+use super::{body, query};
+use crate::app::App;
+use crate::failure::Failure;
+
+/// The routes of one path.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    get: Option<&'static Route>,
+    post: Option<&'static Route>,
+}
+
+/// All paths in lower case.
+static PLACES: LazyLock<HashMap<String, Place>> = LazyLock::new(|| {
+    let mut places: HashMap<String, Place> = HashMap::new();
+    for route in ROUTES.iter().chain(&ECHO) {
+        let place = places.entry(route.path.to_ascii_lowercase()).or_default();
+        match route.verb {
+            Verb::Get => place.get = Some(route),
+            Verb::Post => place.post = Some(route),
+        }
+    }
+    places
+});
+
+/// The routes at `path`, in any letter case and with or without a slash at its end.
+pub(crate) fn find(path: &str) -> Option<&'static Place> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let plain = !path.bytes().any(|byte| byte == b'%' || byte.is_ascii_uppercase());
+    let path = match plain {
+        true => Cow::Borrowed(path),
+        false => Cow::Owned(percent_decode_str(path).decode_utf8().ok()?.to_ascii_lowercase()),
+    };
+    PLACES.get(path.as_ref())
+}
+
+impl Place {
+    fn route(&self, method: &Method) -> Option<&'static Route> {
+        match *method {
+            Method::GET | Method::HEAD => self.get,
+            Method::POST => self.post,
+            _ => None,
+        }
+    }
+
+    fn allow(&self) -> &'static str {
+        match (self.get.is_some(), self.post.is_some()) {
+            (true, true) => "GET, HEAD, POST",
+            (true, false) => "GET, HEAD",
+            (false, _) => "POST",
+        }
+    }
+}
+
+/// Answers a request for `place`.
+pub(crate) async fn answer(app: &App, place: &Place, request: Request) -> Response {
+    match place.route(request.method()) {
+        Some(route) => run(app, route, request).await.unwrap_or_else(Failure::into_response),
+        None => Failure::wrong_method(request.uri().path(), place.allow()).into_response(),
+    }
+}
+
+async fn run(app: &App, route: &Route, request: Request) -> Result<Response, Failure> {
+    let (parts, body) = request.into_parts();
+    let mut args = Args::default();
+    if let Some(arg) = read_body(app, route.body, body).await? {
+        args.push(arg);
+    }
+    query::read(route.params, parts.uri.query().unwrap_or(""), &mut args)?;
+    let op = (route.build)(&mut args).ok_or_else(|| {
+        Failure::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("the row of {} in the table is wrong", route.path),
+        )
+    })?;
+    Ok(route.reply.response(app.call(op).await?))
+}
+
+/// Reads the body even where it has no meaning, so that the next request on the connection is found behind it.
+async fn read_body(app: &App, kind: RequestBody, body: Body) -> Result<Option<Arg>, Failure> {
+    let limits = &app.limits;
+    Ok(match kind {
+        RequestBody::Ignored => {
+            body::read(body, limits.max_body, limits).await?;
+            None
+        }
+        RequestBody::Savestate => {
+            let text = body::read(body, limits.max_body, limits).await?;
+            Some(Arg::Bytes(body::savestate(&text)?))
+        }
+        RequestBody::Message => Some(Arg::Bytes(body::read(body, limits.max_message, limits).await?.into())),
+    })
+}

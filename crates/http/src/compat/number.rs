@@ -1,0 +1,110 @@
+//! Numbers as mGBA-http's callers write them.
+
+/// Reads a whole number as Lua's `tonumber` does: decimal, or hex behind `0x` in either case, with a sign and white
+/// space around it allowed. A fraction or exponent is fine as long as the number is whole (`1e3`).
+pub(crate) fn lua_integer(text: &str) -> Option<i64> {
+    let text = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let magnitude = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) => saturating(hex, 16)?,
+        None => saturating(digits, 10).or_else(|| whole_float(digits))?,
+    };
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+/// Reads a whole number as .NET's `int.Parse` does: decimal digits, with a sign and white space around it allowed.
+pub(crate) fn decimal_integer(text: &str) -> Option<i64> {
+    let text = text.trim();
+    match text.strip_prefix('-') {
+        Some(digits) => saturating(digits, 10).map(|magnitude| -magnitude),
+        None => saturating(text.strip_prefix('+').unwrap_or(text), 10),
+    }
+}
+
+/// Digits alone. Numbers too large for `i64` become its largest, which is out of every range there is.
+fn saturating(digits: &str, radix: u32) -> Option<i64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.chars().try_fold(0i64, |number, digit| {
+        let digit = digit.to_digit(radix)?;
+        Some(number.saturating_mul(i64::from(radix)).saturating_add(i64::from(digit)))
+    })
+}
+
+/// A decimal float that is a whole number. Rust would also read `inf` and `nan`, Lua does not.
+fn whole_float(text: &str) -> Option<i64> {
+    let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+    let number: f64 = text.parse().ok().filter(|_| numeric && !text.starts_with(['+', '-']))?;
+    (number.fract() == 0.0).then_some(number as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lua_numbers() {
+        let cases = [
+            ("0", Some(0)),
+            ("33554688", Some(0x0200_0100)),
+            ("0x02000100", Some(0x0200_0100)),
+            ("0X02000aBc", Some(0x0200_0ABC)),
+            ("  0x10\t", Some(16)),
+            ("010", Some(10)),
+            ("-1", Some(-1)),
+            ("-0x10", Some(-16)),
+            ("+7", Some(7)),
+            ("1e3", Some(1000)),
+            ("16.0", Some(16)),
+            ("4294967296", Some(1 << 32)),
+            ("0xFFFFFFFFFFFFFFFFFF", Some(i64::MAX)),
+            ("99999999999999999999", Some(i64::MAX)),
+            ("1e400", Some(i64::MAX)),
+            ("16.5", None),
+            ("", None),
+            (" ", None),
+            ("0x", None),
+            ("x10", None),
+            ("10h", None),
+            ("0b1", None),
+            ("--1", None),
+            ("-+1", None),
+            ("1 0", None),
+            ("1_0", None),
+            ("inf", None),
+            ("nan", None),
+            ("1e", None),
+            ("wram", None),
+            ("１", None),
+        ];
+        for (text, number) in cases {
+            assert_eq!(lua_integer(text), number, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn decimal_numbers() {
+        let cases = [
+            ("0", Some(0)),
+            (" 12 ", Some(12)),
+            ("+5", Some(5)),
+            ("-2147483648", Some(-2_147_483_648)),
+            ("99999999999999999999", Some(i64::MAX)),
+            ("0x10", None),
+            ("1e3", None),
+            ("1.0", None),
+            ("", None),
+            ("-", None),
+            ("+-1", None),
+            ("abc", None),
+        ];
+        for (text, number) in cases {
+            assert_eq!(decimal_integer(text), number, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! How results are written: mGBA-http's plain text.
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use framewire_protocol::marker::hex_pairs;
+use framewire_protocol::op::ResultKind;
+use framewire_protocol::{Keys, Value};
+
+use crate::failure::Failure;
+
+/// The form of a route's reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    /// An empty body.
+    Empty,
+    /// `true` or `false`.
+    Bool,
+    /// A whole number in decimal.
+    Number,
+    /// Text as it is.
+    Text,
+    /// Bytes as lower-case hex pairs, joined by commas.
+    Hex,
+    /// Names, joined by commas.
+    Names,
+    /// A mask of keys as the names of its buttons, joined by commas.
+    Buttons,
+    /// Bytes as they are.
+    Raw,
+}
+
+impl From<ResultKind> for Reply {
+    fn from(kind: ResultKind) -> Reply {
+        match kind {
+            ResultKind::None => Reply::Empty,
+            ResultKind::Bool => Reply::Bool,
+            ResultKind::Int => Reply::Number,
+            ResultKind::Text => Reply::Text,
+            ResultKind::Bytes => Reply::Hex,
+            ResultKind::Names => Reply::Names,
+        }
+    }
+}
+
+impl Reply {
+    /// Writes a result.
+    pub(crate) fn response(self, value: Value) -> Response {
+        let body = match (self, value) {
+            (_, Value::None) => Body::empty(),
+            (_, Value::Bool(value)) => Body::from(if value { "true" } else { "false" }),
+            (Reply::Buttons, Value::Int(mask)) => match u16::try_from(mask).ok().and_then(Keys::from_mask) {
+                Some(keys) => Body::from(keys.names(",")),
+                None => return no_keys(mask).into_response(),
+            },
+            (_, Value::Int(number)) => Body::from(number.to_string()),
+            (_, Value::Text(text)) => Body::from(text),
+            (Reply::Raw, Value::Bytes(bytes)) => Body::from(bytes),
+            (_, Value::Bytes(bytes)) => Body::from(hex_pairs(&bytes)),
+            (_, Value::List(items)) => Body::from(joined(items)),
+        };
+        let mut response = Response::new(body);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        response
+    }
+}
+
+fn joined(items: Vec<Value>) -> String {
+    let names = items.into_iter().filter_map(|item| match item {
+        Value::Text(name) => Some(name),
+        _ => None,
+    });
+    names.collect::<Vec<_>>().join(",")
+}
+
+fn no_keys(mask: i64) -> Failure {
+    Failure::new(
+        StatusCode::BAD_GATEWAY,
+        format!("the emulator says that the keys {mask:#x} are held; there are ten"),
+    )
+}

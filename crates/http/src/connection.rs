@@ -1,0 +1,159 @@
+//! The life of one connection.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request, StatusCode};
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tower::ServiceExt;
+use tracing::{Level, enabled, info};
+
+use crate::app::{App, Limits};
+use crate::guard::{Activity, Guarded, Verdict, Watchdog};
+
+/// Largest request head plus what a client may have sent behind it, in hyper's buffer.
+const BUFFER: usize = 2 * Limits::MAX_HEAD;
+
+/// How much a client that was refused may still send before it must read.
+const LINGER_BYTES: usize = 64 * 1024 * 1024;
+/// And for how long.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) app: App,
+    pub(crate) router: Router,
+}
+
+/// Serves `stream` until either side ends it. Once `stop` turns true, it ends after the request under way.
+pub(crate) async fn run(stream: TcpStream, shared: Arc<Shared>, stop: watch::Receiver<bool>) {
+    // A reply that waits for its predecessor's acknowledgement would arrive 40 ms late.
+    let _ = stream.set_nodelay(true);
+    let activity = Arc::new(Activity::default());
+    let verdict = serve(stream, &shared, &activity, stop).await;
+    let Some(mut stream) = activity.take_stream() else {
+        return; // upgraded to something else
+    };
+    match verdict {
+        Some(Verdict::Gone) => {}
+        Some(verdict) => refuse(&mut stream, verdict).await,
+        None if activity.is_closing() => linger(&mut stream).await,
+        None => {}
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    shared: &Arc<Shared>,
+    activity: &Arc<Activity>,
+    mut stop: watch::Receiver<bool>,
+) -> Option<Verdict> {
+    let service = service_fn(|request| {
+        let (shared, activity) = (shared.clone(), activity.clone());
+        async move { Ok::<_, Infallible>(answer(&shared, &activity, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .max_buf_size(BUFFER)
+        .pipeline_flush(true)
+        .serve_connection(TokioIo::new(Guarded::new(stream, activity.clone())), service)
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    let limits = &shared.app.limits;
+    let mut watchdog = Watchdog::new(limits);
+    let mut ticks = interval(watchdog.tick());
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            _ = connection.as_mut() => return activity.oversized(),
+            Ok(()) = stop.changed() => connection.as_mut().graceful_shutdown(),
+            _ = ticks.tick() => if let Some(verdict) = watchdog.judge(activity, limits) {
+                return Some(verdict);
+            }
+        }
+    }
+}
+
+async fn answer(shared: &Shared, activity: &Activity, request: Request<Incoming>) -> Response {
+    activity.begin_request();
+    let log = shared.app.log_requests && enabled!(target: "framewire::http", Level::INFO);
+    let line = log.then(|| (Instant::now(), request.method().clone(), request.uri().path().to_owned()));
+    let Ok(mut response) = shared.router.clone().oneshot(request.map(Body::new)).await;
+    let status = response.status();
+    if let Some((start, method, path)) = line {
+        let micros = start.elapsed().as_micros() as u64;
+        info!(target: "framewire::http", %method, path, status = status.as_u16(), micros);
+    }
+    if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+        // The rest of the body is still to come and nobody will read it.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        activity.end_last_request();
+    } else {
+        activity.end_request();
+    }
+    response
+}
+
+/// Answers a client whose request was not read to its end.
+async fn refuse(stream: &mut TcpStream, verdict: Verdict) {
+    let (status, message) = match verdict {
+        Verdict::LongLine => (
+            "413 Payload Too Large",
+            format!(
+                "the line with the URL is longer than {} bytes; long messages go as the body of POST /mgbaendpoint",
+                Limits::MAX_HEAD
+            ),
+        ),
+        Verdict::LongHeaders => (
+            "431 Request Header Fields Too Large",
+            format!("the URL and headers together are longer than {} bytes", Limits::MAX_HEAD),
+        ),
+        Verdict::SlowHead => ("408 Request Timeout", "the request did not arrive in time".to_owned()),
+        Verdict::Gone => return,
+    };
+    last_reply(stream, status, "", &message).await;
+}
+
+/// Sends a reply outside of hyper and makes sure that it arrives.
+pub(crate) async fn last_reply(stream: &mut TcpStream, status: &str, headers: &str, message: &str) {
+    let reply = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n{headers}connection: \
+         close\r\n\r\n{message}",
+        message.len()
+    );
+    let sent = async {
+        stream.write_all(reply.as_bytes()).await?;
+        stream.shutdown().await
+    };
+    if let Ok(Ok(())) = timeout(LINGER, sent).await {
+        linger(stream).await;
+    }
+}
+
+/// Reads and forgets what a client still sends: closing over unread bytes would reset the connection, and the client
+/// might lose the reply that lies in its own buffer.
+async fn linger(stream: &mut TcpStream) {
+    let drain = async {
+        let mut buffer = vec![0; 64 * 1024];
+        let mut left = LINGER_BYTES;
+        while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+            left = left.saturating_sub(count);
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    let _ = timeout(LINGER, drain).await;
+}

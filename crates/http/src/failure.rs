@@ -1,0 +1,96 @@
+//! Every way of failing, as a status and a sentence in plain text that says what to do next.
+
+use axum::http::header::{ALLOW, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use framewire_emulator::EmulatorError;
+use framewire_protocol::{OpError, Status};
+
+/// How to get an emulator, for whoever finds none.
+const START_ONE: &str = "Open a game in mGBA and load framewire.lua there (Tools > Scripting... > File > Load script; \
+    `framewire script` prints the file), or run `framewire serve --rom FILE` for an emulator without a window";
+
+/// A request that is not answered with what it asked for.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: StatusCode,
+    message: String,
+    header: Option<(HeaderName, HeaderValue)>,
+}
+
+impl Failure {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Failure {
+        Failure { status, message: message.into(), header: None }
+    }
+
+    /// The request cannot be used as it is; `message` names the parameter and what it accepts.
+    pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
+        Failure::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    pub(crate) fn too_large(message: impl Into<String>) -> Failure {
+        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+
+    /// Nothing is found at `path`.
+    pub(crate) fn no_such_path(path: &str) -> Failure {
+        let message =
+            format!("nothing is at {path}; GET /docs shows every path, GET /openapi.json describes them");
+        Failure::new(StatusCode::NOT_FOUND, message)
+    }
+
+    /// The path is known, with the methods of `allow`.
+    pub(crate) fn wrong_method(path: &str, allow: &'static str) -> Failure {
+        let message = format!("{path} takes {allow}");
+        let header = Some((ALLOW, HeaderValue::from_static(allow)));
+        Failure { status: StatusCode::METHOD_NOT_ALLOWED, message, header }
+    }
+
+    fn busy(message: String) -> Failure {
+        let header = Some((RETRY_AFTER, HeaderValue::from_static("1")));
+        Failure { status: StatusCode::SERVICE_UNAVAILABLE, message, header }
+    }
+}
+
+impl From<OpError> for Failure {
+    fn from(error: OpError) -> Failure {
+        let status = match error.status {
+            Status::BadArgument => StatusCode::BAD_REQUEST,
+            Status::Unsupported => StatusCode::NOT_IMPLEMENTED,
+            Status::NoGame => {
+                let message = format!("{}: no ROM is loaded, open a game in mGBA", error.message);
+                return Failure::new(StatusCode::GATEWAY_TIMEOUT, message);
+            }
+            Status::Failed | Status::Lost => StatusCode::BAD_GATEWAY,
+            Status::Busy => return Failure::busy(error.message),
+            Status::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        };
+        Failure::new(status, error.message)
+    }
+}
+
+impl From<EmulatorError> for Failure {
+    fn from(error: EmulatorError) -> Failure {
+        let message = error.to_string();
+        match error {
+            EmulatorError::NotConnected(_) => {
+                Failure::new(StatusCode::BAD_GATEWAY, format!("{message}. {START_ONE}"))
+            }
+            EmulatorError::Deadline(_) => Failure::new(StatusCode::GATEWAY_TIMEOUT, message),
+            EmulatorError::Lost(_) => Failure::new(StatusCode::BAD_GATEWAY, message),
+            EmulatorError::Busy(_) => Failure::busy(message),
+            EmulatorError::Stopped => Failure::new(StatusCode::SERVICE_UNAVAILABLE, message),
+            EmulatorError::Refused(refusal) => refusal.into(),
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, self.message).into_response();
+        if let Some((name, value)) = self.header {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}

@@ -1,0 +1,242 @@
+//! A watch over one connection's socket: slow heads, unread replies, oversized heads.
+//!
+//! hyper has a time-out for heads, but it runs while a connection lies idle too and costs a timer each request. Here the
+//! socket and the service note what the connection is doing, and a tick of the connection's task looks whether that has
+//! gone on for too long.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::app::Limits;
+
+/// Why a connection is ended by this side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The line with the URL is too long.
+    LongLine,
+    /// The headers are.
+    LongHeaders,
+    /// A head did not arrive in time.
+    SlowHead,
+    /// No request came for long, or a reply was not read: there is nobody to tell.
+    Gone,
+}
+
+/// What a connection is doing. Everything that touches it runs in the connection's task, one after the other; the
+/// atomics are there because the task moves between threads.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    /// A [`Phase`].
+    phase: AtomicU8,
+    /// Counts changes, so that a tick can tell whether there was one since the last.
+    changes: AtomicU32,
+    /// The socket takes no more of the reply.
+    blocked: AtomicBool,
+    /// Bytes of the present head so far.
+    head: AtomicU32,
+    /// The present head's first line has ended.
+    line_ended: AtomicBool,
+    /// The head has grown beyond [`Limits::MAX_HEAD`].
+    oversized: AtomicBool,
+    /// The socket, once the server has let go of it.
+    returned: Mutex<Option<TcpStream>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Phase {
+    /// Between requests.
+    Idle,
+    /// Some bytes of a request are here.
+    Head,
+    /// A request is being answered; its body has a time-out of its own.
+    Request,
+    /// The last reply is on its way; what else arrives has no meaning.
+    Closing,
+}
+
+impl Activity {
+    /// A request's head is complete.
+    pub(crate) fn begin_request(&self) {
+        self.head.store(0, Relaxed);
+        self.line_ended.store(false, Relaxed);
+        self.enter(Phase::Request);
+    }
+
+    /// Its reply is ready to be sent.
+    pub(crate) fn end_request(&self) {
+        self.enter(Phase::Idle);
+    }
+
+    /// Its reply is ready to be sent and is the last one, whatever else the client sends.
+    pub(crate) fn end_last_request(&self) {
+        self.enter(Phase::Closing);
+    }
+
+    /// Whether a reply was given while the client may still be sending.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.phase() == Phase::Closing
+    }
+
+    /// The verdict on a head that has grown too large.
+    pub(crate) fn oversized(&self) -> Option<Verdict> {
+        self.oversized.load(Relaxed).then(|| match self.line_ended.load(Relaxed) {
+            true => Verdict::LongHeaders,
+            false => Verdict::LongLine,
+        })
+    }
+
+    /// Takes the socket back, if the server has let go of it.
+    pub(crate) fn take_stream(&self) -> Option<TcpStream> {
+        self.returned.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn phase(&self) -> Phase {
+        let phase = self.phase.load(Relaxed);
+        [Phase::Idle, Phase::Head, Phase::Request, Phase::Closing][usize::from(phase)]
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+        self.changes.fetch_add(1, Relaxed);
+    }
+
+    /// Notes bytes that arrived.
+    fn received(&self, bytes: &[u8]) -> io::Result<()> {
+        match self.phase() {
+            Phase::Idle if !bytes.is_empty() => self.enter(Phase::Head),
+            Phase::Head => {}
+            _ => return Ok(()),
+        }
+        if !self.line_ended.load(Relaxed) {
+            self.line_ended.store(bytes.contains(&b'\n'), Relaxed);
+        }
+        let head = self.head.fetch_add(bytes.len() as u32, Relaxed) as usize + bytes.len();
+        if head > Limits::MAX_HEAD {
+            self.oversized.store(true, Relaxed);
+            return Err(io::Error::other("the head of a request is too large"));
+        }
+        Ok(())
+    }
+
+    /// Notes whether the socket took some of the reply.
+    fn sent(&self, blocked: bool) {
+        if self.blocked.swap(blocked, Relaxed) != blocked {
+            self.changes.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// Judges a connection at each tick.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    tick: Duration,
+    /// [`Activity::changes`] at the last tick.
+    changes: u32,
+    /// Ticks without a change.
+    quiet: u32,
+}
+
+impl Watchdog {
+    pub(crate) fn new(limits: &Limits) -> Watchdog {
+        let shortest = limits.head.min(limits.idle).min(limits.stall);
+        let tick = (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1));
+        Watchdog { tick, changes: 0, quiet: 0 }
+    }
+
+    /// Time between two ticks.
+    pub(crate) fn tick(&self) -> Duration {
+        self.tick
+    }
+
+    /// Looks whether what the connection is doing has gone on for too long.
+    pub(crate) fn judge(&mut self, activity: &Activity, limits: &Limits) -> Option<Verdict> {
+        let changes = activity.changes.load(Relaxed);
+        self.quiet = if changes == self.changes { self.quiet + 1 } else { 0 };
+        self.changes = changes;
+        let (limit, verdict) = match activity.phase() {
+            _ if activity.blocked.load(Relaxed) => (limits.stall, Verdict::Gone),
+            Phase::Idle => (limits.idle, Verdict::Gone),
+            Phase::Head => (limits.head, Verdict::SlowHead),
+            Phase::Request => return None,
+            Phase::Closing => (limits.stall, Verdict::Gone),
+        };
+        (self.tick * self.quiet >= limit).then_some(verdict)
+    }
+}
+
+/// A connection's socket, which notes what passes through it.
+pub(crate) struct Guarded {
+    /// `None` only while it is being dropped.
+    stream: Option<TcpStream>,
+    activity: Arc<Activity>,
+}
+
+impl Guarded {
+    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>) -> Guarded {
+        Guarded { stream: Some(stream), activity }
+    }
+
+    fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
+        self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn note_write(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.activity.sent(result.is_pending());
+        result
+    }
+}
+
+/// hyper gives a socket back only by dropping it.
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        *self.activity.returned.lock().unwrap_or_else(PoisonError::into_inner) = self.stream.take();
+    }
+}
+
+impl AsyncRead for Guarded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(self.stream()?.poll_read(cx, buffer))?;
+        Poll::Ready(self.activity.received(&buffer.filled()[before..]))
+    }
+}
+
+impl AsyncWrite for Guarded {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let result = self.stream()?.poll_write(cx, bytes);
+        self.note_write(result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = self.stream()?.poll_write_vectored(cx, slices);
+        self.note_write(result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream()?.poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream()?.poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,220 @@
+//! The OpenAPI 3.1 document, written from the tables of routes.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use framewire_protocol::Key;
+use serde_json::{Value, json};
+use utoipa::openapi::path::{
+    HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn,
+};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::{
+    ContentBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths, Ref, Required,
+    Response, ResponseBuilder,
+};
+
+use crate::compat::{ECHO, Kind, Param, ROUTES, Reply, RequestBody, Route, Verb};
+
+/// What any route that asks the emulator may answer, beside success.
+const FAILURES: [(&str, &str, &str); 8] = [
+    (
+        "400",
+        "BadRequest",
+        "A parameter or the body is missing, unreadable or out of range; the text says which and what it takes.",
+    ),
+    ("408", "Slow", "The body did not arrive in time."),
+    ("413", "TooLarge", "The URL or the body is larger than is accepted."),
+    ("500", "Internal", "A fault of Framewire; the text is worth a report."),
+    ("501", "Unsupported", "This kind of emulator cannot do it."),
+    ("502", "NoEmulator", "No emulator is there, or it failed; the text says how to start one."),
+    ("503", "Busy", "Too many requests are waiting; try again after the time in Retry-After."),
+    ("504", "Stalled", "The emulator did not answer in time: it is paused, or has no ROM."),
+];
+
+const TEXT: &str = "text/plain";
+
+/// The document as JSON. It is written once.
+pub(crate) fn json() -> Bytes {
+    static JSON: LazyLock<Bytes> =
+        LazyLock::new(|| serde_json::to_vec(&document()).unwrap_or_default().into());
+    JSON.clone()
+}
+
+/// The document.
+pub fn document() -> OpenApi {
+    let info = InfoBuilder::new()
+        .title("Framewire")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(
+            "Drives the mGBA emulator. Every path of mGBA-http 0.10 is here and does what it does there.",
+        ))
+        .license(Some(
+            LicenseBuilder::new().name("MIT OR Apache-2.0").identifier(Some("MIT OR Apache-2.0")).build(),
+        ))
+        .build();
+    let mut paths = Paths::new();
+    for route in ROUTES.iter().chain(&ECHO) {
+        let method = match route.verb {
+            Verb::Get => HttpMethod::Get,
+            Verb::Post => HttpMethod::Post,
+        };
+        paths.add_path_operation(route.path, vec![method], operation(route));
+    }
+    for (path, item) in own_paths() {
+        paths.paths.insert(path.to_owned(), item);
+    }
+    let components =
+        FAILURES.iter().fold(utoipa::openapi::ComponentsBuilder::new(), |components, failure| {
+            let (_, name, description) = failure;
+            components.response(*name, text_response(description, string(), None))
+        });
+    OpenApiBuilder::new().info(info).paths(paths).components(Some(components.build())).build()
+}
+
+fn operation(route: &Route) -> Operation {
+    let tag = route.path.trim_start_matches('/').rsplit_once('/').map_or("echo", |(group, _)| group);
+    let mut operation = OperationBuilder::new()
+        .tag(tag)
+        .operation_id(Some(operation_id(route)))
+        .summary(Some(route.doc()))
+        .parameters(Some(route.params.iter().map(parameter)))
+        .response("200", success(route.reply));
+    operation = match route.body {
+        RequestBody::Ignored => operation,
+        RequestBody::Savestate => operation.request_body(Some(
+            RequestBodyBuilder::new()
+                .description(Some("A savestate as hex pairs, as POST /core/savestatebuffer gives it."))
+                .content(
+                    TEXT,
+                    ContentBuilder::new().schema(Some(string())).example(Some(json!("[d3,00,ea]"))).build(),
+                )
+                .required(Some(Required::True))
+                .build(),
+        )),
+        RequestBody::Message => operation.request_body(Some(
+            RequestBodyBuilder::new()
+                .description(Some("The message."))
+                .content(TEXT, ContentBuilder::new().schema(Some(string())).build())
+                .build(),
+        )),
+    };
+    with_failures(operation).build()
+}
+
+fn with_failures(operation: OperationBuilder) -> OperationBuilder {
+    FAILURES.iter().fold(operation, |operation, (status, name, _)| {
+        operation.response(*status, Ref::from_response_name(*name))
+    })
+}
+
+/// The path in camel case, and the method where a path has two.
+fn operation_id(route: &Route) -> String {
+    let mut id = String::new();
+    for word in route.path.split(['/', '-']).filter(|word| !word.is_empty()) {
+        let (first, rest) = word.split_at(1);
+        id.push_str(&if id.is_empty() { first.to_owned() } else { first.to_ascii_uppercase() });
+        id.push_str(rest);
+    }
+    if route.body == RequestBody::Message {
+        id.push_str("Post");
+    }
+    id
+}
+
+fn parameter(param: &Param) -> Parameter {
+    let required = if param.default.is_some() { Required::False } else { Required::True };
+    ParameterBuilder::new()
+        .name(param.name)
+        .parameter_in(ParameterIn::Query)
+        .required(required)
+        .description(Some(format!("{} It takes {}.", param.doc, param.kind.accepts())))
+        .schema(Some(parameter_schema(param)))
+        .explode((param.kind == Kind::Buttons).then_some(true))
+        .build()
+}
+
+fn parameter_schema(param: &Param) -> Schema {
+    let buttons =
+        || ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Key::ALL.map(Key::name)));
+    match param.kind {
+        Kind::Integer { min, max } => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(min))
+            .maximum(Some(max))
+            .default(param.default.map(Value::from))
+            .into(),
+        Kind::LuaNumber { .. } => ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^(0[xX][0-9a-fA-F]+|[0-9]+)$"))
+            .into(),
+        Kind::Boolean => ObjectBuilder::new().schema_type(Type::Boolean).into(),
+        Kind::Text => string(),
+        Kind::Name | Kind::Path => ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into(),
+        Kind::Button => buttons().into(),
+        Kind::Buttons => ArrayBuilder::new().items(buttons().build()).min_items(Some(1)).into(),
+    }
+}
+
+fn success(reply: Reply) -> Response {
+    let pattern =
+        |pattern: &str| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into();
+    match reply {
+        Reply::Empty => text_response("Done; the body is empty.", pattern("^$"), None),
+        Reply::Bool => text_response("Whether it succeeded.", pattern("^(true|false)$"), Some("true")),
+        Reply::Number => text_response("A number in decimal.", pattern("^-?[0-9]+$"), Some("255")),
+        Reply::Text => text_response("A text.", string(), None),
+        Reply::Hex => {
+            let pairs = pattern("^([0-9a-f]{2}(,[0-9a-f]{2})*)?$");
+            text_response("Bytes as hex pairs, joined by commas.", pairs, Some("d3,00,00,ea"))
+        }
+        Reply::Names => text_response("Names, joined by commas.", string(), Some("wram,iwram,vram")),
+        Reply::Buttons => text_response(
+            "Names of buttons, joined by commas; empty if there are none.",
+            string(),
+            Some("A,Start"),
+        ),
+        Reply::Raw => text_response("The message.", string(), None),
+    }
+}
+
+fn string() -> Schema {
+    ObjectBuilder::new().schema_type(Type::String).into()
+}
+
+fn text_response(description: &str, schema: Schema, example: Option<&str>) -> Response {
+    let content = ContentBuilder::new().schema(Some(schema)).example(example.map(Value::from)).build();
+    ResponseBuilder::new().description(description).content(TEXT, content).build()
+}
+
+/// Framewire's own routes.
+fn own_paths() -> [(&'static str, PathItem); 3] {
+    let get = |id: &str, summary: &str, response: Response| {
+        OperationBuilder::new()
+            .tag("framewire")
+            .operation_id(Some(id))
+            .summary(Some(summary))
+            .response("200", response)
+    };
+    let typed = |content_type: &str, description: &str, schema: Schema| {
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        ResponseBuilder::new().description(description).content(content_type, content).build()
+    };
+    let object = || ObjectBuilder::new().schema_type(Type::Object);
+    let health = object()
+        .property("status", string())
+        .property("connected", ObjectBuilder::new().schema_type(Type::Boolean))
+        .property("run", string());
+    let health =
+        typed("application/json", "The server is up; the rest is about its emulator.", health.into());
+    let state = typed("application/json", "Kind, connection, pace, game and versions.", object().into());
+    let picture = ObjectBuilder::new().schema_type(Type::String).content_media_type("image/png");
+    let picture = typed("image/png", "A PNG.", picture.into());
+    let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
+    [
+        ("/healthz", item(get("health", "Whether the server is up.", health))),
+        ("/v1/emulator", item(get("emulatorState", "How the emulator is, without waiting for it.", state))),
+        ("/screen.png", item(with_failures(get("screen", "The picture of the last frame.", picture)))),
+    ]
+}

@@ -1,0 +1,69 @@
+//! Framewire's own routes, and where every request goes.
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use framewire_emulator::State as EmulatorState;
+use framewire_protocol::{Op, Value};
+use serde_json::json;
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::{compat, docs, openapi};
+
+/// All routes over `app`: a service that needs no more than a connection around it.
+pub fn router(app: App) -> Router {
+    Router::new()
+        .route("/healthz", get(health))
+        .route("/v1/emulator", get(state))
+        .route("/screen.png", get(screen))
+        .route("/openapi.json", get(document))
+        .route("/openapi/v1.json", get(document)) // mGBA-http's
+        .route("/docs", get(docs::page))
+        .route("/scalar", get(docs::page)) // mGBA-http's
+        .route("/scalar/v1", get(docs::page)) // mGBA-http's
+        .method_not_allowed_fallback(wrong_method)
+        .fallback(compat_or_nothing)
+        .with_state(app)
+}
+
+async fn compat_or_nothing(State(app): State<App>, request: Request) -> Response {
+    match compat::find(request.uri().path()) {
+        Some(place) => compat::answer(&app, place, request).await,
+        None => Failure::no_such_path(request.uri().path()).into_response(),
+    }
+}
+
+/// All routes of [`router`] answer GET.
+async fn wrong_method(request: Request) -> Response {
+    Failure::wrong_method(request.uri().path(), "GET, HEAD").into_response()
+}
+
+/// Says that the server is up, whatever its emulator does; how that is, is beside it.
+async fn health(State(app): State<App>) -> Response {
+    let state = app.emulator.state();
+    Json(json!({ "status": "ok", "connected": state.connected, "run": state.run })).into_response()
+}
+
+async fn state(State(app): State<App>) -> Json<EmulatorState> {
+    Json(app.emulator.state())
+}
+
+async fn screen(State(app): State<App>) -> Result<Response, Failure> {
+    match app.call(Op::Screenshot {}).await? {
+        Value::Bytes(png) => {
+            Ok(([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], png).into_response())
+        }
+        _ => Err(Failure::new(
+            StatusCode::BAD_GATEWAY,
+            "the emulator answered with something else than a picture",
+        )),
+    }
+}
+
+async fn document() -> Response {
+    ([(CONTENT_TYPE, "application/json")], openapi::json()).into_response()
+}
