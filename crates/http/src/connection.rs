@@ -23,8 +23,10 @@ use tracing::{Level, enabled, info};
 use crate::app::{App, Limits};
 use crate::guard::{Activity, Guarded, Verdict, Watchdog};
 
+const MAX_HEAD: usize = Limits::MAX_HEAD;
+
 /// Largest request head plus what a client may have sent behind it, in hyper's buffer.
-const BUFFER: usize = 2 * Limits::MAX_HEAD;
+const BUFFER: usize = 2 * MAX_HEAD;
 
 /// How much a client that was refused may still send before it must read.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
@@ -47,10 +49,26 @@ pub(crate) async fn run(stream: TcpStream, shared: Arc<Shared>, stop: watch::Rec
         return; // upgraded to something else
     };
     match verdict {
-        Some(Verdict::Gone) => {}
-        Some(verdict) => refuse(&mut stream, verdict).await,
         None if activity.is_closing() => linger(&mut stream).await,
-        None => {}
+        None | Some(Verdict::Gone) => {}
+        Some(Verdict::Malformed) => {
+            let _ = stream.shutdown().await;
+            linger(&mut stream).await;
+        }
+        Some(Verdict::LongLine) => {
+            let message = format!(
+                "the line with the URL is too long: {MAX_HEAD} bytes are accepted for it and the headers; long messages go as the body of POST /mgbaendpoint"
+            );
+            last_reply(&mut stream, "413 Payload Too Large", "", &message).await;
+        }
+        Some(Verdict::LongHeaders) => {
+            let message =
+                format!("the headers are too long: {MAX_HEAD} bytes are accepted for them and the URL");
+            last_reply(&mut stream, "431 Request Header Fields Too Large", "", &message).await;
+        }
+        Some(Verdict::SlowHead) => {
+            last_reply(&mut stream, "408 Request Timeout", "", "the request did not arrive in time").await;
+        }
     }
 }
 
@@ -66,7 +84,6 @@ async fn serve(
     });
     let connection = http1::Builder::new()
         .max_buf_size(BUFFER)
-        .pipeline_flush(true)
         .serve_connection(TokioIo::new(Guarded::new(stream, activity.clone())), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
@@ -77,7 +94,10 @@ async fn serve(
     loop {
         tokio::select! {
             biased;
-            _ = connection.as_mut() => return activity.oversized(),
+            end = connection.as_mut() => {
+                let malformed = || end.is_err_and(|error| error.is_parse()).then_some(Verdict::Malformed);
+                return activity.oversized().or_else(malformed);
+            }
             Ok(()) = stop.changed() => connection.as_mut().graceful_shutdown(),
             _ = ticks.tick() => if let Some(verdict) = watchdog.judge(activity, limits) {
                 return Some(verdict);
@@ -104,26 +124,6 @@ async fn answer(shared: &Shared, activity: &Activity, request: Request<Incoming>
         activity.end_request();
     }
     response
-}
-
-/// Answers a client whose request was not read to its end.
-async fn refuse(stream: &mut TcpStream, verdict: Verdict) {
-    let (status, message) = match verdict {
-        Verdict::LongLine => (
-            "413 Payload Too Large",
-            format!(
-                "the line with the URL is longer than {} bytes; long messages go as the body of POST /mgbaendpoint",
-                Limits::MAX_HEAD
-            ),
-        ),
-        Verdict::LongHeaders => (
-            "431 Request Header Fields Too Large",
-            format!("the URL and headers together are longer than {} bytes", Limits::MAX_HEAD),
-        ),
-        Verdict::SlowHead => ("408 Request Timeout", "the request did not arrive in time".to_owned()),
-        Verdict::Gone => return,
-    };
-    last_reply(stream, status, "", &message).await;
 }
 
 /// Sends a reply outside of hyper and makes sure that it arrives.

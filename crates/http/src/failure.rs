@@ -6,10 +6,6 @@ use axum::response::{IntoResponse, Response};
 use framewire_emulator::EmulatorError;
 use framewire_protocol::{OpError, Status};
 
-/// How to get an emulator, for whoever finds none.
-const START_ONE: &str = "Open a game in mGBA and load framewire.lua there (Tools > Scripting... > File > Load script; \
-    `framewire script` prints the file), or run `framewire serve --rom FILE` for an emulator without a window";
-
 /// A request that is not answered with what it asked for.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -73,11 +69,10 @@ impl From<EmulatorError> for Failure {
     fn from(error: EmulatorError) -> Failure {
         let message = error.to_string();
         match error {
-            EmulatorError::NotConnected(_) => {
-                Failure::new(StatusCode::BAD_GATEWAY, format!("{message}. {START_ONE}"))
+            EmulatorError::NotConnected(_) | EmulatorError::Lost(_) => {
+                Failure::new(StatusCode::BAD_GATEWAY, message)
             }
             EmulatorError::Deadline(_) => Failure::new(StatusCode::GATEWAY_TIMEOUT, message),
-            EmulatorError::Lost(_) => Failure::new(StatusCode::BAD_GATEWAY, message),
             EmulatorError::Busy(_) => Failure::busy(message),
             EmulatorError::Stopped => Failure::new(StatusCode::SERVICE_UNAVAILABLE, message),
             EmulatorError::Refused(refusal) => refusal.into(),

@@ -23,6 +23,8 @@ pub(crate) enum Verdict {
     LongLine,
     /// The headers are.
     LongHeaders,
+    /// The request is no HTTP; hyper has said so already.
+    Malformed,
     /// A head did not arrive in time.
     SlowHead,
     /// No request came for long, or a reply was not read: there is nobody to tell.
@@ -41,7 +43,9 @@ pub(crate) struct Activity {
     blocked: AtomicBool,
     /// Bytes of the present head so far.
     head: AtomicU32,
-    /// The present head's first line has ended.
+    /// Bytes of the present head's first line so far.
+    line: AtomicU32,
+    /// That line has ended.
     line_ended: AtomicBool,
     /// The head has grown beyond [`Limits::MAX_HEAD`].
     oversized: AtomicBool,
@@ -66,6 +70,7 @@ impl Activity {
     /// A request's head is complete.
     pub(crate) fn begin_request(&self) {
         self.head.store(0, Relaxed);
+        self.line.store(0, Relaxed);
         self.line_ended.store(false, Relaxed);
         self.enter(Phase::Request);
     }
@@ -85,11 +90,11 @@ impl Activity {
         self.phase() == Phase::Closing
     }
 
-    /// The verdict on a head that has grown too large.
+    /// The verdict on a head that has grown too large, by what most of it is.
     pub(crate) fn oversized(&self) -> Option<Verdict> {
-        self.oversized.load(Relaxed).then(|| match self.line_ended.load(Relaxed) {
-            true => Verdict::LongHeaders,
-            false => Verdict::LongLine,
+        self.oversized.load(Relaxed).then(|| match self.line.load(Relaxed) as usize > Limits::MAX_HEAD / 2 {
+            true => Verdict::LongLine,
+            false => Verdict::LongHeaders,
         })
     }
 
@@ -116,7 +121,9 @@ impl Activity {
             _ => return Ok(()),
         }
         if !self.line_ended.load(Relaxed) {
-            self.line_ended.store(bytes.contains(&b'\n'), Relaxed);
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            self.line.fetch_add(end.unwrap_or(bytes.len()) as u32, Relaxed);
+            self.line_ended.store(end.is_some(), Relaxed);
         }
         let head = self.head.fetch_add(bytes.len() as u32, Relaxed) as usize + bytes.len();
         if head > Limits::MAX_HEAD {

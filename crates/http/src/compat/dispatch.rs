@@ -8,9 +8,12 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use framewire_emulator::EmulatorError;
+use framewire_protocol::Status;
 use percent_encoding::percent_decode_str;
 
 use super::args::{Arg, Args};
+use super::params::Kind;
 use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
 use super::{body, query};
 use crate::app::App;
@@ -86,7 +89,18 @@ async fn run(app: &App, route: &Route, request: Request) -> Result<Response, Fai
             format!("the row of {} in the table is wrong", route.path),
         )
     })?;
-    Ok(route.reply.response(app.call(op).await?))
+    let value = app.call(op).await.map_err(|error| refusal(route, error))?;
+    Ok(route.reply.response(value))
+}
+
+/// A name is looked up by the emulator, which says what there is; callers know it as a parameter.
+fn refusal(route: &Route, error: EmulatorError) -> Failure {
+    match (error, route.params.iter().find(|param| param.kind == Kind::Name)) {
+        (EmulatorError::Refused(refusal), Some(param)) if refusal.status == Status::BadArgument => {
+            Failure::bad_request(format!("parameter {}: {}", param.name, refusal.message))
+        }
+        (error, _) => error.into(),
+    }
 }
 
 /// Reads the body even where it has no meaning, so that the next request on the connection is found behind it.

@@ -1,0 +1,83 @@
+//! How the server stops.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use super::failures::{attached, silent_port};
+use super::support::{Reply, Server, is_closed, wait_for};
+
+#[test]
+fn requests_under_way_are_answered() {
+    // The emulator stays silent, so each request is under way until its deadline.
+    let (_listener, address) = silent_port();
+    let mut server = attached(address, |app| app.deadline = Duration::from_millis(600));
+    let mut streams: Vec<TcpStream> = (0..20).map(|_| server.connect()).collect();
+    for stream in &mut streams {
+        stream.write_all(b"GET /core/getgametitle HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    }
+    server.stop();
+    for stream in &mut streams {
+        assert_eq!(Reply::read(stream).status, 504);
+        assert!(is_closed(stream));
+    }
+    wait_for("the end", || server.has_stopped());
+    assert!(TcpStream::connect(server.address).is_err());
+}
+
+#[test]
+fn idle_connections_do_not_delay_the_end() {
+    let mut server = Server::start();
+    let mut idle: Vec<TcpStream> = (0..10).map(|_| server.connect()).collect();
+    for stream in idle.iter_mut().take(5) {
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        assert_eq!(Reply::read(stream).status, 200);
+    }
+    let start = Instant::now();
+    server.stop();
+    for stream in &mut idle {
+        assert!(is_closed(stream));
+    }
+    wait_for("the end", || server.has_stopped());
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+}
+
+/// Clients that go on sending get replies until the server says that it closes, and no connection is reset under them.
+#[test]
+fn a_busy_client_loses_no_request() {
+    let mut server = Server::start();
+    let mut stream = server.connect();
+    let client = std::thread::spawn(move || {
+        let mut answered = 0;
+        loop {
+            stream.write_all(b"GET /core/currentFrame HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+            let reply = Reply::read(&mut stream);
+            assert_eq!(reply.status, 200);
+            answered += 1;
+            if reply.header("connection") == Some("close") {
+                assert!(is_closed(&mut stream));
+                return answered;
+            }
+        }
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    server.stop();
+    assert!(client.join().unwrap() > 0);
+    wait_for("the end", || server.has_stopped());
+}
+
+#[test]
+fn the_end_does_not_wait_for_ever() {
+    let (_listener, address) = silent_port();
+    let mut server = attached(address, |app| {
+        app.deadline = Duration::from_secs(60);
+        app.limits.grace = Duration::from_millis(300);
+    });
+    let mut stream = server.connect();
+    stream.write_all(b"GET /core/getgametitle HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let start = Instant::now();
+    server.stop();
+    wait_for("the end", || server.has_stopped());
+    assert!(start.elapsed() >= Duration::from_millis(300) && start.elapsed() < Duration::from_secs(3));
+    assert!(is_closed(&mut stream));
+}

@@ -1,0 +1,98 @@
+//! Keys and buttons, as the routes say and as the game sees them.
+
+use framewire_protocol::Key;
+
+use super::support::{Server, field, wait_for};
+
+#[test]
+fn keys_by_number() {
+    let server = Server::start();
+    for key in 0..10 {
+        server.post_ok(&format!("/core/addkey?key={key}"), "");
+        assert_eq!(server.text(&format!("/core/getkey?key={key}")), "1");
+        assert_eq!(server.number("/core/getkeys"), 1 << key);
+        server.post_ok(&format!("/core/clearkey?key={key}"), "");
+        assert_eq!(server.text(&format!("/core/getkey?key={key}")), "0");
+    }
+}
+
+#[test]
+fn keys_by_mask() {
+    let server = Server::start();
+    server.post_ok("/core/setkeys?keys=12", "");
+    server.post_ok("/core/addkeys?keyBitmask=3", "");
+    assert_eq!(server.text("/core/getkeys"), "15");
+    server.post_ok("/core/clearkeys?keybitmask=5", "");
+    assert_eq!(server.text("/core/getkeys"), "10");
+    server.post_ok("/core/setkeys?keys=1023", "");
+    assert_eq!(server.text("/core/getkeys"), "1023");
+    server.post_ok("/core/setkeys?KEYS=0", "");
+    assert_eq!(server.text("/core/getkeys"), "0");
+}
+
+#[test]
+fn buttons_by_name() {
+    let server = Server::start();
+    for key in Key::ALL {
+        server.post_ok(&format!("/mgba-http/button/add?button={key}"), "");
+        assert_eq!(server.text(&format!("/mgba-http/button/get?button={key}")), "1");
+        assert_eq!(server.text("/mgba-http/button/getall"), key.name());
+        assert_eq!(server.number("/core/getkeys"), 1 << key as u8);
+        server.post_ok(&format!("/mgba-http/button/clear?button={key}"), "");
+        assert_eq!(server.text(&format!("/mgba-http/button/get?button={key}")), "0");
+    }
+    assert_eq!(server.text("/mgba-http/button/getall"), "");
+}
+
+#[test]
+fn several_buttons_at_once() {
+    let server = Server::start();
+    server.post_ok("/mgba-http/button/addmany?buttons=A&buttons=B&Buttons=Start", "");
+    let held = server.text("/mgba-http/button/getall");
+    let mut held: Vec<&str> = held.split(',').collect();
+    held.sort_unstable();
+    assert_eq!(held, ["A", "B", "Start"]);
+    server.post_ok("/mgba-http/button/clearmany?buttons=A&buttons=Start", "");
+    assert_eq!(server.text("/mgba-http/button/getall"), "B");
+}
+
+/// How often the game saw a key go down.
+fn presses(server: &Server, key: Key) -> i64 {
+    server.number(&format!("/core/read32?address={}", field("presses") + 4 * key as u32))
+}
+
+/// Waits until the game has set up its memory.
+fn wait_for_game(server: &Server) {
+    let magic = format!("/core/read32?address={}", field("magic"));
+    wait_for("the game", || server.number(&magic) == i64::from(u32::from_le_bytes(*b"FWDE")));
+}
+
+#[test]
+fn a_tap_is_one_press_and_ends_by_itself() {
+    let server = Server::start();
+    wait_for_game(&server);
+    let before = (presses(&server, Key::Up), presses(&server, Key::Down));
+    server.post_ok("/mgba-http/button/tap?button=Up", "");
+    wait_for("the press", || presses(&server, Key::Up) == before.0 + 1);
+    wait_for("its end", || server.text("/core/getkeys") == "0");
+    server.post_ok("/mgba-http/button/tapmany?buttons=Up&buttons=Down", "");
+    wait_for("both presses", || {
+        (presses(&server, Key::Up), presses(&server, Key::Down)) == (before.0 + 2, before.1 + 1)
+    });
+    wait_for("their end", || server.text("/core/getkeys") == "0");
+}
+
+#[test]
+fn a_hold_lasts_for_its_duration() {
+    let server = Server::start();
+    wait_for_game(&server);
+    let frame = || server.number("/core/currentFrame");
+    let start = frame();
+    server.post_ok("/mgba-http/button/holdmany?buttons=L&buttons=R&duration=30", "");
+    server.post_ok("/mgba-http/button/hold?button=Select&duration=60", "");
+    assert_eq!(server.text("/core/getkeys"), "772");
+    wait_for("the end of the first", || server.text("/core/getkeys") == "4");
+    assert!(frame() - start >= 30, "held for {} frames", frame() - start);
+    wait_for("the end of the second", || server.text("/core/getkeys") == "0");
+    assert!(frame() - start >= 60, "held for {} frames", frame() - start);
+}

@@ -1,0 +1,16 @@
+//! The HTTP front end over real parts: a libmgba core running the demo game, real sockets, a real link.
+
+mod bad_input;
+mod console;
+mod ending;
+mod failures;
+mod files;
+mod game;
+mod keys;
+mod memory;
+mod own;
+mod slow;
+mod states;
+mod support;
+mod table;
+mod wire;

@@ -1,0 +1,110 @@
+//! Reading and writing: the bus, memory domains, registers.
+
+use super::support::{Server, field};
+
+#[test]
+fn values_of_every_width_round_trip_on_the_bus() {
+    let server = Server::start();
+    let scratch = field("scratch");
+    for (bits, value) in [
+        (8, 0u32),
+        (8, 0x7f),
+        (8, 0x80),
+        (8, 0xff),
+        (16, 0x8000),
+        (16, 0xffff),
+        (32, 0x8000_0000),
+        (32, 0xffff_ffff),
+    ] {
+        server.post_ok(&format!("/core/write{bits}?address={scratch}&value={value}"), "");
+        assert_eq!(
+            server.number(&format!("/core/read{bits}?address={scratch}")),
+            i64::from(value),
+            "{bits} bits"
+        );
+    }
+}
+
+#[test]
+fn addresses_are_read_as_tonumber_reads_them() {
+    let server = Server::start();
+    server.post_ok("/core/write8?address=0x02000100&value=201", "");
+    for address in
+        ["0x02000100", "0X02000100", "0x2000100", "33554688", "%2033554688", "33554688.0", "+33554688"]
+    {
+        assert_eq!(server.text(&format!("/core/read8?address={address}")), "201", "{address}");
+    }
+    server.post_ok("/core/write8?address=0x020001aF&value=17", "");
+    assert_eq!(server.text("/core/read8?address=0X020001Af"), "17");
+}
+
+#[test]
+fn ranges_are_lower_case_hex_pairs() {
+    let server = Server::start();
+    let scratch = field("scratch");
+    for (offset, value) in [0xd3u8, 0x00, 0x7f, 0xea].iter().enumerate() {
+        server.post_ok(&format!("/core/write8?address={}&value={value}", scratch + offset as u32), "");
+    }
+    assert_eq!(server.text(&format!("/core/readrange?address={scratch}&length=4")), "d3,00,7f,ea");
+    assert_eq!(server.text("/core/readrange?address=0x02000100&length=0x4"), "d3,00,7f,ea");
+    assert_eq!(server.text("/core/readrange?address=0x02000100&length=0"), "");
+    assert_eq!(
+        server.text("/memorydomain/readrange?memoryDomain=wram&address=0x100&length=4"),
+        "d3,00,7f,ea"
+    );
+}
+
+#[test]
+fn the_longest_range_is_answered_in_full() {
+    let server = Server::start();
+    let text = server.text("/core/readrange?address=0x02000000&length=16777216");
+    assert_eq!(text.len(), 3 * 16 * 1024 * 1024 - 1);
+}
+
+#[test]
+fn domains_are_described() {
+    let server = Server::start();
+    let domains = server.text("/coreadapter/memory");
+    let mut names: Vec<&str> = domains.split(',').collect();
+    names.sort_unstable();
+    for name in ["bios", "cart0", "cart1", "cart2", "io", "iwram", "oam", "palette", "vram", "wram"] {
+        assert!(names.contains(&name), "{name} is in {domains}");
+    }
+    assert_eq!(server.number("/memorydomain/base?memoryDomain=wram"), 0x0200_0000);
+    assert_eq!(server.number("/memorydomain/bound?memoryDomain=wram"), 0x0204_0000);
+    assert_eq!(server.number("/memorydomain/size?memoryDomain=wram"), 0x4_0000);
+    assert_eq!(server.text("/memorydomain/name?memoryDomain=bios"), "BIOS");
+}
+
+#[test]
+fn domains_take_offsets_and_wrap_bus_addresses() {
+    let server = Server::start();
+    for (bits, value) in [(8, 0x80u32), (16, 0x8001), (32, 0x8000_0001)] {
+        let domain = "memoryDomain=wram";
+        server.post_ok(&format!("/memorydomain/write{bits}?{domain}&address=0x104&value={value}"), "");
+        let there = [
+            format!("/memorydomain/read{bits}?{domain}&address=260"),
+            format!("/memorydomain/read{bits}?{domain}&address=0x02000104"),
+            format!("/core/read{bits}?address=0x02000104"),
+        ];
+        for target in there {
+            assert_eq!(server.number(&target), i64::from(value), "{target}");
+        }
+    }
+}
+
+#[test]
+fn registers_are_signed_and_keep_all_their_bits() {
+    let server = Server::start();
+    assert!(server.number("/core/readregister?regName=pc") > 0);
+    // The game's own code changes registers as soon as a frame runs, so each is looked at as soon as it is written.
+    let written_then_read = |value: &str| {
+        (0..200).find_map(|_| {
+            server.post_ok(&format!("/core/writeregister?regName=r12&value={value}"), "");
+            let read = server.number("/core/readregister?regName=r12");
+            (read == -1).then_some(read)
+        })
+    };
+    assert_eq!(written_then_read("-1"), Some(-1));
+    assert_eq!(written_then_read("4294967295"), Some(-1));
+}

@@ -1,0 +1,134 @@
+//! Framewire's own routes.
+
+use serde_json::Value;
+
+use framewire_http::compat::{ECHO, ROUTES, Verb};
+
+use super::support::{Server, wait_for};
+
+fn json(server: &Server, target: &str) -> Value {
+    let reply = server.get(target);
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")), "{target}");
+    serde_json::from_slice(&reply.body).unwrap()
+}
+
+#[test]
+fn health_says_ok() {
+    let health = json(&Server::start(), "/healthz");
+    assert_eq!(health["status"], "ok");
+    assert_eq!(health["connected"], true);
+}
+
+#[test]
+fn the_emulators_state_is_known() {
+    let server = Server::start();
+    wait_for("the title", || json(&server, "/v1/emulator")["title"] == "FRAMEWIRE");
+    let state = json(&server, "/v1/emulator");
+    assert_eq!(state["kind"], "embedded");
+    assert_eq!(state["connected"], true);
+    assert_eq!(state["run"], "running");
+    let frame = |state: &Value| state["frame"].as_u64().unwrap();
+    wait_for("a further frame", || frame(&json(&server, "/v1/emulator")) > frame(&state));
+    wait_for("a rate near 60", || {
+        (50.0..70.0).contains(&json(&server, "/v1/emulator")["frames_per_second"].as_f64().unwrap())
+    });
+}
+
+#[test]
+fn the_screen_is_a_picture_of_the_game() {
+    let server = Server::start();
+    let picture = || {
+        let reply = server.get("/screen.png");
+        assert_eq!((reply.status, reply.header("content-type")), (200, Some("image/png")));
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+        let mut reader = png::Decoder::new(std::io::Cursor::new(reply.body)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!((info.width, info.height), (240, 160));
+        pixels
+    };
+    wait_for("something to see", || {
+        let pixels = picture();
+        pixels.iter().any(|byte| *byte != pixels[0])
+    });
+    // The lamp of a key that is held is another colour.
+    let unlit = picture();
+    server.post_ok("/mgba-http/button/add?button=L", "");
+    wait_for("the lamp", || lamp(&picture()) != lamp(&unlit));
+}
+
+/// The pixel in the middle of the lamp for L, whatever the number of channels.
+fn lamp(pixels: &[u8]) -> &[u8] {
+    let map = std::fs::read_to_string(super::support::repository("rom/memory-map.toml")).unwrap();
+    let map: toml::Table = map.parse().unwrap();
+    let lamps = map["lamp"].as_array().unwrap();
+    let lamp = lamps.iter().find(|lamp| lamp["key"].as_str() == Some("L")).unwrap();
+    let at = |axis: &str| lamp[axis].as_integer().unwrap() as usize;
+    let channels = pixels.len() / (240 * 160);
+    &pixels[(at("y") * 240 + at("x")) * channels..][..channels]
+}
+
+#[test]
+fn the_openapi_document_describes_every_route() {
+    let server = Server::start();
+    let document = json(&server, "/openapi.json");
+    assert_eq!(document, json(&server, "/openapi/v1.json"));
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    let mut ids = Vec::new();
+    for route in ROUTES.iter().chain(&ECHO) {
+        let method = if route.verb == Verb::Get { "get" } else { "post" };
+        let operation = &document["paths"][route.path][method];
+        assert!(operation.is_object(), "{method} {}", route.path);
+        ids.push(operation["operationId"].as_str().unwrap().to_owned());
+        let names: Vec<&str> = operation["parameters"]
+            .as_array()
+            .map(|params| params.iter().map(|param| param["name"].as_str().unwrap()).collect())
+            .unwrap_or_default();
+        let expected: Vec<&str> = route.params.iter().map(|param| param.name).collect();
+        assert_eq!(names, expected, "{}", route.path);
+        for status in ["200", "400", "413", "502", "503", "504"] {
+            assert!(operation["responses"][status].is_object(), "{} {status}", route.path);
+        }
+    }
+    ids.sort();
+    let all = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "operation ids are unique");
+    let references = document.to_string();
+    for name in ["BadRequest", "TooLarge", "NoEmulator", "Busy", "Stalled"] {
+        assert!(references.contains(&format!("#/components/responses/{name}")), "{name} is used");
+        assert!(document["components"]["responses"][name].is_object(), "{name} is there");
+    }
+    for path in ["/healthz", "/v1/emulator", "/screen.png"] {
+        assert!(document["paths"][path]["get"].is_object(), "{path}");
+    }
+}
+
+#[test]
+fn the_document_gives_ranges_and_defaults() {
+    let document = json(&Server::start(), "/openapi.json");
+    let params = |path: &str, method: &str| document["paths"][path][method]["parameters"].clone();
+    let value = &params("/core/write8", "post")[1];
+    assert_eq!((&value["schema"]["minimum"], &value["schema"]["maximum"]), (&0.into(), &255.into()));
+    assert_eq!(value["required"], true);
+    let flags = &params("/core/loadstatebuffer", "post")[0];
+    assert_eq!((&flags["schema"]["default"], &flags["required"]), (&29.into(), &false.into()));
+    let buttons = &params("/mgba-http/button/tapmany", "post")[0];
+    assert_eq!(buttons["schema"]["items"]["enum"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn the_page_for_people_shows_every_route() {
+    let server = Server::start();
+    for path in ["/docs", "/scalar", "/scalar/v1"] {
+        let reply = server.get(path);
+        assert_eq!(reply.status, 200);
+        assert!(reply.header("content-type").unwrap().starts_with("text/html"));
+        let text = reply.text();
+        for route in &ROUTES {
+            assert!(text.contains(route.path), "{path} shows {}", route.path);
+        }
+        assert!(!text.contains("{{"), "{path} has no hole left");
+    }
+    assert_eq!(server.post("/docs").status, 405);
+}

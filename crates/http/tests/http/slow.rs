@@ -1,0 +1,117 @@
+//! Clients that are slow, idle or too many.
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use super::support::{Reply, Server, is_closed, wait_for};
+
+#[test]
+fn a_head_that_does_not_arrive_is_408() {
+    let server = Server::with(|app| app.limits.head = Duration::from_millis(200));
+    let mut stream = server.connect();
+    let start = Instant::now();
+    // One byte now and then does not buy more time.
+    let mut trickle = stream.try_clone().unwrap();
+    let writer = std::thread::spawn(move || {
+        for byte in b"GET /core/getgametitle HTTP/1.1\r\nhost: x\r\n" {
+            if trickle.write_all(&[*byte]).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let reply = Reply::read(&mut stream);
+    assert_eq!(reply.status, 408);
+    assert!(start.elapsed() >= Duration::from_millis(200) && start.elapsed() < Duration::from_secs(2));
+    assert!(is_closed(&mut stream));
+    drop(stream);
+    writer.join().unwrap();
+}
+
+#[test]
+fn a_body_that_does_not_arrive_is_408() {
+    let server = Server::with(|app| app.limits.body = Duration::from_millis(200));
+    let mut stream = server.connect();
+    stream.write_all(b"POST /mgbaendpoint HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
+    assert_eq!(Reply::read(&mut stream).status, 408);
+    assert!(is_closed(&mut stream));
+}
+
+#[test]
+fn an_idle_connection_is_closed_after_a_while_and_not_before() {
+    let server = Server::with(|app| {
+        app.limits.head = Duration::from_millis(100);
+        app.limits.idle = Duration::from_millis(800);
+    });
+    let mut stream = server.connect();
+    let request = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    for _ in 0..3 {
+        // Longer than a head may take: lying idle is something else.
+        std::thread::sleep(Duration::from_millis(300));
+        stream.write_all(request).unwrap();
+        assert_eq!(Reply::read(&mut stream).status, 200);
+    }
+    let start = Instant::now();
+    assert!(is_closed(&mut stream));
+    assert!(start.elapsed() >= Duration::from_millis(500), "closed after {:?}", start.elapsed());
+}
+
+#[test]
+fn a_client_that_does_not_read_is_cut_off() {
+    let server = Server::with(|app| {
+        app.limits.stall = Duration::from_millis(300);
+        app.limits.idle = Duration::from_secs(60);
+    });
+    let mut stream = server.connect();
+    stream
+        .write_all(b"GET /core/readrange?address=0x02000000&length=16777216 HTTP/1.1\r\nhost: x\r\n\r\n")
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let mut reply = Vec::new();
+    let _ = stream.read_to_end(&mut reply);
+    assert!(reply.len() < 3 * 16 * 1024 * 1024 - 1, "the whole reply of {} bytes arrived", reply.len());
+}
+
+/// The same size of reply arrives at a client that takes its time but does read.
+#[test]
+fn a_client_that_reads_slowly_is_served() {
+    let server = Server::with(|app| app.limits.stall = Duration::from_millis(500));
+    let mut stream = server.connect();
+    stream.write_all(b"GET /core/readrange?address=0x02000000&length=4194304 HTTP/1.0\r\n\r\n").unwrap();
+    let mut buffer = vec![0; 1024 * 1024];
+    let mut total = 0;
+    loop {
+        std::thread::sleep(Duration::from_millis(30));
+        match stream.read(&mut buffer).unwrap() {
+            0 => break,
+            count => total += count,
+        }
+    }
+    assert!(total > 3 * 4 * 1024 * 1024, "{total}");
+}
+
+#[test]
+fn more_connections_than_are_accepted_are_told_so() {
+    let server = Server::with(|app| app.limits.max_connections = 3);
+    let mut open: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    for stream in &mut open {
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        assert_eq!(Reply::read(stream).status, 200);
+    }
+    let reply = server.get("/healthz");
+    assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
+    drop(open);
+    wait_for("a free place", || server.get("/healthz").status == 200);
+}
+
+#[test]
+fn many_clients_at_once_are_all_answered() {
+    let server = Server::start();
+    let streams: Vec<_> = (0..300).map(|_| server.connect()).collect();
+    for (number, mut stream) in streams.iter().enumerate() {
+        write!(stream, "GET /mgbaendpoint?message={number} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    }
+    for (number, mut stream) in streams.into_iter().enumerate() {
+        assert_eq!(Reply::read(&mut stream).text(), number.to_string());
+    }
+}

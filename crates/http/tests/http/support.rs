@@ -1,0 +1,221 @@
+//! A server over the demo game, and a client that speaks plain HTTP/1.1 so that nothing hides what goes over the wire.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_emulator::{Embedded, Emulator};
+use framewire_http::App;
+use framewire_libmgba::Level;
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+/// How long anything in these tests may take before it counts as hung.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A folder of the repository.
+pub fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// The address of a field in the demo game's memory map.
+pub fn field(name: &str) -> u32 {
+    let map = std::fs::read_to_string(repository("rom/memory-map.toml")).unwrap();
+    let map: toml::Table = map.parse().unwrap();
+    let fields = map["field"].as_array().unwrap();
+    let field = fields.iter().find(|field| field["name"].as_str() == Some(name)).unwrap();
+    field["address"].as_integer().unwrap() as u32
+}
+
+/// Waits for `condition`, which is asked again and again.
+pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < end, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A running server. It is stopped when dropped.
+pub struct Server {
+    pub address: SocketAddr,
+    /// Holds the ROM and what the emulator writes beside it.
+    pub folder: TempDir,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Serves the demo game.
+    pub fn start() -> Server {
+        Server::with(|_| {})
+    }
+
+    /// Serves the demo game with other settings.
+    pub fn with(change: impl FnOnce(&mut App)) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let rom = folder.path().join("demo game.gba");
+        std::fs::copy(repository("rom/framewire-demo.gba"), &rom).unwrap();
+        let config = Config {
+            rom: Rom::File(rom),
+            speed: Speed::Times(1.0),
+            paused: false,
+            scripts: Vec::new(),
+            console: || Box::new(super::console::collect as fn(Level, &str)),
+        };
+        let emulator = Embedded::start(config).unwrap();
+        Server::over(folder, move |_| Arc::new(emulator), change)
+    }
+
+    /// Serves what `emulator` makes, on the server's runtime.
+    pub fn over(
+        folder: TempDir,
+        emulator: impl FnOnce(&tokio::runtime::Handle) -> Arc<dyn Emulator>,
+        change: impl FnOnce(&mut App),
+    ) -> Server {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let mut app = App::new(emulator(runtime.handle()), Duration::from_secs(3));
+        change(&mut app);
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async move {
+            let _ = stopped.await;
+        };
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(framewire_http::serve(listener, app, shutdown)).unwrap();
+        });
+        Server { address, folder, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Tells the server to stop.
+    pub fn stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Whether the server has stopped.
+    pub fn has_stopped(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// A file beside the ROM, as text for a query.
+    pub fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    pub fn request(&self, method: &str, target: &str, body: &[u8]) -> Reply {
+        let mut stream = self.connect();
+        let head = format!(
+            "{method} {target} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body).unwrap();
+        Reply::read(&mut stream)
+    }
+
+    pub fn get(&self, target: &str) -> Reply {
+        self.request("GET", target, b"")
+    }
+
+    pub fn post(&self, target: &str) -> Reply {
+        self.request("POST", target, b"")
+    }
+
+    /// The text of a GET that succeeds.
+    pub fn text(&self, target: &str) -> String {
+        let reply = self.get(target);
+        assert_eq!(reply.status, 200, "{target}: {}", reply.text());
+        reply.text()
+    }
+
+    pub fn number(&self, target: &str) -> i64 {
+        self.text(target).parse().unwrap()
+    }
+
+    /// A POST that succeeds and answers with `expected`.
+    #[track_caller]
+    pub fn post_ok(&self, target: &str, expected: &str) {
+        let reply = self.post(target);
+        assert_eq!((reply.status, reply.text().as_str()), (200, expected), "{target}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "the server panicked");
+        }
+    }
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// Reads one reply and no more.
+    pub fn read(stream: &mut TcpStream) -> Reply {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            assert_eq!(stream.read(&mut byte).unwrap(), 1, "closed within a head: {head:?}");
+            head.extend(byte);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let mut lines = head.trim_end().split("\r\n");
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let headers: Vec<(String, String)> = lines
+            .map(|line| line.split_once(": ").unwrap())
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+            .collect();
+        let mut reply = Reply { status, headers, body: Vec::new() };
+        let length = reply.header("content-length").map_or(0, |length| length.parse().unwrap());
+        reply.body.resize(length, 0);
+        stream.read_exact(&mut reply.body).unwrap();
+        reply
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+}
+
+/// Whether the other end has closed a connection, in good order or not.
+pub fn is_closed(stream: &mut TcpStream) -> bool {
+    matches!(stream.read(&mut [0]), Ok(0) | Err(_))
+}
+
+/// Encodes all that has a meaning in a query.
+pub fn encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'/' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}

@@ -1,0 +1,193 @@
+//! HTTP itself: pipelining, pieces, bodies with and without meaning, everything that is too large.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use framewire_http::Limits;
+
+use super::support::{Reply, Server, is_closed};
+
+const TITLE: &[u8] = b"GET /core/getgametitle HTTP/1.1\r\nhost: x\r\n\r\n";
+
+fn assert_title(stream: &mut TcpStream) {
+    let reply = Reply::read(stream);
+    assert_eq!((reply.status, reply.text().as_str()), (200, "FRAMEWIRE"));
+}
+
+#[test]
+fn a_connection_serves_many_requests() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    for _ in 0..50 {
+        stream.write_all(TITLE).unwrap();
+        assert_title(&mut stream);
+    }
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    let requests: String = (0..200)
+        .map(|number| format!("GET /mgbaendpoint?message={number} HTTP/1.1\r\nhost: x\r\n\r\n"))
+        .collect();
+    stream.write_all(requests.as_bytes()).unwrap();
+    for number in 0..200 {
+        assert_eq!(Reply::read(&mut stream).text(), number.to_string());
+    }
+}
+
+#[test]
+fn a_request_may_arrive_in_pieces() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    stream.set_nodelay(true).unwrap();
+    for byte in TITLE {
+        stream.write_all(&[*byte]).unwrap();
+    }
+    assert_title(&mut stream);
+}
+
+#[test]
+fn a_client_may_close_its_side_early() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    stream.write_all(b"GET /core/getgametitle HTTP/1.0\r\n\r\n").unwrap();
+    assert_title(&mut stream);
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert!(is_closed(&mut stream));
+}
+
+/// The body of a POST that has no use for it is read, so that the next request is found behind it.
+#[test]
+fn a_body_without_meaning_does_not_end_the_connection() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    let head = b"POST /core/step HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n";
+    stream.write_all(head).unwrap();
+    stream.flush().unwrap();
+    // The body comes later than the head, as it does from many clients.
+    std::thread::sleep(Duration::from_millis(20));
+    stream.write_all(&[b'x'; 100_000]).unwrap();
+    assert_eq!(Reply::read(&mut stream).status, 200);
+    stream.write_all(TITLE).unwrap();
+    assert_title(&mut stream);
+}
+
+#[test]
+fn a_chunked_body_is_read() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    let request = b"POST /mgbaendpoint HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n\
+        5\r\nhello\r\n7\r\n, world\r\n0\r\n\r\n";
+    stream.write_all(request).unwrap();
+    assert_eq!(Reply::read(&mut stream).text(), "hello, world");
+    stream.write_all(TITLE).unwrap();
+    assert_title(&mut stream);
+}
+
+/// A client that sends all of its request before it reads anything still gets the reply.
+#[test]
+fn a_body_that_is_too_large_is_413() {
+    let server = Server::with(|app| app.limits.max_body = 1000);
+    let body = vec![b' '; 20 * 1024 * 1024];
+    for path in ["/core/loadstatebuffer", "/core/step", "/mgbaendpoint"] {
+        let reply = server.request("POST", path, &body);
+        assert_eq!((reply.status, reply.header("connection")), (413, Some("close")), "{path}");
+        assert!(reply.text().contains("bytes"), "{}", reply.text());
+    }
+    assert_eq!(server.request("POST", "/core/step", &[b'x'; 1000]).status, 200);
+}
+
+#[test]
+fn a_chunked_body_that_is_too_large_is_413() {
+    let server = Server::with(|app| app.limits.max_body = 1000);
+    let mut stream = server.connect();
+    stream.write_all(b"POST /core/step HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+    for _ in 0..100 {
+        stream.write_all(chunk.as_bytes()).unwrap();
+    }
+    assert_eq!(Reply::read(&mut stream).status, 413);
+}
+
+#[test]
+fn a_client_that_asks_first_is_not_made_to_send_what_is_too_large() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    let head = "POST /core/loadstatebuffer HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 999999999\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    assert_eq!(Reply::read(&mut stream).status, 413);
+
+    let mut stream = server.connect();
+    let head = "POST /mgbaendpoint HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    assert_eq!(Reply::read(&mut stream).status, 100);
+    stream.write_all(b"hello").unwrap();
+    assert_eq!(Reply::read(&mut stream).text(), "hello");
+}
+
+#[test]
+fn a_message_in_the_url_may_fill_the_line() {
+    let server = Server::start();
+    let room = Limits::MAX_HEAD - "GET /mgbaendpoint?message= HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".len();
+    let longest = "x".repeat(room);
+    assert_eq!(server.text(&format!("/mgbaendpoint?message={longest}")), longest);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_413() {
+    let server = Server::start();
+    for length in [65_530, 70_000, 200_000, 5_000_000] {
+        let reply = server.get(&format!("/mgbaendpoint?message={}", "x".repeat(length)));
+        assert_eq!((reply.status, reply.header("connection")), (413, Some("close")), "{length}");
+        assert!(reply.text().contains("POST /mgbaendpoint"), "{}", reply.text());
+    }
+}
+
+#[test]
+fn headers_that_are_too_large_are_431() {
+    let server = Server::start();
+    for (count, length) in [(1, 70_000), (10, 10_000), (1, 3_000_000)] {
+        let mut stream = server.connect();
+        let header = format!("x-filler: {}\r\n", "x".repeat(length)).repeat(count);
+        write!(stream, "GET /healthz HTTP/1.1\r\nhost: x\r\n{header}\r\n").unwrap();
+        assert_eq!(Reply::read(&mut stream).status, 431, "{count} headers of {length}");
+    }
+}
+
+#[test]
+fn too_many_headers_are_431() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    write!(stream, "GET /healthz HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(2000)).unwrap();
+    assert_eq!(Reply::read(&mut stream).status, 431);
+}
+
+/// Whatever arrives, the server answers the next client.
+#[test]
+fn nonsense_is_refused_and_harms_nobody() {
+    let server = Server::start();
+    let nonsense: [&[u8]; 6] = [
+        b"\r\n\r\n\r\n",
+        b"core.getGameTitle<|END|>\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET /core/getgametitle HTTP/1.1\r\ncontent-length: -5\r\n\r\n",
+        b"POST /core/step HTTP/1.1\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    ];
+    for bytes in nonsense {
+        let mut stream = server.connect();
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut reply = Vec::new();
+        let _ = stream.read_to_end(&mut reply);
+        assert!(
+            reply.is_empty() || reply.starts_with(b"HTTP/1.1 400"),
+            "{:?}",
+            String::from_utf8_lossy(&reply)
+        );
+    }
+    assert_eq!(server.text("/core/getgametitle"), "FRAMEWIRE");
+}
