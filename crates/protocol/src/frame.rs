@@ -2,9 +2,9 @@
 //!
 //! A frame is `u32 length`, `u8 kind`, body; `length` counts the kind and the body.
 
-use crate::MAX_FRAME;
 use crate::op::{Batch, Outcome};
 use crate::wire::{DecodeError, Reader, Wire};
+use crate::{MAX_FRAME, MAX_KEY};
 
 /// Asks for a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,7 @@ mod kind {
     pub const PING: u8 = 4;
     pub const PONG: u8 = 5;
     pub const GOODBYE: u8 = 6;
+    pub const KEYED_REQUEST: u8 = 7;
 }
 
 impl Frame {
@@ -64,9 +65,14 @@ impl Frame {
         out.extend_from_slice(&[0; 4]);
         match self {
             Frame::Request(request) => {
-                out.push(kind::REQUEST);
+                out.push(if request.batch.key.is_some() { kind::KEYED_REQUEST } else { kind::REQUEST });
                 request.id.encode(out);
                 request.answered.encode(out);
+                if let Some(key) = &request.batch.key {
+                    let key = &key.as_bytes()[..key.len().min(MAX_KEY)];
+                    out.push(key.len() as u8);
+                    out.extend_from_slice(key);
+                }
                 request.batch.encode(out);
             }
             Frame::Reply(reply) => {
@@ -102,6 +108,14 @@ impl Frame {
         let frame = match reader.get::<u8>()? {
             kind::REQUEST => {
                 Frame::Request(Request { id: reader.get()?, answered: reader.get()?, batch: reader.get()? })
+            }
+            kind::KEYED_REQUEST => {
+                let (id, answered) = (reader.get()?, reader.get()?);
+                let length = usize::from(reader.get::<u8>()?);
+                let key = String::from_utf8(reader.take(length, "key")?.to_vec());
+                let key = Some(key.map_err(|_| DecodeError::NotText)?);
+                let batch = Batch { key, ..reader.get()? };
+                Frame::Request(Request { id, answered, batch })
             }
             kind::REPLY => Frame::Reply(Reply { id: reader.get()?, outcome: reader.get()? }),
             kind::CANCEL => Frame::Cancel(reader.get()?),

@@ -43,5 +43,8 @@ pub const MAX_RANGE: u32 = 16 * 1024 * 1024;
 /// Largest number of operations in one batch.
 pub const MAX_OPS: usize = 4096;
 
+/// Longest key of a batch, in bytes.
+pub const MAX_KEY: usize = 255;
+
 /// TCP port the script listens on unless told otherwise; mGBA-http's, so that its users change nothing.
 pub const DEFAULT_PORT: u16 = 8888;

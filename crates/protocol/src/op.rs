@@ -3,6 +3,8 @@
 //! The table makes the [`Op`] type, its binary codec, its marker text where mGBA-http has a message for it, and
 //! [`OPS`], from which documents are generated and against which routes and the Lua script are tested.
 
+#[cfg(doc)]
+use crate::MAX_KEY;
 use crate::MAX_OPS;
 use crate::error::OpError;
 use crate::value::Value;
@@ -503,9 +505,17 @@ impl Wire for Op {
 pub struct Batch {
     /// The operations, at most [`MAX_OPS`].
     pub ops: Vec<Op>,
+    /// Names the batch over repetitions by a caller that never heard the answer, 1 to [`MAX_KEY`] bytes: an emulator
+    /// that remembers an outcome under this key gives it again instead of doing the batch twice.
+    pub key: Option<String>,
 }
 
 impl Batch {
+    /// A batch of these operations.
+    pub fn new(ops: Vec<Op>) -> Batch {
+        Batch { ops, key: None }
+    }
+
     /// Whether any of its operations changes anything.
     pub fn effect(&self) -> Effect {
         match self.ops.iter().any(|op| op.info().effect == Effect::Change) {
@@ -517,7 +527,7 @@ impl Batch {
 
 impl From<Op> for Batch {
     fn from(op: Op) -> Batch {
-        Batch { ops: vec![op] }
+        Batch::new(vec![op])
     }
 }
 
@@ -533,7 +543,7 @@ impl Wire for Batch {
             return Err(DecodeError::TooLarge { what: "batch", limit: MAX_OPS });
         }
         let ops = (0..count).map(|_| reader.get()).collect::<Result<_, _>>()?;
-        Ok(Batch { ops })
+        Ok(Batch::new(ops))
     }
 }
 

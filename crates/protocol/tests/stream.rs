@@ -11,7 +11,7 @@ fn sample() -> Vec<Frame> {
         Frame::Request(Request {
             id: 2,
             answered: 1,
-            batch: Batch { ops: vec![Op::Echo { data: vec![7; 300] }, Op::Reset {}] },
+            batch: Batch::new(vec![Op::Echo { data: vec![7; 300] }, Op::Reset {}]),
         }),
         Frame::Goodbye("done".to_owned()),
     ]

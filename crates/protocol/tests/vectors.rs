@@ -108,7 +108,7 @@ fn values() {
 #[test]
 fn frames() {
     for (kind, holds, hex) in rows(include_str!("../vectors/frames.tsv")) {
-        let request = |id, answered, ops| Frame::Request(Request { id, answered, batch: Batch { ops } });
+        let request = |id, answered, ops| Frame::Request(Request { id, answered, batch: Batch::new(ops) });
         let reply =
             |id, frame, result| Frame::Reply(Reply { id, outcome: Outcome { frame, results: vec![result] } });
         let frame = match (kind, holds) {
@@ -118,6 +118,11 @@ fn frames() {
             ("request", "id 4294967295, answered 0, current_frame, get_keys") => {
                 request(u32::MAX, 0, vec![Op::CurrentFrame {}, Op::GetKeys {}])
             }
+            ("keyed", r#"id 7, answered 5, key "k1", reset"#) => Frame::Request(Request {
+                id: 7,
+                answered: 5,
+                batch: Batch { ops: vec![Op::Reset {}], key: Some("k1".to_owned()) },
+            }),
             ("request", "id 1, answered 1, no operation") => request(1, 1, vec![]),
             ("reply", "id 7, frame 100, int 255") => reply(7, 100, Ok(Value::Int(255))),
             ("reply", r#"id 8, frame 100, error 1 "no""#) => {
