@@ -30,7 +30,9 @@ local function set_of(list)
   C.sigemptyset(set)
   for _, name in ipairs(list) do
     local number = numbers[name]
-    if not number then return nil, "unknown signal '" .. tostring(name) .. "'; use INT, TERM, HUP, CHLD, USR1 or USR2" end
+    if not number then
+      return nil, "unknown signal '" .. tostring(name) .. "'; use INT, TERM, HUP, CHLD, USR1 or USR2"
+    end
     C.sigaddset(set, number)
   end
   return set

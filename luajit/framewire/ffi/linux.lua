@@ -72,17 +72,19 @@ long fw_openat2(long, int, const char *, struct fw_open_how *, size_t) __asm__("
 int statx(int, const char *, int, unsigned int, struct fw_statx *);
 char *realpath(const char *, char *);
 void free(void *);
+int abs(int);
 
 int shm_open(const char *, int, uint32_t);
 int shm_unlink(const char *);
 int ftruncate(int, long);
 void *mmap(void *, size_t, int, int, int, long);
 int munmap(void *, size_t);
-long fw_futex(long, void *, int, uint32_t, const struct fw_timespec *, void *, uint32_t) __asm__("syscall");
+int fw_futex(long, void *, int, uint32_t, const struct fw_timespec *, void *, uint32_t) __asm__("syscall");
 
 int fork(void);
 void _exit(int);
 int getpid(void);
+uint32_t geteuid(void);
 int getppid(void);
 int kill(int, int);
 int waitpid(int, int *, int);
@@ -185,6 +187,12 @@ M.net = ffi.C
 --- What this system calls poll.
 M.poll_name = "poll"
 
+--- What watches files here.
+M.watch_module = "framewire.watch.inotify"
+
+--- Room for one thread handle.
+M.thread_box = "unsigned long[1]"
+
 --- The pollers of this system, best first.
 M.pollers = { "epoll", "poll" }
 
@@ -216,12 +224,17 @@ local stat = ffi.new("struct fw_statx")
 
 --- Size, time of change and kind of an open file.
 ---@param fd integer
----@return integer|nil size, integer mtime whole seconds since 1970, string kind "file", "directory" or "other", integer inode
+---@return integer|nil size
+---@return integer modified whole seconds since 1970
+---@return string kind "file", "directory" or "other"
+---@return integer inode
+---@return integer owner user number
 function M.stat(fd)
   if ffi.C.statx(fd, "", M.AT_EMPTY_PATH, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
   local kind = bit.band(stat.mode, M.S_IFMT)
   return tonumber(stat.size), tonumber(stat.mtime.sec),
-    kind == M.S_IFREG and "file" or kind == M.S_IFDIR and "directory" or "other", tonumber(stat.ino)
+    kind == M.S_IFREG and "file" or kind == M.S_IFDIR and "directory" or "other",
+    tonumber(stat.ino), stat.uid
 end
 
 --- Opens a folder for `open_beneath`. Returns a descriptor or -1.
@@ -321,6 +334,22 @@ local offset_box = ffi.new("long[1]")
 function M.sendfile(socket, file, offset, length)
   offset_box[0] = offset
   return tonumber(ffi.C.sendfile(socket, file, offset_box, length))
+end
+
+--- Waits while a word holds a value, if it still does. Returns 0 when woken, or -1.
+---@param timeout ffi.cdata*|nil struct fw_timespec
+function M.futex_wait(word, value, timeout)
+  return ffi.C.fw_futex(M.SYS_futex, word, M.FUTEX_WAIT, value, timeout, nil, 0)
+end
+
+--- Wakes waiters of a word. Returns how many, or -1.
+function M.futex_wake(word, count)
+  return ffi.C.fw_futex(M.SYS_futex, word, M.FUTEX_WAKE, count, nil, nil, 0)
+end
+
+--- Opens a shared memory object. Returns a descriptor or -1.
+function M.shm_open(path, flags, mode)
+  return ffi.C.shm_open(path, flags, mode)
 end
 
 return M

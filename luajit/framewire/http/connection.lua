@@ -31,7 +31,7 @@ local LINGER = 2
 local Connection = {}
 Connection.__index = Connection
 
--- Phases, each with its time-out: idle, head, body, handler, write, linger.
+-- Phases, each with its time-out: idle (also before the first request), head, body, handler, write, linger.
 local function enter(self, phase, seconds)
   self.phase = phase
   self.deadline = self.server.loop.now + seconds
@@ -160,6 +160,7 @@ local function next_head(self, input)
   if start == stop then return nil end
   local head, length = server.cache:find(data, start, stop)
   if head then
+    self.scanned, self.skipped = 0, false
     input.start = start + length
     return head
   end
@@ -237,7 +238,7 @@ local function answer(self, head, body)
   local request, response = server.request, server.response
   local before = server.out.stop
   requests.fill(request, self, head, body)
-  responses.fill(response, self, head, head.keep_alive and not server.stopping)
+  responses.fill(response, self, head, head.keep_alive)
   local ok, message = pcall(server.handler, request, response)
   self.phase = "idle"
   if ok and response.done then return end
@@ -294,6 +295,7 @@ local function settle(self, input)
     enter(self, "write", server.limits.write_timeout)
     want(self, WRITE)
   elseif rest == 0 and not self.head then
+    if server.stopping then return self:close() end
     self.phase = "idle"
     self.deadline = server.loop.now + server.limits.idle_timeout
     want(self, READ)
@@ -326,9 +328,9 @@ end
 
 local function receive(self)
   local server = self.server
-  if self.late or self.unsent or self.file then
+  if self.late or self.unsent or self.file or self.resuming then
     -- More requests can wait in the system's buffer.
-    return want(self, self.interest - READ)
+    return want(self, band(self.interest, WRITE))
   end
   local input = self.lingering and server.input or self.input or server.input
   local got = tonumber(net.recv(self.fd, input.data + input.stop, input.size - input.stop, 0))
@@ -347,12 +349,17 @@ end
 -- Goes on after the answer that held the connection up has been sent.
 local function resume(self)
   if self.closing then return wind_up(self, self.input ~= nil) end
-  want(self, READ)
   enter(self, "idle", self.server.limits.idle_timeout)
-  if not self.input then return end
+  if not self.input then
+    if self.server.stopping then return self:close() end
+    return want(self, READ)
+  end
   -- Not from here: this may run inside another connection's handler.
+  want(self, 0)
+  self.resuming = true
   self.server.loop:after(0, function()
-    if self.input and not (self.fd < 0 or self.late or self.unsent or self.file) then self:serve(self.input) end
+    self.resuming = false
+    if self.fd >= 0 then self:serve(self.input) end
   end)
 end
 
@@ -451,12 +458,16 @@ function M.new(server, fd)
     server = server,
     fd = fd,
     interest = READ,
-    phase = "head",
+    phase = "idle",
     deadline = server.loop.now + server.limits.header_timeout,
     --- Bytes of an incomplete head already searched for its end.
     scanned = 0,
+    --- Whether an empty line before the request has been forgiven.
     skipped = false,
+    --- Whether all has been answered and only the client's end is awaited.
     lingering = false,
+    --- Whether input that has waited is about to be served.
+    resuming = false,
     -- Set when needed: input, unsent (buffers), file, head, decoder (a body to come), late (an answer to come),
     -- closing ("close", "linger" or "abort" once the connection is to end).
   }, Connection)

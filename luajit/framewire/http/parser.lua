@@ -101,6 +101,19 @@ local function read_target(head, target)
   return true
 end
 
+-- Returns "chunked" if that is the one transfer coding of a list.
+local function read_codings(list)
+  local last, has_chunked = nil, false
+  for coding in (list .. ","):gmatch("[ \t]*(.-)[ \t]*,") do
+    if coding == "" then return nil, 400, "Transfer-Encoding is empty" end
+    if has_chunked then return nil, 400, "chunked must be the last transfer coding, and only once" end
+    if last then last = "several" else last = coding end
+    has_chunked = coding == "chunked"
+  end
+  if last == "chunked" then return last end
+  return nil, 501, "the only transfer coding known here is chunked"
+end
+
 -- Decides how long the body is: `head.length` in bytes, or -1 for chunks.
 local function read_framing(head, headers)
   local coding, length = headers["transfer-encoding"], headers["content-length"]
@@ -108,15 +121,8 @@ local function read_framing(head, headers)
   if coding then
     if length then return nil, 400, "both Content-Length and Transfer-Encoding" end
     if head.version < 1.1 then return nil, 400, "HTTP/1.0 has no Transfer-Encoding" end
-    coding = coding:lower()
-    if coding ~= "chunked" then
-      local before = coding:match("^(.*[^%s,])%s*,%s*chunked$")
-      if coding:find("chunked", 1, true) and (not before or before:find("chunked", 1, true)) then
-        return nil, 400, "chunked must be the last transfer coding, and only once"
-      end
-      if coding == "" or coding:find("^%s*,") then return nil, 400, "Transfer-Encoding is empty" end
-      return nil, 501, "the only transfer coding known here is chunked"
-    end
+    local last, status, reason = read_codings(coding:lower())
+    if last ~= "chunked" then return nil, status, reason end
     head.length = -1
   elseif length then
     if not length:find("^%d+$") then return nil, 400, "Content-Length must be one decimal number" end
@@ -162,7 +168,9 @@ local function read_fields(data, place, stop, limits)
     while band(class[data[place]], VALUE) ~= 0 do place = place + 1 end
     local last = place
     while last > first and (data[last - 1] == SP or data[last - 1] == TAB) do last = last - 1 end
-    if data[place] ~= CR or data[place + 1] ~= LF then return nil, 400, "a control character in the header '" .. name .. "'" end
+    if data[place] ~= CR or data[place + 1] ~= LF then
+      return nil, 400, "a control character in the header '" .. name .. "'"
+    end
     place = place + 2
 
     local value, before = string_of(data + first, last - first), headers[name]
@@ -183,8 +191,8 @@ end
 ---@param start integer first byte of the request line
 ---@param stop integer just behind the empty line, as `find_end` gave it
 ---@param limits table `max_target`, `max_headers`
----@return table|nil head method, path, query, version (1.1 or 1.0), headers (names in lower case), length (-1: chunked),
---- keep_alive, expect_continue, authority
+---@return table|nil head method, path, query, version (1.1 or 1.0), headers (names in lower case), length (of the body;
+--- -1: chunked), keep_alive, expect_continue, authority
 ---@return integer|string status to refuse with, if nil
 ---@return string reason
 function M.parse(data, start, stop, limits)

@@ -53,7 +53,7 @@ local function end_head(self, out, keep_alive)
     out:append(self.extra)
     self.extra = nil
   end
-  if not keep_alive then
+  if not keep_alive or self.server.stopping then
     out:append("Connection: close\r\n\r\n")
     self.connection.closing = self.connection.closing or "close"
   elseif self.version < 1.1 then

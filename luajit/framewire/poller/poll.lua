@@ -5,6 +5,7 @@ local ffi = require "ffi"
 local sys = require "framewire.sys"
 
 local band = bit.band
+local wait_for = sys.net[sys.poll_name]
 local EINTR = sys.EINTR
 local READABLE = sys.POLLIN + sys.POLLERR + sys.POLLHUP
 local WRITABLE = sys.POLLOUT
@@ -54,7 +55,7 @@ end
 
 function Poll:wait(milliseconds)
   local watched = self.watched
-  local left = sys.net[sys.poll_name](watched, self.count, milliseconds)
+  local left = wait_for(watched, self.count, milliseconds)
   if left < 0 then
     if sys.errno() == EINTR then return 0 end
     return sys.fail("poll")

@@ -1,0 +1,89 @@
+--- HTTP in front of a stock mGBA that runs a script speaking mGBA-http's text protocol: the whole bridge in Lua.
+-- `luajit bridge.lua --help` tells the options.
+
+local here = arg[0]:match("^(.*)[/\\]") or "."
+package.path = here .. "/?.lua;" .. here .. "/?/init.lua;" .. package.path
+
+local cli = require "framewire.options"
+local http = require "framewire.http"
+local textlink = require "framewire.textlink"
+
+local options = cli.read(arg, {
+  usage = "luajit bridge.lua --attach HOST:PORT [options]",
+  about = "Answers /mgbaendpoint?message=TEXT (the script's echo) and /command?message=KEY,ARGUMENT,...\n"
+    .. "over a script that runs in mGBA.",
+  { "attach", "HOST:PORT", "where the script listens", default = "127.0.0.1:8888" },
+  { "port", "N", "port to listen on; 0 for any free one", kind = "integer", default = 8080 },
+  { "host", "ADDRESS", "address to listen on; 0.0.0.0 for other machines", default = "127.0.0.1" },
+  { "timeout", "MS", "longest wait for a reply", kind = "integer", low = 1, high = 600000, default = 3000 },
+  { "echo-key", "KEY", "key of the script's echo message; none if it echoes whatever it does not know" },
+})
+
+local function fail(message)
+  io.stderr:write(message, "\n")
+  os.exit(1)
+end
+
+local script_host, script_port = options.attach:match("^%[?([^%]]+)%]?:(%d+)$")
+if not script_host or tonumber(script_port) > 65535 then
+  fail("--attach needs HOST:PORT, such as 127.0.0.1:8888, not '" .. options.attach .. "'")
+end
+
+local statuses = {
+  [textlink.UNREACHABLE] = 502,
+  [textlink.TIMEOUT] = 504,
+  [textlink.BUSY] = 503,
+  [textlink.BAD] = 400,
+}
+
+local advice = {
+  [textlink.UNREACHABLE] = "Start mGBA with a ROM, and load the script under Tools > Scripting.",
+  [textlink.TIMEOUT] = "Is mGBA paused, or without a ROM? Its script only runs while frames do.",
+}
+
+local link
+
+-- Sends a message to the script and answers the request with the reply.
+local function forward(message, response)
+  local late = response:later()
+  link:ask(message, function(reply, kind, reason)
+    if not reply then
+      local text = ("mGBA at %s: %s. %s"):format(options.attach, reason, advice[kind] or "")
+      late:text(statuses[kind], text:gsub("%s+$", "") .. "\n")
+    elseif reply == "<|ERROR|>" then
+      late:text(502, "the script could not do that; its console in mGBA says why\n")
+    else
+      late:text(200, reply == "<|SUCCESS|>" and "" or reply)
+    end
+  end)
+end
+
+-- Makes a handler that forwards the query's message, or the body of a POST.
+local function route(prefix)
+  return function(request, response)
+    local message = request:param("message") or request.method == "POST" and request.body or ""
+    if message == "" then return response:text(400, "say what to send: " .. request.path .. "?message=TEXT\n") end
+    forward(prefix .. message, response)
+  end
+end
+
+local echo = route(options["echo-key"] and options["echo-key"] .. "," or "")
+local command = route("")
+
+local ok, message = http.serve {
+  port = options.port,
+  host = options.host,
+  handler = http.routes {
+    ["GET /mgbaendpoint"] = echo,
+    ["GET /command"] = command,
+    ["POST /command"] = command,
+  },
+  on_start = function(loop)
+    link = textlink.new(loop, script_host, tonumber(script_port), { timeout = options.timeout / 1000 })
+  end,
+  on_listen = function(url)
+    print("listening on " .. url)
+    io.stdout:flush()
+  end,
+}
+if not ok then fail(message) end

@@ -1,0 +1,267 @@
+--- macOS and FreeBSD: C declarations and constants. Not tested: written from the published headers of macOS 14 and
+-- FreeBSD 14 (64 bits) alone. OpenBSD and NetBSD number some of these differently.
+
+local bit = require "bit"
+local ffi = require "ffi"
+
+local is_mac = ffi.os == "OSX"
+
+ffi.cdef [[
+struct fw_sockaddr { uint8_t length; uint8_t family; char data[14]; };
+struct fw_sockaddr_in { uint8_t length; uint8_t family; uint16_t port; uint8_t address[4]; uint8_t zero[8]; };
+struct fw_sockaddr_in6 {
+  uint8_t length; uint8_t family; uint16_t port; uint32_t flowinfo; uint8_t address[16]; uint32_t scope;
+};
+struct fw_sockaddr_storage { uint8_t length; uint8_t family; uint8_t data[118]; unsigned long align; };
+struct fw_addrinfo {
+  int flags; int family; int socktype; int protocol;
+  uint32_t addrlen; char *canonname; struct fw_sockaddr *addr; struct fw_addrinfo *next;
+};
+struct fw_pollfd { int fd; short events; short revents; };
+struct fw_timespec { long sec; long nsec; };
+struct fw_rlimit { uint64_t current; uint64_t maximum; };
+
+int socket(int, int, int);
+int bind(int, const struct fw_sockaddr *, uint32_t);
+int listen(int, int);
+int accept(int, struct fw_sockaddr *, uint32_t *);
+int connect(int, const struct fw_sockaddr *, uint32_t);
+int getsockname(int, struct fw_sockaddr *, uint32_t *);
+int getpeername(int, struct fw_sockaddr *, uint32_t *);
+int getsockopt(int, int, int, void *, uint32_t *);
+int setsockopt(int, int, int, const void *, uint32_t);
+int shutdown(int, int);
+long recv(int, void *, size_t, int);
+long send(int, const void *, size_t, int);
+int getaddrinfo(const char *, const char *, const struct fw_addrinfo *, struct fw_addrinfo **);
+void freeaddrinfo(struct fw_addrinfo *);
+const char *gai_strerror(int);
+const char *inet_ntop(int, const void *, char *, uint32_t);
+int fcntl(int, int, ...);
+int poll(struct fw_pollfd *, unsigned int, int);
+int kqueue(void);
+
+long read(int, void *, size_t);
+long write(int, const void *, size_t);
+long pread(int, void *, size_t, int64_t);
+int close(int);
+int open(const char *, int, ...);
+int openat(int, const char *, int, ...);
+void free(void *);
+int abs(int);
+
+int shm_open(const char *, int, ...);
+int shm_unlink(const char *);
+int ftruncate(int, int64_t);
+void *mmap(void *, size_t, int, int, int, int64_t);
+int munmap(void *, size_t);
+
+int fork(void);
+void _exit(int);
+int getpid(void);
+uint32_t geteuid(void);
+int getppid(void);
+int kill(int, int);
+int waitpid(int, int *, int);
+long sysconf(int);
+int getrlimit(int, struct fw_rlimit *);
+int setrlimit(int, const struct fw_rlimit *);
+
+void *signal(int, void *);
+
+int pthread_create(void **, const void *, void *(*)(void *), void *);
+int pthread_join(void *, void **);
+
+int clock_gettime(int, struct fw_timespec *);
+int nanosleep(const struct fw_timespec *, struct fw_timespec *);
+
+void *memchr(const void *, int, size_t);
+int memcmp(const void *, const void *, size_t);
+void *memmove(void *, const void *, size_t);
+char *strerror(int);
+]]
+
+if is_mac then
+  ffi.cdef [[
+  struct fw_kevent { uintptr_t ident; int16_t filter; uint16_t flags; uint32_t fflags; intptr_t data; void *udata; };
+  struct fw_sigset { uint32_t words[1]; };
+  struct fw_stat {
+    int32_t dev; uint16_t mode; uint16_t nlink; uint64_t ino; uint32_t uid; uint32_t gid; int32_t rdev;
+    struct fw_timespec atime; struct fw_timespec mtime; struct fw_timespec ctime; struct fw_timespec btime;
+    int64_t size; uint8_t rest[64];
+  };
+  ]]
+  -- On x86-64 the plain name is the call of an older structure.
+  local symbol = ffi.arch == "x64" and "fstat$INODE64" or "fstat"
+  ffi.cdef("int fw_fstat(int, struct fw_stat *) __asm__(\"" .. symbol .. "\");")
+else
+  ffi.cdef [[
+  struct fw_kevent {
+    uintptr_t ident; int16_t filter; uint16_t flags; uint32_t fflags; int64_t data; void *udata; uint64_t ext[4];
+  };
+  struct fw_sigset { uint32_t words[4]; };
+  struct fw_stat {
+    uint64_t dev; uint64_t ino; uint64_t nlink; uint16_t mode; int16_t pad0; uint32_t uid; uint32_t gid; int32_t pad1;
+    uint64_t rdev;
+    struct fw_timespec atime; struct fw_timespec mtime; struct fw_timespec ctime; struct fw_timespec btime;
+    int64_t size; uint8_t rest[104];
+  };
+  int fw_fstat(int, struct fw_stat *) __asm__("fstat");
+  ]]
+end
+
+ffi.cdef [[
+int kevent(int, const struct fw_kevent *, int, struct fw_kevent *, int, const struct fw_timespec *);
+int sigemptyset(struct fw_sigset *);
+int sigaddset(struct fw_sigset *, int);
+int sigprocmask(int, const struct fw_sigset *, struct fw_sigset *);
+]]
+
+local M = { name = is_mac and "macos" or "freebsd" }
+
+M.constants = {
+  AF_UNSPEC = 0, AF_INET = 2, AF_INET6 = is_mac and 30 or 28,
+  SOCK_STREAM = 1, SOL_SOCKET = 0xffff, SO_REUSEADDR = 4, SO_KEEPALIVE = 8,
+  SO_SNDBUF = 0x1001, SO_RCVBUF = 0x1002, SO_ERROR = 0x1007,
+  -- FreeBSD's plain SO_REUSEPORT does not spread connections; this one does. macOS has none that does.
+  SO_REUSEPORT = is_mac and 0x200 or 0x10000,
+  IPPROTO_TCP = 6, TCP_NODELAY = 1, IPPROTO_IPV6 = 41, IPV6_V6ONLY = 27,
+  MSG_PEEK = 2, SHUT_WR = 1, AI_PASSIVE = 1, AI_NUMERICSERV = is_mac and 0x1000 or 8,
+  EPERM = 1, ENOENT = 2, EINTR = 4, EACCES = 13, EEXIST = 17, EXDEV = 18, ENOTDIR = 20, EINVAL = 22, ENFILE = 23,
+  EMFILE = 24, EPIPE = 32, EAGAIN = 35, EINPROGRESS = 36, ECONNABORTED = 53, ECONNRESET = 54, ENOBUFS = 55,
+  ETIMEDOUT = 60, ECONNREFUSED = 61, ELOOP = 62, ENAMETOOLONG = 63, ENOSYS = 78,
+  POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32,
+  EVFILT_READ = -1, EVFILT_WRITE = -2, EVFILT_VNODE = -4, EVFILT_SIGNAL = -6,
+  EV_ADD = 1, EV_DELETE = 2, EV_CLEAR = 0x20, EV_EOF = 0x8000,
+  NOTE_DELETE = 1, NOTE_WRITE = 2, NOTE_RENAME = 0x20,
+  O_RDONLY = 0, O_RDWR = 2, O_NONBLOCK = 4, O_CREAT = 0x200, O_EXCL = 0x800,
+  O_CLOEXEC = is_mac and 0x1000000 or 0x100000, O_DIRECTORY = is_mac and 0x100000 or 0x20000,
+  O_EVTONLY = is_mac and 0x8000 or 0, O_RESOLVE_BENEATH = 0x800000,
+  F_SETFD = 2, F_SETFL = 4, F_GETPATH = 50, FD_CLOEXEC = 1,
+  S_IFMT = 0xf000, S_IFREG = 0x8000, S_IFDIR = 0x4000,
+  PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1,
+  WNOHANG = 1, _SC_NPROCESSORS_ONLN = 58, RLIMIT_NOFILE = 8,
+  SIGHUP = 1, SIGINT = 2, SIGKILL = 9, SIGPIPE = 13, SIGTERM = 15, SIGCHLD = 20, SIGUSR1 = 30, SIGUSR2 = 31,
+  SIG_BLOCK = 1, SIG_UNBLOCK = 2,
+  CLOCK_REALTIME = 0, CLOCK_MONOTONIC = is_mac and 6 or 4, CLOCK_PROCESS_CPUTIME_ID = is_mac and 12 or 15,
+}
+
+for name, value in pairs(M.constants) do M[name] = value end
+
+M.net = ffi.C
+M.poll_name = "poll"
+M.watch_module = "framewire.watch.kqueue"
+M.thread_box = "void *[1]"
+M.pollers = { "kqueue", "poll" }
+M.socket_flags = 0
+M.send_flags = is_mac and 0 or 0x20000
+M.errno = ffi.errno
+
+-- Arguments behind the dots need their C type: a plain number would go over as a double.
+local function int(value)
+  return ffi.cast("int", value)
+end
+
+--- Makes a new socket non-blocking and keeps it out of programs started later.
+function M.after_socket(fd)
+  ffi.C.fcntl(fd, M.F_SETFL, int(M.O_NONBLOCK))
+  ffi.C.fcntl(fd, M.F_SETFD, int(M.FD_CLOEXEC))
+end
+
+function M.accept(fd)
+  local accepted = ffi.C.accept(fd, nil, nil)
+  if accepted >= 0 then M.after_socket(accepted) end
+  return accepted
+end
+
+function M.close(fd)
+  return ffi.C.close(fd)
+end
+
+function M.strerror(number)
+  return ffi.string(ffi.C.strerror(number))
+end
+
+function M.gai_message(status)
+  return ffi.string(ffi.C.gai_strerror(status))
+end
+
+function M.open(path, flags)
+  return ffi.C.open(path, flags, int(0))
+end
+
+function M.shm_open(path, flags, mode)
+  return ffi.C.shm_open(path, flags, int(mode))
+end
+
+local stat = ffi.new("struct fw_stat")
+
+function M.stat(fd)
+  if ffi.C.fw_fstat(fd, stat) ~= 0 then return nil end
+  local kind = bit.band(stat.mode, M.S_IFMT)
+  return tonumber(stat.size), tonumber(stat.mtime.sec),
+    kind == M.S_IFREG and "file" or kind == M.S_IFDIR and "directory" or "other",
+    tonumber(stat.ino), stat.uid
+end
+
+function M.open_folder(path)
+  return M.open(path, M.O_RDONLY + M.O_DIRECTORY + M.O_CLOEXEC)
+end
+
+local function path_of(fd)
+  local path = ffi.new("char[1024]")
+  if ffi.C.fcntl(fd, M.F_GETPATH, path) < 0 then return nil end
+  return ffi.string(path)
+end
+
+function M.open_beneath(root_fd, path)
+  local flags = M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK
+  if not is_mac then return ffi.C.openat(root_fd, path, flags + M.O_RESOLVE_BENEATH, int(0)) end
+  local fd = ffi.C.openat(root_fd, path, flags, int(0))
+  if fd < 0 then return fd end
+  local root, real = path_of(root_fd), path_of(fd)
+  if root and real and (root == "/" or real:sub(1, #root + 1) == root .. "/") then return fd end
+  ffi.C.close(fd)
+  ffi.errno(M.EXDEV)
+  return -1
+end
+
+function M.pread(fd, target, length, offset)
+  return ffi.C.pread(fd, target, length, offset)
+end
+
+local copy_buffer = ffi.new("uint8_t[65536]")
+
+--- Sends part of a file to a socket, by way of a buffer. Returns the number of bytes sent, or -1.
+function M.sendfile(socket, file, offset, length)
+  local got = tonumber(M.pread(file, copy_buffer, math.min(length, 65536), offset))
+  if got <= 0 then return got end
+  return tonumber(ffi.C.send(socket, copy_buffer, got, M.send_flags))
+end
+
+--- A kqueue of its own serves as the signals' descriptor.
+function M.open_signals(_, list, numbers)
+  local fd = ffi.C.kqueue()
+  local change = ffi.new("struct fw_kevent[1]")
+  for _, name in ipairs(list) do
+    change[0].ident, change[0].filter, change[0].flags = numbers[name], M.EVFILT_SIGNAL, M.EV_ADD
+    if fd < 0 or ffi.C.kevent(fd, change, 1, nil, 0, nil) < 0 then return -1 end
+  end
+  return fd
+end
+
+local signal_event = ffi.new("struct fw_kevent[1]")
+local no_time = ffi.new("struct fw_timespec")
+
+function M.read_signal(fd)
+  if ffi.C.kevent(fd, nil, 0, signal_event, 1, no_time) ~= 1 then return nil end
+  return tonumber(signal_event[0].ident)
+end
+
+function M.descriptor_limit()
+  local limit = ffi.new("struct fw_rlimit")
+  if ffi.C.getrlimit(M.RLIMIT_NOFILE, limit) ~= 0 then return 256 end
+  return tonumber(limit.current)
+end
+
+return M

@@ -1,0 +1,29 @@
+--- Framewire for LuaJIT: TCP, HTTP, threads, processes and shared memory in nothing but Lua.
+--
+-- Each module stands alone; `require "framewire.socket"` loads what it needs and no more. Through this table they load
+-- when first used: `require("framewire").socket`.
+--
+--   socket   TCP over IPv4 and IPv6           http     HTTP/1.1 server, routes, static files
+--   loop     poller, timers, signals in one   poller   epoll, kqueue, poll, WSAPoll
+--   timer    a heap of timers                 signal   signals as a descriptor
+--   thread   threads with their own state     worker   processes, restarted and stopped together
+--   watch    changes of files and folders     shm      shared memory, and waiting on it
+--   time     clocks and dates                 num      digits and words in C memory
+--   buffer   growing bytes in C memory        sys      the running system's declarations
+
+local names = {
+  "socket", "http", "loop", "poller", "timer", "signal", "thread", "worker", "watch", "shm", "time", "num", "buffer",
+  "sys",
+}
+
+local known = {}
+for _, name in ipairs(names) do known[name] = true end
+
+return setmetatable({}, {
+  __index = function(modules, name)
+    if not known[name] then return nil end
+    local module = require("framewire." .. name)
+    modules[name] = module
+    return module
+  end,
+})

@@ -1,0 +1,203 @@
+--- A lasting connection that speaks mGBA-http's text protocol: `message<|END|>` out, `reply<|END|>` back.
+--
+-- The protocol has no request numbers, so one message is under way at a time and a connection whose reply is overdue
+-- is given up: a late reply can never be taken for the next one. Messages queue up, boundedly; each has a deadline
+-- that counts from when it was handed in. A message that was on its way when the connection broke is not repeated,
+-- because it may have been carried out.
+
+local socket = require "framewire.socket"
+
+local M = {}
+
+local END = "<|END|>"
+-- The longest reply: a savestate as text is under 2 MiB.
+local REPLY_LIMIT = 8388608
+
+--- Why a message failed.
+M.UNREACHABLE, M.TIMEOUT, M.BUSY, M.BAD = "unreachable", "timeout", "busy", "bad"
+
+local Link = {}
+Link.__index = Link
+
+local function disconnect(self)
+  if self.socket then
+    self.loop:forget(self.socket.fd)
+    self.socket:close()
+  end
+  self.socket, self.ready, self.pieces, self.received, self.tail = nil, false, {}, 0, ""
+end
+
+-- Takes the oldest message out and tells its owner how it ended.
+local function settle(self, reply, kind, message)
+  local first = table.remove(self.queue, 1)
+  self.sending = nil
+  first.timer:cancel()
+  first.callback(reply, kind, message)
+end
+
+local pump
+
+-- The connection is gone: only the message under way goes with it.
+local function lose(self, message)
+  local was_ready = self.ready
+  disconnect(self)
+  if #self.queue == 0 then return end
+  if not was_ready then
+    -- Never connected: nobody is there for any of those who wait.
+    while self.queue[1] do settle(self, nil, M.UNREACHABLE, message) end
+    return
+  end
+  if self.sending then settle(self, nil, M.UNREACHABLE, message) end
+  pump(self)
+end
+
+-- Looks for the end of a reply, which may be split over what came before and now. Returns the reply and how many
+-- bytes came behind it; nil if there is no end yet.
+local function take_reply(self, data)
+  local pieces = self.pieces
+  local window = self.tail .. data
+  local first, last = window:find(END, 1, true)
+  pieces[#pieces + 1] = data
+  self.tail = window:sub(1 - #END)
+  self.received = self.received + #data
+  if not first then return nil end
+  local rest = #window - last
+  return table.concat(pieces):sub(1, -1 - rest - #END), rest
+end
+
+local function receive(self)
+  while self.socket do
+    local data, message = self.socket:receive()
+    if not data then
+      if message ~= "again" then
+        lose(self, message == "closed" and "the emulator's script closed the connection" or message)
+      end
+      return
+    end
+    if not self.sending then return lose(self, "a reply came that nobody asked for") end
+    local reply, rest = take_reply(self, data)
+    if reply then
+      self.pieces, self.received, self.tail = {}, 0, ""
+      -- More behind the end belongs to no message; the connection cannot be trusted any longer.
+      if rest > 0 then disconnect(self) end
+      settle(self, reply)
+      pump(self)
+    elseif self.received > REPLY_LIMIT then
+      return lose(self, "the reply is too long")
+    end
+  end
+end
+
+local function send(self)
+  local sending = self.sending
+  while sending.from <= #sending.data do
+    local sent, message = self.socket:send(sending.data, sending.from)
+    if not sent then
+      if message == "again" then
+        self.loop:change(self.socket.fd, self.loop.READ + self.loop.WRITE)
+        return
+      end
+      return lose(self, message)
+    end
+    sending.from = sending.from + sent
+  end
+  self.loop:change(self.socket.fd, self.loop.READ)
+end
+
+local function on_ready(self, readable, writable)
+  if not self.ready then
+    if not (readable or writable) then return end
+    local ok, message = self.socket:connected()
+    if not ok then return lose(self, message) end
+    self.ready = true
+    self.loop:change(self.socket.fd, self.loop.READ)
+    return pump(self)
+  end
+  if writable and self.sending then send(self) end
+  if readable and self.socket then receive(self) end
+end
+
+local function connect(self)
+  local link, message = socket.start_connect(self.host, self.port)
+  if not link then return lose(self, message) end
+  self.socket = link
+  local ok
+  ok, message = self.loop:watch(link.fd, self.loop.READ + self.loop.WRITE, function(readable, writable)
+    on_ready(self, readable, writable)
+  end)
+  if not ok then lose(self, message) end
+end
+
+-- Brings the oldest message on its way, connecting first if need be.
+function pump(self)
+  if self.sending or not self.queue[1] then return end
+  if not self.socket then return connect(self) end
+  if not self.ready then return end
+  self.sending = { data = self.queue[1].message .. END, from = 1 }
+  send(self)
+end
+
+local function expire(self, entry)
+  for place, other in ipairs(self.queue) do
+    if other == entry then
+      local is_under_way = place == 1 and self.sending ~= nil
+      if is_under_way then
+        disconnect(self)
+        settle(self, nil, M.TIMEOUT, "no reply in time")
+        return pump(self)
+      end
+      table.remove(self.queue, place)
+      -- Still connecting after all this time: nothing is listening that would answer.
+      local connecting = self.socket and not self.ready
+      if connecting then disconnect(self) end
+      entry.callback(nil, connecting and M.UNREACHABLE or M.TIMEOUT, "no reply in time")
+      if connecting then pump(self) end
+      return
+    end
+  end
+end
+
+--- Sends a message and calls back with its reply, which may be before this returns if it fails at once.
+---@param message string
+---@param callback fun(reply: string|nil, kind: string|nil, message: string|nil) kind: UNREACHABLE, TIMEOUT, BUSY or BAD
+function Link:ask(message, callback)
+  if message:find(END, 1, true) then return callback(nil, M.BAD, "the message may not hold " .. END) end
+  if #self.queue >= self.limit then
+    return callback(nil, M.BUSY, #self.queue .. " messages are waiting already; try again")
+  end
+  local entry = { message = message, callback = callback }
+  entry.timer = self.loop:after(self.timeout, function() expire(self, entry) end)
+  self.queue[#self.queue + 1] = entry
+  pump(self)
+end
+
+--- Closes the connection; messages that wait fail.
+function Link:close()
+  disconnect(self)
+  while self.queue[1] do settle(self, nil, M.UNREACHABLE, "the link was closed") end
+end
+
+--- Makes a link. It connects when the first message comes, and again whenever one comes and it has been cut off.
+---@param loop table
+---@param host string
+---@param port integer
+---@param options? table `timeout`: seconds for a reply (3); `limit`: messages that may wait (64)
+---@return table link
+function M.new(loop, host, port, options)
+  options = options or {}
+  return setmetatable({
+    loop = loop, host = host, port = port,
+    timeout = options.timeout or 3, limit = options.limit or 64,
+    --- Messages in order; the first may be under way.
+    queue = {},
+    --- The first message's bytes while it is under way.
+    sending = nil,
+    socket = nil,
+    --- Whether the socket's connection has been made.
+    ready = false,
+    --- What has come of the reply, its length, and its last bytes.
+    pieces = {}, received = 0, tail = "",
+  }, Link)
+end
+
+return M

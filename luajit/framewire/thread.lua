@@ -1,0 +1,166 @@
+--- Threads of the operating system, each with a Lua state of its own.
+--
+--   local worker = assert(thread.start(function(a, b) return a + b end, 1, 2))
+--   print(worker:join())   --> true 3
+--
+-- The function travels as bytecode: it sees its arguments and the global table, no variables from outside itself.
+-- Values in and out are strings, numbers, booleans and nil. Threads share memory by passing a block's name, or an
+-- address as a number. Linux, macOS and BSD, with a LuaJIT that exports its C functions, as the `luajit` program does.
+
+local ffi = require "ffi"
+local sys = require "framewire.sys"
+
+ffi.cdef [[
+typedef struct fw_lua_State fw_lua_State;
+fw_lua_State *luaL_newstate(void);
+void luaL_openlibs(fw_lua_State *);
+int luaL_loadbuffer(fw_lua_State *, const char *, size_t, const char *);
+int lua_pcall(fw_lua_State *, int, int, int);
+void lua_pushlstring(fw_lua_State *, const char *, size_t);
+void lua_pushnumber(fw_lua_State *, double);
+void lua_pushboolean(fw_lua_State *, int);
+void lua_pushnil(fw_lua_State *);
+int lua_type(fw_lua_State *, int);
+int lua_gettop(fw_lua_State *);
+void lua_settop(fw_lua_State *, int);
+void lua_pushvalue(fw_lua_State *, int);
+int lua_checkstack(fw_lua_State *, int);
+const char *lua_tolstring(fw_lua_State *, int, size_t *);
+double lua_tonumber(fw_lua_State *, int);
+int lua_toboolean(fw_lua_State *, int);
+void lua_close(fw_lua_State *);
+]]
+
+local C = ffi.C
+local TYPE_BOOLEAN, TYPE_NUMBER, TYPE_STRING = 1, 3, 4
+
+local M = {}
+
+local Thread = {}
+Thread.__index = Thread
+
+-- Runs in the new state, on the starting thread. Returns the address of a C function for the new thread to run, and a
+-- function that gives the results afterwards.
+local BOOTSTRAP = [[
+local path, code = ...
+local ffi = require "ffi"
+local arguments, count = { select(3, ...) }, select("#", ...) - 2
+package.path = path
+local results, result_count
+local function keep(...) results, result_count = { ... }, select("#", ...) end
+local run = ffi.cast("void *(*)(void *)", function()
+  local main, message = loadstring(code, "=thread")
+  if not main then
+    keep(false, message)
+  else
+    keep(xpcall(function() return main(unpack(arguments, 1, count)) end, debug.traceback))
+  end
+  return nil
+end)
+FW_THREAD = run -- or the collector would free it
+return tonumber(ffi.cast("intptr_t", run)), function() return unpack(results, 1, result_count) end
+]]
+
+local function push(state, value)
+  local kind = type(value)
+  if kind == "string" then
+    C.lua_pushlstring(state, value, #value)
+  elseif kind == "number" then
+    C.lua_pushnumber(state, value)
+  elseif kind == "boolean" then
+    C.lua_pushboolean(state, value and 1 or 0)
+  elseif kind == "nil" then
+    C.lua_pushnil(state)
+  else
+    return nil, "a " .. kind .. " cannot be passed to a thread; pass strings, numbers, booleans or nil"
+  end
+  return true
+end
+
+local length_box = ffi.new("size_t[1]")
+
+local function value_at(state, index)
+  local kind = C.lua_type(state, index)
+  if kind == TYPE_STRING then
+    local text = C.lua_tolstring(state, index, length_box)
+    return ffi.string(text, length_box[0])
+  elseif kind == TYPE_NUMBER then
+    return C.lua_tonumber(state, index)
+  elseif kind == TYPE_BOOLEAN then
+    return C.lua_toboolean(state, index) ~= 0
+  end
+  return nil
+end
+
+local function bytecode_of(main)
+  if type(main) == "string" then return main end
+  if debug.getinfo(main, "S").what == "C" then return nil, "only a function written in Lua can run in a thread" end
+  local name = debug.getupvalue(main, 1)
+  if name then
+    return nil, "the thread's function uses '" .. name
+      .. "' from outside itself; pass it as an argument, or require it inside"
+  end
+  return string.dump(main)
+end
+
+-- Loads and runs the bootstrap with all arguments; leaves its two results on the state's stack.
+local function prepare(state, code, count, ...)
+  C.luaL_openlibs(state)
+  C.lua_checkstack(state, count + 8)
+  if C.luaL_loadbuffer(state, BOOTSTRAP, #BOOTSTRAP, "=framewire.thread") ~= 0 then return nil, value_at(state, -1) end
+  push(state, package.path)
+  push(state, code)
+  for i = 1, count do
+    local ok, message = push(state, (select(i, ...)))
+    if not ok then return nil, message end
+  end
+  if C.lua_pcall(state, count + 2, 2, 0) ~= 0 then return nil, value_at(state, -1) end
+  return true
+end
+
+--- Runs a function in a new thread.
+---@param main function|string without variables from outside; or Lua source
+---@param ... any strings, numbers, booleans and nil
+---@return table|nil thread with a method `join`
+---@return string? message
+function M.start(main, ...)
+  local code, message = bytecode_of(main)
+  if not code then return nil, message end
+  local state = C.luaL_newstate()
+  if state == nil then return nil, "not enough memory for a Lua state" end
+  local ok
+  ok, message = prepare(state, code, select("#", ...), ...)
+  if not ok then
+    C.lua_close(state)
+    return nil, message
+  end
+  local entry = ffi.cast("void *(*)(void *)", ffi.cast("intptr_t", C.lua_tonumber(state, 1)))
+  local handle = ffi.new(sys.thread_box)
+  local status = C.pthread_create(handle, nil, entry, nil)
+  if status ~= 0 then
+    C.lua_close(state)
+    return nil, "pthread_create: " .. sys.strerror(status)
+  end
+  return setmetatable({ state = state, handle = handle }, Thread)
+end
+
+--- Waits for the thread to end.
+---@return boolean ok whether its function returned; the error message follows if it failed
+---@return any ... what it returned; other than strings, numbers and booleans become nil
+function Thread:join()
+  local state = self.state
+  if not state then return false, "the thread has been joined already" end
+  self.state = nil
+  C.pthread_join(self.handle[0], nil)
+  C.lua_settop(state, 2)
+  C.lua_pcall(state, 0, -1, 0)
+  local values, count = {}, C.lua_gettop(state) - 1
+  for i = 1, count do values[i] = value_at(state, i + 1) end
+  C.lua_close(state)
+  return unpack(values, 1, count)
+end
+
+-- These call into other Lua states; the compiler must not keep anything of this one in registers or half done.
+for _, f in ipairs { prepare, M.start, Thread.join } do jit.off(f) end
+
+return M

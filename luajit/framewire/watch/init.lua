@@ -1,0 +1,25 @@
+--- Changes of files and folders, as a descriptor to wait on.
+--
+--   local changes = assert(watch.new())
+--   assert(changes:add("scripts"))
+--   loop:watch(changes.fd, loop.READ, function()
+--     for _, change in ipairs(changes:read()) do print(change.kind, change.path) end
+--   end)
+--
+-- Kinds: "created", "changed", "deleted"; a file moved in or out is created or deleted. "changed" comes when a writer
+-- closes the file. "overflow" says that some were lost: look for yourself. On macOS and BSD (not tested) a folder
+-- reports "changed" with its own path, and what changed in it is for the caller to find.
+
+local sys = require "framewire.sys"
+
+local M = {}
+
+--- Starts with nothing watched.
+---@return table|nil watch with `fd`, `add(path)`, `remove(path)`, `read()` (a list of { kind, path }) and `close()`
+---@return string? message
+function M.new()
+  if not sys.watch_module then return nil, "watching files is not supported on " .. sys.name end
+  return require(sys.watch_module).new()
+end
+
+return M

@@ -1,0 +1,51 @@
+--- A web server for a folder, with an echo to try things on. `luajit serve.lua --help` tells the options.
+
+local here = arg[0]:match("^(.*)[/\\]") or "."
+package.path = here .. "/?.lua;" .. here .. "/?/init.lua;" .. package.path
+
+local cli = require "framewire.options"
+local http = require "framewire.http"
+local poller = require "framewire.poller"
+
+local options = cli.read(arg, {
+  usage = "luajit serve.lua [options]",
+  about = "Serves a folder's files, and /echo?message=TEXT and POST /echo, which answer with what they are sent.",
+  { "port", "N", "port to listen on; 0 for any free one", kind = "integer", default = 8080 },
+  { "host", "ADDRESS", "address to listen on; 0.0.0.0 for other machines", default = "127.0.0.1" },
+  { "root", "DIR", "folder to serve", default = "." },
+  { "workers", "N", "processes that share the port", kind = "integer", low = 1, high = 256, default = 1 },
+  { "poller", "NAME", "force one of: " .. table.concat(poller.names, ", ") },
+})
+
+local function fail(message)
+  io.stderr:write(message, "\n")
+  os.exit(1)
+end
+
+local files, message = http.static(options.root)
+if not files then fail(message) end
+
+local handler = http.routes({
+  ["GET /echo"] = function(request, response)
+    local text = request:param("message")
+    if not text then return response:text(400, "say what to echo: /echo?message=TEXT\n") end
+    response:text(200, text)
+  end,
+  ["POST /echo"] = function(request, response)
+    response:send(200, request.body, request.headers["content-type"])
+  end,
+}, files)
+
+local ok
+ok, message = http.serve {
+  port = options.port,
+  host = options.host,
+  workers = options.workers,
+  poller = options.poller,
+  handler = handler,
+  on_listen = function(url)
+    print("listening on " .. url)
+    io.stdout:flush()
+  end,
+}
+if not ok then fail(message) end

@@ -1,0 +1,53 @@
+--- Compares every constant, size and offset declared for Linux with the system's own C compiler.
+
+local ffi = require "ffi"
+local check = require "tests.support.check"
+local process = require "tests.support.process"
+local sys = require "framewire.sys"
+
+local HEADERS = {
+  "arpa/inet.h", "errno.h", "fcntl.h", "linux/futex.h", "linux/openat2.h", "netdb.h", "netinet/in.h", "netinet/tcp.h",
+  "poll.h", "pthread.h", "signal.h", "stddef.h", "stdio.h", "sys/epoll.h", "sys/inotify.h", "sys/mman.h",
+  "sys/prctl.h", "sys/resource.h", "sys/signalfd.h", "sys/socket.h", "sys/stat.h", "sys/syscall.h", "sys/wait.h",
+  "time.h", "unistd.h",
+}
+
+-- A C program that prints what the compiler knows, and the same lines as our declarations have them.
+local function both_sides()
+  local source, ours = { "#define _GNU_SOURCE" }, {}
+  local function say(label, expression, value)
+    source[#source + 1] = ('printf("%s %%lld\\n", (long long)(%s));'):format(label, expression)
+    ours[#ours + 1] = ("%s %d"):format(label, value)
+  end
+  for _, header in ipairs(HEADERS) do source[#source + 1] = "#include <" .. header .. ">" end
+  source[#source + 1] = "int main(void) {"
+  for _, group in ipairs { sys.constants, sys.syscalls } do
+    for name, value in pairs(group) do say(name, name, value) end
+  end
+  for _, pair in ipairs(sys.structs) do
+    local mine, theirs, fields = pair[1], pair[2], pair[3]
+    say("sizeof:" .. mine:gsub(" ", "-"), "sizeof(" .. theirs .. ")", ffi.sizeof(mine))
+    for _, field in ipairs(fields) do
+      local label = ("offset:%s.%s"):format(mine:gsub(" ", "-"), field[1])
+      say(label, ("offsetof(%s, %s)"):format(theirs, field[2]), ffi.offsetof(mine, field[1]))
+    end
+  end
+  say("sizeof:pthread_t", "sizeof(pthread_t)", ffi.sizeof("unsigned long"))
+  source[#source + 1] = "return 0; }"
+  return table.concat(source, "\n") .. "\n", ours
+end
+
+check.test("the declarations agree with the C compiler", function()
+  local source, ours = both_sides()
+  local folder = process.folder()
+  process.write(folder .. "/declarations.c", source)
+  local pipe = assert(io.popen(("cc -o '%s/run' '%s/declarations.c' 2>&1 && '%s/run'"):format(folder, folder, folder)))
+  local output = pipe:read("*a")
+  pipe:close()
+  process.remove_folder(folder)
+  local theirs = {}
+  for line in output:gmatch("[^\n]+") do theirs[#theirs + 1] = line end
+  check.equal(#theirs, #ours, "lines from the compiler; it said: " .. output:sub(1, 500))
+  for i, line in ipairs(ours) do check.equal(line, theirs[i]) end
+  assert(#ours > 150, "too few declarations compared")
+end)

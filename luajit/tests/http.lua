@@ -1,0 +1,327 @@
+--- The HTTP server with a real client: what answers look like and how they follow each other.
+
+local check = require "tests.support.check"
+local client = require "tests.support.client"
+local http = require "framewire.http"
+local process = require "tests.support.process"
+local time = require "framewire.time"
+
+local BIG = ("0123456789abcdef"):rep(65536 * 8) -- 8 MiB
+
+local late, loop
+local handler = http.routes {
+  ["GET /"] = function(_, response) response:text(200, "hello") end,
+  ["POST /echo"] = function(request, response)
+    response:send(200, request.body, request.headers["content-type"])
+  end,
+  ["GET /echo"] = function(request, response) response:text(200, request:param("message") or "") end,
+  ["GET /headers"] = function(request, response)
+    response:header("X-Method", request.method)
+    response:html(201, tostring(request.headers["x-test"]) .. tostring((request:peer())))
+  end,
+  ["GET /nothing"] = function(_, response) response:send(204, "ignored") end,
+  ["GET /big"] = function(_, response) response:text(200, BIG) end,
+  ["GET /stream"] = function(_, response)
+    response:start(200, "text/plain")
+    for i = 1, 3 do response:write("part " .. i .. "\n") end
+    response:write("")
+    response:finish()
+  end,
+  ["GET /fail"] = function() error("as asked") end,
+  ["GET /fail-late"] = function(_, response)
+    response:start(200, "text/plain")
+    response:write("half")
+    error("as asked")
+  end,
+  ["GET /silent"] = function() end,
+  ["GET /twice"] = function(_, response)
+    response:text(200, "first")
+    local ok, message = response:text(200, "second")
+    assert(ok == nil and message:find("already"))
+  end,
+  ["GET /later"] = function(request, response)
+    local answer = response:later()
+    loop:after(tonumber(request:param("after")), function() answer:text(200, "late " .. request.query) end)
+  end,
+  ["GET /later-now"] = function(_, response) response:later():text(200, "late but at once") end,
+  ["GET /later-stream"] = function(_, response)
+    local answer, count = response:later(), 0
+    answer:start(200, "text/plain")
+    local timer
+    timer = loop:every(0.01, function()
+      count = count + 1
+      answer:write("part " .. count .. "\n")
+      if count == 3 then
+        timer:cancel()
+        answer:finish()
+      end
+    end)
+  end,
+  ["GET /hold"] = function(_, response) late = response:later() end,
+  ["GET /release"] = function(_, response)
+    -- Another connection's answer, given in the middle of this one's.
+    late:text(200, "released")
+    response:text(200, "done")
+  end,
+  ["GET /inject"] = function(_, response) response:header("X-Bad", "a\r\nX-Injected: b") end,
+}
+
+for _, name in ipairs { "epoll", "poll" } do
+  local function with_server(body)
+    process.with_server({
+      handler = handler,
+      poller = name,
+      log = function() end,
+      limits = { max_body = 2097152 },
+      on_start = function(running) loop = running end,
+    }, body)
+  end
+
+  check.test(name .. ": answers have what the RFC asks for", function()
+    with_server(function(port)
+      local answer = client.ask(port, "GET", "/")
+      check.equal(answer.status, 200)
+      check.equal(answer.body, "hello")
+      check.equal(answer.headers["content-type"], "text/plain; charset=utf-8")
+      check.equal(answer.headers["connection"], nil)
+      local sent = time.parse_http_date(answer.headers["date"])
+      assert(math.abs(sent - time.wall()) <= 2, "Date: " .. answer.headers["date"])
+      answer = client.ask(port, "GET", "/headers", { ["X-Test"] = "value" })
+      check.equal(answer.status, 201)
+      check.equal(answer.headers["x-method"], "GET")
+      check.equal(answer.body, "value127.0.0.1")
+      check.equal(client.ask(port, "GET", "/none").status, 404)
+      answer = client.ask(port, "DELETE", "/echo")
+      check.equal(answer.status, 405)
+      check.equal(answer.headers["allow"], "GET, HEAD, POST")
+    end)
+  end)
+
+  check.test(name .. ": the date follows the clock", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      local first = connection:ask("GET", "/").headers["date"]
+      time.sleep(1.1)
+      local second = connection:ask("GET", "/").headers["date"]
+      local passed = time.parse_http_date(second) - time.parse_http_date(first)
+      assert(passed == 1 or passed == 2, first .. " and then " .. second)
+    end)
+  end)
+
+  check.test(name .. ": one connection serves many requests", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      for i = 1, 200 do
+        check.equal(connection:ask("GET", "/echo?message=" .. i).body, tostring(i))
+        check.equal(connection:ask("POST", "/echo", nil, ("x"):rep(i * 37)).body, ("x"):rep(i * 37))
+      end
+      connection:close()
+    end)
+  end)
+
+  check.test(name .. ": HEAD has the headers of GET and no body", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      for _, path in ipairs { "/", "/big", "/stream" } do
+        local head = connection:ask("HEAD", path)
+        check.equal(head.status, 200)
+        if path == "/" then check.equal(head.headers["content-length"], "5") end
+      end
+      check.equal(connection:ask("GET", "/").body, "hello")
+      local nothing = connection:ask("GET", "/nothing")
+      check.equal(nothing.status, 204)
+      check.equal(nothing.headers["content-length"], nil)
+      check.equal(connection:ask("GET", "/").body, "hello")
+    end)
+  end)
+
+  check.test(name .. ": pipelined requests are answered in order, wherever they are cut", function()
+    with_server(function(port)
+      local requests = "GET /echo?message=1 HTTP/1.1\r\nHost: a\r\n\r\n"
+        .. "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n2"
+        .. "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n3\r\n0\r\n\r\n"
+        .. "GET /later?after=0 HTTP/1.1\r\nHost: a\r\n\r\n"
+        .. "GET /later-now HTTP/1.1\r\nHost: a\r\n\r\n"
+        .. "GET /echo?message=6 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+      local wanted = { "1", "2", "3", "late after=0", "late but at once", "6" }
+      for cut = 1, #requests do
+        local connection = client.connect(port)
+        connection:send(requests:sub(1, cut))
+        -- Every seventh time the server has surely seen the first part alone.
+        if cut % 7 == 0 then time.sleep(0.002) end
+        connection:send(requests:sub(cut + 1))
+        for i, body in ipairs(wanted) do
+          check.equal(assert(connection:receive()).body, body, ("answer %d, cut at byte %d"):format(i, cut))
+        end
+        check.equal(connection:is_closed(), true)
+        connection:close()
+      end
+    end)
+  end)
+
+  check.test(name .. ": one byte at a time", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      local request = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+      for _ = 1, 3 do
+        for i = 1, #request do
+          connection:send(request:sub(i, i))
+          if i % 16 == 0 then time.sleep(0.0005) end
+        end
+        check.equal(connection:receive().body, "ab")
+      end
+    end)
+  end)
+
+  check.test(name .. ": a thousand requests at once", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      connection:send(("GET / HTTP/1.1\r\nHost: a\r\n\r\n"):rep(1000))
+      for _ = 1, 1000 do check.equal(assert(connection:receive()).body, "hello") end
+    end)
+  end)
+
+  check.test(name .. ": large bodies go in and out whole", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      local body = BIG:sub(1, 2097152)
+      check.equal(connection:ask("POST", "/echo", nil, body).body == body, true, "2 MiB")
+      connection:send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+      for i = 0, 19 do connection:send("186A0\r\n" .. body:sub(i * 100000 + 1, i * 100000 + 100000) .. "\r\n") end
+      connection:send("0\r\n\r\n")
+      check.equal(connection:receive().body == body:sub(1, 2000000), true, "20 chunks")
+      check.equal(connection:ask("GET", "/big").body == BIG, true, "8 MiB")
+    end)
+  end)
+
+  check.test(name .. ": a slow reader gets everything, and requests behind it wait", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      connection.socket:set("receive_buffer", 65536)
+      connection:send(("GET /big HTTP/1.1\r\nHost: a\r\n\r\n"):rep(2) .. "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      time.sleep(0.05)
+      for _ = 1, 2 do check.equal(assert(connection:receive()).body == BIG, true) end
+      check.equal(assert(connection:receive()).body, "hello")
+    end)
+  end)
+
+  check.test(name .. ": a body too large is refused at once", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      connection:send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2097153\r\nExpect: 100-continue\r\n\r\n")
+      check.equal(connection:receive().status, 413)
+      check.equal(connection:is_closed(), true)
+      connection = client.connect(port)
+      connection:send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n200001\r\n")
+      check.equal(connection:receive().status, 413)
+      connection:close()
+    end)
+  end)
+
+  check.test(name .. ": 100-continue is said when it is waited for", function()
+    with_server(function(port)
+      local head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+      local connection = client.connect(port)
+      for _ = 1, 2 do
+        connection:send(head)
+        check.equal(connection:receive().status, 100)
+        connection:send("ab")
+        check.equal(connection:receive().body, "ab")
+      end
+      connection:send(head .. "cd")
+      check.equal(connection:receive().status, 200, "not when the body came along")
+    end)
+  end)
+
+  check.test(name .. ": answers of unknown length", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      check.equal(connection:ask("GET", "/stream").body, "part 1\npart 2\npart 3\n")
+      check.equal(connection:ask("GET", "/later-stream").body, "part 1\npart 2\npart 3\n")
+      check.equal(connection:ask("GET", "/").body, "hello")
+      connection:send("GET /stream HTTP/1.0\r\n\r\n")
+      local answer = connection:receive()
+      check.equal(answer.headers["transfer-encoding"], nil)
+      check.equal(answer.body, "part 1\npart 2\npart 3\n")
+    end)
+  end)
+
+  check.test(name .. ": HTTP/1.0 keep-alive", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      for _ = 1, 2 do
+        connection:send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        local answer = connection:receive()
+        check.equal(answer.headers["connection"], "keep-alive")
+        check.equal(answer.body, "hello")
+      end
+      connection:send("GET / HTTP/1.0\r\n\r\n")
+      check.equal(connection:receive().headers["connection"], "close")
+      check.equal(connection:is_closed(), true)
+    end)
+  end)
+
+  check.test(name .. ": a handler's mistakes become 500, and nothing worse", function()
+    with_server(function(port)
+      for _, path in ipairs { "/fail", "/silent", "/inject" } do
+        local answer = client.ask(port, "GET", path)
+        check.equal(answer.status, 500, path)
+        check.equal(answer.headers["x-injected"], nil)
+      end
+      check.equal(client.ask(port, "GET", "/twice").body, "first")
+      local connection = client.connect(port)
+      local answer = connection:ask("GET", "/fail-late")
+      check.equal(answer, nil, "a cut answer")
+      check.equal(client.ask(port, "GET", "/").body, "hello")
+    end)
+  end)
+
+  check.test(name .. ": an answer may be given within another's handler", function()
+    with_server(function(port)
+      local waiting, other = client.connect(port), client.connect(port)
+      waiting:send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      time.sleep(0.02)
+      other:send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /release HTTP/1.1\r\nHost: a\r\n\r\n")
+      check.equal(other:receive().body, "hello")
+      check.equal(other:receive().body, "done")
+      check.equal(waiting:receive().body, "released")
+      check.equal(waiting:receive().body, "hello")
+    end)
+  end)
+
+  check.test(name .. ": a client that goes away while it waits does no harm", function()
+    with_server(function(port)
+      for _ = 1, 20 do
+        local connection = client.connect(port)
+        connection:send("GET /later?after=0.02 HTTP/1.1\r\nHost: a\r\n\r\nGET /big HTTP/1.1\r\nHost: a\r\n\r\n")
+        connection:close()
+      end
+      time.sleep(0.1)
+      check.equal(client.ask(port, "GET", "/").body, "hello")
+    end)
+  end)
+
+  check.test(name .. ": a half-closed client still gets its answers", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      connection:send("GET /later?after=0.02 HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      connection.socket:finish()
+      check.equal(connection:receive().body, "late after=0.02")
+      check.equal(connection:receive().body, "hello")
+      check.equal(connection:is_closed(), true)
+    end)
+  end)
+
+  check.test(name .. ": a stopping server lets its requests end", function()
+    local connection
+    with_server(function(port)
+      connection = client.connect(port)
+      check.equal(connection:ask("GET", "/").body, "hello")
+      connection:send("GET /later?after=0.2 HTTP/1.1\r\nHost: a\r\n\r\n")
+      time.sleep(0.05)
+    end)
+    -- The server has been told to stop and has ended by now; its answer is on the way.
+    local answer = connection:receive()
+    check.equal(answer.body, "late after=0.2")
+  end)
+end

@@ -1,0 +1,124 @@
+--- Pollers, timers and the loop.
+
+local check = require "tests.support.check"
+local loops = require "framewire.loop"
+local poller = require "framewire.poller"
+local socket = require "framewire.socket"
+local timer = require "framewire.timer"
+
+local function pair()
+  local listener = assert(socket.listen { port = 0 })
+  local _, port = listener:name()
+  local client = assert(socket.connect("127.0.0.1", port, 1))
+  assert(listener:wait(poller.READ, 1))
+  local server = assert(listener:accept())
+  listener:close()
+  return client, server
+end
+
+for _, name in ipairs { "epoll", "poll" } do
+  check.test(name .. " reports what is ready and nothing else", function()
+    local source = assert(poller.new(name))
+    local client, server = pair()
+    assert(source:add(server.fd, poller.READ))
+    check.equal(source:wait(0), 0)
+    client:write("x", 1)
+    check.equal(source:wait(1000), 1)
+    local fd, readable, writable, broken = source:ready(0)
+    check.equal(fd, server.fd)
+    check.equal(readable, true)
+    check.equal(writable, false)
+    check.equal(broken, false)
+    check.equal(source:wait(0), 1, "still there: level-triggered")
+    assert(source:change(server.fd, poller.WRITE))
+    check.equal(source:wait(0), 1)
+    check.equal(select(2, source:ready(0)), false, "readable")
+    check.equal(select(3, source:ready(0)), true, "writable")
+    assert(source:change(server.fd, 0))
+    check.equal(source:wait(0), 0)
+    assert(source:change(server.fd, poller.READ))
+    assert(source:remove(server.fd))
+    check.equal(source:wait(0), 0)
+    check.equal(source:change(server.fd, poller.READ), nil, "changing what is not watched")
+    client:close()
+    server:close()
+    source:close()
+  end)
+
+  check.test(name .. " tells a broken connection", function()
+    local source = assert(poller.new(name))
+    local client, server = pair()
+    assert(source:add(server.fd, 0))
+    server:finish()
+    client:close()
+    check.equal(source:wait(1000), 1)
+    check.equal(select(4, source:ready(0)), true)
+    server:close()
+    source:close()
+  end)
+
+  check.test(name .. " survives callbacks that forget each other", function()
+    local loop = assert(loops.new { poller = name })
+    local called = 0
+    local sockets = {}
+    for _ = 1, 20 do
+      local client, server = pair()
+      sockets[#sockets + 1] = server
+      client:write("x", 1)
+      assert(loop:watch(server.fd, loop.READ, function()
+        called = called + 1
+        for _, other in ipairs(sockets) do loop:forget(other.fd) end
+      end))
+    end
+    loop:after(0.05, function() loop:stop() end)
+    assert(loop:run())
+    check.equal(called, 1)
+    loop:close()
+  end)
+end
+
+check.test("an unknown poller is refused by naming the known ones", function()
+  local _, message = poller.new("select")
+  check.contains(message, "epoll, poll")
+end)
+
+check.test("timers fire in order, repeat, and stop", function()
+  local timers, order = timer.new(), {}
+  local function note(text) return function() order[#order + 1] = text end end
+  timers:add(3, note("c"))
+  timers:add(1, note("a"))
+  local every = timers:add(1.5, note("e"), 1)
+  timers:add(2, note("b"))
+  local never = timers:add(0.5, note("never"))
+  never:cancel()
+  check.equal(timers:next(), 1)
+  timers:run(1)
+  timers:run(2)
+  every:cancel()
+  timers:run(10)
+  check.equal(table.concat(order), "aebc")
+  check.equal(timers:next(), nil)
+end)
+
+check.test("a hundred timers come out sorted", function()
+  local timers, last = timer.new(), 0
+  for i = 1, 100 do
+    local at = (i * 37) % 101
+    timers:add(at, function()
+      assert(at >= last)
+      last = at
+    end)
+  end
+  timers:run(200)
+  check.equal(last, 100)
+end)
+
+check.test("the loop sleeps until the next timer", function()
+  local loop = assert(loops.new())
+  local ticks = 0
+  loop:every(0.01, function() ticks = ticks + 1 end)
+  loop:after(0.105, function() loop:stop() end)
+  assert(loop:run())
+  assert(ticks >= 5 and ticks <= 10, "ticks: " .. ticks)
+  loop:close()
+end)

@@ -1,0 +1,102 @@
+--- Many connections: a thousand idle ones, two workers, memory.
+
+local check = require "tests.support.check"
+local client = require "tests.support.client"
+local process = require "tests.support.process"
+
+local function hello(_, response) response:text(200, "hello") end
+
+-- Kilobytes of memory that are a process's own.
+local function memory_of(pid)
+  local file = io.open("/proc/" .. pid .. "/statm")
+  if not file then return nil end
+  local _, resident = file:read("*n", "*n")
+  file:close()
+  return resident * 4
+end
+
+for _, name in ipairs { "epoll", "poll" } do
+  check.test(name .. ": a thousand idle connections cost little and all come back to life", function()
+    process.with_server({ handler = hello, poller = name }, function(port)
+      local idle = {}
+      for i = 1, 1000 do
+        idle[i] = client.connect(port)
+        check.equal(idle[i]:ask("GET", "/").body, "hello")
+      end
+      local other = client.connect(port)
+      local seconds = process.timed(function()
+        for _ = 1, 1000 do check.equal(other:ask("GET", "/").body, "hello") end
+      end)
+      assert(seconds < 3, "1,000 requests took " .. seconds)
+      for i = 1, 1000 do
+        check.equal(idle[i]:ask("GET", "/").body, "hello")
+        idle[i]:close()
+      end
+      other:close()
+    end)
+  end)
+end
+
+check.test("a thousand connections that come at once are all served", function()
+  process.with_server({ handler = hello }, function(port)
+    local all = {}
+    for i = 1, 1000 do all[i] = client.connect(port) end
+    for i = 1, 1000 do all[i]:send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") end
+    for i = 1, 1000 do
+      check.equal(assert(all[i]:receive()).body, "hello")
+      all[i]:close()
+    end
+  end)
+end)
+
+check.test("two workers share the port and both serve", function()
+  local ffi = require "ffi"
+  process.with_server({
+    workers = 2,
+    handler = function(_, response) response:text(200, tostring(ffi.C.getpid())) end,
+  }, function(port)
+    local seen, count = {}, 0
+    check.eventually(5, function()
+      local pid = client.ask(port, "GET", "/").body
+      if not seen[pid] then
+        seen[pid] = true
+        count = count + 1
+      end
+      return count == 2
+    end, "both workers have answered")
+    -- A worker that dies is replaced, and the port stays open.
+    for pid in pairs(seen) do require("framewire.signal").send(tonumber(pid), "KILL") end
+    check.eventually(5, function()
+      local connection = client.connect(port)
+      local answer = connection:ask("GET", "/")
+      connection:close()
+      return answer and not seen[answer.body]
+    end, "a new worker answers")
+  end)
+end)
+
+check.test("memory does not grow with the number of requests", function()
+  process.with_server({
+    handler = function(request, response)
+      if request.path == "/pid" then return response:text(200, tostring(require("ffi").C.getpid())) end
+      response:text(200, request.path)
+    end,
+  }, function(port)
+    local connection = client.connect(port)
+    local pid = tonumber(connection:ask("GET", "/pid").body)
+    local function load(rounds)
+      for round = 1, rounds do
+        local requests = {}
+        for i = 1, 50 do requests[i] = ("GET /%d/%d HTTP/1.1\r\nHost: a\r\n\r\n"):format(round, i) end
+        connection:send(table.concat(requests))
+        for _ = 1, 50 do assert(connection:receive()) end
+      end
+    end
+    load(200)
+    local before = memory_of(pid)
+    load(600)
+    local after = memory_of(pid)
+    assert(after - before < 2048, ("grew from %d to %d KiB"):format(before, after))
+    connection:close()
+  end)
+end)

@@ -1,0 +1,83 @@
+--- Shared memory and buffers.
+
+local ffi = require "ffi"
+local buffer = require "framewire.buffer"
+local check = require "tests.support.check"
+local process = require "tests.support.process"
+local shm = require "framewire.shm"
+local sys = require "framewire.sys"
+
+local name = "framewire-test-" .. ffi.C.getpid()
+
+check.test("another process sees what is written", function()
+  shm.remove(name)
+  local block = assert(shm.create(name, 4096))
+  local words = ffi.cast("volatile uint32_t *", block.data)
+  process.beside(function()
+    local theirs = assert(shm.open(name))
+    assert(theirs.size == 4096)
+    local other = ffi.cast("volatile uint32_t *", theirs.data)
+    while other[0] == 0 do shm.wait(theirs.data, 0, 1) end
+    other[1] = other[0] + 1
+    shm.wake(theirs.data + 4)
+    theirs:close()
+  end, function()
+    words[0] = 41
+    shm.wake(block.data)
+    while words[1] == 0 do shm.wait(block.data + 4, 0, 1) end
+    check.equal(words[1], 42)
+  end)
+  block:close()
+  assert(shm.remove(name))
+end)
+
+check.test("waiting returns when the value differs, and after its time", function()
+  local word = ffi.new("uint32_t[1]", 5)
+  check.equal(shm.wait(word, 4, 10), true)
+  local seconds = process.timed(function() check.equal(shm.wait(word, 5, 0.03), false) end)
+  assert(seconds >= 0.03 and seconds < 1)
+end)
+
+check.test("names are exclusive, checked, and can be removed", function()
+  shm.remove(name)
+  local block = assert(shm.create(name, 10))
+  local _, _, number = shm.create(name, 10)
+  check.equal(number, sys.EEXIST)
+  assert(shm.remove(name))
+  _, _, number = shm.open(name)
+  check.equal(number, sys.ENOENT)
+  for _, bad in ipairs { "", "a/b", "../x", ".x", "a b", ("x"):rep(300) } do
+    local made, message = shm.create(bad, 10)
+    check.equal(made, nil)
+    check.contains(message, "shared memory name")
+  end
+  block.data[9] = 1
+  block:close()
+  block:close()
+end)
+
+check.test("only the owner can open a block", function()
+  shm.remove(name)
+  local block = assert(shm.create(name, 10))
+  local pipe = io.popen("stat -c %a /dev/shm/" .. name)
+  check.equal(pipe:read("*l"), "600")
+  pipe:close()
+  block:close()
+  shm.remove(name)
+end)
+
+check.test("buffers grow and keep their bytes", function()
+  local one = buffer.new(4)
+  one:append("hello ")
+  one:append_bytes(ffi.cast("const uint8_t *", "world!"), 5)
+  check.equal(one:text(), "hello world")
+  one.start = 6
+  check.equal(one:length(), 5)
+  local pool = buffer.pool(64, 1)
+  local first, second = pool:take(), pool:take()
+  first:append("x")
+  pool:give(first)
+  pool:give(second)
+  check.equal(pool.count, 1)
+  check.equal(pool:take():length(), 0)
+end)

@@ -1,0 +1,64 @@
+--- Numbers, times and percent coding.
+
+local ffi = require "ffi"
+local check = require "tests.support.check"
+local num = require "framewire.num"
+local time = require "framewire.time"
+local url = require "framewire.http.url"
+
+local bytes = ffi.new("uint8_t[32]")
+
+check.test("digits are written like tostring writes them", function()
+  for _, value in ipairs { 0, 1, 9, 10, 99, 100, 4294967295, 4294967296, 9007199254740991, 9007199254740992 } do
+    check.equal(ffi.string(bytes, num.write_decimal(bytes, value)), ("%.0f"):format(value))
+    local hex = value < 2 ^ 31 and ("%x"):format(value) or nil
+    if hex then check.equal(ffi.string(bytes, num.write_hex(bytes, value)), hex) end
+  end
+  check.equal(ffi.string(bytes, num.write_hex(bytes, 2 ^ 53 - 1)), "1fffffffffffff")
+end)
+
+check.test("decimals are read strictly", function()
+  check.equal(num.parse_decimal("0123"), 123)
+  for _, text in ipairs { "", "-1", "+1", " 1", "1 ", "0x1", "1e3", "1.0", "99999999999999999999" } do
+    check.equal(num.parse_decimal(text), nil, text)
+  end
+end)
+
+check.test("words keep their value and order of bytes", function()
+  num.write_u32(bytes, 0xfedcba98)
+  check.equal(num.hex(ffi.string(bytes, 4)), "98badcfe")
+  check.equal(num.read_u32(bytes), 0xfedcba98)
+  check.equal(num.unsigned(-1), 4294967295)
+  check.equal(num.power_of_two(1), 1)
+  check.equal(num.power_of_two(65), 128)
+end)
+
+check.test("HTTP dates go out and back", function()
+  check.equal(time.http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT")
+  for _, seconds in ipairs { 0, 951782399, 951782400, 951868800, 1709164800, 4107542400, 1234567890 } do
+    check.equal(time.parse_http_date(time.http_date(seconds)), seconds, time.http_date(seconds))
+  end
+  check.equal(time.parse_http_date("Sunday, 06-Nov-94 08:49:37 GMT"), nil)
+  check.equal(time.parse_http_date("Sun, 06 Xxx 1994 08:49:37 GMT"), nil)
+end)
+
+check.test("clocks go forward", function()
+  local before = time.monotonic()
+  time.sleep(0.02)
+  local passed = time.monotonic() - before
+  assert(passed >= 0.02 and passed < 1, "slept for " .. passed)
+  assert(math.abs(time.wall() - os.time()) < 2)
+  assert(time.cpu() > 0)
+end)
+
+check.test("percent coding is undone once and refused when broken", function()
+  check.equal(url.decode("a%20b%2525+c"), "a b%25+c")
+  check.equal(url.decode("a+b%2B", true), "a b+")
+  for _, text in ipairs { "%", "%2", "%zz", "a%2x%20" } do check.equal(url.decode(text), nil, text) end
+  check.equal(url.decode(url.encode("ü/?&=%+ \0")), "ü/?&=%+ \0")
+  check.equal(url.param("a=1&b=2&b=3&c&d=%zz", "b"), "2")
+  check.equal(url.param("a=1&b=2&c", "c"), "")
+  check.equal(url.param("a=1", "x"), nil)
+  check.equal(url.param("d=%zz", "d"), nil)
+  check.equal(url.param(nil, "d"), nil)
+end)

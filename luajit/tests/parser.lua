@@ -1,0 +1,125 @@
+--- The parsers by themselves: what they make of good input, however it is cut.
+
+local ffi = require "ffi"
+local cache = require "framewire.http.cache"
+local check = require "tests.support.check"
+local chunked = require "framewire.http.chunked"
+local parser = require "framewire.http.parser"
+
+local limits = { max_target = 100, max_headers = 10 }
+
+local function bytes_of(text)
+  local data = ffi.new("uint8_t[?]", #text + 1)
+  ffi.copy(data, text)
+  return data
+end
+
+local function parse(text)
+  local data = bytes_of(text)
+  local stop, found = parser.find_end(data, 0, #text)
+  check.equal(found, true, "end of the head")
+  return parser.parse(data, 0, stop, limits)
+end
+
+check.test("a head is taken apart", function()
+  local head = parse("POST /a%20b?x=1&y HTTP/1.1\r\nHost: h:1\r\nX-One:  a b \t\r\nx-one: c\r\nCookie: a=1\r\n"
+    .. "Cookie: b=2\r\nContent-Length: 12\r\nExpect: 100-Continue\r\n\r\n")
+  check.equal(head.method, "POST")
+  check.equal(head.path, "/a%20b")
+  check.equal(head.query, "x=1&y")
+  check.equal(head.version, 1.1)
+  check.equal(head.headers["x-one"], "a b, c")
+  check.equal(head.headers["cookie"], "a=1; b=2")
+  check.equal(head.length, 12)
+  check.equal(head.keep_alive, true)
+  check.equal(head.expect_continue, true)
+end)
+
+check.test("the forms of a target are told apart", function()
+  local head = parse("GET http://h:80?q HTTP/1.1\r\nHost: h\r\n\r\n")
+  check.equal(head.path, "/")
+  check.equal(head.query, "q")
+  check.equal(head.authority, "h:80")
+  check.equal(parse("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n").path, "*")
+  check.equal(parse("GET /? HTTP/1.1\r\nHost: h\r\n\r\n").query, "")
+end)
+
+check.test("keep-alive follows the version and the wish", function()
+  local function keeps(version, connection)
+    return parse("GET / HTTP/" .. version .. "\r\nHost: h\r\n" .. (connection or "") .. "\r\n").keep_alive
+  end
+  check.equal(keeps("1.1"), true)
+  check.equal(keeps("1.1", "Connection: close\r\n"), false)
+  check.equal(keeps("1.1", "Connection: keep-alive, Close\r\n"), false)
+  check.equal(keeps("1.1", "Connection: x-close\r\n"), true)
+  check.equal(keeps("1.0"), false)
+  check.equal(keeps("1.0", "Connection: Keep-Alive\r\n"), true)
+end)
+
+check.test("the end of a head is found wherever the bytes are cut", function()
+  local text = "GET / HTTP/1.1\r\nHost: h\r\nX: 1\r\n\r\nrest"
+  local data = bytes_of(text)
+  for cut = 0, #text do
+    local place, found = parser.find_end(data, 0, cut)
+    if not found then place, found = parser.find_end(data, place, #text) end
+    check.equal(found, true)
+    check.equal(place, #text - 4)
+  end
+end)
+
+check.test("a chunked body is decoded wherever the bytes are cut", function()
+  local text = "5\r\nhello\r\n1;x=\"y\"\r\n \r\n00A\r\n0123456789\r\n0\r\nA: b\r\nC: d\r\n\r\n"
+  for first = 0, #text do
+    local data = bytes_of(text .. "next")
+    local decoder = chunked.new(0, 100)
+    local stop = first
+    local done, status = decoder:feed(data, stop)
+    assert(done ~= nil, status)
+    if not done then
+      -- The rest comes behind what compacting has left.
+      stop = decoder:compact(data, stop)
+      local rest = text:sub(first + 1) .. "next"
+      ffi.copy(data + stop, rest, #rest)
+      stop = stop + #rest
+      done = decoder:feed(data, stop)
+    else
+      stop = #text + 4
+    end
+    check.equal(done, true)
+    check.equal(ffi.string(data + decoder.start, decoder.stop - decoder.start), "hello 0123456789")
+    if first < #text then check.equal(ffi.string(data + decoder.raw, stop - decoder.raw), "next") end
+  end
+end)
+
+check.test("a chunked body one byte at a time", function()
+  local text = "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+  local data, decoder, stop = ffi.new("uint8_t[64]"), chunked.new(0, 10), 0
+  for i = 1, #text do
+    data[stop] = text:byte(i)
+    stop = stop + 1
+    local done = decoder:feed(data, stop)
+    check.equal(done, i == #text)
+    if not done then stop = decoder:compact(data, stop) end
+  end
+  check.equal(ffi.string(data, decoder.stop), "abcde")
+end)
+
+check.test("a chunked body beyond the limit is refused before it comes", function()
+  local decoder = chunked.new(0, 10)
+  local text = "6\r\nabcdef\r\n5\r\n"
+  local done, status = decoder:feed(bytes_of(text), #text)
+  check.equal(done, nil)
+  check.equal(status, 413)
+end)
+
+check.test("the cache knows a head only by all its bytes", function()
+  local heads = cache.new()
+  local one, other = "GET /same-prefix/1 HTTP/1.1\r\n\r\n", "GET /same-prefix/2 HTTP/1.1\r\n\r\n"
+  local head = {}
+  heads:keep(bytes_of(one), 0, #one, head)
+  check.equal(heads:find(bytes_of(one .. "more"), 0, #one + 4), head)
+  check.equal(select(2, heads:find(bytes_of(one), 0, #one)), #one)
+  check.equal(heads:find(bytes_of(other), 0, #other), nil)
+  check.equal(heads:find(bytes_of(one), 0, #one - 1), nil, "one byte short")
+  check.equal(heads:find(bytes_of(one), 0, 3), nil)
+end)

@@ -1,0 +1,73 @@
+--- Signals and worker processes.
+
+local check = require "tests.support.check"
+local ffi = require "ffi"
+local loops = require "framewire.loop"
+local process = require "tests.support.process"
+local shm = require "framewire.shm"
+local signal = require "framewire.signal"
+local worker = require "framewire.worker"
+
+check.test("a signal reaches the loop's callback", function()
+  process.beside(function()
+    local loop = assert(loops.new())
+    local seen = {}
+    assert(loop:on_signal({ "USR1", "TERM" }, function(name)
+      seen[#seen + 1] = name
+      if name == "TERM" then loop:stop() end
+    end))
+    loop:after(0, function() signal.send(ffi.C.getpid(), "USR1") end)
+    assert(loop:run())
+    assert(seen[1] == "USR1" and seen[#seen] == "TERM")
+  end, function(child)
+    -- Unless the callback is in place by then, the signal ends the process and `beside` says so.
+    require("framewire.time").sleep(0.2)
+    child:signal("TERM")
+  end)
+end)
+
+check.test("unknown signals are refused", function()
+  local _, message = signal.open { "STOP" }
+  check.contains(message, "unknown signal 'STOP'")
+end)
+
+check.test("a process tells how it ended", function()
+  check.equal(worker.start(function() end):wait(5), 0)
+  check.equal(worker.start(function() os.exit(7) end):wait(5), 7)
+  local slow = worker.start(function() require("framewire.time").sleep(60) end)
+  check.equal(select(2, slow:wait(0.05)), "timeout")
+  slow:signal("KILL")
+  check.equal(select(2, slow:wait(5)), "KILL")
+end)
+
+check.test("a group starts a dead worker again and stops together", function()
+  local name = "framewire-test-" .. ffi.C.getpid()
+  shm.remove(name)
+  local block = assert(shm.create(name, 64))
+  local starts = ffi.cast("volatile uint32_t *", block.data)
+  process.beside(function()
+    io.stderr:setvbuf("no")
+    assert(worker.group(2, function(index)
+      starts[index] = starts[index] + 1
+      if index == 1 and starts[1] == 1 then ffi.C._exit(3) end
+      local loop = assert(loops.new())
+      assert(loop:on_signal({ "TERM" }, function() loop:stop() end))
+      assert(loop:run())
+      starts[index + 2] = 1
+    end))
+  end, function()
+    check.eventually(5, function() return starts[1] == 2 and starts[2] == 1 end, "worker 1 has been started again")
+  end)
+  check.equal(starts[3], 1, "worker 1 stopped cleanly")
+  check.equal(starts[4], 1, "worker 2 stopped cleanly")
+  shm.remove(name)
+end)
+
+check.test("pinning moves to a core, and refuses one that is not there", function()
+  local child = worker.start(function()
+    assert(worker.pin(0))
+    assert(not worker.pin(1000))
+  end)
+  check.equal(child:wait(5), 0)
+  assert(worker.cores() >= 1)
+end)

@@ -1,0 +1,25 @@
+--- Runs the tests: `luajit luajit/tests/run.lua [WORD]...` runs those whose file or name holds one of the words.
+
+local here = arg[0]:match("^(.*)[/\\]") or "."
+local root = here .. "/.."
+package.path = table.concat({ root .. "/?.lua", root .. "/?/init.lua", package.path }, ";")
+
+local check = require "tests.support.check"
+local time = require "framewire.time"
+
+local files = {
+  "declarations", "numbers", "loop", "sockets", "processes", "threads", "memory", "watching", "parser", "http",
+  "hostile", "timeouts", "static", "many", "textlink", "programs", "documentation",
+}
+
+check.root = root
+
+for _, file in ipairs(files) do
+  check.file = file
+  dofile(here .. "/" .. file .. ".lua")
+end
+
+local started = time.monotonic()
+local passed, failed = check.run(arg)
+print(("%d passed, %d failed (%.1f s)"):format(passed, failed, time.monotonic() - started))
+os.exit(failed == 0 and passed > 0 and 0 or 1)

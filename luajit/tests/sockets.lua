@@ -1,0 +1,68 @@
+--- TCP sockets.
+
+local check = require "tests.support.check"
+local poller = require "framewire.poller"
+local process = require "tests.support.process"
+local socket = require "framewire.socket"
+
+local function exchange(host)
+  local listener = assert(socket.listen { host = host, port = 0 })
+  local address, port = listener:name()
+  process.beside(function()
+    assert(listener:wait(poller.READ, 5))
+    local client = assert(listener:accept())
+    assert(client:peer() == address)
+    while true do
+      local data = client:read(65536, 5)
+      if not data then break end
+      assert(client:write(data, 5))
+    end
+  end, function()
+    local client = assert(socket.connect(host, port, 2))
+    local sent = ("0123456789"):rep(100)
+    assert(client:write(sent, 2))
+    local got = ""
+    while #got < #sent do got = got .. assert(client:read(100, 2)) end
+    check.equal(got, sent)
+    client:close()
+  end)
+end
+
+check.test("IPv4 carries bytes both ways", function() exchange("127.0.0.1") end)
+check.test("IPv6 carries bytes both ways", function() exchange("::1") end)
+check.test("names are resolved", function() exchange("localhost") end)
+
+check.test("failures say what failed", function()
+  local _, message = socket.connect("127.0.0.1", process.free_port(), 1)
+  check.contains(message, "refused")
+  _, message = socket.connect("no-such-host.invalid", 80, 1)
+  check.contains(message, "cannot find 'no-such-host.invalid'")
+  local listener = assert(socket.listen { port = 0 })
+  _, message = socket.listen { port = select(2, listener:name()) }
+  check.contains(message, "in use")
+  _, message = listener:accept()
+  check.equal(message, "again")
+  _, message = listener:set("no_such_option", 1)
+  check.contains(message, "no_such_option")
+  check.equal(listener:set("keepalive", true), true)
+  listener:close()
+  listener:close()
+end)
+
+check.test("waiting ends in time", function()
+  local listener = assert(socket.listen { port = 0 })
+  local seconds = process.timed(function()
+    local _, message = listener:wait(poller.READ, 0.05)
+    check.equal(message, "timeout")
+  end)
+  assert(seconds >= 0.05 and seconds < 1)
+  listener:close()
+end)
+
+check.test("several listeners share a port when asked to", function()
+  local first = assert(socket.listen { port = 0, reuse_port = true })
+  local _, port = first:name()
+  local second = assert(socket.listen { port = port, reuse_port = true })
+  first:close()
+  second:close()
+end)

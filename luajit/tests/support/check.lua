@@ -1,0 +1,81 @@
+--- A test runner in one page. Tests are registered first and run afterwards.
+
+local time = require "framewire.time"
+
+local M = {
+  --- The folder above `tests`, set by the runner.
+  root = nil,
+  --- The file whose tests are being registered.
+  file = nil,
+}
+
+local tests = {}
+
+--- Registers a test.
+---@param name string
+---@param body function
+function M.test(name, body)
+  tests[#tests + 1] = { name = M.file .. ": " .. name, body = body }
+end
+
+local function show(value)
+  return type(value) == "string" and ("%q"):format(value) or tostring(value)
+end
+
+--- Fails unless two values are the same.
+function M.equal(got, wanted, what)
+  if got ~= wanted then
+    error(("%s: got %s, wanted %s"):format(what or "value", show(got), show(wanted)), 2)
+  end
+end
+
+--- Fails unless a text holds another.
+function M.contains(text, part, what)
+  if not tostring(text):find(part, 1, true) then
+    error(("%s: %s does not hold %s"):format(what or "text", show(text), show(part)), 2)
+  end
+end
+
+--- Waits until a condition holds.
+---@param seconds number
+---@param condition function
+---@param what string
+function M.eventually(seconds, condition, what)
+  local deadline = time.monotonic() + seconds
+  while true do
+    local value = condition()
+    if value then return value end
+    if time.monotonic() > deadline then error("waited in vain until " .. what, 2) end
+    time.sleep(0.005)
+  end
+end
+
+local function is_wanted(name, words)
+  if #words == 0 then return true end
+  for _, word in ipairs(words) do
+    if name:find(word, 1, true) then return true end
+  end
+  return false
+end
+
+--- Runs the tests and prints those that fail.
+---@param words string[] run only tests whose names hold one of these; all if there are none
+---@return integer passed
+---@return integer failed
+function M.run(words)
+  local passed, failed = 0, 0
+  for _, test in ipairs(tests) do
+    if is_wanted(test.name, words) then
+      local ok, message = xpcall(test.body, debug.traceback)
+      if ok then
+        passed = passed + 1
+      else
+        failed = failed + 1
+        print("FAILED " .. test.name .. "\n  " .. message:gsub("\n", "\n  "))
+      end
+    end
+  end
+  return passed, failed
+end
+
+return M

@@ -1,0 +1,151 @@
+--- A plain HTTP client for tests: it sends exactly the bytes it is given and takes answers apart.
+
+local socket = require "framewire.socket"
+
+local Client = {}
+Client.__index = Client
+
+local TIMEOUT = 5
+
+--- Sends bytes; what the server no longer takes is dropped.
+function Client:send(data)
+  self.socket:write(data, TIMEOUT)
+end
+
+-- Reads more into `self.data`; returns nil and the reason if nothing comes.
+local function more(self, timeout)
+  local data, message = self.socket:read(65536, timeout or TIMEOUT)
+  if not data then return nil, message end
+  self.data = self.data .. data
+  return true
+end
+
+local function take(self, count)
+  local part = self.data:sub(1, count)
+  self.data = self.data:sub(count + 1)
+  return part
+end
+
+local function need(self, count)
+  local parts, length = { self.data }, #self.data
+  while length < count do
+    local data, message = self.socket:read(65536, TIMEOUT)
+    if not data then return nil, message end
+    parts[#parts + 1] = data
+    length = length + #data
+  end
+  self.data = table.concat(parts)
+  return take(self, count)
+end
+
+local function take_line(self)
+  while true do
+    local stop = self.data:find("\r\n", 1, true)
+    if stop then
+      local line = take(self, stop - 1)
+      take(self, 2)
+      return line
+    end
+    local ok, message = more(self)
+    if not ok then return nil, message end
+  end
+end
+
+local function read_chunks(self)
+  local parts = {}
+  while true do
+    local line, message = take_line(self)
+    if not line then return nil, message end
+    local size = tonumber(line, 16)
+    if size == 0 then
+      take_line(self)
+      return table.concat(parts)
+    end
+    parts[#parts + 1] = need(self, size)
+    take_line(self)
+  end
+end
+
+--- Reads one answer.
+---@param options? table `head_only`: it has no body whatever its headers say
+---@return table|nil answer `status`, `headers`, `body`
+---@return string? message "closed", "timeout" or a system error
+function Client:receive(options)
+  local line, message = take_line(self)
+  if not line then return nil, message end
+  local status = line:match("^HTTP/1%.1 (%d%d%d) ")
+  if not status then return nil, "not an answer: " .. line end
+  local answer = { status = tonumber(status), headers = {}, body = "" }
+  while true do
+    line, message = take_line(self)
+    if not line then return nil, message end
+    if line == "" then break end
+    local name, value = line:match("^([^:]+): (.*)$")
+    if not name then return nil, "not a header: " .. line end
+    answer.headers[name:lower()] = value
+  end
+  if options and options.head_only or answer.status < 200 or answer.status == 204 or answer.status == 304 then
+    return answer
+  end
+  local length = answer.headers["content-length"]
+  if length then
+    answer.body, message = need(self, tonumber(length))
+  elseif answer.headers["transfer-encoding"] then
+    answer.body, message = read_chunks(self)
+  else
+    while more(self) do end
+    answer.body = take(self, #self.data)
+  end
+  if not answer.body then return nil, message end
+  return answer
+end
+
+--- Sends a request and reads its answer.
+---@param method string
+---@param target string
+---@param headers? table<string, string>
+---@param body? string
+---@return table|nil answer
+---@return string? message
+function Client:ask(method, target, headers, body)
+  local lines = { method .. " " .. target .. " HTTP/1.1", "Host: test" }
+  for name, value in pairs(headers or {}) do lines[#lines + 1] = name .. ": " .. value end
+  if body then lines[#lines + 1] = "Content-Length: " .. #body end
+  self:send(table.concat(lines, "\r\n") .. "\r\n\r\n" .. (body or ""))
+  return self:receive { head_only = method == "HEAD" }
+end
+
+--- Waits for the server to close the connection.
+---@param timeout? number seconds
+---@return boolean closed
+---@return string rest what came before that
+function Client:is_closed(timeout)
+  local ok, message = true, nil
+  while ok do ok, message = more(self, timeout) end
+  return message ~= "timeout", self.data
+end
+
+function Client:close()
+  self.socket:close()
+end
+
+local M = {}
+
+--- Connects to a server on this machine.
+---@param port integer
+---@return table client
+function M.connect(port)
+  local connected = assert(socket.connect("127.0.0.1", port, TIMEOUT))
+  return setmetatable({ socket = connected, data = "" }, Client)
+end
+
+--- One request on a connection of its own.
+---@return table answer
+function M.ask(port, method, target, headers, body)
+  local client = M.connect(port)
+  local answer = assert(client:ask(method, target, headers, body))
+  client:close()
+  return answer
+end
+
+return M

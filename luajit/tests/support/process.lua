@@ -1,0 +1,100 @@
+--- Servers and programs that run beside a test.
+
+local check = require "tests.support.check"
+local http = require "framewire.http"
+local socket = require "framewire.socket"
+local time = require "framewire.time"
+local worker = require "framewire.worker"
+
+local M = {}
+
+--- Runs a function while `main` runs in another process, which must end well when told to stop.
+---@param main function
+---@param body function
+function M.beside(main, body)
+  local process = assert(worker.start(main))
+  local ok, message = xpcall(body, debug.traceback, process)
+  process:signal("TERM")
+  local code, reason = process:wait(8)
+  if reason == "timeout" then
+    process:signal("KILL")
+    process:wait()
+  end
+  if not ok then error(message, 0) end
+  check.equal(reason or code, 0, "end of the process beside the test")
+end
+
+-- A port that was free a moment ago.
+function M.free_port()
+  local listener = assert(socket.listen { port = 0 })
+  local _, port = listener:name()
+  listener:close()
+  return port
+end
+
+local function wait_for_port(port)
+  check.eventually(5, function()
+    local client = socket.connect("127.0.0.1", port, 1)
+    if client then client:close() end
+    return client
+  end, "something listens on port " .. port)
+end
+
+--- Runs a function with a server beside it.
+---@param options table as for `http.serve`; the port is chosen here
+---@param body fun(port: integer)
+function M.with_server(options, body)
+  local port = M.free_port()
+  options.port = port
+  M.beside(function() assert(http.serve(options)) end, function()
+    wait_for_port(port)
+    body(port)
+  end)
+end
+
+--- Starts a program by the shell, as a user would. It prints to a pipe that `lines` reads.
+---@param command string
+---@return table program with `line()`, `signal(name)` and `finish()`, which returns its exit code
+function M.start(command)
+  -- The shell says its number and becomes the program, and says its exit code afterwards through the outer one.
+  local pipe = assert(io.popen("sh -c 'echo $$; exec " .. command .. "' 2>&1; echo \"exit $?\"", "r"))
+  local pid = tonumber(pipe:read("*l"))
+  local program = {}
+  function program.line() return pipe:read("*l") end
+  function program.signal(name) return require("framewire.signal").send(pid, name) end
+  function program.finish()
+    local rest = pipe:read("*a")
+    pipe:close()
+    return tonumber(rest:match("exit (%d+)%s*$")), (rest:gsub("exit %d+%s*$", ""))
+  end
+  return program
+end
+
+--- A new folder for files of a test.
+---@return string path
+function M.folder()
+  local path = os.tmpname()
+  os.remove(path)
+  assert(os.execute("mkdir '" .. path .. "'") == 0)
+  return path
+end
+
+function M.remove_folder(path)
+  os.execute("rm -rf '" .. path .. "'")
+end
+
+--- Writes a file.
+function M.write(path, data)
+  local file = assert(io.open(path, "wb"))
+  file:write(data)
+  file:close()
+end
+
+--- Seconds that a function takes.
+function M.timed(body)
+  local started = time.monotonic()
+  body()
+  return time.monotonic() - started
+end
+
+return M

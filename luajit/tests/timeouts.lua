@@ -1,0 +1,134 @@
+--- Slow and silent clients, and too many of them.
+
+local check = require "tests.support.check"
+local client = require "tests.support.client"
+local http = require "framewire.http"
+local process = require "tests.support.process"
+local time = require "framewire.time"
+
+local function handler(request, response)
+  if request.path == "/never" then return response:later() end
+  if request.path == "/big" then return response:text(200, ("x"):rep(33554432)) end
+  response:text(200, "hello")
+end
+
+for _, name in ipairs { "epoll", "poll" } do
+  local function with_server(limits, body)
+    process.with_server({ handler = handler, poller = name, limits = limits, grace = 1, log = function() end }, body)
+  end
+
+  check.test(name .. ": a head that trickles in is cut off by 408", function()
+    with_server({ header_timeout = 0.3 }, function(port)
+      local slow = client.connect(port)
+      local seconds = process.timed(function()
+        slow:send("GET / HTTP/1.1\r\nHost: a\r\n")
+        for _ = 1, 6 do
+          time.sleep(0.1)
+          slow:send("X: y\r\n")
+        end
+        check.equal(slow:receive().status, 408)
+      end)
+      assert(seconds < 1.5, "took " .. seconds)
+      check.equal(slow:is_closed(3), true)
+      slow:close()
+    end)
+  end)
+
+  check.test(name .. ": two hundred slow clients do not hold up a quick one", function()
+    with_server({ header_timeout = 1 }, function(port)
+      local slow = {}
+      for i = 1, 200 do
+        slow[i] = client.connect(port)
+        slow[i]:send("GET / HTTP/1.1\r\nHost: a\r\nX: ")
+      end
+      check.equal(client.ask(port, "GET", "/").body, "hello")
+      for i = 1, 200 do
+        check.equal(slow[i]:receive().status, 408)
+        slow[i]:close()
+      end
+      check.equal(client.ask(port, "GET", "/").body, "hello")
+    end)
+  end)
+
+  check.test(name .. ": a body that stops is cut off by 408", function()
+    with_server({ body_timeout = 0.3 }, function(port)
+      for _, framing in ipairs { "Content-Length: 10\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n5\r\nab" } do
+        local slow = client.connect(port)
+        slow:send("POST / HTTP/1.1\r\nHost: a\r\n" .. framing)
+        check.equal(slow:receive().status, 408)
+        check.equal(slow:is_closed(3), true)
+        slow:close()
+      end
+    end)
+  end)
+
+  check.test(name .. ": an idle connection is closed without a word", function()
+    with_server({ idle_timeout = 0.3, header_timeout = 0.3 }, function(port)
+      local idle, silent = client.connect(port), client.connect(port)
+      check.equal(idle:ask("GET", "/").body, "hello")
+      local closed, rest = idle:is_closed(2)
+      check.equal(closed, true)
+      check.equal(rest, "")
+      closed, rest = silent:is_closed(2)
+      check.equal(closed, true)
+      check.equal(rest, "")
+    end)
+  end)
+
+  check.test(name .. ": a connection in use outlives the idle time-out", function()
+    with_server({ idle_timeout = 0.3 }, function(port)
+      local connection = client.connect(port)
+      for _ = 1, 5 do
+        check.equal(connection:ask("GET", "/").body, "hello")
+        time.sleep(0.15)
+      end
+      connection:close()
+    end)
+  end)
+
+  check.test(name .. ": a client that does not read is cut off", function()
+    with_server({ write_timeout = 0.3 }, function(port)
+      local connection = client.connect(port)
+      connection:send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n")
+      time.sleep(1)
+      check.equal(connection:receive(), nil, "the answer's rest")
+      connection:close()
+    end)
+  end)
+
+  check.test(name .. ": an answer that never comes is replaced by 503", function()
+    with_server({ handler_timeout = 0.3 }, function(port)
+      local connection = client.connect(port)
+      check.equal(connection:ask("GET", "/never").status, 503)
+      connection:close()
+    end)
+  end)
+
+  check.test(name .. ": one connection too many is told so", function()
+    with_server({ max_connections = 3 }, function(port)
+      local held = {}
+      for i = 1, 3 do
+        held[i] = client.connect(port)
+        check.eventually(2, function()
+          -- The probe that waited for the server's start may still count.
+          local answer = held[i]:ask("GET", "/")
+          if answer and answer.status == 200 then return true end
+          held[i]:close()
+          held[i] = client.connect(port)
+          return false
+        end, "connection " .. i .. " is served")
+      end
+      local extra = client.connect(port)
+      check.equal(extra:receive().status, 503)
+      check.equal(extra:is_closed(2), true)
+      held[1]:close()
+      check.eventually(2, function() return client.connect(port):ask("GET", "/") end, "there is room again")
+    end)
+  end)
+end
+
+check.test("unknown limits are refused", function()
+  local ok, message = http.serve { port = 0, handler = handler, limits = { max_boddy = 1 } }
+  check.equal(ok, nil)
+  check.contains(message, "max_boddy")
+end)
