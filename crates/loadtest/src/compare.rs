@@ -1,0 +1,153 @@
+//! Two reports side by side, and when the second is too bad.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::goal::GoalError;
+use crate::metric::{self, Figure, Metric, Relation};
+use crate::report::Report;
+use crate::row::{Phase, Row};
+
+/// A change that must not be: `p99>+10%`, `achieved<-5%`, or a value that must not be: `p99>40ms`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailOn {
+    metric: Metric,
+    relation: Relation,
+    bound: Bound,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Bound {
+    /// Change in percent of the first report's value.
+    Change(f64),
+    /// The second report's value in its unit.
+    Value(f64),
+}
+
+impl FromStr for FailOn {
+    type Err = GoalError;
+
+    fn from_str(text: &str) -> Result<Self, GoalError> {
+        let text = text.trim();
+        let (name, relation, value) =
+            Relation::split(text).ok_or_else(|| GoalError::Malformed(text.to_owned()))?;
+        let metric: Metric = name.parse()?;
+        let signed = value.starts_with(['+', '-']);
+        let bound = match value.strip_suffix('%').filter(|_| signed) {
+            Some(change) => change.parse().ok().map(Bound::Change),
+            None if signed => None,
+            None => metric::value(metric.unit(), value).map(Bound::Value),
+        };
+        let bound = bound.ok_or_else(|| GoalError::Value {
+            value: value.to_owned(),
+            metric: metric.to_string(),
+            example: if metric.more_is_better() { "-5%" } else { "+10%" },
+        })?;
+        Ok(FailOn { metric, relation, bound, text: text.to_owned() })
+    }
+}
+
+impl fmt::Display for FailOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What is compared.
+pub const METRICS: [Metric; 8] = [
+    Metric::Achieved,
+    Metric::Success,
+    Metric::Intended(Figure::Mean),
+    Metric::Intended(Figure::P50),
+    Metric::Intended(Figure::P99),
+    Metric::Intended(Figure::P999),
+    Metric::Intended(Figure::Max),
+    Metric::Pace,
+];
+
+/// Rows of both reports for the same load.
+#[derive(Debug)]
+pub struct Pair<'a> {
+    /// Of the first report.
+    pub before: &'a Row,
+    /// Of the second report.
+    pub after: &'a Row,
+}
+
+impl Pair<'_> {
+    /// A figure before, after, and its change in percent of the value before.
+    pub fn change(&self, metric: Metric) -> Option<(f64, f64, f64)> {
+        let (before, after) = (metric.of(self.before)?, metric.of(self.after)?);
+        let change = if before == after { 0.0 } else { 100.0 * (after - before) / before.abs() };
+        Some((before, after, change))
+    }
+
+    /// Why the second row is too bad, if it is.
+    pub fn fails(&self, rule: &FailOn) -> Option<String> {
+        let Some((before, after, change)) = self.change(rule.metric) else {
+            return Some(format!("{} at {}: not measured in both reports", rule, self.after.load()));
+        };
+        let fails = match rule.bound {
+            Bound::Change(bound) => rule.relation.holds(change, bound),
+            Bound::Value(bound) => rule.relation.holds(after, bound),
+        };
+        fails.then(|| {
+            let (before, after) = (rule.metric.show(before), rule.metric.show(after));
+            format!("{rule} at {}: {before} became {after} ({change:+.1} %)", self.after.load())
+        })
+    }
+}
+
+/// Rows for the same load in both reports, in the second's order. Of several the last counts; those of a search do not.
+pub fn pairs<'a>(before: &'a Report, after: &'a Report) -> Vec<Pair<'a>> {
+    let measured = |row: &&Row| row.phase == Phase::Measure;
+    let same = |one: &Row, other: &Row| one.asked == other.asked && one.concurrency == other.concurrency;
+    let rows = after.rows.iter().filter(measured);
+    rows.filter_map(|after| {
+        let before = before.rows.iter().rev().filter(measured).find(|before| same(before, after))?;
+        Some(Pair { before, after })
+    })
+    .collect()
+}
+
+/// Differences in what was measured that make the comparison doubtful, in words.
+pub fn doubts(before: &Report, after: &Report) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let mut differ = |what: &str, before: &str, after: &str| {
+        if before != after {
+            doubts.push(format!("{what}: {before} before, {after} now"));
+        }
+    };
+    differ("target", &before.target.url, &after.target.url);
+    differ("strategy", &before.target.strategy, &after.target.strategy);
+    differ("payload", &before.settings.payload, &after.settings.payload);
+    differ("seconds a run", &before.settings.seconds.to_string(), &after.settings.seconds.to_string());
+    differ("warm-up seconds", &before.settings.warmup.to_string(), &after.settings.warmup.to_string());
+    differ("processor", &before.machine.processor, &after.machine.processor);
+    differ("processors", &before.machine.processors.to_string(), &after.machine.processors.to_string());
+    for (report, which) in [(before, "first"), (after, "second")] {
+        if report.cut_short {
+            doubts.push(format!("the {which} report was cut short"));
+        }
+        if report.rows.iter().any(Row::tester_limited) {
+            doubts.push(format!("in the {which} report the tester was the limit in some rows"));
+        }
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_read_or_refused_with_an_example() {
+        for text in ["p99>+10%", "achieved<-5%", "p99.9>40ms", "success<100%", "sent.max>+50%"] {
+            assert_eq!(text.parse::<FailOn>().unwrap().to_string(), text);
+        }
+        for text in ["p99", "p99>10", "p99>+10", "p99>+x%", "speed>+1%"] {
+            assert!(text.parse::<FailOn>().is_err(), "{text}");
+        }
+    }
+}

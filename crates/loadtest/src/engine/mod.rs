@@ -1,0 +1,207 @@
+//! Runs a plan.
+//!
+//! - [`run`]: threads, one a worker, and the collection of what they record;
+//! - `worker`: one worker's run: its pacer, its clients, its intervals;
+//! - `slots`: who does which request: idle clients, and requests that wait for one;
+//! - `pace`: waiting to the microsecond;
+//! - `limit`: time-outs that cost nothing while nothing times out;
+//! - `processor`: how busy the thread was.
+
+mod limit;
+mod pace;
+mod processor;
+mod slots;
+mod worker;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::plan::Plan;
+use crate::probe::{Pace, Probe, Sampler};
+use crate::record::Record;
+use crate::row::Point;
+use crate::target::Target;
+
+/// Time that workers have to get ready before the first request is due.
+const LEAD: Duration = Duration::from_millis(30);
+
+/// Ends runs early, from any thread; clones belong together.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends the run under way and all later ones that hold a clone.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`stop`](Self::stop) was called.
+    pub fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A piece of the run, all workers together.
+#[derive(Debug)]
+pub struct Interval {
+    /// Its number, from 0.
+    pub index: u64,
+    /// When it began, from the start of the window.
+    pub start: Duration,
+    /// Its nominal length.
+    pub length: Duration,
+    /// What ended in it.
+    pub record: Record,
+}
+
+/// What a run measured.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Length of the window; shorter than planned if it was cut short.
+    pub window: Duration,
+    /// Everything recorded.
+    pub total: Record,
+    /// The pieces in order.
+    pub series: Vec<Point>,
+    /// Share of its time that the busiest worker used the processor for more than waiting; `None` where the system
+    /// does not say.
+    pub busy: Option<f64>,
+    /// Most exchanges that were under way at a time.
+    pub most_in_flight: usize,
+    /// How fast the probe's counter rose.
+    pub pace: Option<Pace>,
+    /// Whether the run was stopped before its time.
+    pub cut_short: bool,
+}
+
+/// What workers send to the collector.
+enum Message {
+    Interval { index: u64, record: Box<Record> },
+    Done(worker::Done),
+}
+
+/// Runs `plan` against `target` on threads of its own and waits for them. `probe` is sampled beside it, `watch` is
+/// called for each interval as it ends.
+///
+/// # Errors
+/// If the system denies a thread or an event queue.
+///
+/// # Panics
+/// If a client panics.
+pub fn run<T: Target>(
+    target: &Arc<T>,
+    plan: &Plan,
+    probe: &mut Option<Box<dyn Probe>>,
+    stop: &Stop,
+    watch: &mut dyn FnMut(&Interval),
+) -> io::Result<Outcome> {
+    let length = (plan.duration / 50).clamp(Duration::from_millis(100), Duration::from_secs(1));
+    let start = Instant::now() + LEAD;
+    let sampler = probe.take().map(|probe| Sampler::start(probe, start + plan.warmup));
+    let (sender, receiver) = mpsc::channel();
+    let mut threads = Vec::new();
+    for index in 0..plan.workers {
+        let part = worker::Part { index, start, interval: length, plan: plan.clone(), stop: stop.clone() };
+        let (target, sender) = (Arc::clone(target), sender.clone());
+        let spawned = thread::Builder::new()
+            .name(format!("load-{index}"))
+            .spawn(move || worker::run(&*target, part, &sender));
+        match spawned {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                stop.stop();
+                return Err(error);
+            }
+        }
+    }
+    drop(sender);
+
+    let mut collector = Collector::new(plan, length);
+    for message in receiver {
+        collector.take(message, watch);
+    }
+    let mut failure = None;
+    for thread in threads {
+        match thread.join() {
+            Ok(result) => failure = result.err().or(failure),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    let mut pace = None;
+    if let Some((reader, measured)) = sampler.and_then(Sampler::stop) {
+        *probe = Some(reader);
+        pace = measured;
+    }
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(collector.finish(pace, watch)),
+    }
+}
+
+/// Puts the workers' records together.
+struct Collector {
+    workers: usize,
+    length: Duration,
+    /// Intervals of which some worker's share is still missing, and how many shares are there.
+    open: BTreeMap<u64, (usize, Record)>,
+    outcome: Outcome,
+}
+
+impl Collector {
+    fn new(plan: &Plan, length: Duration) -> Self {
+        let outcome = Outcome {
+            window: plan.duration,
+            total: Record::default(),
+            series: Vec::new(),
+            busy: None,
+            most_in_flight: 0,
+            pace: None,
+            cut_short: false,
+        };
+        Collector { workers: plan.workers, length, open: BTreeMap::new(), outcome }
+    }
+
+    fn take(&mut self, message: Message, watch: &mut dyn FnMut(&Interval)) {
+        match message {
+            Message::Interval { index, record } => {
+                let (shares, whole) = self.open.entry(index).or_default();
+                *shares += 1;
+                whole.add(&record);
+                if *shares == self.workers {
+                    self.close(index, watch);
+                }
+            }
+            Message::Done(done) => {
+                self.outcome.window = self.outcome.window.min(done.window);
+                self.outcome.cut_short |= done.cut_short;
+                self.outcome.most_in_flight += done.most_in_flight;
+                self.outcome.busy = match (self.outcome.busy, done.busy) {
+                    (Some(one), Some(other)) => Some(f64::max(one, other)),
+                    (one, other) => one.or(other),
+                };
+            }
+        }
+    }
+
+    fn close(&mut self, index: u64, watch: &mut dyn FnMut(&Interval)) {
+        let Some((_, record)) = self.open.remove(&index) else { return };
+        self.outcome.total.add(&record);
+        let interval = Interval { index, start: self.length * index as u32, length: self.length, record };
+        watch(&interval);
+        self.outcome.series.push(Point::of(&interval));
+    }
+
+    fn finish(mut self, pace: Option<Pace>, watch: &mut dyn FnMut(&Interval)) -> Outcome {
+        while let Some(index) = self.open.keys().next().copied() {
+            self.close(index, watch);
+        }
+        self.outcome.series.sort_by(|one, other| one.at.total_cmp(&other.at));
+        self.outcome.pace = pace;
+        self.outcome
+    }
+}

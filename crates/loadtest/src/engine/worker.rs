@@ -1,0 +1,288 @@
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use tokio::task::{JoinHandle, LocalSet, spawn_local, yield_now};
+
+use super::limit::Limit;
+use super::pace::Pacer;
+use super::slots::{Given, Job, Slots};
+use super::{Message, Stop, processor};
+use crate::plan::{Load, Plan};
+use crate::record::{Ended, Record};
+use crate::schedule::Schedule;
+use crate::target::{Call, Client, Failure, Session, Target};
+
+/// Longest sleep of the pacer, so that it notices when it shall stop.
+const NAP: Duration = Duration::from_millis(50);
+/// Time between two looks whether the last replies are there.
+const DRAIN: Duration = Duration::from_millis(1);
+/// Longest wait for replies after a run that was cut short.
+const CUT: Duration = Duration::from_secs(1);
+/// Requests given out in a row before replies are looked for.
+const BURST: usize = 32;
+
+/// What a worker has to do.
+pub(super) struct Part {
+    /// Its number.
+    pub(super) index: usize,
+    /// When the run begins, for all workers.
+    pub(super) start: Instant,
+    /// Length of the intervals.
+    pub(super) interval: Duration,
+    pub(super) plan: Plan,
+    pub(super) stop: Stop,
+}
+
+/// What a worker says in the end.
+pub(super) struct Done {
+    pub(super) window: Duration,
+    pub(super) cut_short: bool,
+    pub(super) most_in_flight: usize,
+    pub(super) busy: Option<f64>,
+}
+
+/// What the tasks of a worker share.
+struct Shared {
+    slots: Slots,
+    record: RefCell<Record>,
+    /// Rises whenever a client does something.
+    activity: Cell<u64>,
+    /// Intervals that were sent to the collector.
+    flushed: Cell<u64>,
+    random: RefCell<fastrand::Rng>,
+    plan: Plan,
+    window: Instant,
+    /// End of the window; earlier than planned after a stop.
+    end: Cell<Instant>,
+}
+
+/// Runs a worker on this thread.
+pub(super) fn run<T: Target>(target: &T, part: Part, sender: &Sender<Message>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let local = LocalSet::new();
+    let done = runtime.block_on(local.run_until(work(target.session(), part, sender.clone())))?;
+    // Nobody listens any more only if the run is being given up.
+    let _ = sender.send(Message::Done(done));
+    Ok(())
+}
+
+async fn work<S: Session>(session: S, part: Part, sender: Sender<Message>) -> io::Result<Done> {
+    let Part { index, start, interval, plan, stop } = part;
+    let share = |total: usize| total / plan.workers + usize::from(index < total % plan.workers);
+    let window = start + plan.warmup;
+    let most = match plan.load {
+        Load::Open { .. } => share(plan.connections),
+        Load::Closed { concurrency } => share(concurrency),
+    };
+    let shared = Rc::new(Shared {
+        slots: Slots::new(most),
+        record: RefCell::default(),
+        activity: Cell::new(0),
+        flushed: Cell::new(0),
+        random: RefCell::new(fastrand::Rng::new()),
+        window,
+        end: Cell::new(window + plan.duration),
+        plan,
+    });
+    let flusher = spawn_local(flush(Rc::clone(&shared), interval, sender.clone()));
+    let mut pacer = Pacer::new()?;
+    pacer.wait(start, || shared.activity.get()).await?;
+    let processor_before = processor::used();
+    let idle_before = pacer.idle();
+
+    let mut offer = Offer { shared: Rc::clone(&shared), session, tasks: Vec::new() };
+    let cut_short = match shared.plan.load {
+        Load::Open { rate, arrivals } => {
+            let random = shared.random.borrow_mut().fork();
+            let times = Schedule::new(rate, arrivals, index, shared.plan.workers, random);
+            offer.open(times.map(|time| start + time), &mut pacer, &stop).await?
+        }
+        Load::Closed { .. } => offer.closed(most, start, &mut pacer, &stop).await?,
+    };
+
+    let used = processor::used().zip(processor_before).map(|(after, before)| after - before);
+    let idle = pacer.idle() - idle_before;
+    let busy = used.map(|used| used.saturating_sub(idle).as_secs_f64() / start.elapsed().as_secs_f64());
+    drain(&shared, cut_short).await;
+    flusher.abort();
+    let last = Message::Interval { index: shared.flushed.get(), record: Box::new(shared.record.take()) };
+    let _ = sender.send(last);
+    for task in &offer.tasks {
+        task.abort();
+    }
+    for task in offer.tasks {
+        if let Err(error) = task.await
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+    Ok(Done {
+        window: shared.end.get().saturating_duration_since(window),
+        cut_short,
+        most_in_flight: shared.slots.most_busy(),
+        busy,
+    })
+}
+
+/// Brings requests to clients.
+struct Offer<S> {
+    shared: Rc<Shared>,
+    session: S,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl<S: Session> Offer<S> {
+    /// Gives out requests at their times; returns whether it was stopped.
+    async fn open(
+        &mut self,
+        mut times: impl Iterator<Item = Instant>,
+        pacer: &mut Pacer,
+        stop: &Stop,
+    ) -> io::Result<bool> {
+        let shared = Rc::clone(&self.shared);
+        let mut now = Instant::now();
+        let mut row = 0;
+        while let Some(due) = times.next().filter(|due| *due < shared.end.get()) {
+            while due > now {
+                row = 0;
+                if stop.stopped() {
+                    shared.end.set(Instant::now());
+                    return Ok(true);
+                }
+                now = pacer.wait(due.min(now + NAP), || shared.activity.get()).await?;
+            }
+            self.give(due);
+            row += 1;
+            if row == BURST {
+                row = 0;
+                yield_now().await;
+                now = Instant::now();
+                if stop.stopped() {
+                    shared.end.set(now);
+                    return Ok(true);
+                }
+            }
+        }
+        self.wait_for_end(pacer, stop).await
+    }
+
+    /// Starts `clients` that go on by themselves; returns whether it was stopped.
+    async fn closed(
+        &mut self,
+        clients: usize,
+        start: Instant,
+        pacer: &mut Pacer,
+        stop: &Stop,
+    ) -> io::Result<bool> {
+        self.shared.slots.close_loop(self.shared.end.get());
+        for _ in 0..clients {
+            self.give(start);
+        }
+        let stopped = self.wait_for_end(pacer, stop).await?;
+        self.shared.slots.close_loop(self.shared.end.get());
+        Ok(stopped)
+    }
+
+    async fn wait_for_end(&mut self, pacer: &mut Pacer, stop: &Stop) -> io::Result<bool> {
+        let end = self.shared.end.get();
+        let mut now = Instant::now();
+        while now < end {
+            if stop.stopped() {
+                self.shared.end.set(now);
+                return Ok(true);
+            }
+            now = pacer.wait(end.min(now + NAP), || self.shared.activity.get()).await?;
+        }
+        Ok(false)
+    }
+
+    fn give(&mut self, due: Instant) {
+        if self.shared.slots.give(due) == Given::ToNew {
+            let job = Job { intended: due, waited: false };
+            let client = self.session.client();
+            let index = self.shared.slots.newest();
+            self.tasks.push(spawn_local(serve(Rc::clone(&self.shared), client, index, job)));
+        }
+    }
+}
+
+/// One client: does one request after the other.
+async fn serve<C: Client>(shared: Rc<Shared>, mut client: C, index: usize, mut job: Job) {
+    let (mut payload, mut reply) = (Vec::new(), Vec::new());
+    let mut limit = Limit::new(shared.plan.timeout);
+    loop {
+        shared.plan.payload.fill(&mut shared.random.borrow_mut(), &mut payload);
+        reply.clear();
+        let start = Instant::now();
+        shared.started(&job, start);
+        let mut call = Call { payload: &payload, reply: &mut reply, sent: None, connected: 0 };
+        let polled = || shared.activity.set(shared.activity.get().wrapping_add(1));
+        let result = limit.run(start, polled, client.exchange(&mut call)).await;
+        let end = Instant::now();
+        let (sent, connected) = (call.sent, call.connected);
+        let result = match result {
+            None => Err(Failure::TimedOut),
+            Some(Ok(())) if shared.plan.check && reply != payload => Err(Failure::Wrong),
+            Some(result) => result,
+        };
+        shared.ended(Ended {
+            intended: job.intended,
+            sent,
+            end,
+            connected,
+            in_window: end < shared.end.get(),
+            result,
+        });
+        job = shared.slots.next(index).await;
+    }
+}
+
+impl Shared {
+    fn started(&self, job: &Job, now: Instant) {
+        if job.intended < self.window {
+            return;
+        }
+        let mut record = self.record.borrow_mut();
+        if job.waited {
+            record.counts.waited += 1;
+        } else {
+            record.late.record(now.saturating_duration_since(job.intended));
+        }
+    }
+
+    fn ended(&self, ended: Ended) {
+        if ended.intended >= self.window {
+            self.record.borrow_mut().ended(ended);
+        }
+    }
+}
+
+/// Sends what was recorded at the end of each interval.
+async fn flush(shared: Rc<Shared>, interval: Duration, sender: Sender<Message>) {
+    let mut end = shared.window;
+    loop {
+        end += interval;
+        tokio::time::sleep_until(end.into()).await;
+        let index = shared.flushed.get();
+        shared.flushed.set(index + 1);
+        if sender.send(Message::Interval { index, record: Box::new(shared.record.take()) }).is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits for the last replies; what is still open then has failed.
+async fn drain(shared: &Shared, cut_short: bool) {
+    let patience = if cut_short { shared.plan.timeout.min(CUT) } else { shared.plan.timeout };
+    let end = Instant::now() + patience;
+    while shared.slots.busy() > 0 && Instant::now() < end {
+        tokio::time::sleep(DRAIN).await;
+    }
+    let mut record = shared.record.borrow_mut();
+    record.failed(&Failure::TimedOut, shared.slots.busy() as u64);
+    record.failed(&Failure::NotSent, shared.slots.queued() as u64);
+}

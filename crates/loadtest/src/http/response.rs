@@ -1,0 +1,227 @@
+//! Finds the end of a response in a stream that arrives in pieces.
+
+use crate::target::Failure;
+
+/// Most header lines accepted.
+const LINES: usize = 64;
+/// Longest head accepted, in bytes.
+const HEAD: usize = 64 * 1024;
+/// Longest body accepted, in bytes.
+const BODY: usize = 64 * 1024 * 1024;
+
+/// What the head of a response said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) status: u16,
+    /// Whether the connection may be used again.
+    pub(super) keep_alive: bool,
+}
+
+/// How the end of a body is known.
+#[derive(Debug, Clone, Copy)]
+enum Length {
+    /// So many bytes are still to come.
+    Left(usize),
+    /// In chunks.
+    Chunks(Chunk),
+    /// The connection's end is the body's.
+    UntilClose,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Chunk {
+    /// The next line says how long the next chunk is.
+    Size,
+    /// So many bytes of a chunk are still to come, and the line end behind it.
+    Data(usize),
+    /// Lines behind the last chunk, up to an empty one.
+    Trailer,
+}
+
+#[derive(Debug)]
+pub(super) enum Step {
+    Done(Head),
+    More,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Parser {
+    head: Option<(Head, Length)>,
+}
+
+fn malformed(what: &str) -> Failure {
+    Failure::Other(format!("the response is no HTTP/1.1: {what}"))
+}
+
+impl Parser {
+    /// Uses what it can of `buffer` and takes it out.
+    pub(super) fn step(&mut self, buffer: &mut Vec<u8>, body: &mut Vec<u8>) -> Result<Step, Failure> {
+        let mut used = 0;
+        let (head, length) = loop {
+            match &mut self.head {
+                Some((head, length)) => break (*head, length),
+                None => match read_head(&buffer[used..])? {
+                    None => {
+                        buffer.drain(..used);
+                        return Ok(Step::More);
+                    }
+                    Some((size, head, length)) => {
+                        used += size;
+                        // 100 and 103 announce the response proper.
+                        if head.status >= 200 {
+                            self.head = Some((head, length));
+                        }
+                    }
+                },
+            }
+        };
+        let done = match length {
+            Length::Left(left) => {
+                let count = (*left).min(buffer.len() - used);
+                body.extend_from_slice(&buffer[used..used + count]);
+                used += count;
+                *left -= count;
+                *left == 0
+            }
+            Length::UntilClose => {
+                body.extend_from_slice(&buffer[used..]);
+                used = buffer.len();
+                false
+            }
+            Length::Chunks(chunk) => loop {
+                match step_chunk(chunk, &buffer[used..], body)? {
+                    Some((count, finished)) => {
+                        used += count;
+                        if finished {
+                            break true;
+                        }
+                    }
+                    None => break false,
+                }
+            },
+        };
+        if body.len() > BODY {
+            return Err(Failure::Other(format!("a body of more than {BODY} bytes")));
+        }
+        buffer.drain(..used);
+        Ok(if done { Step::Done(head) } else { Step::More })
+    }
+
+    /// The connection ended.
+    pub(super) fn closed(&self) -> Result<Head, Failure> {
+        match self.head {
+            Some((head, Length::UntilClose)) => Ok(head),
+            _ => Err(Failure::Reset),
+        }
+    }
+}
+
+/// Its size, what it said, and how the body's end is known; `None` if it is not complete.
+fn read_head(bytes: &[u8]) -> Result<Option<(usize, Head, Length)>, Failure> {
+    let mut lines = [httparse::EMPTY_HEADER; LINES];
+    let mut response = httparse::Response::new(&mut lines);
+    let size = match response.parse(bytes) {
+        Ok(httparse::Status::Complete(size)) => size,
+        Ok(httparse::Status::Partial) if bytes.len() > HEAD => {
+            return Err(malformed("its head does not end"));
+        }
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return Err(malformed(&error.to_string())),
+    };
+    let status = response.code.unwrap_or(0);
+    let mut keep_alive = response.version == Some(1);
+    let mut length = Length::UntilClose;
+    for line in response.headers {
+        let value = line.value.trim_ascii();
+        if line.name.eq_ignore_ascii_case("content-length") {
+            let number = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+            if !matches!(length, Length::Chunks(_)) {
+                length = Length::Left(number.ok_or_else(|| malformed("a length that is no number"))?);
+            }
+        } else if line.name.eq_ignore_ascii_case("transfer-encoding") {
+            length = Length::Chunks(Chunk::Size);
+        } else if line.name.eq_ignore_ascii_case("connection") {
+            keep_alive &= !value.eq_ignore_ascii_case(b"close");
+        }
+    }
+    if matches!(status, 100..200 | 204 | 304) {
+        length = Length::Left(0);
+    }
+    keep_alive &= !matches!(length, Length::UntilClose);
+    Ok(Some((size, Head { status, keep_alive }, length)))
+}
+
+/// Bytes used and whether the body is complete; `None` if more are needed.
+fn step_chunk(chunk: &mut Chunk, bytes: &[u8], body: &mut Vec<u8>) -> Result<Option<(usize, bool)>, Failure> {
+    let line = || bytes.windows(2).position(|pair| pair == b"\r\n");
+    match *chunk {
+        Chunk::Size => {
+            let Some(end) = line() else { return Ok(None) };
+            let text = bytes[..end].split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+            let size = std::str::from_utf8(text).ok().and_then(|text| usize::from_str_radix(text, 16).ok());
+            let size =
+                size.filter(|size| *size <= BODY).ok_or_else(|| malformed("a chunk without a size"))?;
+            *chunk = if size == 0 { Chunk::Trailer } else { Chunk::Data(size) };
+            Ok(Some((end + 2, false)))
+        }
+        Chunk::Data(size) => {
+            let Some(data) = bytes.get(..size + 2) else { return Ok(None) };
+            body.extend_from_slice(&data[..size]);
+            *chunk = Chunk::Size;
+            Ok(Some((size + 2, false)))
+        }
+        Chunk::Trailer => Ok(line().map(|end| (end + 2, end == 0))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a response that arrives in pieces of each size.
+    fn read(response: &[u8]) -> Vec<Result<(Head, Vec<u8>), Failure>> {
+        (1..=response.len())
+            .map(|size| {
+                let (mut parser, mut buffer, mut body) = (Parser::default(), Vec::new(), Vec::new());
+                for piece in response.chunks(size) {
+                    buffer.extend_from_slice(piece);
+                    if let Step::Done(head) = parser.step(&mut buffer, &mut body)? {
+                        return Ok((head, body));
+                    }
+                }
+                parser.closed().map(|head| (head, body))
+            })
+            .collect()
+    }
+
+    fn all(response: &str, status: u16, keep_alive: bool, body: &str) {
+        for result in read(response.as_bytes()) {
+            assert_eq!(result, Ok((Head { status, keep_alive }, body.as_bytes().to_vec())), "{response:?}");
+        }
+    }
+
+    #[test]
+    fn bodies_of_each_kind_in_pieces_of_each_size() {
+        all("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, true, "hello");
+        all("HTTP/1.1 503 Busy\r\nconnection: Close\r\ncontent-length: 2\r\n\r\nno", 503, false, "no");
+        all("HTTP/1.1 204 None\r\n\r\n", 204, true, "");
+        all("HTTP/1.0 200 OK\r\n\r\nuntil the end", 200, false, "until the end");
+        all(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nA: b\r\n\r\n",
+            200,
+            true,
+            "hello",
+        );
+        all("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, true, "x");
+    }
+
+    #[test]
+    fn a_broken_connection_is_a_reset_and_nonsense_is_said_to_be() {
+        for result in read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell") {
+            assert_eq!(result, Err(Failure::Reset));
+        }
+        for response in ["SSH-2.0-OpenSSH\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"] {
+            assert!(read(response.as_bytes()).iter().all(|result| matches!(result, Err(Failure::Other(_)))));
+        }
+    }
+}

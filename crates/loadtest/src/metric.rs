@@ -1,0 +1,272 @@
+//! Figures of a row by name, and values as people type them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::row::Row;
+
+/// A figure of a [`Row`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Share of right replies in percent.
+    Success,
+    /// Right replies a second.
+    Achieved,
+    /// Requests without a right reply.
+    Errors,
+    /// Mean rise a second of the sampled counter.
+    Pace,
+    /// Its rise in the slowest second.
+    PaceMin,
+    /// A latency from the intended send time, in milliseconds.
+    Intended(Figure),
+    /// A latency from the actual send, in milliseconds.
+    Sent(Figure),
+}
+
+/// A figure of latencies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// Mean.
+    Mean,
+    /// Percentile 50.
+    P50,
+    /// Percentile 90.
+    P90,
+    /// Percentile 95.
+    P95,
+    /// Percentile 99.
+    P99,
+    /// Percentile 99.9.
+    P999,
+    /// Percentile 99.99.
+    P9999,
+    /// Largest.
+    Max,
+}
+
+/// The unit of a metric's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Percent.
+    Percent,
+    /// A second.
+    PerSecond,
+    /// Milliseconds.
+    Milliseconds,
+    /// A plain number.
+    Number,
+}
+
+const FIGURES: [(&str, Figure); 8] = [
+    ("mean", Figure::Mean),
+    ("p50", Figure::P50),
+    ("p90", Figure::P90),
+    ("p95", Figure::P95),
+    ("p99", Figure::P99),
+    ("p99.9", Figure::P999),
+    ("p99.99", Figure::P9999),
+    ("max", Figure::Max),
+];
+
+const OTHERS: [(&str, Metric); 5] = [
+    ("success", Metric::Success),
+    ("achieved", Metric::Achieved),
+    ("errors", Metric::Errors),
+    ("pace", Metric::Pace),
+    ("pace.min", Metric::PaceMin),
+];
+
+/// The names, for messages.
+pub const NAMES: &str = "success, achieved, errors, mean, p50, p90, p95, p99, p99.9, p99.99, max (each of the latencies \
+                         also as sent.p99 and so on), pace, pace.min";
+
+/// Text that names no metric.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no figure; there are {NAMES}")]
+pub struct MetricError(String);
+
+impl FromStr for Metric {
+    type Err = MetricError;
+
+    fn from_str(text: &str) -> Result<Self, MetricError> {
+        if let Some((_, metric)) = OTHERS.iter().find(|(name, _)| *name == text) {
+            return Ok(*metric);
+        }
+        let (sent, figure) = match text.strip_prefix("sent.") {
+            Some(figure) => (true, figure),
+            None => (false, text),
+        };
+        match FIGURES.iter().find(|(name, _)| *name == figure) {
+            Some((_, figure)) if sent => Ok(Metric::Sent(*figure)),
+            Some((_, figure)) => Ok(Metric::Intended(*figure)),
+            None => Err(MetricError(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (prefix, figure) = match self {
+            Metric::Intended(figure) => ("", figure),
+            Metric::Sent(figure) => ("sent.", figure),
+            other => {
+                let name = OTHERS.iter().find(|(_, metric)| metric == other).map_or("", |(name, _)| name);
+                return f.write_str(name);
+            }
+        };
+        let name = FIGURES.iter().find(|(_, known)| known == figure).map_or("", |(name, _)| name);
+        write!(f, "{prefix}{name}")
+    }
+}
+
+impl Metric {
+    /// Its value in a row; `None` if it was not measured.
+    pub fn of(self, row: &Row) -> Option<f64> {
+        let (summary, figure) = match self {
+            Metric::Success => return Some(row.success),
+            Metric::Achieved => return Some(row.achieved),
+            Metric::Errors => return Some((row.requests - row.correct) as f64),
+            Metric::Pace => return row.pace.map(|pace| pace.mean),
+            Metric::PaceMin => return row.pace.map(|pace| pace.min),
+            Metric::Intended(figure) => (&row.intended, figure),
+            Metric::Sent(figure) => (&row.sent, figure),
+        };
+        (summary.count > 0).then_some(match figure {
+            Figure::Mean => summary.mean,
+            Figure::P50 => summary.p50,
+            Figure::P90 => summary.p90,
+            Figure::P95 => summary.p95,
+            Figure::P99 => summary.p99,
+            Figure::P999 => summary.p999,
+            Figure::P9999 => summary.p9999,
+            Figure::Max => summary.max,
+        })
+    }
+
+    /// The unit of [`of`](Self::of).
+    pub fn unit(self) -> Unit {
+        match self {
+            Metric::Success => Unit::Percent,
+            Metric::Achieved | Metric::Pace | Metric::PaceMin => Unit::PerSecond,
+            Metric::Errors => Unit::Number,
+            Metric::Intended(_) | Metric::Sent(_) => Unit::Milliseconds,
+        }
+    }
+
+    /// Whether more is better.
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Metric::Success | Metric::Achieved | Metric::Pace | Metric::PaceMin)
+    }
+
+    /// A value of it with its unit.
+    pub fn show(self, value: f64) -> String {
+        use crate::report::format;
+        match self.unit() {
+            Unit::Percent => format::percent(value),
+            Unit::PerSecond => format!("{}/s", format::rate(value)),
+            Unit::Milliseconds => format!("{} ms", format::millis(value)),
+            Unit::Number => format!("{value}"),
+        }
+    }
+}
+
+/// How a measured value is held against a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+    /// `=`
+    Equal,
+    /// `>=`
+    AtLeast,
+    /// `>`
+    Above,
+}
+
+const RELATIONS: [(&str, Relation); 5] = [
+    ("<=", Relation::AtMost),
+    (">=", Relation::AtLeast),
+    ("<", Relation::Below),
+    (">", Relation::Above),
+    ("=", Relation::Equal),
+];
+
+impl Relation {
+    /// Splits `p99<40ms` at the sign.
+    pub fn split(text: &str) -> Option<(&str, Relation, &str)> {
+        let at = text.find(['<', '>', '='])?;
+        let (name, rest) = text.split_at(at);
+        let (sign, relation) = RELATIONS.iter().find(|(sign, _)| rest.starts_with(sign))?;
+        Some((name.trim(), *relation, rest[sign.len()..].trim()))
+    }
+
+    /// Whether `value` has this relation to `bound`.
+    pub fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Relation::Below => value < bound,
+            Relation::AtMost => value <= bound,
+            Relation::Equal => value == bound,
+            Relation::AtLeast => value >= bound,
+            Relation::Above => value > bound,
+        }
+    }
+}
+
+/// A value of a unit as people type it: `99.5%`, `40ms`, `1s`, `59`; `None` if it is none.
+pub fn value(unit: Unit, text: &str) -> Option<f64> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    match unit {
+        Unit::Percent => number(text.strip_suffix('%')?),
+        Unit::PerSecond => number(text.strip_suffix("/s").unwrap_or(text)),
+        Unit::Number => number(text),
+        Unit::Milliseconds => {
+            let split = text.find(|letter: char| letter.is_ascii_alphabetic())?;
+            let scale = match &text[split..] {
+                "us" | "µs" => 0.001,
+                "ms" => 1.0,
+                "s" => 1000.0,
+                _ => return None,
+            };
+            number(&text[..split]).map(|number| number * scale)
+        }
+    }
+}
+
+/// An example of a value, for messages.
+pub fn example(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Percent => "99.5%",
+        Unit::PerSecond => "59.5",
+        Unit::Milliseconds => "40ms",
+        Unit::Number => "0",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_and_shown() {
+        for name in ["success", "errors", "pace.min", "mean", "p99.9", "p99.99", "sent.max"] {
+            assert_eq!(name.parse::<Metric>().unwrap().to_string(), name);
+        }
+        for name in ["", "p98", "sent.success", "P99"] {
+            assert!(name.parse::<Metric>().is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn values_need_their_units() {
+        assert_eq!(value(Unit::Milliseconds, "40ms"), Some(40.0));
+        assert_eq!(value(Unit::Milliseconds, "1.5s"), Some(1500.0));
+        assert_eq!(value(Unit::Milliseconds, "250us"), Some(0.25));
+        assert_eq!(value(Unit::Milliseconds, "40"), None);
+        assert_eq!(value(Unit::Percent, "99.5%"), Some(99.5));
+        assert_eq!(value(Unit::Percent, "99.5"), None);
+        assert_eq!(Relation::split("p99 <= 4ms"), Some(("p99", Relation::AtMost, "4ms")));
+    }
+}

@@ -1,0 +1,118 @@
+//! What a request carries: fresh for each, so that a reply which belongs to another request is caught.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The kind of payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payload {
+    /// A random UUID (version 4): 36 characters.
+    Uuid,
+    /// So many random letters, digits, `-` and `_`: unreserved in URLs and free of any protocol's separators.
+    Bytes(usize),
+}
+
+/// Largest payload in bytes.
+pub const LARGEST: usize = 16 * 1024 * 1024;
+
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+impl Payload {
+    /// Length in bytes.
+    pub fn size(self) -> usize {
+        match self {
+            Payload::Uuid => 36,
+            Payload::Bytes(size) => size,
+        }
+    }
+
+    /// Replaces what `out` holds by a fresh payload.
+    pub fn fill(self, random: &mut fastrand::Rng, out: &mut Vec<u8>) {
+        out.clear();
+        match self {
+            Payload::Uuid => uuid(random, out),
+            Payload::Bytes(size) => {
+                while out.len() < size {
+                    let bits = random.u64(..);
+                    let count = (size - out.len()).min(10);
+                    out.extend((0..count).map(|index| LETTERS[(bits >> (6 * index)) as usize & 63]));
+                }
+            }
+        }
+    }
+}
+
+fn uuid(random: &mut fastrand::Rng, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut bits = random.u128(..);
+    bits = bits & !(0xf << 76) | (4 << 76);
+    bits = bits & !(0b11 << 62) | (0b10 << 62);
+    for index in 0..32 {
+        if matches!(index, 8 | 12 | 16 | 20) {
+            out.push(b'-');
+        }
+        out.push(DIGITS[(bits >> (124 - 4 * index)) as usize & 15]);
+    }
+}
+
+impl fmt::Display for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Payload::Uuid => write!(f, "uuid"),
+            Payload::Bytes(size) => write!(f, "{size}"),
+        }
+    }
+}
+
+/// Why text names no payload.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no payload; write uuid, or a number of bytes from 1 to {LARGEST}")]
+pub struct PayloadError(String);
+
+impl FromStr for Payload {
+    type Err = PayloadError;
+
+    fn from_str(text: &str) -> Result<Self, PayloadError> {
+        match text.parse() {
+            _ if text == "uuid" => Ok(Payload::Uuid),
+            Ok(size) if (1..=LARGEST).contains(&size) => Ok(Payload::Bytes(size)),
+            _ => Err(PayloadError(text.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_has_version_4_and_never_comes_twice() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut seen = std::collections::HashSet::new();
+        let mut out = Vec::new();
+        for _ in 0..1000 {
+            Payload::Uuid.fill(&mut random, &mut out);
+            let text = std::str::from_utf8(&out).unwrap();
+            assert_eq!(text.len(), Payload::Uuid.size());
+            let parts: Vec<_> = text.split('-').map(str::len).collect();
+            assert_eq!(parts, [8, 4, 4, 4, 12], "{text}");
+            assert_eq!(&text[14..15], "4", "{text}");
+            assert!("89ab".contains(&text[19..20]), "{text}");
+            assert!(seen.insert(out.clone()));
+        }
+    }
+
+    #[test]
+    fn bytes_have_the_size_asked() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut out = Vec::new();
+        for size in [1, 9, 10, 11, 36, 5000] {
+            Payload::Bytes(size).fill(&mut random, &mut out);
+            assert_eq!(out.len(), size);
+            assert!(out.iter().all(|byte| LETTERS.contains(byte)));
+        }
+        assert!("0".parse::<Payload>().is_err());
+        assert!("5k".parse::<Payload>().is_err());
+        assert_eq!("5000".parse(), Ok(Payload::Bytes(5000)));
+    }
+}

@@ -1,0 +1,190 @@
+//! A counter beside the run: whatever counts up while the target works, and how fast it did.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::url::{Url, UrlError};
+
+/// Time between two samples.
+const PERIOD: Duration = Duration::from_millis(250);
+/// Least time over which a rate is taken; shorter ones would mostly show the sampling's own jitter.
+const WINDOW: Duration = Duration::from_secs(1);
+/// Longest a sample may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Largest answer read, in bytes.
+const LARGEST: u64 = 1024 * 1024;
+
+/// Reads a counter.
+pub trait Probe: Send + 'static {
+    /// Its value now, or `None` if it cannot be had.
+    fn read(&mut self) -> Option<f64>;
+}
+
+/// How fast the counter rose.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Pace {
+    /// Over the whole run, a second.
+    pub mean: f64,
+    /// In the slowest second or so.
+    pub min: f64,
+    /// In the fastest second or so.
+    pub max: f64,
+    /// How often the counter was read.
+    pub samples: usize,
+}
+
+impl Pace {
+    /// From times and values in order; `None` if there are fewer than two. Where the counter went back (a reset, a
+    /// loaded state) the piece is left out.
+    pub fn of(samples: &[(Instant, f64)]) -> Option<Pace> {
+        let (mut rise, mut time) = (0.0, 0.0);
+        for pair in samples.windows(2) {
+            if pair[1].1 >= pair[0].1 {
+                rise += pair[1].1 - pair[0].1;
+                time += (pair[1].0 - pair[0].0).as_secs_f64();
+            }
+        }
+        if time == 0.0 {
+            return None;
+        }
+        let mean = rise / time;
+        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut from = 0;
+        for to in 1..samples.len() {
+            if samples[to].1 < samples[to - 1].1 {
+                from = to;
+            }
+            // The latest start that is far enough back.
+            while from + 1 < to && samples[to].0 - samples[from + 1].0 >= WINDOW {
+                from += 1;
+            }
+            let span = samples[to].0 - samples[from].0;
+            if span >= WINDOW {
+                let pace = (samples[to].1 - samples[from].1) / span.as_secs_f64();
+                (min, max) = (min.min(pace), max.max(pace));
+            }
+        }
+        if min > max {
+            (min, max) = (mean, mean);
+        }
+        Some(Pace { mean, min, max, samples: samples.len() })
+    }
+}
+
+/// Reads a probe on a thread of its own until it is stopped.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    stop: mpsc::Sender<()>,
+    thread: thread::JoinHandle<(Box<dyn Probe>, Option<Pace>)>,
+}
+
+impl std::fmt::Debug for dyn Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Probe")
+    }
+}
+
+impl Sampler {
+    /// Samples from `start` on.
+    pub(crate) fn start(mut probe: Box<dyn Probe>, start: Instant) -> Sampler {
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let mut samples = Vec::new();
+            let mut next = start;
+            while stopped.recv_timeout(next.saturating_duration_since(Instant::now()))
+                == Err(RecvTimeoutError::Timeout)
+            {
+                let before = Instant::now();
+                let value = probe.read();
+                let after = Instant::now();
+                // The value belongs to some time in between.
+                samples.extend(value.map(|value| (before + (after - before) / 2, value)));
+                next = (next + PERIOD).max(after);
+            }
+            (probe, Pace::of(&samples))
+        });
+        Sampler { stop, thread }
+    }
+
+    /// Ends the sampling; the probe can be used again.
+    pub(crate) fn stop(self) -> Option<(Box<dyn Probe>, Option<Pace>)> {
+        let _ = self.stop.send(());
+        self.thread.join().ok()
+    }
+}
+
+/// A number in a JSON document that an HTTP server gives.
+#[derive(Debug)]
+pub struct JsonProbe {
+    address: SocketAddr,
+    request: String,
+    pointer: String,
+}
+
+impl JsonProbe {
+    /// `field` is the number's name, or the names that lead to it joined by dots.
+    pub fn new(url: &Url, field: &str) -> Result<JsonProbe, UrlError> {
+        Ok(JsonProbe {
+            address: url.resolve()?,
+            request: format!(
+                "GET {} HTTP/1.0\r\nHost: {}\r\nAccept: application/json\r\n\r\n",
+                url.path,
+                url.authority()
+            ),
+            pointer: format!("/{}", field.replace('.', "/")),
+        })
+    }
+
+    fn ask(&self) -> std::io::Result<Vec<u8>> {
+        let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.write_all(self.request.as_bytes())?;
+        let mut answer = Vec::new();
+        stream.take(LARGEST).read_to_end(&mut answer)?;
+        Ok(answer)
+    }
+}
+
+impl Probe for JsonProbe {
+    fn read(&mut self) -> Option<f64> {
+        let answer = self.ask().ok()?;
+        let body = answer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+        let json: serde_json::Value = serde_json::from_slice(&answer[body..]).ok()?;
+        json.pointer(&self.pointer)?.as_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(values: &[f64]) -> Vec<(Instant, f64)> {
+        let start = Instant::now();
+        values
+            .iter()
+            .enumerate()
+            .map(|(index, value)| (start + Duration::from_millis(500) * index as u32, *value))
+            .collect()
+    }
+
+    #[test]
+    fn a_steady_counter() {
+        let pace = Pace::of(&samples(&[100.0, 130.0, 160.0, 190.0])).unwrap();
+        assert_eq!((pace.mean, pace.min, pace.max), (60.0, 60.0, 60.0));
+        assert_eq!(Pace::of(&samples(&[1.0])), None);
+    }
+
+    #[test]
+    fn a_lull_shows_in_the_minimum_and_a_reset_is_left_out() {
+        let pace = Pace::of(&samples(&[0.0, 30.0, 60.0, 60.0, 60.0, 90.0])).unwrap();
+        assert_eq!((pace.mean, pace.min, pace.max), (36.0, 0.0, 60.0));
+        let pace = Pace::of(&samples(&[1000.0, 1030.0, 5.0, 35.0, 65.0])).unwrap();
+        assert_eq!((pace.mean, pace.min, pace.max), (60.0, 60.0, 60.0));
+    }
+}

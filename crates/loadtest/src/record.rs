@@ -1,0 +1,168 @@
+//! What happened in an interval: histograms of the clocks, counts, and the words of the first errors.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::target::Failure;
+
+/// Longest latency that is told apart: an hour, in nanoseconds. Longer ones count as this.
+const LONGEST: u64 = 3_600_000_000_000;
+/// Most different error texts kept for one interval.
+const TEXTS: usize = 16;
+
+/// A histogram of nanoseconds, exact to one part in a thousand.
+#[derive(Debug, Clone)]
+pub struct Latencies(Histogram<u64>);
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Latencies(Histogram::new_with_bounds(1, LONGEST, 3).expect("these bounds are allowed"))
+    }
+}
+
+impl Latencies {
+    /// Counts one.
+    pub fn record(&mut self, latency: Duration) {
+        self.0.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Counts all of another's.
+    pub fn add(&mut self, other: &Latencies) {
+        // All have the same bounds, so nothing can lie outside.
+        let _ = self.0.add(&other.0);
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Milliseconds that `percent` of all did not exceed; 0 if there are none.
+    pub fn percentile(&self, percent: f64) -> f64 {
+        // A bucket's upper end may lie above the largest value.
+        self.0.value_at_percentile(percent).min(self.0.max()) as f64 / 1e6
+    }
+
+    /// Mean in milliseconds, to the nanosecond; 0 if there are none.
+    pub fn mean(&self) -> f64 {
+        self.0.mean().round() / 1e6
+    }
+
+    /// Largest in milliseconds, to one part in a thousand; 0 if there are none.
+    pub fn max(&self) -> f64 {
+        self.0.max() as f64 / 1e6
+    }
+
+    /// The histogram itself, in nanoseconds.
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.0
+    }
+}
+
+/// Counts of requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Answered rightly.
+    pub correct: u64,
+    /// Answered rightly before the window closed.
+    pub in_window: u64,
+    /// Not answered rightly, by [`Failure::kind`].
+    pub failures: [u64; Failure::KINDS],
+    /// Requests that were due while every connection was busy.
+    pub waited: u64,
+    /// Connections opened.
+    pub connected: u64,
+}
+
+impl Counts {
+    /// Requests that ended in this interval, rightly or not.
+    pub fn ended(&self) -> u64 {
+        self.correct + self.failed()
+    }
+
+    /// Requests that ended wrongly.
+    pub fn failed(&self) -> u64 {
+        self.failures.iter().sum()
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: &Counts) {
+        self.correct += other.correct;
+        self.in_window += other.in_window;
+        self.waited += other.waited;
+        self.connected += other.connected;
+        for (mine, more) in self.failures.iter_mut().zip(other.failures) {
+            *mine += more;
+        }
+    }
+}
+
+/// Everything recorded in an interval, of one worker or of several together.
+#[derive(Debug, Clone, Default)]
+pub struct Record {
+    /// From the time a request was due to its right reply.
+    pub intended: Latencies,
+    /// From the time a request was sent to its right reply.
+    pub sent: Latencies,
+    /// How much later than due the tester itself began requests for which a connection was free.
+    pub late: Latencies,
+    /// How requests ended.
+    pub counts: Counts,
+    /// Error texts and how often each came.
+    pub texts: BTreeMap<String, u64>,
+}
+
+/// One request's end.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) intended: Instant,
+    pub(crate) sent: Option<Instant>,
+    pub(crate) end: Instant,
+    pub(crate) connected: u32,
+    pub(crate) in_window: bool,
+    pub(crate) result: Result<(), Failure>,
+}
+
+impl Record {
+    /// Adds another interval's or worker's.
+    pub fn add(&mut self, other: &Record) {
+        self.intended.add(&other.intended);
+        self.sent.add(&other.sent);
+        self.late.add(&other.late);
+        self.counts.add(&other.counts);
+        for (text, count) in &other.texts {
+            self.text(text, *count);
+        }
+    }
+
+    pub(crate) fn ended(&mut self, ended: Ended) {
+        self.counts.connected += u64::from(ended.connected);
+        match ended.result {
+            Ok(()) => {
+                self.counts.correct += 1;
+                self.counts.in_window += u64::from(ended.in_window);
+                self.intended.record(ended.end.saturating_duration_since(ended.intended));
+                self.sent.record(ended.end.saturating_duration_since(ended.sent.unwrap_or(ended.intended)));
+            }
+            Err(failure) => self.failed(&failure, 1),
+        }
+    }
+
+    pub(crate) fn failed(&mut self, failure: &Failure, count: u64) {
+        self.counts.failures[failure.kind()] += count;
+        self.text(&failure.to_string(), count);
+    }
+
+    fn text(&mut self, text: &str, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if let Some(known) = self.texts.get_mut(text) {
+            *known += count;
+        } else if self.texts.len() < TEXTS {
+            self.texts.insert(text.to_owned(), count);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The histograms themselves, as an HDR histogram log that the usual tools read.
+//!
+//! Each interval of each run is a line, tagged with the load and the clock (`asked-100-intended`, `asked-100-sent`).
+//! Values are nanoseconds; the column of the maximum is in milliseconds, as those tools expect.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+
+use crate::engine::Interval;
+
+/// A log under way, written by a thread of its own as intervals end.
+#[derive(Debug)]
+pub struct HdrLog {
+    lines: Sender<Line>,
+    writer: thread::JoinHandle<io::Result<()>>,
+}
+
+/// A line to be.
+#[derive(Debug)]
+struct Line {
+    tag: String,
+    start: Duration,
+    length: Duration,
+    histogram: Histogram<u64>,
+}
+
+impl HdrLog {
+    /// Begins a log; `started` is the time that its lines are counted from.
+    pub fn begin(out: impl Write + Send + 'static, started: SystemTime) -> HdrLog {
+        let (lines, received) = channel();
+        let writer = thread::spawn(move || write(out, started, &received));
+        HdrLog { lines, writer }
+    }
+
+    /// Adds an interval of the run `name` whose window began `start` after the log did.
+    pub fn add(&self, name: &str, start: Duration, interval: &Interval) {
+        for (clock, latencies) in [("intended", &interval.record.intended), ("sent", &interval.record.sent)] {
+            // A writer that failed says why in `finish`.
+            let _ = self.lines.send(Line {
+                tag: format!("{name}-{clock}"),
+                start: start + interval.start,
+                length: interval.length,
+                histogram: latencies.histogram().clone(),
+            });
+        }
+    }
+
+    /// Ends the log.
+    ///
+    /// # Errors
+    /// If something could not be written.
+    pub fn finish(self) -> io::Result<()> {
+        drop(self.lines);
+        self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the log's writer panicked")))
+    }
+}
+
+fn write(mut out: impl Write, started: SystemTime, lines: &Receiver<Line>) -> io::Result<()> {
+    let mut serializer = V2DeflateSerializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .add_comment("nanoseconds; tags: load and clock")
+        .with_start_time(started)
+        .with_base_time(started)
+        .with_max_value_divisor(1e6)
+        .begin_log_with(&mut out, &mut serializer)?;
+    for line in lines {
+        log.write_histogram(&line.histogram, line.start, line.length, Tag::new(&line.tag))
+            .map_err(|error| io::Error::other(error.to_string()))?;
+    }
+    out.flush()
+}

@@ -1,0 +1,113 @@
+//! The table.
+
+use std::fmt::Write;
+
+use super::Report;
+use super::format::{millis, percent, rate};
+use crate::row::{Row, Summary};
+
+/// The whole report for a terminal or a page.
+pub fn report(report: &Report) -> String {
+    let rows = report.shown();
+    let mut out = format!("{}\n\n{}\n", report.summary(), report.machine.summary());
+    out += "\nFrom the intended send time, ms:\n\n";
+    let counter = report.target.counter.as_deref();
+    out += &table(&rows, counter, |row| &row.intended);
+    out += "\nFrom the actual send, ms (leaves out the waiting before it):\n\n";
+    out += &table(&rows, counter, |row| &row.sent);
+    let failures = failures(&rows);
+    if !failures.is_empty() {
+        let _ = write!(out, "\nErrors:\n\n{failures}");
+    }
+    if let Some(limit) = &report.limit {
+        let _ = write!(out, "\n{}", self::limit(limit));
+    }
+    let warnings = warnings(&rows);
+    if !warnings.is_empty() {
+        let _ = write!(out, "\nWarnings:\n\n{warnings}");
+    }
+    if report.cut_short {
+        out += "\nCut short: stopped before its end.\n";
+    }
+    out
+}
+
+/// A line for each row, with latencies from either clock. `counter` is what the sampled counter counts.
+pub fn table(rows: &[&Row], counter: Option<&str>, clock: impl Fn(&Row) -> &Summary) -> String {
+    let mut out = "| asked | achieved | mean | p50 | p99 | p99.9 | max | success |".to_owned();
+    if let Some(counter) = counter {
+        let _ = write!(out, " {counter}/s (slowest second) |");
+    }
+    out.push('\n');
+    out += "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
+    out += if counter.is_some() { " ---: |\n" } else { "\n" };
+    for row in rows {
+        let summary = clock(row);
+        let cell = |value: f64| if summary.count > 0 { millis(value) } else { "-".to_owned() };
+        let _ = write!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            row.load(),
+            rate(row.achieved),
+            cell(summary.mean),
+            cell(summary.p50),
+            cell(summary.p99),
+            cell(summary.p999),
+            cell(summary.max),
+            percent(row.success),
+        );
+        if counter.is_some() {
+            let pace = row.pace.map(|pace| format!(" {:.2} ({:.2}) |", pace.mean, pace.min));
+            out += pace.as_deref().unwrap_or(" - |");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn failures(rows: &[&Row]) -> String {
+    let mut out = String::new();
+    for row in rows.iter().filter(|row| !row.failures.is_empty()) {
+        let kinds: Vec<_> = row.failures.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let _ = writeln!(out, "- {}: {} of {} requests", row.load(), kinds.join(", "), row.requests);
+        for (text, count) in &row.failure_texts {
+            if !row.failures.contains_key(text) {
+                let _ = writeln!(out, "  - {count} x {text}");
+            }
+        }
+    }
+    out
+}
+
+fn warnings(rows: &[&Row]) -> String {
+    let mut out = String::new();
+    for row in rows {
+        for warning in &row.warnings {
+            let _ = writeln!(out, "- {}: {warning}", row.load());
+        }
+    }
+    out
+}
+
+fn limit(limit: &crate::search::Limit) -> String {
+    let mut out = match limit.rate {
+        Some(found) => format!(
+            "Limit: {} requests/s meet {} ({} confirmation runs)",
+            rate(found),
+            limit.goal,
+            limit.confirmations
+        ),
+        None => format!("Limit: no rate met {}", limit.goal),
+    };
+    if let Some(missed_at) = limit.missed_at {
+        let _ = write!(out, "; {} missed it ({})", rate(missed_at), limit.missed.join("; "));
+    }
+    out += ".\n";
+    if limit.tester_limited {
+        out += "The tester was the limit there: the target may be faster.\n";
+    }
+    if limit.cut_short {
+        out += "The search was cut short: the limit is not confirmed.\n";
+    }
+    out
+}

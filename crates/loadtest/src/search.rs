@@ -1,0 +1,207 @@
+//! The highest rate that still meets a goal.
+
+use serde::{Deserialize, Serialize};
+
+use crate::row::Phase;
+
+/// How a limit is searched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// The first rate tried.
+    pub start: f64,
+    /// Rates below this are not tried.
+    pub lowest: f64,
+    /// Rates above this are not tried.
+    pub highest: f64,
+    /// The search ends when the lowest rate that failed is within this factor of the highest that passed.
+    pub precision: f64,
+    /// Runs that must pass in the end, in a row.
+    pub confirmations: u32,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Search { start: 10.0, lowest: 0.1, highest: 10_000_000.0, precision: 1.03, confirmations: 3 }
+    }
+}
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// The goal.
+    pub goal: String,
+    /// Highest rate that met it in all confirmation runs; none if no rate did.
+    pub rate: Option<f64>,
+    /// Lowest rate that missed it, twice; none if none did.
+    pub missed_at: Option<f64>,
+    /// What it missed there.
+    pub missed: Vec<String>,
+    /// Whether the tester was the limit where the goal was missed: the target may be faster.
+    pub tester_limited: bool,
+    /// Confirmation runs that were passed at the rate.
+    pub confirmations: u32,
+    /// Whether the search was stopped before its end.
+    pub cut_short: bool,
+}
+
+/// How one run of a search ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// What it missed; nothing if it passed.
+    pub missed: Vec<String>,
+    /// Whether the tester was the limit.
+    pub tester_limited: bool,
+    /// Whether the whole search shall end now.
+    pub stopped: bool,
+}
+
+/// Steps down after a confirmation that failed.
+const STEPS_DOWN: u32 = 12;
+
+/// Searches: doubles from the start while runs pass (or halves until one does), halves the gap in between, then confirms.
+/// A run that misses is repeated once, so that one hiccup of the machine does not end the search.
+///
+/// # Errors
+/// Whatever `trial` fails with.
+pub fn find<E>(
+    search: &Search,
+    goal: String,
+    trial: &mut dyn FnMut(f64, Phase) -> Result<Trial, E>,
+) -> Result<Limit, E> {
+    let mut finder = Finder { trial, stopped: false, missed_at: None, missed: Vec::new(), limited: false };
+    let mut passed = None;
+    let mut rate = round(search.start);
+    while !finder.stopped && rate >= search.lowest && rate <= search.highest {
+        if finder.passes(rate, Phase::Search)? {
+            passed = Some(rate);
+            if finder.missed_at.is_some() {
+                break;
+            }
+            rate = round(rate * 2.0);
+        } else if passed.is_some() {
+            break;
+        } else {
+            rate = round(rate / 2.0);
+        }
+    }
+    while let (Some(low), Some(high)) = (passed, finder.missed_at) {
+        let middle = round((low * high).sqrt());
+        if finder.stopped || high <= low * search.precision || middle <= low || middle >= high {
+            break;
+        }
+        if finder.passes(middle, Phase::Search)? {
+            passed = Some(middle);
+        }
+    }
+    let mut confirmations = 0;
+    let mut steps = 0;
+    while let Some(rate) = passed.filter(|_| !finder.stopped && confirmations < search.confirmations) {
+        if finder.passes(rate, Phase::Confirm)? {
+            confirmations += 1;
+        } else if !finder.stopped {
+            confirmations = 0;
+            steps += 1;
+            let lower = round(rate / search.precision);
+            passed = (steps <= STEPS_DOWN && lower >= search.lowest && lower < rate).then_some(lower);
+        }
+    }
+    Ok(Limit {
+        goal,
+        rate: passed,
+        missed_at: finder.missed_at,
+        missed: finder.missed,
+        tester_limited: finder.limited,
+        confirmations,
+        cut_short: finder.stopped,
+    })
+}
+
+struct Finder<'a, E> {
+    trial: &'a mut dyn FnMut(f64, Phase) -> Result<Trial, E>,
+    stopped: bool,
+    missed_at: Option<f64>,
+    missed: Vec<String>,
+    limited: bool,
+}
+
+impl<E> Finder<'_, E> {
+    fn passes(&mut self, rate: f64, phase: Phase) -> Result<bool, E> {
+        // A confirmation is not given a second chance: it is there to find rates that pass only sometimes.
+        let chances = if phase == Phase::Confirm { 1 } else { 2 };
+        for _ in 0..chances {
+            let trial = (self.trial)(rate, phase)?;
+            self.stopped |= trial.stopped;
+            if self.stopped {
+                return Ok(false);
+            }
+            if trial.missed.is_empty() {
+                return Ok(true);
+            }
+            self.missed = trial.missed;
+            self.limited = trial.tester_limited;
+        }
+        self.missed_at = Some(rate);
+        Ok(false)
+    }
+}
+
+/// To three digits.
+fn round(rate: f64) -> f64 {
+    let scale = 10f64.powi(2 - rate.log10().floor() as i32);
+    (rate * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(start: f64, mut passes: impl FnMut(f64, Phase) -> bool) -> (Limit, u32) {
+        let mut trials = 0;
+        let limit = find::<()>(&Search { start, ..Search::default() }, String::new(), &mut |rate, phase| {
+            trials += 1;
+            assert!(trials < 200, "the search does not end");
+            let missed = if passes(rate, phase) { vec![] } else { vec!["slow".to_owned()] };
+            Ok(Trial { missed, tester_limited: false, stopped: false })
+        });
+        (limit.unwrap(), trials)
+    }
+
+    #[test]
+    fn finds_the_edge_from_below_and_from_above() {
+        for edge in [0.3, 7.0, 330.0, 123_456.0] {
+            for start in [1.0, 10.0, 1e6] {
+                let (limit, _) = run(start, |rate, _| rate <= edge);
+                let rate = limit.rate.unwrap();
+                assert!(rate <= edge && rate * 1.04 > edge, "{edge} from {start}: {rate}");
+                assert_eq!(limit.confirmations, 3);
+                assert!(limit.missed_at.unwrap() > edge);
+            }
+        }
+    }
+
+    #[test]
+    fn one_hiccup_does_not_end_it() {
+        let mut count = 0;
+        let (limit, _) = run(10.0, |rate, phase| {
+            count += 1;
+            rate <= 330.0 && (count % 4 != 0 || phase == Phase::Confirm)
+        });
+        assert!(limit.rate.unwrap() > 300.0, "{limit:?}");
+    }
+
+    #[test]
+    fn a_confirmation_that_fails_lowers_the_limit() {
+        let (limit, _) = run(10.0, |rate, phase| rate <= if phase == Phase::Confirm { 280.0 } else { 330.0 });
+        assert!((265.0..=280.0).contains(&limit.rate.unwrap()), "{limit:?}");
+        let (limit, _) = run(10.0, |_, phase| phase == Phase::Search);
+        assert_eq!(limit.rate, None);
+    }
+
+    #[test]
+    fn no_rate_at_all_and_no_limit_at_all() {
+        let (limit, _) = run(10.0, |_, _| false);
+        assert_eq!((limit.rate, limit.missed.len()), (None, 1));
+        let (limit, _) = run(10.0, |_, _| true);
+        assert!(limit.rate.unwrap() > 5e6 && limit.missed_at.is_none());
+    }
+}

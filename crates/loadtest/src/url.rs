@@ -1,0 +1,110 @@
+//! Addresses of targets: `scheme://host:port/path?query`.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+/// An address, split.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// What stands before `://`.
+    pub scheme: String,
+    /// Name or address, brackets of IPv6 taken off.
+    pub host: String,
+    /// Port; 80 if none is given.
+    pub port: u16,
+    /// Everything behind the port, at least `/`.
+    pub path: String,
+}
+
+/// Why text is no address, or an address leads nowhere.
+#[derive(Debug, thiserror::Error)]
+pub enum UrlError {
+    /// Not of the form.
+    #[error("{0:?} is no address; write for example http://127.0.0.1:8080/path")]
+    Malformed(String),
+    /// A space, control or non-ASCII character.
+    #[error("{0:?} holds a character that may not stand in an address; write it as %XX")]
+    Character(String),
+    /// The name is not known.
+    #[error("the host {host:?} cannot be found: {source}")]
+    Unknown {
+        /// Name that was looked up.
+        host: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl FromStr for Url {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let malformed = || UrlError::Malformed(text.to_owned());
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(UrlError::Character(text.to_owned()));
+        }
+        let (scheme, rest) = text.split_once("://").ok_or_else(malformed)?;
+        let split = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(split);
+        let (host, port) = match authority.rsplit_once(':') {
+            // The last colon of a bare [::1] is inside the brackets.
+            Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| malformed())?),
+            _ => (authority, 80),
+        };
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        if scheme.is_empty() || host.is_empty() || port == 0 {
+            return Err(malformed());
+        }
+        let path = match path.as_bytes().first() {
+            Some(b'/') => path.to_owned(),
+            _ => format!("/{path}"),
+        };
+        Ok(Url { scheme: scheme.to_owned(), host: host.to_owned(), port, path })
+    }
+}
+
+impl Url {
+    /// `host:port`, with brackets where needed.
+    pub fn authority(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+
+    /// Looks the name up.
+    pub fn resolve(&self) -> Result<SocketAddr, UrlError> {
+        let unknown = |source| UrlError::Unknown { host: self.host.clone(), source };
+        let mut found = (self.host.as_str(), self.port).to_socket_addrs().map_err(unknown)?;
+        found.next().ok_or_else(|| unknown(std::io::ErrorKind::NotFound.into()))
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}{}", self.scheme, self.authority(), self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_addresses() {
+        let url: Url = "http://127.0.0.1:8080/a?b=c".parse().unwrap();
+        assert_eq!((url.host.as_str(), url.port, url.path.as_str()), ("127.0.0.1", 8080, "/a?b=c"));
+        let url: Url = "http://[::1]?b".parse().unwrap();
+        assert_eq!((url.host.as_str(), url.port, url.path.as_str()), ("::1", 80, "/?b"));
+        assert_eq!(url.authority(), "[::1]:80");
+        assert_eq!("link://localhost:8888".parse::<Url>().unwrap().to_string(), "link://localhost:8888/");
+    }
+
+    #[test]
+    fn refuses_what_is_none() {
+        for text in ["", "localhost:1", "http://", "http://:80", "http://a:b", "http://a:0", "http://a b"] {
+            assert!(text.parse::<Url>().is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Each kind of failure is told from the others.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use framewire_loadtest::http::Reuse;
+use framewire_loadtest::row::Row;
+
+use crate::server::{Action, Server, closed_port};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn failures(row: &Row) -> BTreeMap<&str, u64> {
+    row.failures.iter().map(|(kind, count)| (kind.as_str(), *count)).collect()
+}
+
+/// Fails each fourth of 40 requests.
+fn each_fourth(fault: fn() -> Action) -> Row {
+    let server = Server::start(move |number| if number % 4 == 3 { fault() } else { Action::Echo });
+    let mut plan = crate::plan(40.0, SECOND);
+    plan.timeout = Duration::from_millis(300);
+    let row = crate::run(server.port, Reuse::default(), &plan);
+    assert_eq!((row.requests, row.correct, row.success), (40, 30, 75.0), "{row:?}");
+    assert_eq!(row.intended.count, 30, "only right replies have a latency");
+    row
+}
+
+#[test]
+fn refused() {
+    let row = crate::run(closed_port(), Reuse::default(), &crate::plan(40.0, SECOND));
+    assert_eq!(failures(&row), BTreeMap::from([("refused", 40)]));
+    assert_eq!((row.achieved, row.success, row.intended.count), (0.0, 0.0, 0));
+}
+
+#[test]
+fn reset_before_and_within_a_reply() {
+    assert_eq!(failures(&each_fourth(|| Action::Close)), BTreeMap::from([("reset", 10)]));
+    assert_eq!(failures(&each_fourth(|| Action::Half)), BTreeMap::from([("reset", 10)]));
+}
+
+#[test]
+fn timed_out() {
+    let row = each_fourth(|| Action::Silence(SECOND));
+    assert_eq!(failures(&row), BTreeMap::from([("timed out", 10)]));
+    assert!(row.intended.max < 300.0, "late replies are not taken for others': {:?}", row.intended);
+}
+
+#[test]
+fn status() {
+    let row = each_fourth(|| Action::Status(503));
+    assert_eq!(failures(&row), BTreeMap::from([("status", 10)]));
+    assert_eq!(row.failure_texts.get("status 503"), Some(&10));
+}
+
+#[test]
+fn wrong_reply() {
+    let row = each_fourth(|| Action::Reply("somebody else's"));
+    assert_eq!(failures(&row), BTreeMap::from([("wrong reply", 10)]));
+}
+
+#[test]
+fn without_the_check_any_reply_will_do() {
+    let server = Server::start(|_| Action::Reply("static"));
+    let mut plan = crate::plan(40.0, SECOND);
+    plan.check = false;
+    assert_eq!(crate::run(server.port, Reuse::default(), &plan).success, 100.0);
+}
+
+#[test]
+fn not_sent_when_no_connection_became_free() {
+    let server = Server::start(|_| Action::Silence(Duration::from_secs(20)));
+    let mut plan = crate::plan(40.0, SECOND);
+    plan.connections = 2;
+    plan.timeout = Duration::from_millis(400);
+    let row = crate::run(server.port, Reuse::default(), &plan);
+    assert_eq!(row.requests, 40, "none is forgotten: {row:?}");
+    assert_eq!(row.correct, 0);
+    assert!(row.failures["not sent"] >= 30 && row.failures["timed out"] >= 4, "{row:?}");
+    assert!(row.warnings.iter().any(|warning| warning.contains("waited for one of 2 connections")));
+}
+
+#[test]
+fn three_tries_hide_two_failures() {
+    let server = Server::start(|number| if number % 3 < 2 { Action::Close } else { Action::Echo });
+    let reuse = Reuse { tries: 3, delay: Duration::from_millis(1), ..Reuse::default() };
+    let mut plan = crate::plan(20.0, SECOND);
+    // One after the other, so that two failures and a success always belong to one request.
+    plan.connections = 1;
+    let row = crate::run(server.port, reuse, &plan);
+    assert_eq!((row.correct, row.connections), (20, 41), "{row:?}");
+    assert_eq!(server.requests(), 60);
+}

@@ -1,0 +1,80 @@
+//! The test of honesty: a server that freezes while it is asked at a constant rate.
+
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use framewire_loadtest::http::Reuse;
+
+use crate::server::{Action, Server};
+
+const RATE: f64 = 200.0;
+const SECONDS: f64 = 5.0;
+const FREEZE_AT: Duration = Duration::from_secs(2);
+const FREEZE: f64 = 1.0;
+
+/// Milliseconds that `percent` of the requests do not exceed: those due `x` before the freeze ends wait for `x`, all
+/// others are answered at once.
+fn expected(percent: f64) -> f64 {
+    let frozen = FREEZE * RATE;
+    let above = (1.0 - percent / 100.0) * RATE * SECONDS;
+    1000.0 * FREEZE * (1.0 - above / frozen).max(0.0)
+}
+
+/// Answers nothing for a second, two seconds after the first request.
+fn freezing() -> Server {
+    let first = Mutex::new(None::<Instant>);
+    Server::start(move |_| {
+        let first = *first.lock().unwrap().get_or_insert_with(Instant::now);
+        let (start, end) = (first + FREEZE_AT, first + FREEZE_AT + Duration::from_secs_f64(FREEZE));
+        let now = Instant::now();
+        if (start..end).contains(&now) {
+            thread::sleep(end - now);
+        }
+        Action::Echo
+    })
+}
+
+#[test]
+fn percentiles_equal_the_arithmetic_of_the_freeze() {
+    let server = freezing();
+    let mut plan = crate::plan(RATE, Duration::from_secs_f64(SECONDS));
+    // Few, as a polite client has: the tester must go on counting while all of them wait.
+    plan.connections = 4;
+    let row = crate::run(server.port, Reuse::default(), &plan);
+
+    assert_eq!((row.requests, row.correct), (1000, 1000), "{row:?}");
+    let intended = &row.intended;
+    let figures = [
+        ("p90", intended.p90, expected(90.0)),
+        ("p95", intended.p95, expected(95.0)),
+        ("p99", intended.p99, expected(99.0)),
+        ("p99.9", intended.p999, expected(99.9)),
+        ("max", intended.max, expected(100.0)),
+        ("mean", intended.mean, 1000.0 * FREEZE / 2.0 * FREEZE / SECONDS),
+    ];
+    for (name, measured, expected) in figures {
+        let off = measured / expected - 1.0;
+        println!("{name}: measured {measured:.1} ms, arithmetic {expected:.1} ms, {:+.2} %", 100.0 * off);
+        assert!(off.abs() < 0.02, "{name}: {measured} ms instead of {expected} ms");
+    }
+    assert!(intended.p50 < 20.0, "{intended:?}");
+
+    let sent = &row.sent;
+    println!("from the actual send: p90 {:.3}, p99 {:.3}, mean {:.3}", sent.p90, sent.p99, sent.mean);
+    assert!(sent.p99 < intended.p99 / 20.0 && sent.mean < intended.mean / 10.0, "{sent:?}");
+    assert!(row.waited >= 180, "nearly all of 200 requests waited for one of 4 connections: {}", row.waited);
+}
+
+#[test]
+fn with_connections_enough_both_clocks_tell_of_the_freeze() {
+    let server = freezing();
+    let plan = crate::plan(RATE, Duration::from_secs_f64(SECONDS));
+    let row = crate::run(server.port, Reuse::default(), &plan);
+    for summary in [&row.intended, &row.sent] {
+        let off = summary.p95 / expected(95.0) - 1.0;
+        assert!(off.abs() < 0.02, "{summary:?}");
+    }
+    assert_eq!(row.waited, 0);
+    assert!((195..=210).contains(&row.most_in_flight), "{}", row.most_in_flight);
+}

@@ -1,0 +1,100 @@
+//! Load models, warm-up, connections, and stopping.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use framewire_loadtest::http::Reuse;
+use framewire_loadtest::payload::Payload;
+use framewire_loadtest::{Arrivals, Load, Stop};
+
+use crate::server::{Action, Server};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_constant_rate_is_held_and_every_reply_is_checked() {
+    let server = Server::start(|_| Action::Echo);
+    let row = crate::run(server.port, Reuse::default(), &crate::plan(500.0, 2 * SECOND));
+    assert_eq!((row.requests, row.correct, server.requests()), (1000, 1000, 1000));
+    assert!((row.achieved / 500.0 - 1.0).abs() < 0.01, "{}", row.achieved);
+}
+
+#[test]
+fn five_thousand_bytes_and_chunks() {
+    let server = Server::start(|_| Action::Chunked);
+    let mut plan = crate::plan(50.0, SECOND);
+    plan.payload = Payload::Bytes(5000);
+    assert_eq!(crate::run(server.port, Reuse::default(), &plan).correct, 50);
+}
+
+#[test]
+fn workers_share_the_rate() {
+    let server = Server::start(|_| Action::Echo);
+    let mut plan = crate::plan(301.0, SECOND);
+    plan.workers = 2;
+    assert_eq!(crate::run(server.port, Reuse::default(), &plan).correct, 301);
+}
+
+#[test]
+fn poisson_arrivals_have_the_rate_and_come_in_bursts() {
+    let server = Server::start(|_| Action::Silence(Duration::from_millis(2)));
+    let mut plan = crate::plan(400.0, 2 * SECOND);
+    plan.load = Load::Open { rate: 400.0, arrivals: Arrivals::Poisson };
+    let row = crate::run(server.port, Reuse::default(), &plan);
+    // Five standard deviations.
+    assert!((659..=941).contains(&row.requests), "{}", row.requests);
+    assert_eq!(row.correct, row.requests);
+    assert!(row.most_in_flight >= 3, "{}", row.most_in_flight);
+}
+
+#[test]
+fn a_closed_load_keeps_its_clients_busy() {
+    let server = Server::start(|_| Action::Silence(Duration::from_millis(20)));
+    let mut plan = crate::plan(1.0, SECOND);
+    plan.load = Load::Closed { concurrency: 8 };
+    let row = crate::run(server.port, Reuse::default(), &plan);
+    assert_eq!((row.connections, row.most_in_flight, row.success), (8, 8, 100.0), "{row:?}");
+    assert!((300..=400).contains(&row.correct), "{}", row.correct);
+}
+
+#[test]
+fn cold_by_default_and_warm_when_asked() {
+    let server = Server::start(|_| Action::Echo);
+    let mut plan = crate::plan(50.0, SECOND);
+    assert!(crate::run(server.port, Reuse::default(), &plan).connections >= 1);
+    let before = server.requests();
+    plan.warmup = SECOND / 2;
+    let row = crate::run(server.port, Reuse::default(), &plan);
+    assert_eq!((row.requests, server.requests() - before), (50, 75), "25 of warm-up are not counted");
+}
+
+#[test]
+fn a_connection_is_kept_or_each_request_has_its_own() {
+    let server = Server::start(|_| Action::Echo);
+    let mut plan = crate::plan(50.0, SECOND);
+    plan.connections = 1;
+    assert_eq!(crate::run(server.port, Reuse::default(), &plan).connections, 1);
+    assert_eq!(server.connections(), 1);
+    let reuse = Reuse { keep_alive: false, ..Reuse::default() };
+    let row = crate::run(server.port, reuse, &plan);
+    assert_eq!((row.correct, row.connections), (50, 50));
+    assert_eq!(server.connections(), 51);
+}
+
+#[test]
+fn a_run_that_is_stopped_reports_what_it_measured() {
+    let server = Server::start(|_| Action::Echo);
+    let stop = Stop::default();
+    let stopper = stop.clone();
+    let thread = thread::spawn(move || {
+        thread::sleep(SECOND);
+        stopper.stop();
+    });
+    let start = Instant::now();
+    let row = crate::run_until(server.port, Reuse::default(), &crate::plan(100.0, 60 * SECOND), &stop);
+    thread.join().unwrap();
+    assert!(start.elapsed() < 3 * SECOND);
+    assert!(row.cut_short && row.warnings.iter().any(|warning| warning.starts_with("cut short")));
+    assert!((80..=120).contains(&row.correct), "{}", row.correct);
+    assert!((row.seconds - 1.0).abs() < 0.3 && (row.achieved - 100.0).abs() < 5.0, "{row:?}");
+}

@@ -1,0 +1,127 @@
+//! Reports of real runs.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use framewire_loadtest::compare::{self, FailOn};
+use framewire_loadtest::goal::Goal;
+use framewire_loadtest::http::{HttpTarget, Reuse};
+use framewire_loadtest::report::hdr_log::HdrLog;
+use framewire_loadtest::report::{Report, TargetInfo, html, markdown};
+use framewire_loadtest::row::{Phase, Row};
+use framewire_loadtest::{Plan, Stop};
+
+use crate::server::{Action, Server};
+
+fn report(plan: &Plan, rows: Vec<Row>) -> Report {
+    let target = TargetInfo { url: "http://<here>/".to_owned(), strategy: "pool".to_owned(), counter: None };
+    let mut report = Report::new("test 1.0".to_owned(), vec!["bench".to_owned()], target, plan);
+    report.rows = rows;
+    report
+}
+
+fn rows(delay: Duration) -> (Plan, Vec<Row>) {
+    let server = Server::start(move |number| match number {
+        7 => Action::Status(500),
+        _ => Action::Silence(delay),
+    });
+    let plan = crate::plan(50.0, Duration::from_secs(1));
+    let other = crate::plan(100.0, Duration::from_secs(1));
+    let rows = [&plan, &other].map(|plan| crate::run(server.port, Reuse::default(), plan));
+    (plan, rows.to_vec())
+}
+
+#[test]
+fn json_reads_back_and_pages_are_whole() {
+    let (plan, rows) = rows(Duration::ZERO);
+    let report = report(&plan, rows);
+    let read = Report::from_json(&report.to_json()).unwrap();
+    assert_eq!(read.rows.len(), 2);
+    assert_eq!((read.rows[0].success, read.rows[0].failures["status"]), (98.0, 1));
+    assert_eq!(read.rows[0].intended, report.rows[0].intended);
+
+    let text = markdown::report(&report);
+    assert!(text.contains("| asked | achieved | mean |") && text.contains("| 98% |"), "{text}");
+    assert!(text.contains("1 x status 500"), "{text}");
+    let page = html::page(&report);
+    assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+    assert!(
+        page.contains("Errors by kind") && page.contains("http://&lt;here&gt;/") && !page.contains("NaN")
+    );
+    for elsewhere in ["<script", "<link", "src=", "@import", "url("] {
+        assert!(!page.contains(elsewhere), "{elsewhere}");
+    }
+}
+
+#[test]
+fn another_schema_is_refused() {
+    let (plan, mut report_json) = (Plan::default(), String::new());
+    report_json.push_str(&report(&plan, vec![]).to_json());
+    let newer = report_json.replace("\"schema_version\": 1", "\"schema_version\": 2");
+    assert!(Report::from_json(&newer).unwrap_err().to_string().contains("version 2"));
+    assert!(Report::from_json("{}").is_err());
+}
+
+#[test]
+fn a_slower_server_fails_the_comparison_and_the_goal() {
+    let (plan, quick) = rows(Duration::ZERO);
+    let (_, slow) = rows(Duration::from_millis(30));
+    let goal: Goal = "p50<20ms".parse().unwrap();
+    assert_eq!(goal.missed(&quick[0]), Vec::<String>::new());
+    assert!(goal.missed(&slow[0])[0].starts_with("p50<20ms: it was 30"), "{:?}", goal.missed(&slow[0]));
+
+    let (before, after) = (report(&plan, quick), report(&plan, slow));
+    let pairs = compare::pairs(&before, &after);
+    assert_eq!(pairs.len(), 2);
+    let rule: FailOn = "p50>+10%".parse().unwrap();
+    assert!(pairs[0].fails(&rule).unwrap().contains("p50>+10% at 50"));
+    assert_eq!(compare::pairs(&after, &before)[0].fails(&rule), None);
+}
+
+#[test]
+fn the_hdr_log_holds_every_reply() {
+    use hdrhistogram::serialization::Deserializer;
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+    let server = Server::start(|_| Action::Echo);
+    let plan = crate::plan(100.0, Duration::from_secs(1));
+    let url = format!("http://127.0.0.1:{}/", server.port).parse().unwrap();
+    let target = Arc::new(HttpTarget::new(&url, Reuse::default()).unwrap());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let log = HdrLog::begin(file.reopen().unwrap(), SystemTime::now());
+    let outcome = framewire_loadtest::run(&target, &plan, &mut None, &Stop::default(), &mut |interval| {
+        log.add("asked-100", Duration::ZERO, interval);
+    })
+    .unwrap();
+    log.finish().unwrap();
+    let row = Row::new(&plan, &outcome, Phase::Measure);
+
+    let text = std::fs::read(file.path()).unwrap();
+    let mut total = hdrhistogram::Histogram::<u64>::new(3).unwrap();
+    for entry in IntervalLogIterator::new(&text) {
+        if let LogEntry::Interval(line) = entry.unwrap()
+            && line.tag().is_some_and(|tag| tag.as_str() == "asked-100-intended")
+        {
+            let bytes = base64(line.encoded_histogram());
+            total.add(Deserializer::new().deserialize::<u64, _>(&mut &bytes[..]).unwrap()).unwrap();
+        }
+    }
+    assert_eq!(total.len(), 100);
+    assert!((total.max() as f64 / 1e6 / row.intended.max - 1.0).abs() < 0.002);
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0u32, 0);
+    for letter in text.bytes().filter(|letter| *letter != b'=') {
+        bits = bits << 6 | LETTERS.iter().position(|known| *known == letter).unwrap() as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
+    }
+    bytes
+}
