@@ -6,6 +6,9 @@
 -- because it may have been carried out.
 
 local socket = require "framewire.socket"
+local time = require "framewire.time"
+
+local monotonic = time.monotonic
 
 local M = {}
 
@@ -121,6 +124,7 @@ local function connect(self)
   local link, message = socket.start_connect(self.host, self.port)
   if not link then return lose(self, message) end
   self.socket = link
+  self.connecting_since = monotonic()
   local ok
   ok, message = self.loop:watch(link.fd, self.loop.READ + self.loop.WRITE, function(readable, writable)
     on_ready(self, readable, writable)
@@ -147,12 +151,11 @@ local function expire(self, entry)
         return pump(self)
       end
       table.remove(self.queue, place)
-      -- Still connecting after all this time: nothing is listening that would answer.
-      local connecting = self.socket and not self.ready
-      if connecting then disconnect(self) end
-      entry.callback(nil, connecting and M.UNREACHABLE or M.TIMEOUT, "no reply in time")
-      if connecting then pump(self) end
-      return
+      -- Connecting for most of that time: nobody is there. Otherwise it waited behind messages that were not answered.
+      local is_stuck = self.socket and not self.ready and monotonic() - self.connecting_since > self.timeout * 0.9
+      if is_stuck then disconnect(self) end
+      entry.callback(nil, is_stuck and M.UNREACHABLE or M.TIMEOUT, "no reply in time")
+      return pump(self)
     end
   end
 end
@@ -193,7 +196,8 @@ function M.new(loop, host, port, options)
     --- The first message's bytes while it is under way.
     sending = nil,
     socket = nil,
-    --- Whether the socket's connection has been made.
+    --- When the socket was made, and whether its connection has been.
+    connecting_since = 0,
     ready = false,
     --- What has come of the reply, its length, and its last bytes.
     pieces = {}, received = 0, tail = "",

@@ -92,9 +92,9 @@ check.test("memory does not grow with the number of requests", function()
         for _ = 1, 50 do assert(connection:receive()) end
       end
     end
-    load(200)
+    load(1600)
     local before = memory_of(pid)
-    load(600)
+    load(800)
     local after = memory_of(pid)
     assert(after - before < 2048, ("grew from %d to %d KiB"):format(before, after))
     connection:close()

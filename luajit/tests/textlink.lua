@@ -1,1 +1,187 @@
+--- The bridge's link and the bridge itself against a script that behaves in every way it should not.
 
+local check = require "tests.support.check"
+local client = require "tests.support.client"
+local loops = require "framewire.loop"
+local process = require "tests.support.process"
+local socket = require "framewire.socket"
+local time = require "framewire.time"
+local url = require "framewire.http.url"
+
+-- What the stand-in for a script does with one message; `connection` is a plain socket that may be written to.
+local function react(loop, connection, message, counters)
+  local function say(text) connection:write(text, 1) end
+  counters[message] = (counters[message] or 0) + 1
+  if message == "silent" then return end
+  if message == "late" then return loop:after(0.5, function() say("too late<|END|>") end) end
+  if message == "hang up" then return "close" end
+  if message == "half" then
+    say("half a reply")
+    return "close"
+  end
+  if message == "success" then return say("<|SUCCESS|><|END|>") end
+  if message == "error" then return say("<|ERROR|><|END|>") end
+  if message == "empty" then return say("<|END|>") end
+  if message == "two" then return say("one<|END|>two<|END|>") end
+  if message == "large" then return say(("d3,"):rep(100000) .. "<|END|>") end
+  if message == "count hang up" then return say((counters["hang up"] or 0) .. "<|END|>") end
+  if message == "trickle" then
+    local text = "a <|EN not the end <|END|>"
+    for i = 1, #text do loop:after(i * 0.002, function() say(text:sub(i, i)) end) end
+    return
+  end
+  say(message .. "<|END|>")
+end
+
+-- A stand-in for the script inside mGBA: real sockets, the real text protocol.
+local function run_script(listener)
+  local loop = assert(loops.new())
+  local counters = {}
+  assert(loop:on_signal({ "TERM" }, function() loop:stop() end))
+  assert(loop:watch(listener.fd, loop.READ, function()
+    local connection = listener:accept()
+    if not connection then return end
+    local text = ""
+    local function close()
+      loop:forget(connection.fd)
+      connection:close()
+    end
+    assert(loop:watch(connection.fd, loop.READ, function()
+      local data, message = connection:receive()
+      if not data then
+        if message ~= "again" then close() end
+        return
+      end
+      text = text .. data
+      while true do
+        local first, last = text:find("<|END|>", 1, true)
+        if not first then return end
+        local one = text:sub(1, first - 1)
+        text = text:sub(last + 1)
+        if react(loop, connection, one, counters) == "close" then return close() end
+      end
+    end))
+  end))
+  assert(loop:run())
+end
+
+-- Runs the bridge in front of a port. The body gets a function that asks it.
+local function with_bridge(script_port, body)
+  local bridge = process.start(("luajit \"%s/bridge.lua\" --attach 127.0.0.1:%d --port 0 --timeout 400")
+    :format(check.root, script_port))
+  local port = tonumber((bridge.line() or ""):match("^listening on http://127%.0%.0%.1:(%d+)$"))
+  local ok, message = xpcall(function()
+    assert(port, "the bridge did not start")
+    body(port, function(text, path)
+      local answer = client.ask(port, "GET", (path or "/command") .. "?message=" .. url.encode(text))
+      return answer.status, answer.body
+    end)
+  end, debug.traceback)
+  bridge.signal("TERM")
+  local code, output = bridge.finish()
+  if not ok then error(message .. "\n" .. output, 0) end
+  check.equal(code, 0, "the bridge's exit code")
+end
+
+local function with_script(body)
+  local listener = assert(socket.listen { port = 0 })
+  local _, port = listener:name()
+  process.beside(function() run_script(listener) end, function()
+    listener:close()
+    with_bridge(port, body)
+  end)
+end
+
+check.test("replies come back", function()
+  with_script(function(port, ask)
+    for _, case in ipairs {
+      { "core.read8,0x02000000", 200, "core.read8,0x02000000" },
+      { "success", 200, "" }, { "empty", 200, "" }, { "ü, and spaces", 200, "ü, and spaces" },
+      { "large", 200, ("d3,"):rep(100000) }, { "trickle", 200, "a <|EN not the end " },
+    } do
+      local status, body = ask(case[1])
+      check.equal(status, case[2], case[1])
+      check.equal(body == case[3], true, case[1])
+    end
+    check.equal(select(2, ask("fa1e7-guid", "/mgbaendpoint")), "fa1e7-guid")
+    check.equal(client.ask(port, "POST", "/command", nil, "by body").body, "by body")
+  end)
+end)
+
+check.test("every failure has its status, and the next message its own reply", function()
+  with_script(function(port, ask)
+    for _, case in ipairs {
+      { "error", 502, "the script could not" }, { "hang up", 502, "closed the connection" },
+      { "half", 502, "closed the connection" }, { "silent", 504, "paused" }, { "late", 504, "no reply in time" },
+      { "a<|END|>b", 400, "may not hold" }, { "", 400, "say what to send" },
+    } do
+      local status, body = ask(case[1])
+      check.equal(status, case[2], case[1])
+      check.contains(body, case[3], case[1])
+      check.equal(select(2, ask("after " .. case[1]:gsub("<.*", ""))), "after " .. case[1]:gsub("<.*", ""))
+    end
+    time.sleep(0.3)
+    check.equal(select(2, ask("after the late reply")), "after the late reply")
+    check.equal(select(2, ask("two")), "one")
+    check.equal(select(2, ask("after two")), "after two")
+    check.equal(select(2, ask("count hang up")), "1", "a message that may have been carried out is not repeated")
+    check.equal(client.ask(port, "GET", "/other").status, 404)
+    check.equal(client.ask(port, "DELETE", "/command").status, 405)
+  end)
+end)
+
+check.test("fifty clients at once get their own replies", function()
+  with_script(function(port)
+    local all = {}
+    for round = 1, 5 do
+      for i = 1, 50 do
+        all[i] = all[i] or client.connect(port)
+        all[i]:send(("GET /mgbaendpoint?message=%d-%d HTTP/1.1\r\nHost: a\r\n\r\n"):format(round, i))
+      end
+      for i = 1, 50 do check.equal(assert(all[i]:receive()).body, round .. "-" .. i) end
+    end
+  end)
+end)
+
+check.test("too many messages at once are refused at once", function()
+  with_script(function(port)
+    local all, statuses = {}, {}
+    for i = 1, 80 do
+      all[i] = client.connect(port)
+      all[i]:send("GET /command?message=silent HTTP/1.1\r\nHost: a\r\n\r\n")
+    end
+    for i = 1, 80 do
+      local status = assert(all[i]:receive()).status
+      statuses[status] = (statuses[status] or 0) + 1
+    end
+    check.equal(statuses[503], 16)
+    check.equal(statuses[504], 64)
+  end)
+end)
+
+check.test("a script that comes and goes is found again", function()
+  local port = process.free_port()
+  with_bridge(port, function(_, ask)
+    local status, body = ask("hello")
+    check.equal(status, 502)
+    check.contains(body, "Start mGBA")
+    for round = 1, 2 do
+      local listener = assert(socket.listen { port = port })
+      process.beside(function() run_script(listener) end, function()
+        listener:close()
+        check.eventually(2, function() return select(2, ask("round " .. round)) == "round " .. round end, "it answers")
+      end)
+      check.eventually(2, function() return ask("gone") == 502 end, "it is missed")
+    end
+  end)
+end)
+
+check.test("a script that is never accepted times out", function()
+  -- Connected by the system, but nobody ever takes the connection or answers: mGBA while it is paused.
+  local listener = assert(socket.listen { port = 0 })
+  with_bridge(select(2, listener:name()), function(_, ask)
+    local seconds = process.timed(function() check.equal(ask("hello"), 504) end)
+    assert(seconds >= 0.4 and seconds < 1.5, "took " .. seconds)
+  end)
+  listener:close()
+end)
