@@ -1,1 +1,50 @@
-//! A safe wrapper over libmgba through a flat C shim.
+//! A safe wrapper over libmgba, the library inside the mGBA emulator.
+//!
+//! One [`Core`] is one emulated machine with its game: open a ROM, run frames,
+//! hold keys, read and write memory, save and load states, take the picture and
+//! the sound, and run Lua scripts in it as mGBA's own window does.
+//!
+//! ```no_run
+//! use framewire_libmgba::Core;
+//!
+//! let mut core = Core::open("game.gba".as_ref())?;
+//! core.set_keys(1 << 3); // Start
+//! core.run_frame();
+//! let lives = core.read8(0x0200_0000);
+//! std::fs::write("now.png", core.screenshot_png()?)?;
+//! # let _ = lives;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! How it is cut: `shim/` is C compiled against the installed headers, because
+//! the layout of libmgba's structures depends on its version and build flags;
+//! `sys` declares the shim and is the only module with `unsafe` in it; the rest
+//! is safe Rust over `sys`.
+//!
+//! A core belongs to one thread at a time (`Send`, not `Sync`). Any number of
+//! them may run at once, each on its own thread. Nothing here reads or writes
+//! the user's mGBA configuration.
+//!
+//! Facts about behaviour come from mGBA 0.10.1, the oldest version supported,
+//! and are held by the tests.
+
+mod core;
+mod domain;
+mod error;
+mod log;
+mod media;
+mod memory;
+mod script;
+mod state;
+#[allow(unsafe_code)]
+mod sys;
+mod version;
+
+pub use crate::core::{Core, MAX_ROM_SIZE, Platform};
+pub use crate::domain::Domain;
+pub use crate::error::Error;
+pub use crate::log::{Level, log_off, log_to};
+pub use crate::media::Frame;
+pub use crate::memory::MAX_RANGE;
+pub use crate::state::{MAX_SAVE_SIZE, MAX_STATE_SIZE, flags};
+pub use crate::version::{Version, version};

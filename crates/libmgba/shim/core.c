@@ -1,0 +1,359 @@
+/* Opening, running and asking about a game. */
+#include "internal.h"
+
+#include <mgba/core/config.h>
+#include <mgba/core/directories.h>
+#include <mgba/core/version.h>
+
+/* The largest banked cartridges; MAX_ROM_SIZE in src/core.rs says it to users. */
+#define MAX_ROM_SIZE ((size_t) 64 << 20)
+#define GBA_HEADER_SIZE 0xC0
+#define GB_HEADER_END 0x150
+
+/* libmgba reads up to a bank or header past the end of a tiny ROM, so a ROM
+ * always sits in at least this much mapped memory. */
+#define MIN_ROM_CAPACITY ((size_t) 0x10000)
+
+static bool is_rom(struct VFile* vf) {
+	return mCoreIsCompatible(vf) != mPLATFORM_NONE;
+}
+
+static bool is_elf(const char* path) {
+	struct VFile* vf = VFileOpen(path, O_RDONLY);
+	if (!vf) {
+		return false;
+	}
+	uint8_t magic[4] = { 0 };
+	bool elf = vf->read(vf, magic, sizeof(magic)) == sizeof(magic) && !memcmp(magic, "\177ELF", sizeof(magic));
+	vf->close(vf);
+	return elf;
+}
+
+/* Reads a checked copy of the ROM at `path` (plain or in an archive). A copy
+ * and not a mapping of the file: a developer who rebuilds the ROM in place
+ * would otherwise kill this process with SIGBUS. */
+static int read_rom(const char* path, struct VFile** out, enum mPlatform* platform) {
+	if (is_elf(path)) {
+		return FW_ELF;
+	}
+	struct mDirectorySet dirs;
+	mDirectorySetInit(&dirs);
+	struct VFile* file = mDirectorySetOpenPath(&dirs, path, is_rom);
+	if (!file) {
+		mDirectorySetDeinit(&dirs);
+		return FW_NOT_A_ROM;
+	}
+	int status = FW_OK;
+	struct VFile* rom = NULL;
+	*platform = mCoreIsCompatible(file);
+	ssize_t size = file->size(file);
+	if (size < (*platform == mPLATFORM_GBA ? GBA_HEADER_SIZE : GB_HEADER_END)) {
+		status = FW_TRUNCATED;
+	} else if ((size_t) size > MAX_ROM_SIZE) {
+		status = FW_TOO_LARGE;
+	} else {
+		size_t capacity = (size_t) size < MIN_ROM_CAPACITY ? MIN_ROM_CAPACITY : (size_t) size;
+		rom = VFileMemChunk(NULL, capacity);
+		void* memory = rom ? rom->map(rom, capacity, MAP_WRITE) : NULL;
+		if (!memory) {
+			status = FW_NO_MEMORY;
+		} else {
+			file->seek(file, 0, SEEK_SET);
+			if (file->read(file, memory, size) != size) {
+				status = FW_LOAD_FAILED;
+			}
+			rom->unmap(rom, memory, capacity);
+			rom->truncate(rom, size);
+			rom->seek(rom, 0, SEEK_SET);
+		}
+	}
+	file->close(file);
+	mDirectorySetDeinit(&dirs);
+	if (status != FW_OK && rom) {
+		rom->close(rom);
+		rom = NULL;
+	}
+	*out = rom;
+	return status;
+}
+
+static const void* rom_memory(struct mCore* core) {
+	const struct mCoreMemoryBlock* blocks;
+	size_t count = core->listMemoryBlocks(core, &blocks);
+	for (size_t i = 0; i < count; ++i) {
+		if (!strcmp(blocks[i].internalName, "cart0")) {
+			size_t size;
+			return core->getMemoryBlock(core, blocks[i].id, &size);
+		}
+	}
+	return NULL;
+}
+
+/* Makes a GBA's processor fetch from the ROM that is there now: libmgba leaves
+ * it with a pointer into the ROM before until it leaves the cartridge. */
+static void refetch(struct mCore* core) {
+	if (core->platform(core) != mPLATFORM_GBA) {
+		return;
+	}
+	uint32_t pc = 0;
+	uint32_t cpsr = 0;
+	core->readRegister(core, "pc", &pc);
+	core->readRegister(core, "cpsr", &cpsr);
+	if (pc < 0x08000000 || pc >= 0x0E000000) {
+		return;
+	}
+	/* The register is one instruction ahead of the one that is next. And only a
+	 * jump from another region, such as the RAM at 0x03000000, looks anew. */
+	bool thumb = cpsr & 0x20;
+	pc -= thumb ? 2 : 4;
+	const uint32_t elsewhere = 0x03000000;
+	core->writeRegister(core, "pc", &elsewhere);
+	core->writeRegister(core, "pc", &pc);
+}
+
+/* Points the core's directories (saves, states) at the folder of `path` and its
+ * file names at the ROM's name. */
+static bool enter_folder(struct mCore* core, const char* path) {
+	/* Without this the folder of the ROM before is kept. */
+	mDirectorySetDetachBase(&core->dirs);
+	struct VFile* file = mDirectorySetOpenPath(&core->dirs, path, core->isROM);
+	if (!file) {
+		return false;
+	}
+	file->close(file);
+	return true;
+}
+
+/* Gives `rom`, read from `path`, to the core. */
+static int insert_rom(struct fw_core* self, const char* path, struct VFile* rom) {
+	struct mCore* core = self->core;
+	char* kept = strdup(path);
+	if (!kept || !enter_folder(core, path)) {
+		if (self->path) {
+			enter_folder(core, self->path);
+		}
+		free(kept);
+		rom->close(rom);
+		return FW_LOAD_FAILED;
+	}
+	if (!core->loadROM(core, rom)) {
+		free(kept);
+		rom->close(rom);
+		return FW_LOAD_FAILED;
+	}
+	free(self->path);
+	self->path = kept;
+	self->rom = rom_memory(core);
+	return FW_OK;
+}
+
+/* A script's emu:loadFile() with a bad path leaves the core without any ROM,
+ * and libmgba does not survive running or reading that. */
+void fw_mind_rom(struct fw_core* self) {
+	struct mCore* core = self->core;
+	const void* now = rom_memory(core);
+	if (now == self->rom) {
+		return;
+	}
+	if (!now) {
+		enum mPlatform platform;
+		struct VFile* rom = NULL;
+		if (read_rom(self->path, &rom, &platform) == FW_OK && platform != core->platform(core)) {
+			rom->close(rom);
+			rom = NULL;
+		}
+		if (!rom) {
+			rom = VFileMemChunk(NULL, MIN_ROM_CAPACITY);
+		}
+		if (rom && !core->loadROM(core, rom)) {
+			rom->close(rom);
+		}
+	}
+	refetch(core);
+	self->rom = rom_memory(core);
+}
+
+/* The settings every core gets. mCoreLoadConfig is not used because it reads
+ * the user's own mGBA configuration: the same ROM must behave the same on
+ * every machine. */
+static void configure(struct mCore* core) {
+	struct mCoreOptions options = {
+		.skipBios = true,
+		.useBios = false,
+		.volume = 0x100,
+		.fpsTarget = 60.f,
+	};
+	mCoreInitConfig(core, NULL);
+	mCoreConfigLoadDefaults(&core->config, &options);
+	/* Idle loops run as they are: no game is treated by heuristics. */
+	mCoreConfigSetDefaultValue(&core->config, "idleOptimization", "ignore");
+	/* A program may hold left and right together. */
+	mCoreConfigSetDefaultIntValue(&core->config, "allowOpposingDirections", 1);
+	mCoreLoadForeignConfig(core, &core->config);
+}
+
+int fw_open(const char* path, struct fw_core** out) {
+	enum mPlatform platform;
+	struct VFile* rom;
+	int status = read_rom(path, &rom, &platform);
+	if (status != FW_OK) {
+		return status;
+	}
+	struct fw_core* self = calloc(1, sizeof(*self));
+	uint32_t* pixels = calloc((size_t) FW_STRIDE * FW_ROWS, sizeof(*pixels));
+	struct mCore* core = self && pixels ? mCoreCreate(platform) : NULL;
+	if (!core || !core->init(core)) {
+		free(core);
+		free(pixels);
+		free(self);
+		rom->close(rom);
+		return FW_NO_MEMORY;
+	}
+	self->core = core;
+	self->pixels = pixels;
+	configure(core);
+	core->setVideoBuffer(core, (void*) pixels, FW_STRIDE);
+	fw_audio_setup(core);
+	status = insert_rom(self, path, rom);
+	if (status != FW_OK) {
+		fw_close(self);
+		return status;
+	}
+	core->reset(core);
+	*out = self;
+	return FW_OK;
+}
+
+int fw_load_file(struct fw_core* self, const char* path) {
+	enum mPlatform platform;
+	struct VFile* rom;
+	/* Everything that can be wrong with the file is found before the running
+	 * game is taken out. */
+	int status = read_rom(path, &rom, &platform);
+	if (status != FW_OK) {
+		return status;
+	}
+	if (platform != self->core->platform(self->core)) {
+		rom->close(rom);
+		return FW_OTHER_PLATFORM;
+	}
+	status = insert_rom(self, path, rom);
+	if (status == FW_OK) {
+		refetch(self->core);
+	}
+	return status;
+}
+
+void fw_close(struct fw_core* self) {
+	fw_scripts_free(self);
+	mCoreConfigDeinit(&self->core->config);
+	self->core->deinit(self->core);
+	free(self->path);
+	free(self->pixels);
+	free(self);
+}
+
+void fw_reset(struct fw_core* self) {
+	self->core->reset(self->core);
+	fw_scripts_trigger(self, "reset");
+}
+
+void fw_run_frame(struct fw_core* self) {
+	self->core->runFrame(self->core);
+	fw_scripts_trigger(self, "frame");
+}
+
+void fw_step(struct fw_core* self) {
+	self->core->step(self->core);
+}
+
+uint32_t fw_keys(struct fw_core* self) {
+	return self->core->getKeys(self->core);
+}
+
+void fw_set_keys(struct fw_core* self, uint32_t keys) {
+	self->core->setKeys(self->core, keys);
+}
+
+void fw_add_keys(struct fw_core* self, uint32_t keys) {
+	self->core->addKeys(self->core, keys);
+}
+
+void fw_clear_keys(struct fw_core* self, uint32_t keys) {
+	self->core->clearKeys(self->core, keys);
+}
+
+int fw_platform(const struct fw_core* self) {
+	return self->core->platform(self->core);
+}
+
+uint32_t fw_frame_counter(const struct fw_core* self) {
+	return self->core->frameCounter(self->core);
+}
+
+int32_t fw_frame_cycles(const struct fw_core* self) {
+	return self->core->frameCycles(self->core);
+}
+
+int32_t fw_frequency(const struct fw_core* self) {
+	return self->core->frequency(self->core);
+}
+
+uint32_t fw_crc32(const struct fw_core* self) {
+	uint32_t crc = 0;
+	self->core->checksum(self->core, &crc, mCHECKSUM_CRC32);
+	return crc;
+}
+
+size_t fw_rom_size(const struct fw_core* self) {
+	return self->core->romSize(self->core);
+}
+
+/* 0.11 replaced getGameTitle and getGameCode by getGameInfo. */
+void fw_title(const struct fw_core* self, char* out) {
+	memset(out, 0, FW_NAME_SIZE);
+#ifdef FW_HAVE_GAME_INFO
+	struct mGameInfo info = { 0 };
+	self->core->getGameInfo(self->core, &info);
+	snprintf(out, FW_NAME_SIZE, "%.*s", (int) sizeof(info.title), info.title);
+#else
+	self->core->getGameTitle(self->core, out);
+#endif
+}
+
+void fw_code(const struct fw_core* self, char* out) {
+	memset(out, 0, FW_NAME_SIZE);
+#ifdef FW_HAVE_GAME_INFO
+	struct mGameInfo info = { 0 };
+	self->core->getGameInfo(self->core, &info);
+	snprintf(out, FW_NAME_SIZE, "%.*s", (int) sizeof(info.code), info.code);
+#else
+	self->core->getGameCode(self->core, out);
+#endif
+}
+
+const char* fw_version(void) {
+	return projectVersion;
+}
+
+void fw_free(void* memory) {
+	free(memory);
+}
+
+int fw_take_file(struct VFile* vf, uint8_t** out, size_t* len) {
+	ssize_t size = vf->size(vf);
+	int status = FW_NO_FILE;
+	uint8_t* copy = size >= 0 ? malloc(size ? size : 1) : NULL;
+	if (copy) {
+		vf->seek(vf, 0, SEEK_SET);
+		if (vf->read(vf, copy, size) == size) {
+			*out = copy;
+			*len = size;
+			status = FW_OK;
+		} else {
+			free(copy);
+		}
+	}
+	vf->close(vf);
+	return status;
+}

@@ -1,0 +1,146 @@
+/* The flat C interface that the Rust side declares in src/sys/ffi.rs.
+ *
+ * libmgba's `struct mCore` is a table of function pointers whose layout depends
+ * on the version and on the flags it was built with. Only these files, compiled
+ * against the installed headers, know that layout; nothing of it crosses into
+ * Rust.
+ *
+ * Rules for every function here: a `struct fw_core*` is used by one thread at a
+ * time; strings are NUL-terminated; a buffer handed out through `uint8_t**` is
+ * freed with fw_free. */
+#ifndef FW_H
+#define FW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fw_core;
+
+/* Keep in step with `Status` in src/sys/ffi.rs. */
+enum fw_status {
+	FW_OK = 0,
+	FW_NO_MEMORY,
+	FW_NOT_A_ROM,
+	FW_ELF,
+	FW_TRUNCATED,
+	FW_TOO_LARGE,
+	FW_OTHER_PLATFORM,
+	FW_LOAD_FAILED,
+	FW_STATE_SAVE_FAILED,
+	FW_STATE_FORMAT,
+	FW_STATE_OTHER_PLATFORM,
+	FW_STATE_OTHER_GAME,
+	FW_NO_FILE,
+	FW_WRITE_FAILED,
+	FW_SAVE_REFUSED,
+	FW_SCREENSHOT_FAILED,
+	FW_NO_SCRIPTING,
+	FW_SCRIPT_FAILED,
+};
+
+/* ---- core.c: life, running, keys, facts about the game ---- */
+
+int fw_open(const char* path, struct fw_core** out);
+int fw_load_file(struct fw_core*, const char* path);
+void fw_close(struct fw_core*);
+void fw_reset(struct fw_core*);
+void fw_run_frame(struct fw_core*);
+void fw_step(struct fw_core*);
+
+uint32_t fw_keys(struct fw_core*);
+void fw_set_keys(struct fw_core*, uint32_t keys);
+void fw_add_keys(struct fw_core*, uint32_t keys);
+void fw_clear_keys(struct fw_core*, uint32_t keys);
+
+int fw_platform(const struct fw_core*);
+uint32_t fw_frame_counter(const struct fw_core*);
+int32_t fw_frame_cycles(const struct fw_core*);
+int32_t fw_frequency(const struct fw_core*);
+uint32_t fw_crc32(const struct fw_core*);
+size_t fw_rom_size(const struct fw_core*);
+/* Both fill `out` (at least FW_NAME_SIZE bytes) and end it with a NUL. */
+#define FW_NAME_SIZE 32
+void fw_title(const struct fw_core*, char* out);
+void fw_code(const struct fw_core*, char* out);
+const char* fw_version(void);
+void fw_free(void*);
+
+/* ---- memory.c: bus, memory domains, registers ---- */
+
+uint32_t fw_read8(struct fw_core*, uint32_t address);
+uint32_t fw_read16(struct fw_core*, uint32_t address);
+uint32_t fw_read32(struct fw_core*, uint32_t address);
+void fw_write8(struct fw_core*, uint32_t address, uint8_t value);
+void fw_write16(struct fw_core*, uint32_t address, uint16_t value);
+void fw_write32(struct fw_core*, uint32_t address, uint32_t value);
+void fw_read_range(struct fw_core*, uint32_t address, uint8_t* out, size_t len);
+void fw_write_range(struct fw_core*, uint32_t address, const uint8_t* data, size_t len);
+
+/* What addressing one memory domain needs; mirrors struct mCoreMemoryBlock. */
+struct fw_block {
+	size_t id;
+	uint32_t start;
+	uint32_t end;
+	uint32_t size;
+	uint32_t segment_start;
+	bool readable;
+	bool writable;
+};
+
+struct fw_block_names {
+	const char* internal_name;
+	const char* short_name;
+	const char* long_name;
+};
+
+/* False past the last domain. The names live as long as the library. */
+bool fw_domain(const struct fw_core*, size_t index, struct fw_block* out, struct fw_block_names* names);
+uint32_t fw_domain_read(struct fw_core*, const struct fw_block*, uint32_t offset, unsigned width);
+void fw_domain_write(struct fw_core*, const struct fw_block*, uint32_t offset, unsigned width, uint32_t value);
+void fw_domain_read_range(struct fw_core*, const struct fw_block*, uint32_t offset, uint8_t* out, size_t len);
+
+/* NULL past the last register. */
+const char* fw_register_name(const struct fw_core*, size_t index);
+bool fw_read_register(const struct fw_core*, const char* name, int32_t* out);
+bool fw_write_register(struct fw_core*, const char* name, int32_t value);
+
+/* ---- state.c: savestates and battery saves ---- */
+
+int fw_state_save(struct fw_core*, int flags, uint8_t** out, size_t* len);
+int fw_state_load(struct fw_core*, const uint8_t* data, size_t len, int flags);
+int fw_slot_write(struct fw_core*, int slot, const uint8_t* data, size_t len);
+int fw_slot_read(struct fw_core*, int slot, uint8_t** out, size_t* len);
+int fw_save_load_file(struct fw_core*, const char* path, bool temporary);
+bool fw_save_autoload(struct fw_core*);
+int fw_save_get(struct fw_core*, uint8_t** out, size_t* len);
+int fw_save_set(struct fw_core*, const uint8_t* data, size_t len);
+
+/* ---- media.c: picture and sound ---- */
+
+/* 32-bit pixels in memory order red, green, blue, unused; `stride` in pixels. */
+const uint32_t* fw_frame(const struct fw_core*, unsigned* width, unsigned* height, size_t* stride);
+int fw_screenshot(struct fw_core*, uint8_t** out, size_t* len);
+unsigned fw_audio_rate(const struct fw_core*);
+size_t fw_audio_available(struct fw_core*);
+/* Takes at most `count` stereo pairs into `out` (2 * count values). */
+size_t fw_audio_read(struct fw_core*, int16_t* out, size_t count);
+
+/* ---- log.c: what libmgba itself has to say ---- */
+
+typedef void (*fw_log_fn)(int level, const char* category, const char* message);
+/* Must be called before the first core is opened. Levels are mLogLevel bits. */
+void fw_log_install(fw_log_fn);
+void fw_log_levels(int levels);
+
+/* ---- script.c: Lua ---- */
+
+typedef void (*fw_console_fn)(void* user, int level, const char* message);
+int fw_scripts_attach(struct fw_core*, fw_console_fn, void* user);
+/* Moves the scripts of `from` to `to`, whose own are dropped. */
+void fw_scripts_move(struct fw_core* to, struct fw_core* from);
+void fw_scripts_detach(struct fw_core*);
+/* `error` (may be NULL on return) is freed with fw_free. */
+int fw_script_run(struct fw_core*, const char* name, const uint8_t* source, size_t len, char** error);
+
+#endif

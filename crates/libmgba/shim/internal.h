@@ -1,0 +1,43 @@
+/* Shared by the shim's files; never seen by Rust. */
+#ifndef FW_INTERNAL_H
+#define FW_INTERNAL_H
+
+/* Before any other header of libmgba: its structs change with these flags. */
+#include <mgba/flags.h>
+
+#include <mgba-util/vfs.h>
+#include <mgba/core/core.h>
+
+#include "fw.h"
+
+#ifdef COLOR_16_BIT
+#error "this libmgba was built with 16-bit colour; framewire needs 32-bit pixels"
+#endif
+
+/* The largest picture any platform draws: a Super Game Boy border. */
+enum { FW_STRIDE = 256, FW_ROWS = 224 };
+
+struct fw_scripts;
+
+struct fw_core {
+	struct mCore* core;
+	uint32_t* pixels; /* FW_STRIDE * FW_ROWS */
+	struct fw_scripts* scripts; /* NULL until attached */
+	char* path; /* of the ROM */
+	const void* rom; /* where its bytes were when last looked */
+};
+
+/* Copies all of `vf` into a new buffer for Rust and closes it. */
+int fw_take_file(struct VFile* vf, uint8_t** out, size_t* len);
+
+/* core.c: for after a script ran, which may have changed the ROM. */
+void fw_mind_rom(struct fw_core*);
+
+/* media.c */
+void fw_audio_setup(struct mCore*);
+
+/* script.c; both do nothing without scripts */
+void fw_scripts_trigger(struct fw_core*, const char* callback);
+void fw_scripts_free(struct fw_core*);
+
+#endif

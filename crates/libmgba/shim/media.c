@@ -1,0 +1,86 @@
+/* The picture and the sound. */
+#include "internal.h"
+
+#ifdef FW_HAVE_AUDIO_BUFFER
+#include <mgba-util/audio-buffer.h>
+#else
+#include <mgba/core/blip_buf.h>
+#endif
+
+/* Stereo pairs held for the reader: ten frames' worth. When nobody reads,
+ * libmgba stops producing at this mark, so nothing can overflow. */
+#define AUDIO_BUFFER 0x2000
+#define AUDIO_RATE 48000
+
+const uint32_t* fw_frame(const struct fw_core* self, unsigned* width, unsigned* height, size_t* stride) {
+#ifdef FW_HAVE_CURRENT_VIDEO_SIZE
+	self->core->currentVideoSize(self->core, width, height);
+#else
+	self->core->desiredVideoDimensions(self->core, width, height);
+#endif
+	if (*width > FW_STRIDE) {
+		*width = FW_STRIDE;
+	}
+	if (*height > FW_ROWS) {
+		*height = FW_ROWS;
+	}
+	*stride = FW_STRIDE;
+	return self->pixels;
+}
+
+int fw_screenshot(struct fw_core* self, uint8_t** out, size_t* len) {
+	struct VFile* vf = VFileMemChunk(NULL, 0);
+	if (!vf) {
+		return FW_NO_MEMORY;
+	}
+	if (!mCoreTakeScreenshotVF(self->core, vf)) {
+		vf->close(vf);
+		return FW_SCREENSHOT_FAILED;
+	}
+	return fw_take_file(vf, out, len);
+}
+
+#ifdef FW_HAVE_AUDIO_BUFFER
+/* From 0.11 the core resamples nothing: its rate is the hardware's. */
+void fw_audio_setup(struct mCore* core) {
+	core->setAudioBufferSize(core, AUDIO_BUFFER);
+}
+
+unsigned fw_audio_rate(const struct fw_core* self) {
+	return self->core->audioSampleRate(self->core);
+}
+
+size_t fw_audio_available(struct fw_core* self) {
+	return mAudioBufferAvailable(self->core->getAudioBuffer(self->core));
+}
+
+size_t fw_audio_read(struct fw_core* self, int16_t* out, size_t count) {
+	return mAudioBufferRead(self->core->getAudioBuffer(self->core), out, count);
+}
+#else
+void fw_audio_setup(struct mCore* core) {
+	core->setAudioBufferSize(core, AUDIO_BUFFER);
+	for (int channel = 0; channel < 2; ++channel) {
+		blip_set_rates(core->getAudioChannel(core, channel), core->frequency(core), AUDIO_RATE);
+	}
+}
+
+unsigned fw_audio_rate(const struct fw_core* self) {
+	UNUSED(self);
+	return AUDIO_RATE;
+}
+
+size_t fw_audio_available(struct fw_core* self) {
+	int available = blip_samples_avail(self->core->getAudioChannel(self->core, 0));
+	return available > 0 ? available : 0;
+}
+
+size_t fw_audio_read(struct fw_core* self, int16_t* out, size_t count) {
+	if (count > AUDIO_BUFFER * 2) {
+		count = AUDIO_BUFFER * 2;
+	}
+	int taken = blip_read_samples(self->core->getAudioChannel(self->core, 0), out, (int) count, 1);
+	blip_read_samples(self->core->getAudioChannel(self->core, 1), out + 1, (int) count, 1);
+	return taken > 0 ? taken : 0;
+}
+#endif

@@ -1,0 +1,284 @@
+/* Lua: one script context for each core that wants one. */
+#include "internal.h"
+
+#ifdef ENABLE_SCRIPTING
+#include <mgba/core/log.h>
+#include <mgba/core/scripting.h>
+#include <mgba/script/context.h>
+
+/* 0.11 split these declarations off. */
+#if __has_include(<mgba/script/base.h>)
+#include <mgba/script/base.h>
+#endif
+#if __has_include(<mgba/script/console.h>)
+#include <mgba/script/console.h>
+#endif
+
+#ifndef _WIN32
+#include <signal.h>
+#endif
+
+#include "text_buffer.h"
+
+#ifdef FW_HAVE_CALLBACK_ARGUMENTS
+#define TRIGGER(CONTEXT, NAME) mScriptContextTriggerCallback(CONTEXT, NAME, NULL)
+#else
+#define TRIGGER(CONTEXT, NAME) mScriptContextTriggerCallback(CONTEXT, NAME)
+#endif
+
+struct fw_scripts {
+	struct mScriptContext context;
+	struct mLogger logger; /* found again from inside by console_log */
+	struct fw_text_buffers buffers;
+	fw_console_fn console;
+	void* user;
+	struct fw_core* host;
+	int running; /* calls into Lua under way */
+	char* reported; /* the last error of a callback, told once */
+};
+
+/* Runs before any script. It makes print write to the console, because stdout
+ * belongs to the program. And it touches every class of libmgba's bindings:
+ * their tables are shared by all contexts and filled at first use without a
+ * lock, so the first use has to happen here, where attaching is serialised. */
+static const char PRELUDE[] =
+	"print = function(...)\n"
+	"  local t = table.pack(...)\n"
+	"  for i = 1, t.n do t[i] = tostring(t[i]) end\n"
+	"  console:log(table.concat(t, '\\t'))\n"
+	"end\n"
+	"local function touch(object, member) pcall(function() return object[member] end) end\n"
+	"pcall(emu.platform, emu)\n"
+	"for _, name in ipairs { 'cart0', 'wram' } do touch(emu.memory[name], 'size') end\n"
+	"touch(console, 'log')\n"
+	"touch(callbacks, 'add')\n"
+	"pcall(function() local s = socket.tcp(); touch(s._s, 'error'); s._s:close() end)\n"
+	"pcall(function() touch(console:createBuffer(''), 'print') end)\n";
+
+static void console_log(struct mLogger* logger, int category, enum mLogLevel level, const char* format, va_list args) {
+	UNUSED(category);
+	struct fw_scripts* scripts = (struct fw_scripts*) ((char*) logger - offsetof(struct fw_scripts, logger));
+	va_list again;
+	va_copy(again, args);
+	int len = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	char* message = len >= 0 ? malloc((size_t) len + 1) : NULL;
+	if (message) {
+		vsnprintf(message, (size_t) len + 1, format, args);
+		scripts->console(scripts->user, level, message);
+		free(message);
+	}
+}
+
+static void print_buffer(void* user, const char* text) {
+	struct fw_scripts* scripts = user;
+	scripts->console(scripts->user, mLOG_DEBUG, text);
+}
+
+static struct mScriptEngineContext* lua(struct fw_scripts* scripts) {
+	return HashTableLookup(&scripts->context.engines, "lua");
+}
+
+/* libmgba drops the errors of callbacks; a script that fails in silence every
+ * frame helps nobody, and neither does the same line sixty times a second. */
+static void report_callback_error(struct fw_scripts* scripts) {
+	struct mScriptEngineContext* engine = lua(scripts);
+	const char* error = engine ? engine->getError(engine) : NULL;
+	if (!error || (scripts->reported && !strcmp(error, scripts->reported))) {
+		return;
+	}
+	free(scripts->reported);
+	scripts->reported = strdup(error);
+	scripts->console(scripts->user, mLOG_ERROR, error);
+}
+
+static void trigger(struct fw_scripts* scripts, const char* callback) {
+	/* A script that runs frames itself must not be called from inside its own
+	 * call: the engine keeps one "current" call and would lose it. */
+	if (scripts->running) {
+		return;
+	}
+	++scripts->running;
+	TRIGGER(&scripts->context, callback);
+	mScriptContextDrainPool(&scripts->context);
+	--scripts->running;
+	fw_mind_rom(scripts->host);
+	report_callback_error(scripts);
+}
+
+void fw_scripts_trigger(struct fw_core* self, const char* callback) {
+	if (self->scripts) {
+		trigger(self->scripts, callback);
+	}
+}
+
+/* The events that mGBA's own thread passes on from inside the emulation. */
+#define CORE_EVENT(NAME) \
+	static void on_ ## NAME(void* scripts) { \
+		trigger(scripts, #NAME); \
+	}
+CORE_EVENT(crashed)
+CORE_EVENT(sleep)
+CORE_EVENT(stop)
+CORE_EVENT(keysRead)
+CORE_EVENT(savedataUpdated)
+CORE_EVENT(alarm)
+
+static void attach_core(struct fw_scripts* scripts, struct fw_core* host) {
+	struct mCoreCallbacks events = {
+		.context = scripts,
+		.coreCrashed = on_crashed,
+		.sleep = on_sleep,
+		.shutdown = on_stop,
+		.keysRead = on_keysRead,
+		.savedataUpdated = on_savedataUpdated,
+		.alarm = on_alarm,
+	};
+	host->scripts = scripts;
+	scripts->host = host;
+	mScriptContextAttachCore(&scripts->context, host->core);
+	host->core->addCoreCallbacks(host->core, &events);
+}
+
+static void detach_core(struct fw_scripts* scripts) {
+	struct fw_core* host = scripts->host;
+	host->core->clearCoreCallbacks(host->core);
+	mScriptContextDetachCore(&scripts->context);
+	host->scripts = NULL;
+	scripts->host = NULL;
+}
+
+static int run(struct fw_scripts* scripts, const char* name, const void* source, size_t len, char** error) {
+	struct mScriptEngineContext* engine = lua(scripts);
+	if (!engine) {
+		return FW_NO_SCRIPTING;
+	}
+	struct VFile* vf = VFileFromConstMemory(source, len);
+	if (!vf) {
+		return FW_NO_MEMORY;
+	}
+	++scripts->running;
+	bool ok = engine->load(engine, name, vf) && engine->run(engine);
+	mScriptContextDrainPool(&scripts->context);
+	--scripts->running;
+	fw_mind_rom(scripts->host);
+	vf->close(vf);
+	if (ok) {
+		return FW_OK;
+	}
+	const char* message = engine->getError(engine);
+	*error = strdup(message ? message : "the script failed without a message");
+	scripts->console(scripts->user, mLOG_ERROR, *error ? *error : "out of memory");
+	free(scripts->reported);
+	scripts->reported = *error ? strdup(*error) : NULL;
+	return FW_SCRIPT_FAILED;
+}
+
+int fw_scripts_attach(struct fw_core* self, fw_console_fn console, void* user) {
+	fw_scripts_free(self);
+#ifndef _WIN32
+	/* A script that writes to a closed socket must not end the process. */
+	struct sigaction action;
+	if (!sigaction(SIGPIPE, NULL, &action) && action.sa_handler == SIG_DFL) {
+		signal(SIGPIPE, SIG_IGN);
+	}
+#endif
+	struct fw_scripts* scripts = calloc(1, sizeof(*scripts));
+	if (!scripts) {
+		return FW_NO_MEMORY;
+	}
+	scripts->console = console;
+	scripts->user = user;
+	scripts->logger.log = console_log;
+	struct mScriptContext* context = &scripts->context;
+	mScriptContextInit(context);
+	mScriptContextAttachStdlib(context);
+	mScriptContextAttachSocket(context);
+	mScriptContextRegisterEngines(context);
+	mScriptContextAttachLogger(context, &scripts->logger);
+	fw_text_buffers_init(&scripts->buffers, print_buffer, scripts);
+	mScriptContextSetTextBufferFactory(context, fw_text_buffer_create, &scripts->buffers);
+	attach_core(scripts, self);
+	char* error = NULL;
+	int status = run(scripts, "*framewire", PRELUDE, sizeof(PRELUDE) - 1, &error);
+	free(error);
+	if (status != FW_OK) {
+		fw_scripts_free(self);
+		return FW_NO_SCRIPTING;
+	}
+	return FW_OK;
+}
+
+void fw_scripts_move(struct fw_core* to, struct fw_core* from) {
+	fw_scripts_free(to);
+	struct fw_scripts* scripts = from->scripts;
+	if (!scripts) {
+		return;
+	}
+	detach_core(scripts);
+	attach_core(scripts, to);
+	trigger(scripts, "start");
+}
+
+void fw_scripts_detach(struct fw_core* self) {
+	fw_scripts_free(self);
+}
+
+void fw_scripts_free(struct fw_core* self) {
+	struct fw_scripts* scripts = self->scripts;
+	if (!scripts) {
+		return;
+	}
+	trigger(scripts, "shutdown");
+	detach_core(scripts);
+	mScriptContextDeinit(&scripts->context);
+	fw_text_buffers_deinit(&scripts->buffers);
+	free(scripts->reported);
+	free(scripts);
+}
+
+int fw_script_run(struct fw_core* self, const char* name, const uint8_t* source, size_t len, char** error) {
+	*error = NULL;
+	if (!self->scripts) {
+		return FW_NO_SCRIPTING;
+	}
+	return run(self->scripts, name, source, len, error);
+}
+
+#else /* a libmgba built without scripting */
+
+void fw_scripts_trigger(struct fw_core* self, const char* callback) {
+	UNUSED(self);
+	UNUSED(callback);
+}
+
+int fw_scripts_attach(struct fw_core* self, fw_console_fn console, void* user) {
+	UNUSED(self);
+	UNUSED(console);
+	UNUSED(user);
+	return FW_NO_SCRIPTING;
+}
+
+void fw_scripts_move(struct fw_core* to, struct fw_core* from) {
+	UNUSED(to);
+	UNUSED(from);
+}
+
+void fw_scripts_detach(struct fw_core* self) {
+	UNUSED(self);
+}
+
+void fw_scripts_free(struct fw_core* self) {
+	UNUSED(self);
+}
+
+int fw_script_run(struct fw_core* self, const char* name, const uint8_t* source, size_t len, char** error) {
+	UNUSED(self);
+	UNUSED(name);
+	UNUSED(source);
+	UNUSED(len);
+	*error = NULL;
+	return FW_NO_SCRIPTING;
+}
+
+#endif

@@ -1,0 +1,129 @@
+/* Savestates and battery saves. */
+#include "internal.h"
+
+#include <mgba-util/memory.h>
+#include <mgba/core/serialize.h>
+
+/* Bounds what a slot file or a save may make us allocate. */
+#define MAX_STATE_SIZE ((size_t) 16 << 20)
+
+int fw_state_save(struct fw_core* self, int flags, uint8_t** out, size_t* len) {
+	struct VFile* vf = VFileMemChunk(NULL, 0);
+	if (!vf) {
+		return FW_NO_MEMORY;
+	}
+	if (!mCoreSaveStateNamed(self->core, vf, flags)) {
+		vf->close(vf);
+		return FW_STATE_SAVE_FAILED;
+	}
+	return fw_take_file(vf, out, len);
+}
+
+static enum mPlatform state_platform(const void* state) {
+	/* Every state begins with its magic number plus a version in the low bits. */
+	uint32_t magic;
+	LOAD_32LE(magic, 0, state);
+	switch (magic & ~0xFFFFu) {
+	case 0x01000000:
+		return mPLATFORM_GBA;
+	case 0x00400000:
+		return mPLATFORM_GB;
+	default:
+		return mPLATFORM_NONE;
+	}
+}
+
+/* Takes the state proper, or puts the machine back as it was. */
+static int try_state(struct mCore* core, const void* state) {
+	enum mPlatform platform = state_platform(state);
+	if (platform == mPLATFORM_NONE) {
+		return FW_STATE_FORMAT;
+	}
+	if (platform != core->platform(core)) {
+		return FW_STATE_OTHER_PLATFORM;
+	}
+	void* backup = calloc(1, core->stateSize(core));
+	if (!backup) {
+		return FW_NO_MEMORY;
+	}
+	int status = FW_OK;
+	core->saveState(core, backup);
+	if (!core->loadState(core, state)) {
+		core->loadState(core, backup);
+		status = FW_STATE_OTHER_GAME;
+	}
+	free(backup);
+	return status;
+}
+
+int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int flags) {
+	struct mCore* core = self->core;
+	struct VFile* vf = VFileFromConstMemory(data, len);
+	if (!vf) {
+		return FW_STATE_FORMAT;
+	}
+	/* mCoreLoadStateNamed restores the picture, the save and the cheats of a
+	 * state even after it has refused the state itself, so that is tried apart
+	 * and first. */
+	size_t size = core->stateSize(core);
+	struct mStateExtdata extra;
+	mStateExtdataInit(&extra);
+	void* found = mCoreExtractState(core, vf, &extra);
+	mStateExtdataDeinit(&extra);
+	if (!found) {
+		vf->close(vf);
+		return FW_STATE_FORMAT;
+	}
+	int status = try_state(core, found);
+	mappedMemoryFree(found, size);
+	if (status == FW_OK) {
+		vf->seek(vf, 0, SEEK_SET);
+		if (!mCoreLoadStateNamed(core, vf, flags)) {
+			status = FW_STATE_FORMAT;
+		}
+	}
+	vf->close(vf);
+	return status;
+}
+
+int fw_slot_write(struct fw_core* self, int slot, const uint8_t* data, size_t len) {
+	struct VFile* vf = mCoreGetState(self->core, slot, true);
+	if (!vf) {
+		return FW_WRITE_FAILED;
+	}
+	ssize_t written = vf->write(vf, data, len);
+	vf->close(vf);
+	return written == (ssize_t) len ? FW_OK : FW_WRITE_FAILED;
+}
+
+int fw_slot_read(struct fw_core* self, int slot, uint8_t** out, size_t* len) {
+	struct VFile* vf = mCoreGetState(self->core, slot, false);
+	if (!vf) {
+		return FW_NO_FILE;
+	}
+	if (vf->size(vf) > (ssize_t) MAX_STATE_SIZE) {
+		vf->close(vf);
+		return FW_STATE_FORMAT;
+	}
+	return fw_take_file(vf, out, len);
+}
+
+int fw_save_load_file(struct fw_core* self, const char* path, bool temporary) {
+	return mCoreLoadSaveFile(self->core, path, temporary) ? FW_OK : FW_NO_FILE;
+}
+
+bool fw_save_autoload(struct fw_core* self) {
+	return mCoreAutoloadSave(self->core);
+}
+
+int fw_save_get(struct fw_core* self, uint8_t** out, size_t* len) {
+	void* sram = NULL;
+	size_t size = self->core->savedataClone(self->core, &sram);
+	*out = sram;
+	*len = sram ? size : 0;
+	return FW_OK;
+}
+
+int fw_save_set(struct fw_core* self, const uint8_t* data, size_t len) {
+	return self->core->savedataRestore(self->core, data, len, true) ? FW_OK : FW_SAVE_REFUSED;
+}

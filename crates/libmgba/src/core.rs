@@ -1,0 +1,247 @@
+use std::ffi::CString;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::domain::Domain;
+use crate::error::Error;
+use crate::sys::Handle;
+
+/// The largest ROM taken, in bytes.
+pub const MAX_ROM_SIZE: usize = 64 << 20;
+
+/// Which machine a game is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Platform {
+    /// Game Boy Advance.
+    Gba,
+    /// Game Boy, Game Boy Color and Super Game Boy.
+    Gb,
+}
+
+impl Platform {
+    /// mGBA's own number, as `emu:platform()` gives it in Lua.
+    pub fn number(self) -> u32 {
+        match self {
+            Platform::Gba => 0,
+            Platform::Gb => 1,
+        }
+    }
+
+    pub(crate) fn other(self) -> Platform {
+        match self {
+            Platform::Gba => Platform::Gb,
+            Platform::Gb => Platform::Gba,
+        }
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Platform::Gba => "Game Boy Advance",
+            Platform::Gb => "Game Boy",
+        })
+    }
+}
+
+/// One emulated machine with a game in it.
+///
+/// A core never runs by itself: time passes in [`run_frame`](Core::run_frame)
+/// and [`step`](Core::step) only. It may move between threads; it is used by one
+/// at a time.
+pub struct Core {
+    pub(crate) handle: Handle,
+    /// The memory domains as they were at the last load or reset, which is when
+    /// mGBA makes the table that scripts see.
+    pub(crate) domains: Vec<Domain>,
+    path: PathBuf,
+    /// For a ROM given as bytes: the folder it was written to, removed with the
+    /// core.
+    _home: Option<TempDir>,
+}
+
+impl Core {
+    /// Opens a ROM and resets the machine: a GBA, GB or GBC file, plain or inside
+    /// an archive that libmgba can read (zip, 7z).
+    ///
+    /// The game starts without its battery save; see
+    /// [`autoload_save`](Core::autoload_save). Saves and state slots lie in the
+    /// ROM's folder under the ROM's name.
+    ///
+    /// # Errors
+    ///
+    /// One of the variants of [`Error`] about ROM files.
+    pub fn open(path: &Path) -> Result<Core, Error> {
+        Core::open_in(path, None)
+    }
+
+    /// Opens a ROM from memory. It is written to a folder of its own, removed
+    /// with the core, so that saves and state slots work there too.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Core::open).
+    pub fn from_bytes(rom: &[u8]) -> Result<Core, Error> {
+        let home = tempfile::Builder::new()
+            .prefix("framewire-rom-")
+            .tempdir()
+            .map_err(|e| Error::write(std::env::temp_dir(), e))?;
+        let path = home.path().join("game.rom");
+        fs::write(&path, rom).map_err(|e| Error::write(&path, e))?;
+        Core::open_in(&path, Some(home))
+    }
+
+    fn open_in(path: &Path, home: Option<TempDir>) -> Result<Core, Error> {
+        let (path, c_path) = rom_path(path)?;
+        let handle = Handle::open(&c_path).map_err(|s| Error::of_rom(s, path.clone(), None))?;
+        let mut core = Core { handle, domains: Vec::new(), path, _home: home };
+        core.list_domains();
+        Ok(core)
+    }
+
+    /// Puts another ROM in place of the running one without resetting the
+    /// machine, as `emu:loadFile` does in Lua. A running game goes on in the new
+    /// ROM at whatever address it was at; call [`reset`](Core::reset) to start it.
+    ///
+    /// The file is checked first: after an error the running game is untouched.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Core::open), and [`Error::OtherPlatform`].
+    pub fn load_file(&mut self, path: &Path) -> Result<(), Error> {
+        let (path, c_path) = rom_path(path)?;
+        let running = self.platform();
+        self.handle.load_file(&c_path).map_err(|s| Error::of_rom(s, path.clone(), Some(running)))?;
+        self.path = path;
+        self.list_domains();
+        Ok(())
+    }
+
+    /// The absolute path of the ROM file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Starts the game anew, and calls the scripts' `reset` callbacks.
+    pub fn reset(&mut self) {
+        self.handle.reset();
+        self.list_domains();
+    }
+
+    /// Emulates up to the next frame, and calls the scripts' `frame` callbacks.
+    pub fn run_frame(&mut self) {
+        self.handle.run_frame();
+    }
+
+    /// Emulates one instruction of the processor. No `frame` callback is called,
+    /// whatever the instruction completes.
+    pub fn step(&mut self) {
+        self.handle.step();
+    }
+
+    /// The keys held, one bit each: A, B, Select, Start, Right, Left, Up, Down,
+    /// R, L from bit 0 on. The Game Boy has no R and L.
+    pub fn keys(&self) -> u16 {
+        self.handle.keys() as u16
+    }
+
+    /// Holds these keys and no others, until told otherwise.
+    pub fn set_keys(&mut self, keys: u16) {
+        self.handle.set_keys(keys.into());
+    }
+
+    /// Holds these keys too.
+    pub fn add_keys(&mut self, keys: u16) {
+        self.handle.add_keys(keys.into());
+    }
+
+    /// Lets go of these keys.
+    pub fn clear_keys(&mut self, keys: u16) {
+        self.handle.clear_keys(keys.into());
+    }
+
+    /// Which machine this is; it never changes in the life of a core.
+    pub fn platform(&self) -> Platform {
+        match self.handle.platform() {
+            1 => Platform::Gb,
+            _ => Platform::Gba,
+        }
+    }
+
+    /// Frames since the game was started or reset; part of a savestate, so
+    /// loading one changes it.
+    pub fn frame_counter(&self) -> u32 {
+        self.handle.frame_counter()
+    }
+
+    /// Clock cycles in a frame.
+    pub fn frame_cycles(&self) -> u32 {
+        u32::try_from(self.handle.frame_cycles()).unwrap_or(0)
+    }
+
+    /// Clock cycles in a second.
+    pub fn frequency(&self) -> u32 {
+        u32::try_from(self.handle.frequency()).unwrap_or(0)
+    }
+
+    /// The title in the ROM's header.
+    pub fn title(&self) -> String {
+        self.handle.title()
+    }
+
+    /// The game's code as libmgba gives it: on 0.10 with the console's prefix
+    /// ("AGB-BPRE"), from 0.11 on without. Empty if the header has none.
+    pub fn code(&self) -> String {
+        self.handle.code()
+    }
+
+    /// The CRC-32 of the ROM.
+    pub fn crc32(&self) -> u32 {
+        self.handle.crc32()
+    }
+
+    /// The size of the ROM in bytes.
+    pub fn rom_size(&self) -> usize {
+        self.handle.rom_size()
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("path", &self.path)
+            .field("platform", &self.platform())
+            .field("frame", &self.frame_counter())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Checks what the file system can tell about a ROM, and makes the path absolute
+/// so that a later change of directory moves no save.
+fn rom_path(path: &Path) -> Result<(PathBuf, CString), Error> {
+    let path = std::path::absolute(path).map_err(|e| Error::read(path, e))?;
+    let metadata = fs::metadata(&path).map_err(|e| Error::read(&path, e))?;
+    if !metadata.is_file() {
+        return Err(Error::NotAFile { path });
+    }
+    if metadata.len() == 0 {
+        return Err(Error::Empty { path });
+    }
+    // Whether it may be read at all: libmgba would call it "not a ROM".
+    fs::File::open(&path).map_err(|e| Error::read(&path, e))?;
+    let c_path = c_path(&path)?;
+    Ok((path, c_path))
+}
+
+/// The path for libmgba, which keeps paths in buffers of fixed size.
+pub(crate) fn c_path(path: &Path) -> Result<CString, Error> {
+    const LONGEST: usize = 4000;
+    let bytes = path.as_os_str().as_encoded_bytes();
+    match CString::new(bytes) {
+        Ok(c_path) if bytes.len() <= LONGEST => Ok(c_path),
+        _ => Err(Error::NotAFile { path: path.to_owned() }),
+    }
+}

@@ -1,0 +1,162 @@
+use crate::core::Core;
+use crate::error::Error;
+use crate::memory::check_range;
+use crate::sys::Block;
+
+/// One memory domain: a part of the machine's memory reached by itself, past the
+/// bus, with offsets from 0. The same as the entries of `emu.memory` in Lua.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// Its key in `emu.memory`, such as "wram" or "cart0".
+    pub name: String,
+    /// What `name()` gives in Lua, such as "EWRAM".
+    pub short_name: String,
+    /// Words for people, such as "Working RAM (256kiB)".
+    pub long_name: String,
+    /// The bus address of its first byte.
+    pub base: u32,
+    /// The bus address past its last byte, as `bound()` gives it in Lua. A domain
+    /// with banks is larger than its window on the bus.
+    pub bound: u32,
+    /// Its size in bytes, banks included.
+    pub size: u32,
+    /// Whether reads give what is there.
+    pub readable: bool,
+    /// Whether writes change it; a write to a cartridge patches the ROM in
+    /// memory, never the file.
+    pub writable: bool,
+    block: Block,
+}
+
+/// Memory domains. An offset past a domain's window goes on in its next bank; on
+/// the GBA, which has no banks, it wraps around. Game Boy domains read 0xFF past
+/// their last bank. All as in Lua, and no offset is unsafe.
+impl Core {
+    /// The memory domains as they were at the last load or reset.
+    pub fn domains(&self) -> &[Domain] {
+        &self.domains
+    }
+
+    /// The number of the domain with this key, for the calls below.
+    pub fn domain_index(&self, name: &str) -> Option<usize> {
+        self.domains.iter().position(|d| d.name == name)
+    }
+
+    /// Reads a byte.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownDomain`].
+    pub fn domain_read8(&mut self, index: usize, offset: u32) -> Result<u8, Error> {
+        Ok(self.domain_read(index, offset, 1)? as u8)
+    }
+
+    /// Reads 16 bits, least significant byte first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownDomain`].
+    pub fn domain_read16(&mut self, index: usize, offset: u32) -> Result<u16, Error> {
+        Ok(self.domain_read(index, offset, 2)? as u16)
+    }
+
+    /// Reads 32 bits, least significant byte first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownDomain`].
+    pub fn domain_read32(&mut self, index: usize, offset: u32) -> Result<u32, Error> {
+        self.domain_read(index, offset, 4)
+    }
+
+    /// Writes a byte.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownDomain`].
+    pub fn domain_write8(&mut self, index: usize, offset: u32, value: u8) -> Result<(), Error> {
+        self.domain_write(index, offset, 1, value.into())
+    }
+
+    /// Writes 16 bits.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownDomain`].
+    pub fn domain_write16(&mut self, index: usize, offset: u32, value: u16) -> Result<(), Error> {
+        self.domain_write(index, offset, 2, value.into())
+    }
+
+    /// Writes 32 bits.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownDomain`].
+    pub fn domain_write32(&mut self, index: usize, offset: u32, value: u32) -> Result<(), Error> {
+        self.domain_write(index, offset, 4, value)
+    }
+
+    /// Reads `len` bytes one after another.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownDomain`] and [`Error::RangeTooLong`].
+    pub fn domain_read_range(&mut self, index: usize, offset: u32, len: usize) -> Result<Vec<u8>, Error> {
+        check_range(len)?;
+        let block = self.block(index)?;
+        let mut bytes = vec![0; len];
+        self.handle.domain_read_range(&block, offset, &mut bytes);
+        Ok(bytes)
+    }
+
+    /// Writes bytes one after another.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownDomain`] and [`Error::RangeTooLong`].
+    pub fn domain_write_range(&mut self, index: usize, offset: u32, data: &[u8]) -> Result<(), Error> {
+        check_range(data.len())?;
+        let block = self.block(index)?;
+        for (i, byte) in data.iter().enumerate() {
+            let offset = offset.wrapping_add(i as u32);
+            self.handle.domain_write(&block, offset, 1, u32::from(*byte));
+        }
+        Ok(())
+    }
+
+    fn domain_read(&mut self, index: usize, offset: u32, width: u32) -> Result<u32, Error> {
+        let block = self.block(index)?;
+        Ok(self.handle.domain_read(&block, offset, width))
+    }
+
+    fn domain_write(&mut self, index: usize, offset: u32, width: u32, value: u32) -> Result<(), Error> {
+        let block = self.block(index)?;
+        self.handle.domain_write(&block, offset, width, value);
+        Ok(())
+    }
+
+    fn block(&self, index: usize) -> Result<Block, Error> {
+        match self.domains.get(index) {
+            Some(domain) => Ok(domain.block),
+            None => Err(Error::UnknownDomain { index }),
+        }
+    }
+
+    pub(crate) fn list_domains(&mut self) {
+        let handle = &self.handle;
+        self.domains = (0..)
+            .map_while(|index| handle.domain(index))
+            .map(|(block, [name, short_name, long_name])| Domain {
+                name,
+                short_name,
+                long_name,
+                base: block.start,
+                bound: block.end,
+                size: block.size,
+                readable: block.readable,
+                writable: block.writable,
+                block,
+            })
+            .collect();
+    }
+}

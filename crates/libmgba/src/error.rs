@@ -1,0 +1,194 @@
+use std::io;
+use std::path::PathBuf;
+
+use crate::core::{MAX_ROM_SIZE, Platform};
+use crate::memory::MAX_RANGE;
+use crate::state::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
+use crate::sys::Status;
+
+/// What can go wrong. Unless a variant says otherwise the core is as it was
+/// before the call.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refused to read or write a file.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried: "read" or "write".
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's word on it.
+        source: io::Error,
+    },
+    /// A folder or device where a file is needed, or a path libmgba cannot take.
+    #[error("{} is not a file", path.display())]
+    NotAFile {
+        /// The path given.
+        path: PathBuf,
+    },
+    /// A ROM file of 0 bytes.
+    #[error("{} is empty", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A ROM larger than any cartridge, [`MAX_ROM_SIZE`].
+    #[error("{} is larger than any cartridge ({} MiB)", path.display(), MAX_ROM_SIZE >> 20)]
+    RomTooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Neither a ROM nor an archive with one inside.
+    #[error(
+        "{} is not a Game Boy Advance, Game Boy or Game Boy Color ROM: its header is missing or broken",
+        path.display()
+    )]
+    NotARom {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A program as the linker leaves it.
+    #[error(
+        "{} is an ELF file; make a ROM of it first: arm-none-eabi-objcopy -O binary {} game.gba",
+        path.display(),
+        path.display()
+    )]
+    Elf {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A ROM that ends inside its own header.
+    #[error("{} is cut short: it ends inside the ROM header", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A sound ROM, but for the other kind of machine than the running one.
+    /// Open it as a new [`Core`](crate::Core) and move the scripts over with
+    /// [`adopt_scripts`](crate::Core::adopt_scripts).
+    #[error("{} is a {rom} ROM and this core is a {running}", path.display())]
+    OtherPlatform {
+        /// The file.
+        path: PathBuf,
+        /// The machine the ROM is for.
+        rom: Platform,
+        /// The machine this core is.
+        running: Platform,
+    },
+    /// libmgba refused a ROM that looked right. If a game was running in the
+    /// core, it may be gone.
+    #[error("libmgba could not load {}", path.display())]
+    LoadFailed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An allocation inside libmgba failed.
+    #[error("out of memory in libmgba")]
+    OutOfMemory,
+    /// A range longer than [`MAX_RANGE`].
+    #[error("a range of {len} bytes is too long; at most {MAX_RANGE} at once")]
+    RangeTooLong {
+        /// The length asked for.
+        len: usize,
+    },
+    /// No memory domain of that number; see [`Core::domains`](crate::Core::domains).
+    #[error("no memory domain number {index}")]
+    UnknownDomain {
+        /// The number asked for.
+        index: usize,
+    },
+    /// libmgba could not write a savestate.
+    #[error("libmgba could not save the state")]
+    StateSave,
+    /// Not a savestate, or a damaged one.
+    #[error("this is not a savestate of mGBA, or it is damaged")]
+    StateFormat,
+    /// A savestate larger than any real one, [`MAX_STATE_SIZE`].
+    #[error("{len} bytes are too many for a savestate; at most {MAX_STATE_SIZE}")]
+    StateTooLarge {
+        /// Its length in bytes.
+        len: u64,
+    },
+    /// A savestate of the other kind of machine.
+    #[error("this savestate is not of a {running} game")]
+    StateOtherPlatform {
+        /// The machine this core is.
+        running: Platform,
+    },
+    /// A savestate of another game, or one with impossible values in it.
+    #[error("this savestate is of another game, or it is damaged")]
+    StateOtherGame,
+    /// Nothing was saved in this slot, or it cannot be read.
+    #[error("nothing is saved in slot {slot} of this game")]
+    EmptySlot {
+        /// The slot's number.
+        slot: u32,
+    },
+    /// The slot's file beside the ROM cannot be written.
+    #[error("cannot write slot {slot} beside the ROM; is the folder writable?")]
+    SlotWrite {
+        /// The slot's number.
+        slot: u32,
+    },
+    /// A battery save that cannot be opened or created.
+    #[error("cannot open or create the save file {}", path.display())]
+    SaveFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Battery save data that is empty or longer than [`MAX_SAVE_SIZE`].
+    #[error("save data of {len} bytes is impossible: 1 to {MAX_SAVE_SIZE}")]
+    SaveSize {
+        /// Its length in bytes.
+        len: u64,
+    },
+    /// The game's cartridge takes no such save data.
+    #[error("the cartridge takes no save data of {len} bytes")]
+    SaveRefused {
+        /// Its length in bytes.
+        len: usize,
+    },
+    /// The picture could not be turned into a PNG.
+    #[error("libmgba could not take the screenshot")]
+    Screenshot,
+    /// This libmgba was built without Lua.
+    #[error("this libmgba was built without scripting; install one with Lua")]
+    NoScripting,
+    /// A script was given before [`attach_scripts`](crate::Core::attach_scripts).
+    #[error("no script context: call attach_scripts first")]
+    ScriptsNotAttached,
+    /// A script did not compile or ended in an error. What it did before that
+    /// stays done.
+    #[error("{message}")]
+    Script {
+        /// Lua's message, which names the script and the line.
+        message: String,
+    },
+}
+
+impl Error {
+    /// The error for a status of the shim that concerns a ROM file.
+    pub(crate) fn of_rom(status: Status, path: PathBuf, running: Option<Platform>) -> Error {
+        match status {
+            Status::NotARom => Error::NotARom { path },
+            Status::Elf => Error::Elf { path },
+            Status::Truncated => Error::Truncated { path },
+            Status::TooLarge => Error::RomTooLarge { path },
+            Status::NoMemory => Error::OutOfMemory,
+            Status::OtherPlatform => {
+                let running = running.unwrap_or(Platform::Gba);
+                Error::OtherPlatform { path, rom: running.other(), running }
+            }
+            _ => Error::LoadFailed { path },
+        }
+    }
+
+    pub(crate) fn read(path: impl Into<PathBuf>, source: io::Error) -> Error {
+        Error::Io { action: "read", path: path.into(), source }
+    }
+
+    pub(crate) fn write(path: impl Into<PathBuf>, source: io::Error) -> Error {
+        Error::Io { action: "write", path: path.into(), source }
+    }
+}

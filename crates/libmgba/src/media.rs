@@ -1,0 +1,79 @@
+use std::fs;
+use std::path::Path;
+
+use crate::core::Core;
+use crate::error::Error;
+
+/// The picture as the machine last drew it, borrowed from the core.
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    /// In pixels: 240 for a GBA, 160 for a Game Boy, 256 with a Super Game Boy's
+    /// border.
+    pub width: u32,
+    /// In pixels: 160, 144 or 224.
+    pub height: u32,
+    /// Bytes from the start of a row to the start of the next.
+    pub stride: usize,
+    /// The rows, top to bottom: red, green, blue and one unused byte a pixel.
+    pub pixels: &'a [u8],
+}
+
+impl Frame<'_> {
+    /// The rows without what lies between them, each `4 * width` bytes.
+    pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
+        let len = self.width as usize * 4;
+        self.pixels.chunks_exact(self.stride).take(self.height as usize).map(move |row| &row[..len])
+    }
+
+    /// A copy without gaps, four bytes a pixel: red, green, blue, and 255 for
+    /// opaque.
+    pub fn to_rgba(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.width as usize * self.height as usize * 4);
+        for row in self.rows() {
+            bytes.extend_from_slice(row);
+        }
+        for pixel in bytes.chunks_exact_mut(4) {
+            pixel[3] = 0xFF;
+        }
+        bytes
+    }
+}
+
+/// Picture and sound.
+impl Core {
+    /// The picture now, without copying it.
+    pub fn frame(&self) -> Frame<'_> {
+        let (width, height, stride, pixels) = self.handle.frame();
+        Frame { width, height, stride, pixels }
+    }
+
+    /// The picture now as a PNG file's bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Screenshot`].
+    pub fn screenshot_png(&mut self) -> Result<Vec<u8>, Error> {
+        self.handle.screenshot().map_err(|_| Error::Screenshot)
+    }
+
+    /// Writes the picture now to a PNG file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Screenshot`] and [`Error::Io`].
+    pub fn screenshot_file(&mut self, path: &Path) -> Result<(), Error> {
+        let png = self.screenshot_png()?;
+        fs::write(path, png).map_err(|e| Error::write(path, e))
+    }
+
+    /// Samples a second of [`read_samples`](Core::read_samples).
+    pub fn sample_rate(&self) -> u32 {
+        self.handle.audio_rate()
+    }
+
+    /// Takes the sound made since the last call: left and right in turn. At most
+    /// about ten frames' worth is kept; call it every frame to lose nothing.
+    pub fn read_samples(&mut self) -> Vec<i16> {
+        self.handle.read_audio()
+    }
+}

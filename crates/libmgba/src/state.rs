@@ -1,0 +1,204 @@
+use std::ffi::c_int;
+use std::fs;
+use std::path::Path;
+
+use crate::core::{Core, c_path};
+use crate::error::Error;
+use crate::sys::Status;
+
+/// What goes into a savestate besides the machine itself, and what is taken out
+/// of it again. mGBA's own numbers, as in Lua's `C.SAVESTATE`; add them up.
+pub mod flags {
+    /// The picture: the state becomes a PNG file with the state inside.
+    pub const SCREENSHOT: u32 = 1;
+    /// The battery save. Loading it writes the game's save file.
+    pub const SAVEDATA: u32 = 2;
+    /// The cheats that are on.
+    pub const CHEATS: u32 = 4;
+    /// The cartridge's clock.
+    pub const RTC: u32 = 8;
+    /// When and by what it was made.
+    pub const METADATA: u32 = 16;
+    /// Everything; mGBA's default for saving.
+    pub const ALL: u32 = 31;
+    /// Everything but the battery save; mGBA's default for loading.
+    pub const LOAD: u32 = 29;
+}
+
+/// The largest savestate read, in bytes; a real one is below 1 MiB.
+pub const MAX_STATE_SIZE: usize = 16 << 20;
+/// The largest battery save taken, in bytes; a real one has up to 128 KiB and a
+/// few bytes for a clock.
+pub const MAX_SAVE_SIZE: usize = 1 << 20;
+
+/// Savestates, in the format of mGBA's own, which can be exchanged with it. For
+/// `flags` see [`flags`].
+impl Core {
+    /// The state of the machine as bytes: with [`flags::SCREENSHOT`] a PNG file,
+    /// without it the bare state (0x61000 bytes for a GBA) and what else was
+    /// asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::StateSave`].
+    pub fn save_state(&mut self, flags: u32) -> Result<Vec<u8>, Error> {
+        self.handle.save_state(flags as c_int).map_err(|_| Error::StateSave)
+    }
+
+    /// Puts the machine into a saved state. After an error it is as it was.
+    ///
+    /// # Errors
+    ///
+    /// One of the variants of [`Error`] about states. A state is taken if title
+    /// and code of its game are those of the running one, as mGBA does. A bare
+    /// state has no checksum: if its head is sound and its body damaged, it is
+    /// taken, and the machine goes on from there as well as it can.
+    pub fn load_state(&mut self, state: &[u8], flags: u32) -> Result<(), Error> {
+        if state.len() > MAX_STATE_SIZE {
+            return Err(Error::StateTooLarge { len: state.len() as u64 });
+        }
+        if state.starts_with(PNG_MAGIC) && !is_sound_png(state) {
+            return Err(Error::StateFormat);
+        }
+        let running = self.platform();
+        self.handle.load_state(state, flags as c_int).map_err(|status| match status {
+            Status::StateOtherPlatform => Error::StateOtherPlatform { running },
+            Status::StateOtherGame => Error::StateOtherGame,
+            Status::NoMemory => Error::OutOfMemory,
+            _ => Error::StateFormat,
+        })
+    }
+
+    /// [`save_state`](Core::save_state) to a file.
+    ///
+    /// # Errors
+    ///
+    /// As there, and [`Error::Io`].
+    pub fn save_state_file(&mut self, path: &Path, flags: u32) -> Result<(), Error> {
+        let state = self.save_state(flags)?;
+        fs::write(path, state).map_err(|e| Error::write(path, e))
+    }
+
+    /// [`load_state`](Core::load_state) from a file.
+    ///
+    /// # Errors
+    ///
+    /// As there, and [`Error::Io`] and [`Error::NotAFile`].
+    pub fn load_state_file(&mut self, path: &Path, flags: u32) -> Result<(), Error> {
+        let len = file_len(path)?;
+        if len > MAX_STATE_SIZE as u64 {
+            return Err(Error::StateTooLarge { len });
+        }
+        let state = fs::read(path).map_err(|e| Error::read(path, e))?;
+        self.load_state(&state, flags)
+    }
+
+    /// [`save_state`](Core::save_state) to a slot: the file with the ROM's name
+    /// and the ending `.ssN` in the ROM's folder, where mGBA keeps it too.
+    ///
+    /// # Errors
+    ///
+    /// As there, and [`Error::SlotWrite`].
+    pub fn save_state_slot(&mut self, slot: u32, flags: u32) -> Result<(), Error> {
+        let number = c_int::try_from(slot).map_err(|_| Error::SlotWrite { slot })?;
+        let state = self.save_state(flags)?;
+        self.handle.write_slot(number, &state).map_err(|_| Error::SlotWrite { slot })
+    }
+
+    /// [`load_state`](Core::load_state) from a slot.
+    ///
+    /// # Errors
+    ///
+    /// As there, and [`Error::EmptySlot`].
+    pub fn load_state_slot(&mut self, slot: u32, flags: u32) -> Result<(), Error> {
+        let number = c_int::try_from(slot).map_err(|_| Error::EmptySlot { slot })?;
+        let state = self.handle.read_slot(number).map_err(|status| match status {
+            Status::StateFormat => Error::StateFormat,
+            _ => Error::EmptySlot { slot },
+        })?;
+        self.load_state(&state, flags)
+    }
+}
+
+/// Battery saves: what the cartridge keeps when the machine is off.
+impl Core {
+    /// Uses a save file, created if there is none; the game sees it after the
+    /// next [`reset`](Core::reset). What the game then saves goes back to the
+    /// file, unless `temporary`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SaveFile`], [`Error::SaveSize`] and [`Error::NotAFile`].
+    pub fn load_save_file(&mut self, path: &Path, temporary: bool) -> Result<(), Error> {
+        if path.exists() {
+            let len = file_len(path)?;
+            if len > MAX_SAVE_SIZE as u64 {
+                return Err(Error::SaveSize { len });
+            }
+        }
+        self.handle
+            .load_save_file(&c_path(path)?, temporary)
+            .map_err(|_| Error::SaveFile { path: path.to_owned() })
+    }
+
+    /// Uses the game's own save file: the ROM's name with `.sav`, in the ROM's
+    /// folder. `false` if it cannot be opened or created.
+    pub fn autoload_save(&mut self) -> bool {
+        self.handle.autoload_save()
+    }
+
+    /// A copy of the save data; empty as long as the game has shown no sign of
+    /// having any.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`].
+    pub fn save_data(&mut self) -> Result<Vec<u8>, Error> {
+        self.handle.save_data().map_err(|_| Error::OutOfMemory)
+    }
+
+    /// Puts save data into the cartridge, and into its save file if one is in use.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SaveSize`] and [`Error::SaveRefused`].
+    pub fn set_save_data(&mut self, data: &[u8]) -> Result<(), Error> {
+        if data.is_empty() || data.len() > MAX_SAVE_SIZE {
+            return Err(Error::SaveSize { len: data.len() as u64 });
+        }
+        self.handle.set_save_data(data).map_err(|_| Error::SaveRefused { len: data.len() })
+    }
+}
+
+const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+/// Whether every chunk is whole, by its checksum, up to the end mark. libmgba
+/// finds damage only while it takes the file apart, and says so on stderr.
+fn is_sound_png(png: &[u8]) -> bool {
+    let mut rest = &png[PNG_MAGIC.len()..];
+    while let Some((len, after)) = rest.split_first_chunk::<4>() {
+        let len = u32::from_be_bytes(*len) as usize;
+        let Some((chunk, after)) = after.split_at_checked(len.saturating_add(4)) else {
+            return false;
+        };
+        let Some((sum, after)) = after.split_first_chunk::<4>() else {
+            return false;
+        };
+        if crc32fast::hash(chunk) != u32::from_be_bytes(*sum) {
+            return false;
+        }
+        if chunk.starts_with(b"IEND") {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+fn file_len(path: &Path) -> Result<u64, Error> {
+    let metadata = fs::metadata(path).map_err(|e| Error::read(path, e))?;
+    if !metadata.is_file() {
+        return Err(Error::NotAFile { path: path.to_owned() });
+    }
+    Ok(metadata.len())
+}

@@ -1,0 +1,119 @@
+//! The shim's functions, as declared in `shim/fw.h`.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+/// `struct fw_core`: only ever seen behind a pointer.
+#[repr(C)]
+pub struct RawCore {
+    _opaque: [u8; 0],
+}
+
+/// `struct fw_block`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub id: usize,
+    pub start: u32,
+    pub end: u32,
+    pub size: u32,
+    pub segment_start: u32,
+    pub readable: bool,
+    pub writable: bool,
+}
+
+/// `struct fw_block_names`.
+#[repr(C)]
+pub struct RawNames {
+    pub internal_name: *const c_char,
+    pub short_name: *const c_char,
+    pub long_name: *const c_char,
+}
+
+/// Bytes that `fw_title` and `fw_code` may fill.
+pub const NAME_SIZE: usize = 32;
+
+pub type LogFn = extern "C" fn(level: c_int, category: *const c_char, message: *const c_char);
+pub type ConsoleFn = extern "C" fn(user: *mut c_void, level: c_int, message: *const c_char);
+
+unsafe extern "C" {
+    pub fn fw_open(path: *const c_char, out: *mut *mut RawCore) -> c_int;
+    pub fn fw_load_file(core: *mut RawCore, path: *const c_char) -> c_int;
+    pub fn fw_close(core: *mut RawCore);
+    pub fn fw_reset(core: *mut RawCore);
+    pub fn fw_run_frame(core: *mut RawCore);
+    pub fn fw_step(core: *mut RawCore);
+
+    pub fn fw_keys(core: *mut RawCore) -> u32;
+    pub fn fw_set_keys(core: *mut RawCore, keys: u32);
+    pub fn fw_add_keys(core: *mut RawCore, keys: u32);
+    pub fn fw_clear_keys(core: *mut RawCore, keys: u32);
+
+    pub fn fw_platform(core: *const RawCore) -> c_int;
+    pub fn fw_frame_counter(core: *const RawCore) -> u32;
+    pub fn fw_frame_cycles(core: *const RawCore) -> i32;
+    pub fn fw_frequency(core: *const RawCore) -> i32;
+    pub fn fw_crc32(core: *const RawCore) -> u32;
+    pub fn fw_rom_size(core: *const RawCore) -> usize;
+    pub fn fw_title(core: *const RawCore, out: *mut c_char);
+    pub fn fw_code(core: *const RawCore, out: *mut c_char);
+    pub safe fn fw_version() -> *const c_char;
+    pub fn fw_free(memory: *mut c_void);
+
+    pub fn fw_read8(core: *mut RawCore, address: u32) -> u32;
+    pub fn fw_read16(core: *mut RawCore, address: u32) -> u32;
+    pub fn fw_read32(core: *mut RawCore, address: u32) -> u32;
+    pub fn fw_write8(core: *mut RawCore, address: u32, value: u8);
+    pub fn fw_write16(core: *mut RawCore, address: u32, value: u16);
+    pub fn fw_write32(core: *mut RawCore, address: u32, value: u32);
+    pub fn fw_read_range(core: *mut RawCore, address: u32, out: *mut u8, len: usize);
+    pub fn fw_write_range(core: *mut RawCore, address: u32, data: *const u8, len: usize);
+
+    pub fn fw_domain(core: *const RawCore, index: usize, out: *mut Block, names: *mut RawNames) -> bool;
+    pub fn fw_domain_read(core: *mut RawCore, block: *const Block, offset: u32, width: c_uint) -> u32;
+    pub fn fw_domain_write(core: *mut RawCore, block: *const Block, offset: u32, width: c_uint, value: u32);
+    pub fn fw_domain_read_range(
+        core: *mut RawCore,
+        block: *const Block,
+        offset: u32,
+        out: *mut u8,
+        len: usize,
+    );
+
+    pub fn fw_register_name(core: *const RawCore, index: usize) -> *const c_char;
+    pub fn fw_read_register(core: *const RawCore, name: *const c_char, out: *mut i32) -> bool;
+    pub fn fw_write_register(core: *mut RawCore, name: *const c_char, value: i32) -> bool;
+
+    pub fn fw_state_save(core: *mut RawCore, flags: c_int, out: *mut *mut u8, len: *mut usize) -> c_int;
+    pub fn fw_state_load(core: *mut RawCore, data: *const u8, len: usize, flags: c_int) -> c_int;
+    pub fn fw_slot_write(core: *mut RawCore, slot: c_int, data: *const u8, len: usize) -> c_int;
+    pub fn fw_slot_read(core: *mut RawCore, slot: c_int, out: *mut *mut u8, len: *mut usize) -> c_int;
+    pub fn fw_save_load_file(core: *mut RawCore, path: *const c_char, temporary: bool) -> c_int;
+    pub fn fw_save_autoload(core: *mut RawCore) -> bool;
+    pub fn fw_save_get(core: *mut RawCore, out: *mut *mut u8, len: *mut usize) -> c_int;
+    pub fn fw_save_set(core: *mut RawCore, data: *const u8, len: usize) -> c_int;
+
+    pub fn fw_frame(
+        core: *const RawCore,
+        width: *mut c_uint,
+        height: *mut c_uint,
+        stride: *mut usize,
+    ) -> *const u32;
+    pub fn fw_screenshot(core: *mut RawCore, out: *mut *mut u8, len: *mut usize) -> c_int;
+    pub fn fw_audio_rate(core: *const RawCore) -> c_uint;
+    pub fn fw_audio_available(core: *mut RawCore) -> usize;
+    pub fn fw_audio_read(core: *mut RawCore, out: *mut i16, count: usize) -> usize;
+
+    pub safe fn fw_log_install(sink: LogFn);
+    pub safe fn fw_log_levels(levels: c_int);
+
+    pub fn fw_scripts_attach(core: *mut RawCore, console: ConsoleFn, user: *mut c_void) -> c_int;
+    pub fn fw_scripts_move(to: *mut RawCore, from: *mut RawCore);
+    pub fn fw_scripts_detach(core: *mut RawCore);
+    pub fn fw_script_run(
+        core: *mut RawCore,
+        name: *const c_char,
+        source: *const u8,
+        len: usize,
+        error: *mut *mut c_char,
+    ) -> c_int;
+}

@@ -1,0 +1,375 @@
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::{Mutex, PoisonError};
+
+use super::console::{self, Console};
+use super::ffi::{self, Block, NAME_SIZE, RawCore, RawNames};
+use super::log;
+use super::status::{Status, check};
+use crate::log::Level;
+
+/// Owns one core of the shim and gives its functions safe signatures.
+///
+/// Every `unsafe` call below rests on the same invariant: `raw` came from
+/// `fw_open`, is closed only in `drop`, and is used by one thread at a time,
+/// because calls that change anything take `&mut self` and the type is not
+/// `Sync` (a `NonNull` is not). Where a call needs more, it says so.
+pub struct Handle {
+    raw: NonNull<RawCore>,
+    /// Where the scripts' messages go; `Some` as long as scripts are attached,
+    /// and dropped only after them.
+    console: Option<Console>,
+}
+
+// SAFETY: a console is `Send`. A core has no tie to the thread that made it: libmgba keeps per-thread
+// data only for threads that it starts itself, and the shim starts none.
+unsafe impl Send for Handle {}
+
+/// Attaching scripts fills tables that all contexts share, without a lock.
+static ATTACH: Mutex<()> = Mutex::new(());
+
+/// Names of a memory domain: internal, short and long.
+pub type Names = [String; 3];
+
+impl Handle {
+    pub fn open(path: &CStr) -> Result<Handle, Status> {
+        log::install();
+        let mut raw = ptr::null_mut();
+        // SAFETY: `path` ends with a NUL and `raw` is a place for the answer.
+        check(unsafe { ffi::fw_open(path.as_ptr(), &mut raw) })?;
+        let raw = NonNull::new(raw).ok_or(Status::NoMemory)?;
+        Ok(Handle { raw, console: None })
+    }
+
+    fn ptr(&self) -> *mut RawCore {
+        self.raw.as_ptr()
+    }
+
+    pub fn load_file(&mut self, path: &CStr) -> Result<(), Status> {
+        // SAFETY: see the type; `path` ends with a NUL.
+        check(unsafe { ffi::fw_load_file(self.ptr(), path.as_ptr()) })
+    }
+
+    pub fn reset(&mut self) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_reset(self.ptr()) }
+    }
+
+    pub fn run_frame(&mut self) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_run_frame(self.ptr()) }
+    }
+
+    pub fn step(&mut self) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_step(self.ptr()) }
+    }
+
+    pub fn keys(&self) -> u32 {
+        // SAFETY: see the type; the call only reads.
+        unsafe { ffi::fw_keys(self.ptr()) }
+    }
+
+    pub fn set_keys(&mut self, keys: u32) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_set_keys(self.ptr(), keys) }
+    }
+
+    pub fn add_keys(&mut self, keys: u32) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_add_keys(self.ptr(), keys) }
+    }
+
+    pub fn clear_keys(&mut self, keys: u32) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_clear_keys(self.ptr(), keys) }
+    }
+
+    pub fn platform(&self) -> c_int {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_platform(self.ptr()) }
+    }
+
+    pub fn frame_counter(&self) -> u32 {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_frame_counter(self.ptr()) }
+    }
+
+    pub fn frame_cycles(&self) -> i32 {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_frame_cycles(self.ptr()) }
+    }
+
+    pub fn frequency(&self) -> i32 {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_frequency(self.ptr()) }
+    }
+
+    pub fn crc32(&self) -> u32 {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_crc32(self.ptr()) }
+    }
+
+    pub fn rom_size(&self) -> usize {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_rom_size(self.ptr()) }
+    }
+
+    pub fn title(&self) -> String {
+        self.name(ffi::fw_title)
+    }
+
+    pub fn code(&self) -> String {
+        self.name(ffi::fw_code)
+    }
+
+    fn name(&self, fill: unsafe extern "C" fn(*const RawCore, *mut c_char)) -> String {
+        let mut bytes = [0u8; NAME_SIZE];
+        // SAFETY: see the type; `bytes` has the size that both functions ask for.
+        unsafe { fill(self.ptr(), bytes.as_mut_ptr().cast()) };
+        // Headers hold bytes, mostly ASCII; Latin-1 keeps whatever else is there.
+        bytes.iter().take_while(|b| **b != 0).map(|b| char::from(*b)).collect()
+    }
+
+    pub fn read8(&mut self, address: u32) -> u32 {
+        // SAFETY: see the type; the bus answers at every address.
+        unsafe { ffi::fw_read8(self.ptr(), address) }
+    }
+
+    pub fn read16(&mut self, address: u32) -> u32 {
+        // SAFETY: as for read8.
+        unsafe { ffi::fw_read16(self.ptr(), address) }
+    }
+
+    pub fn read32(&mut self, address: u32) -> u32 {
+        // SAFETY: as for read8.
+        unsafe { ffi::fw_read32(self.ptr(), address) }
+    }
+
+    pub fn write8(&mut self, address: u32, value: u8) {
+        // SAFETY: as for read8.
+        unsafe { ffi::fw_write8(self.ptr(), address, value) }
+    }
+
+    pub fn write16(&mut self, address: u32, value: u16) {
+        // SAFETY: as for read8.
+        unsafe { ffi::fw_write16(self.ptr(), address, value) }
+    }
+
+    pub fn write32(&mut self, address: u32, value: u32) {
+        // SAFETY: as for read8.
+        unsafe { ffi::fw_write32(self.ptr(), address, value) }
+    }
+
+    pub fn read_range(&mut self, address: u32, out: &mut [u8]) {
+        // SAFETY: see the type; `out` is as long as the call is told.
+        unsafe { ffi::fw_read_range(self.ptr(), address, out.as_mut_ptr(), out.len()) }
+    }
+
+    pub fn write_range(&mut self, address: u32, data: &[u8]) {
+        // SAFETY: see the type; `data` is as long as the call is told.
+        unsafe { ffi::fw_write_range(self.ptr(), address, data.as_ptr(), data.len()) }
+    }
+
+    pub fn domain(&self, index: usize) -> Option<(Block, Names)> {
+        let mut block =
+            Block { id: 0, start: 0, end: 0, size: 0, segment_start: 0, readable: false, writable: false };
+        let mut names =
+            RawNames { internal_name: ptr::null(), short_name: ptr::null(), long_name: ptr::null() };
+        // SAFETY: see the type; both places are valid for the answer.
+        if !unsafe { ffi::fw_domain(self.ptr(), index, &mut block, &mut names) } {
+            return None;
+        }
+        let names = [names.internal_name, names.short_name, names.long_name];
+        // SAFETY: libmgba's names are string constants or NULL.
+        Some((block, names.map(|name| unsafe { owned(name) })))
+    }
+
+    pub fn domain_read(&mut self, block: &Block, offset: u32, width: c_uint) -> u32 {
+        // SAFETY: see the type; the shim keeps every offset inside memory.
+        unsafe { ffi::fw_domain_read(self.ptr(), block, offset, width) }
+    }
+
+    pub fn domain_write(&mut self, block: &Block, offset: u32, width: c_uint, value: u32) {
+        // SAFETY: as for domain_read.
+        unsafe { ffi::fw_domain_write(self.ptr(), block, offset, width, value) }
+    }
+
+    pub fn domain_read_range(&mut self, block: &Block, offset: u32, out: &mut [u8]) {
+        // SAFETY: as for domain_read; `out` is as long as the call is told.
+        unsafe {
+            ffi::fw_domain_read_range(self.ptr(), block, offset, out.as_mut_ptr(), out.len());
+        }
+    }
+
+    pub fn register_name(&self, index: usize) -> Option<String> {
+        // SAFETY: see the type.
+        let name = unsafe { ffi::fw_register_name(self.ptr(), index) };
+        // SAFETY: libmgba's names are string constants; NULL means the end.
+        (!name.is_null()).then(|| unsafe { owned(name) })
+    }
+
+    pub fn read_register(&self, name: &CStr) -> Option<i32> {
+        let mut value = 0;
+        // SAFETY: see the type; no register is wider than `value`.
+        unsafe { ffi::fw_read_register(self.ptr(), name.as_ptr(), &mut value) }.then_some(value)
+    }
+
+    pub fn write_register(&mut self, name: &CStr, value: i32) -> bool {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_write_register(self.ptr(), name.as_ptr(), value) }
+    }
+
+    pub fn save_state(&mut self, flags: c_int) -> Result<Vec<u8>, Status> {
+        // SAFETY: see the type and `take`.
+        take(|out, len| unsafe { ffi::fw_state_save(self.ptr(), flags, out, len) })
+    }
+
+    pub fn load_state(&mut self, data: &[u8], flags: c_int) -> Result<(), Status> {
+        // SAFETY: see the type; `data` is as long as the call is told.
+        check(unsafe { ffi::fw_state_load(self.ptr(), data.as_ptr(), data.len(), flags) })
+    }
+
+    pub fn write_slot(&mut self, slot: c_int, data: &[u8]) -> Result<(), Status> {
+        // SAFETY: see the type; `data` is as long as the call is told.
+        check(unsafe { ffi::fw_slot_write(self.ptr(), slot, data.as_ptr(), data.len()) })
+    }
+
+    pub fn read_slot(&mut self, slot: c_int) -> Result<Vec<u8>, Status> {
+        // SAFETY: see the type and `take`.
+        take(|out, len| unsafe { ffi::fw_slot_read(self.ptr(), slot, out, len) })
+    }
+
+    pub fn load_save_file(&mut self, path: &CStr, temporary: bool) -> Result<(), Status> {
+        // SAFETY: see the type.
+        check(unsafe { ffi::fw_save_load_file(self.ptr(), path.as_ptr(), temporary) })
+    }
+
+    pub fn autoload_save(&mut self) -> bool {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_save_autoload(self.ptr()) }
+    }
+
+    pub fn save_data(&mut self) -> Result<Vec<u8>, Status> {
+        // SAFETY: see the type and `take`.
+        take(|out, len| unsafe { ffi::fw_save_get(self.ptr(), out, len) })
+    }
+
+    pub fn set_save_data(&mut self, data: &[u8]) -> Result<(), Status> {
+        // SAFETY: see the type; `data` is as long as the call is told.
+        check(unsafe { ffi::fw_save_set(self.ptr(), data.as_ptr(), data.len()) })
+    }
+
+    /// Width and height in pixels, stride in bytes, and the pixels.
+    pub fn frame(&self) -> (u32, u32, usize, &[u8]) {
+        let (mut width, mut height, mut stride) = (0, 0, 0);
+        // SAFETY: see the type; the three places are valid for the answer.
+        let pixels = unsafe { ffi::fw_frame(self.ptr(), &mut width, &mut height, &mut stride) };
+        let stride = stride * size_of::<u32>();
+        // SAFETY: the buffer holds `height` rows of that stride, lives as long as
+        // the handle, and is written only by calls that take `&mut self`.
+        let bytes = unsafe { slice::from_raw_parts(pixels.cast(), stride * height as usize) };
+        (width, height, stride, bytes)
+    }
+
+    pub fn screenshot(&mut self) -> Result<Vec<u8>, Status> {
+        // SAFETY: see the type and `take`.
+        take(|out, len| unsafe { ffi::fw_screenshot(self.ptr(), out, len) })
+    }
+
+    pub fn audio_rate(&self) -> u32 {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_audio_rate(self.ptr()) }
+    }
+
+    pub fn read_audio(&mut self) -> Vec<i16> {
+        // SAFETY: see the type.
+        let available = unsafe { ffi::fw_audio_available(self.ptr()) };
+        let mut samples = vec![0; available * 2];
+        // SAFETY: see the type; `samples` has room for that many stereo pairs.
+        let taken = unsafe { ffi::fw_audio_read(self.ptr(), samples.as_mut_ptr(), available) };
+        samples.truncate(taken * 2);
+        samples
+    }
+
+    pub fn attach_scripts(&mut self, sink: impl FnMut(Level, &str) + Send + 'static) -> Result<(), Status> {
+        let mut console = Console::new(sink);
+        let _lock = ATTACH.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: see the type; `console` is kept until the scripts are gone. The
+        // call itself drops earlier scripts, whose console is still there.
+        let code = unsafe { ffi::fw_scripts_attach(self.ptr(), console::deliver, console.as_user()) };
+        self.console = None;
+        check(code)?;
+        self.console = Some(console);
+        Ok(())
+    }
+
+    /// Moves the scripts of `from` here, in place of those that are here.
+    pub fn adopt_scripts(&mut self, from: &mut Handle) {
+        // SAFETY: see the type; two handles never share a core. Both consoles
+        // outlive the call, and the one in use moves along with the scripts.
+        unsafe { ffi::fw_scripts_move(self.ptr(), from.ptr()) }
+        self.console = from.console.take();
+    }
+
+    pub fn detach_scripts(&mut self) {
+        // SAFETY: see the type; the console goes after the scripts.
+        unsafe { ffi::fw_scripts_detach(self.ptr()) }
+        self.console = None;
+    }
+
+    /// On failure Lua's message, if there is one.
+    pub fn run_script(&mut self, name: &CStr, source: &[u8]) -> Result<(), (Status, String)> {
+        let mut error = ptr::null_mut();
+        // SAFETY: see the type; `source` is as long as the call is told.
+        let code = unsafe {
+            ffi::fw_script_run(self.ptr(), name.as_ptr(), source.as_ptr(), source.len(), &mut error)
+        };
+        // SAFETY: NULL or a string of our own to free.
+        let message = unsafe { owned(error) };
+        // SAFETY: as above, and not used after this.
+        unsafe { ffi::fw_free(error.cast::<c_void>()) };
+        check(code).map_err(|status| (status, message))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: see the type; nothing uses the core after this.
+        unsafe { ffi::fw_close(self.ptr()) }
+    }
+}
+
+/// Copies a C string; NULL becomes an empty one.
+///
+/// # Safety
+///
+/// `text` is NULL or points to a NUL-terminated string.
+unsafe fn owned(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: what the caller promises.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// Runs a call that answers with a buffer, and copies and frees the buffer.
+fn take(call: impl FnOnce(*mut *mut u8, *mut usize) -> c_int) -> Result<Vec<u8>, Status> {
+    let (mut data, mut len) = (ptr::null_mut(), 0);
+    check(call(&mut data, &mut len))?;
+    if data.is_null() {
+        return Ok(Vec::new());
+    }
+    // SAFETY: after success the shim has handed over `len` bytes at `data`.
+    let bytes = unsafe { slice::from_raw_parts(data, len) }.to_vec();
+    // SAFETY: it came from the shim's malloc and is not used after this.
+    unsafe { ffi::fw_free(data.cast::<c_void>()) };
+    Ok(bytes)
+}
+
+/// libmgba's version as it calls itself.
+pub fn version_string() -> String {
+    // SAFETY: a string constant of libmgba.
+    unsafe { owned(ffi::fw_version()) }
+}

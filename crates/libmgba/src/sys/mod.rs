@@ -1,0 +1,13 @@
+//! The one place with `unsafe`: the shim's declarations and a handle that makes
+//! them safe to call.
+
+mod console;
+mod ffi;
+mod handle;
+mod log;
+mod status;
+
+pub use ffi::Block;
+pub use handle::{Handle, version_string};
+pub use log::set_log;
+pub use status::Status;

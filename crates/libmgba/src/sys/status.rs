@@ -1,0 +1,53 @@
+use std::ffi::c_int;
+
+/// `enum fw_status`, without its `FW_OK`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    NoMemory,
+    NotARom,
+    Elf,
+    Truncated,
+    TooLarge,
+    OtherPlatform,
+    LoadFailed,
+    StateSaveFailed,
+    StateFormat,
+    StateOtherPlatform,
+    StateOtherGame,
+    NoFile,
+    WriteFailed,
+    SaveRefused,
+    ScreenshotFailed,
+    NoScripting,
+    ScriptFailed,
+}
+
+/// In the order of the C enum, from 1 on.
+const ALL: [Status; 17] = [
+    Status::NoMemory,
+    Status::NotARom,
+    Status::Elf,
+    Status::Truncated,
+    Status::TooLarge,
+    Status::OtherPlatform,
+    Status::LoadFailed,
+    Status::StateSaveFailed,
+    Status::StateFormat,
+    Status::StateOtherPlatform,
+    Status::StateOtherGame,
+    Status::NoFile,
+    Status::WriteFailed,
+    Status::SaveRefused,
+    Status::ScreenshotFailed,
+    Status::NoScripting,
+    Status::ScriptFailed,
+];
+
+/// The result that a shim's return value stands for.
+pub fn check(code: c_int) -> Result<(), Status> {
+    match usize::try_from(code) {
+        Ok(0) => Ok(()),
+        Ok(n) => Err(ALL.get(n - 1).copied().unwrap_or(Status::LoadFailed)),
+        Err(_) => Err(Status::LoadFailed),
+    }
+}

@@ -1,0 +1,161 @@
+use framewire_libmgba::{Core, Error, MAX_RANGE};
+
+use crate::support::{gb_core, gba_core, lua, run};
+
+fn index(core: &Core, name: &str) -> usize {
+    core.domain_index(name).unwrap_or_else(|| panic!("no domain {name}: {:?}", core.domains()))
+}
+
+#[test]
+fn the_domains_are_those_that_lua_has() {
+    for mut core in [gba_core(), gb_core()] {
+        let mut theirs = lua(
+            &mut core,
+            "for key, d in pairs(emu.memory) do
+               print(table.concat({key, d:name(), d:base(), d:bound(), d:size()}, ' '))
+             end",
+        );
+        let mut ours: Vec<_> = core
+            .domains()
+            .iter()
+            .map(|d| format!("{} {} {} {} {}", d.name, d.short_name, d.base, d.bound, d.size))
+            .collect();
+        theirs.sort();
+        ours.sort();
+        assert_eq!(theirs, ours);
+    }
+}
+
+#[test]
+fn a_gba_has_its_ten_domains() {
+    let core = gba_core();
+    for (name, size) in [
+        ("bios", 0x4000),
+        ("wram", 0x40000),
+        ("iwram", 0x8000),
+        ("io", 0x400),
+        ("palette", 0x400),
+        ("vram", 0x18000),
+        ("oam", 0x400),
+        ("cart0", 0x200_0000),
+        ("cart1", 0x200_0000),
+        ("cart2", 0x200_0000),
+    ] {
+        let domain = &core.domains()[index(&core, name)];
+        assert_eq!(domain.size, size, "{name}");
+        assert!(domain.readable);
+        assert!(!domain.long_name.is_empty());
+    }
+    assert!(!core.domains()[index(&core, "bios")].writable);
+    assert_eq!(core.domain_index("nonsense"), None);
+}
+
+/// Offsets worth trying in a domain of this size: its ends, where banks meet,
+/// odd ones, and far past it.
+fn offsets(size: u32) -> Vec<u32> {
+    let mut all = vec![0, 1, 2, 3, 0x101, 0x7FE, 0x1FFD, 0x3FFE, 0x3FFF, 0x4001, 0x7FFF];
+    all.extend([size - 4, size - 1, size, size + 1, size * 2 + 5]);
+    all.extend([0x7FFF_FFFE, 0xFFFF_FFFF]);
+    all
+}
+
+#[test]
+fn reads_equal_those_of_lua() {
+    for mut core in [gba_core(), gb_core()] {
+        run(&mut core, 5);
+        // Something else than zeros in every domain of memory.
+        for i in 0..core.domains().len() {
+            if core.domains()[i].writable {
+                for offset in 0..0x300 {
+                    core.domain_write8(i, offset, (offset * 7 + 13) as u8).unwrap();
+                }
+            }
+        }
+        for domain in core.domains().to_vec() {
+            let i = index(&core, &domain.name);
+            for offset in offsets(domain.size) {
+                let ours = format!(
+                    "{} {} {} {:?}",
+                    core.domain_read8(i, offset).unwrap(),
+                    core.domain_read16(i, offset).unwrap(),
+                    core.domain_read32(i, offset).unwrap(),
+                    core.domain_read_range(i, offset, 5).unwrap(),
+                );
+                let theirs = lua(
+                    &mut core,
+                    &format!(
+                        "local d, o = emu.memory.{}, {offset}
+                         local b = {{ d:readRange(o, 5):byte(1, -1) }}
+                         print(d:read8(o) .. ' ' .. d:read16(o) .. ' ' .. d:read32(o)
+                           .. ' [' .. table.concat(b, ', ') .. ']')",
+                        domain.name
+                    ),
+                );
+                assert_eq!([ours], theirs[..], "{} at {offset:#x}", domain.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn writes_are_seen_by_the_bus_and_by_lua() {
+    let mut core = gba_core();
+    let wram = index(&core, "wram");
+    core.domain_write32(wram, 0x100, 0xDDCC_BBAA).unwrap();
+    core.domain_write16(wram, 0x104, 0xFFEE).unwrap();
+    core.domain_write8(wram, 0x106, 0x01).unwrap();
+    assert_eq!(core.read_range(0x0200_0100, 7).unwrap(), [0xAA, 0xBB, 0xCC, 0xDD, 0xEE, 0xFF, 0x01]);
+    core.domain_write_range(wram, 0x3FFFF, &[5, 6]).unwrap();
+    assert_eq!(core.read8(0x0203_FFFF), 5);
+    assert_eq!(core.read8(0x0200_0000), 6, "wrapped");
+    assert_eq!(lua(&mut core, "print(emu.memory.wram:read8(0))"), ["6"]);
+}
+
+#[test]
+fn every_domain_takes_reads_and_writes_at_every_offset() {
+    for mut core in [gba_core(), gb_core()] {
+        for i in 0..core.domains().len() {
+            for offset in offsets(core.domains()[i].size) {
+                let _ = core.domain_write8(i, offset, 0xA5);
+                let _ = core.domain_write16(i, offset, 0xA5A5);
+                let _ = core.domain_write32(i, offset, 0xA5A5_A5A5);
+                core.domain_read32(i, offset).unwrap();
+            }
+            let size = core.domains()[i].size as usize;
+            core.domain_read_range(i, 0, size + 0x10000).unwrap_or_else(|e| {
+                assert!(matches!(e, Error::RangeTooLong { .. }));
+                Vec::new()
+            });
+        }
+        run(&mut core, 3);
+    }
+}
+
+#[test]
+fn a_game_boys_banks_lie_one_after_another() {
+    let mut core = gb_core();
+    let vram = index(&core, "vram");
+    core.domain_write8(vram, 0x10, 0x42).unwrap();
+    assert_eq!(core.read8(0x8010), 0x42);
+    let cart = index(&core, "cart0");
+    assert_eq!(core.domain_read8(cart, 0x151).unwrap(), 0x00);
+    assert_eq!(core.domain_read8(cart, 0x152).unwrap(), 0xC0);
+    assert_eq!(core.domain_read8(cart, 0x8000).unwrap(), 0xFF, "no third bank");
+}
+
+#[test]
+fn unknown_domains_and_endless_ranges_are_errors() {
+    let mut core = gba_core();
+    let none = core.domains().len();
+    for result in [
+        core.domain_read8(none, 0).map(drop),
+        core.domain_read16(none, 0).map(drop),
+        core.domain_read32(none, 0).map(drop),
+        core.domain_read_range(none, 0, 1).map(drop),
+        core.domain_write8(none, 0, 0),
+        core.domain_write_range(usize::MAX, 0, &[0]),
+    ] {
+        assert!(matches!(result, Err(Error::UnknownDomain { .. })));
+    }
+    assert!(matches!(core.domain_read_range(0, 0, MAX_RANGE + 1), Err(Error::RangeTooLong { .. })));
+}

@@ -1,0 +1,202 @@
+use std::fs;
+use std::path::Path;
+
+use framewire_libmgba::{Core, Error, Platform};
+
+use crate::support::{GBA_COUNTER, file, gb, gba, gba_core, run};
+
+/// The smallest archive: one file, stored as it is.
+fn zip(name: &str, content: &[u8]) -> Vec<u8> {
+    let len = (content.len() as u32).to_le_bytes();
+    let mut common = Vec::new();
+    common.extend([20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0]);
+    common.extend(crc32fast::hash(content).to_le_bytes());
+    common.extend(len);
+    common.extend(len);
+    common.extend((name.len() as u16).to_le_bytes());
+    common.extend([0, 0]);
+
+    let mut zip = b"PK\x03\x04".to_vec();
+    zip.extend(&common);
+    zip.extend(name.as_bytes());
+    zip.extend(content);
+    let directory = zip.len() as u32;
+    zip.extend(b"PK\x01\x02\x14\x00");
+    zip.extend(&common);
+    zip.extend([0; 14]); // no comment, attributes, offset 0
+    zip.extend(name.as_bytes());
+    let directory_len = zip.len() as u32 - directory;
+    zip.extend(b"PK\x05\x06\x00\x00\x00\x00\x01\x00\x01\x00");
+    zip.extend(directory_len.to_le_bytes());
+    zip.extend(directory.to_le_bytes());
+    zip.extend([0, 0]);
+    zip
+}
+
+fn error(path: &Path) -> Error {
+    Core::open(path).expect_err("this must not open")
+}
+
+#[test]
+fn roms_open_plain_and_from_an_archive() {
+    for (name, rom, platform) in
+        [("g.gba", gba("FRAMEWIRE", "BFWE"), Platform::Gba), ("g.gb", gb("FRAMEWIRE"), Platform::Gb)]
+    {
+        let (_dir, path) = file(name, &rom);
+        let core = Core::open(&path).unwrap();
+        assert_eq!(core.platform(), platform);
+        assert_eq!(core.path(), path);
+
+        let archive = zip(name, &rom);
+        let (_dir, path) = file("g.zip", &archive);
+        let core = Core::open(&path).unwrap();
+        assert_eq!((core.title().as_str(), core.platform()), ("FRAMEWIRE", platform));
+        assert_eq!(core.crc32(), crc32fast::hash(&rom));
+        let core = Core::from_bytes(&archive).unwrap();
+        assert_eq!(core.crc32(), crc32fast::hash(&rom));
+    }
+}
+
+#[test]
+fn a_relative_path_and_one_in_other_letters_open() {
+    let (_dir, path) = file("Spiel für zwei, +1.gba", &gba("FRAMEWIRE", "BFWE"));
+    assert_eq!(Core::open(&path).unwrap().title(), "FRAMEWIRE");
+}
+
+#[test]
+fn a_missing_file_is_an_error_of_the_system() {
+    let error = error(Path::new("no/such/game.gba"));
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+    assert!(error.to_string().contains("no/such/game.gba"), "{error}");
+}
+
+#[test]
+fn a_folder_is_not_a_file() {
+    let (dir, _) = file("x", b"");
+    assert!(matches!(error(dir.path()), Error::NotAFile { .. }));
+}
+
+#[test]
+fn an_empty_file_is_called_empty() {
+    let (_dir, path) = file("g.gba", b"");
+    assert!(matches!(error(&path), Error::Empty { .. }));
+    assert!(matches!(Core::from_bytes(&[]), Err(Error::Empty { .. })));
+}
+
+#[test]
+fn what_is_no_rom_is_called_that() {
+    let mut broken_gb = gb("BROKEN");
+    broken_gb[0x104..0x108].fill(0);
+    let noise: Vec<u8> = (0..100_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect();
+    let text = "To be, or not to be.\n".repeat(2000);
+    for bytes in [
+        text.as_bytes(),
+        &noise,
+        &broken_gb,
+        &zip("readme.txt", text.as_bytes()),
+        &zip("g.gba", &gba("X", "XXXX"))[..200],
+        &[0xEA; 16],
+        b"x",
+        &gb("FRAMEWIRE")[..0x106],
+        &gb("FRAMEWIRE")[..0x140],
+    ] {
+        let (_dir, path) = file("g.gba", bytes);
+        let error = error(&path);
+        assert!(matches!(error, Error::NotARom { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_rom_cut_short_in_its_header_is_called_that() {
+    let (_dir, path) = file("g.gba", &gba("FRAMEWIRE", "BFWE")[..0xBF]);
+    let error = error(&path);
+    assert!(matches!(error, Error::Truncated { .. }), "{error}");
+}
+
+#[test]
+fn an_elf_file_gets_the_command_that_makes_a_rom_of_it() {
+    let own = std::env::current_exe().unwrap();
+    let error = error(&own);
+    assert!(matches!(error, Error::Elf { .. }), "{error}");
+    assert!(error.to_string().contains("objcopy"), "{error}");
+}
+
+#[test]
+fn a_huge_file_is_refused_before_it_is_read() {
+    let (_dir, path) = file("g.gba", &gba("FRAMEWIRE", "BFWE"));
+    // Sparse: it takes no room on disk.
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(8 << 30).unwrap();
+    assert!(matches!(error(&path), Error::RomTooLarge { .. }));
+}
+
+#[test]
+fn a_path_with_a_nul_or_of_absurd_length_is_refused() {
+    assert!(Core::open(Path::new("a\0b")).is_err());
+    assert!(Core::open(Path::new(&"x/".repeat(5000))).is_err());
+}
+
+#[test]
+fn another_rom_takes_the_place_of_the_running_one_without_a_reset() {
+    let mut core = gba_core();
+    run(&mut core, 5);
+    let counted = core.read32(GBA_COUNTER);
+    let (_dir, path) = file("other.gba", &gba("OTHER", "OTHE"));
+    core.load_file(&path).unwrap();
+    assert_eq!(core.title(), "OTHER");
+    assert_eq!(core.path(), path);
+    assert_eq!(core.read32(GBA_COUNTER), counted);
+    run(&mut core, 1);
+    core.reset();
+    run(&mut core, 5);
+    assert_eq!(core.title(), "OTHER");
+    core.save_state_slot(3, 0).unwrap();
+    assert!(path.with_extension("ss3").exists(), "slots move along");
+}
+
+#[test]
+fn a_rom_that_cannot_be_loaded_leaves_the_running_game_alone() {
+    let mut core = gba_core();
+    run(&mut core, 5);
+    let state = core.save_state(0).unwrap();
+    let home = core.path().to_owned();
+
+    let (_dir, text) = file("g.gba", &b"no rom".repeat(100));
+    let (_dir2, empty) = file("g.gba", b"");
+    for path in [text.as_path(), &empty, Path::new("/no/such/file")] {
+        assert!(core.load_file(path).is_err());
+    }
+    let (_dir3, other) = file("g.gb", &gb("OTHER"));
+    match core.load_file(&other).unwrap_err() {
+        Error::OtherPlatform { rom, running, .. } => {
+            assert_eq!((rom, running), (Platform::Gb, Platform::Gba));
+        }
+        error => panic!("{error}"),
+    }
+
+    assert_eq!(core.title(), "FRAMEWIRE");
+    assert_eq!(core.path(), home);
+    assert_eq!(core.save_state(0).unwrap(), state);
+    core.save_state_slot(1, 0).unwrap();
+    assert!(home.with_extension("ss1").exists());
+    run(&mut core, 5);
+}
+
+#[test]
+fn a_rom_rebuilt_in_place_does_not_disturb_the_running_game() {
+    let (_dir, path) = file("g.gba", &gba("FRAMEWIRE", "BFWE"));
+    let mut core = Core::open(&path).unwrap();
+    run(&mut core, 2);
+    fs::write(&path, b"").unwrap();
+    run(&mut core, 2);
+    core.read_range(0x0800_0000, 0x400).unwrap();
+    assert_eq!(core.title(), "FRAMEWIRE");
+}
+
+#[test]
+fn a_rom_from_bytes_leaves_nothing_behind() {
+    let core = gba_core();
+    let home = core.path().parent().unwrap().to_owned();
+    assert!(home.exists());
+    drop(core);
+    assert!(!home.exists());
+}

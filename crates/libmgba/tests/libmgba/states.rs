@@ -1,0 +1,192 @@
+use framewire_libmgba::{Core, Error, MAX_STATE_SIZE, flags};
+
+use crate::support::{GB_COUNTER, GBA_COUNTER, file, gb_core, gba, gba_core, lua, run};
+
+#[test]
+fn a_state_brings_memory_keys_and_frame_back() {
+    for (mut core, counter) in [(gba_core(), GBA_COUNTER), (gb_core(), GB_COUNTER)] {
+        run(&mut core, 10);
+        for flags in [0, flags::SCREENSHOT, flags::LOAD, flags::ALL] {
+            let (value, frame) = (core.read8(counter), core.frame_counter());
+            let state = core.save_state(flags).unwrap();
+            run(&mut core, 7);
+            core.write8(counter, value ^ 0xFF);
+            core.load_state(&state, flags).unwrap();
+            assert_eq!(core.read8(counter), value);
+            assert_eq!(core.frame_counter(), frame);
+            run(&mut core, 3);
+        }
+    }
+}
+
+#[test]
+fn states_come_in_the_two_formats_of_mgba() {
+    let mut core = gba_core();
+    run(&mut core, 3);
+    assert_eq!(core.save_state(0).unwrap().len(), 0x61000);
+    let png = core.save_state(flags::ALL).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+    let bare = core.save_state(flags::ALL & !flags::SCREENSHOT).unwrap();
+    assert!(bare.len() > 0x61000, "the state and what was asked for");
+}
+
+#[test]
+fn the_same_play_from_a_state_gives_the_same_state() {
+    let mut core = gba_core();
+    run(&mut core, 5);
+    let start = core.save_state(0).unwrap();
+    let mut ends = Vec::new();
+    for _ in 0..2 {
+        core.load_state(&start, 0).unwrap();
+        run(&mut core, 20);
+        ends.push((core.read32(GBA_COUNTER), core.frame().to_rgba()));
+    }
+    assert_eq!(ends[0], ends[1]);
+}
+
+#[test]
+fn states_are_exchanged_with_scripts() {
+    let mut core = gba_core();
+    run(&mut core, 5);
+    let (dir, path) = file("from-rust.ss", b"");
+    core.save_state_file(&path, flags::ALL).unwrap();
+    let value = core.read32(GBA_COUNTER);
+    run(&mut core, 5);
+    let back = dir.path().join("from-lua.ss");
+    let printed = lua(
+        &mut core,
+        &format!(
+            "print(emu:loadStateFile({path:?}, 29)) print(emu:read32({GBA_COUNTER}))
+             print(emu:saveStateFile({back:?}, 31))"
+        ),
+    );
+    assert_eq!(printed, ["true", &value.to_string(), "true"]);
+    run(&mut core, 5);
+    core.load_state_file(&back, flags::LOAD).unwrap();
+    assert_eq!(core.read32(GBA_COUNTER), value);
+}
+
+#[test]
+fn slots_lie_beside_the_rom() {
+    let (dir, path) = file("game.gba", &gba("FRAMEWIRE", "BFWE"));
+    let mut core = Core::open(&path).unwrap();
+    run(&mut core, 5);
+    let value = core.read32(GBA_COUNTER);
+    core.save_state_slot(2, flags::ALL).unwrap();
+    assert!(dir.path().join("game.ss2").exists());
+    run(&mut core, 5);
+    core.load_state_slot(2, flags::LOAD).unwrap();
+    assert_eq!(core.read32(GBA_COUNTER), value);
+    for slot in [3, u32::MAX] {
+        assert!(matches!(core.load_state_slot(slot, 0), Err(Error::EmptySlot { .. })));
+    }
+    assert!(matches!(core.save_state_slot(u32::MAX, 0), Err(Error::SlotWrite { .. })));
+    std::fs::write(dir.path().join("game.ss4"), b"junk").unwrap();
+    assert!(matches!(core.load_state_slot(4, 0), Err(Error::StateFormat)));
+}
+
+#[test]
+fn state_files_that_cannot_be_are_errors() {
+    let mut core = gba_core();
+    let (dir, path) = file("s", b"");
+    assert!(matches!(core.load_state_file(dir.path(), 0), Err(Error::NotAFile { .. })));
+    assert!(matches!(core.load_state_file(&dir.path().join("none"), 0), Err(Error::Io { .. })));
+    assert!(matches!(core.save_state_file(&dir.path().join("none/s"), 0), Err(Error::Io { .. })));
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(8 << 30).unwrap();
+    assert!(matches!(core.load_state_file(&path, 0), Err(Error::StateTooLarge { .. })));
+}
+
+/// Loads what must be refused, and checks that nothing of the machine changed.
+fn refused(core: &mut Core, state: &[u8], what: &str) -> Error {
+    let before = core.save_state(0).unwrap();
+    let picture = core.frame().to_rgba();
+    let error = core.load_state(state, flags::ALL).expect_err("this state must be refused");
+    assert!(core.save_state(0).unwrap() == before, "{what}: changed");
+    assert!(core.frame().to_rgba() == picture, "{what}: picture changed");
+    error
+}
+
+#[test]
+fn what_is_no_state_is_refused_and_changes_nothing() {
+    let mut core = gba_core();
+    run(&mut core, 5);
+    let state = core.save_state(0).unwrap();
+    let png = core.save_state(flags::ALL).unwrap();
+    let picture = core.screenshot_png().unwrap();
+    let noise: Vec<u8> = (0..0x70000u32).map(|i| (i.wrapping_mul(i) >> 5) as u8).collect();
+    run(&mut core, 5);
+    let cases: [(&str, &[u8]); 9] = [
+        ("nothing", &[]),
+        ("one byte", &[0]),
+        ("a state cut short", &state[..state.len() - 1]),
+        ("half a PNG", &png[..png.len() / 2]),
+        ("a PNG without its end", &png[..png.len() - 20]),
+        ("a PNG's first bytes", &png[..8]),
+        ("a picture without a state", &picture),
+        ("noise", &noise),
+        ("zeros", &vec![0; 0x61000]),
+    ];
+    for (what, bytes) in cases {
+        let error = refused(&mut core, bytes, what);
+        assert!(matches!(error, Error::StateFormat), "{what}: {error}");
+    }
+    assert!(matches!(core.load_state(&vec![0; MAX_STATE_SIZE + 1], 0), Err(Error::StateTooLarge { .. })));
+}
+
+#[test]
+fn states_of_other_machines_and_games_are_refused_and_change_nothing() {
+    let mut gba_game = gba_core();
+    let mut gb_game = gb_core();
+    let mut other = Core::from_bytes(&gba("OTHER", "OTHE")).unwrap();
+    for core in [&mut gba_game, &mut gb_game, &mut other] {
+        run(core, 5);
+    }
+    for flags in [0, flags::ALL & !flags::SCREENSHOT, flags::ALL] {
+        let of_gba = gba_game.save_state(flags).unwrap();
+        let of_gb = gb_game.save_state(flags).unwrap();
+        let of_other = other.save_state(flags).unwrap();
+        // A picture of the wrong size makes a PNG unreadable before its machine
+        // can be told; bare Game Boy states are too short for a GBA.
+        let error = refused(&mut gba_game, &of_gb, "GB on GBA");
+        assert!(matches!(error, Error::StateFormat | Error::StateOtherPlatform { .. }), "{error}");
+        let error = refused(&mut gb_game, &of_gba, "GBA on GB");
+        assert!(matches!(error, Error::StateOtherPlatform { .. }), "{error}");
+        let error = refused(&mut gba_game, &of_other, "another game");
+        assert!(matches!(error, Error::StateOtherGame), "{error}");
+    }
+}
+
+/// A bare state whose head is sound and whose body is not is taken: what counts
+/// is that the process survives it, and that a sound state loads after it.
+#[test]
+fn damaged_states_do_not_end_the_process() {
+    for mut core in [gba_core(), gb_core()] {
+        run(&mut core, 5);
+        let sound = core.save_state(0).unwrap();
+        let full = core.save_state(flags::ALL & !flags::SCREENSHOT).unwrap();
+        let png = core.save_state(flags::ALL).unwrap();
+        let mut seed = 1u32;
+        let mut random = move || {
+            seed ^= seed << 13;
+            seed ^= seed >> 17;
+            seed ^= seed << 5;
+            seed as usize
+        };
+        for source in [&sound, &full, &png] {
+            for _ in 0..100 {
+                let mut damaged = source.clone();
+                for _ in 0..1 + random() % 8 {
+                    // Behind the clocks in the head, with which a Game Boy would
+                    // have hours of sound to catch up on.
+                    let at = 0x400 + random() % (damaged.len() - 0x400);
+                    damaged[at] = random() as u8;
+                }
+                if core.load_state(&damaged, flags::ALL).is_ok() {
+                    run(&mut core, 2);
+                }
+                core.load_state(&sound, 0).unwrap();
+            }
+        }
+        run(&mut core, 5);
+    }
+}
