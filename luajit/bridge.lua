@@ -2,7 +2,7 @@
 -- `luajit bridge.lua --help` tells the options.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
-package.path = here .. "/?.lua;" .. here .. "/?/init.lua;" .. package.path
+package.path = here .. "/?.lua;" .. package.path
 
 local cli = require "framewire.options"
 local http = require "framewire.http"

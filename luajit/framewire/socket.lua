@@ -238,7 +238,8 @@ function Socket:read(limit, timeout)
   local deadline = time.monotonic() + timeout
   while true do
     local data, message = self:receive(limit)
-    if data or message ~= "again" then return data, message end
+    if data then return data end
+    if message ~= "again" then return nil, message end
     local ready
     ready, message = self:wait(poller.READ, deadline - time.monotonic())
     if not ready then return nil, message end

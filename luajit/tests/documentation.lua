@@ -1,1 +1,92 @@
+--- Runs every Lua example of docs/luajit.md. A `text` block behind one is what it prints; a `console` block holds
+-- commands to give while it runs, and what they print. "..." stands for anything, PORT for any number, and port 8080
+-- for a free one.
 
+local check = require "tests.support.check"
+local process = require "tests.support.process"
+local socket = require "framewire.socket"
+
+local function read_blocks()
+  local file = assert(io.open(check.root .. "/../docs/luajit.md", "rb"))
+  local text = file:read("*a")
+  file:close()
+  local examples, heading, kind, lines = {}, "", nil, nil
+  for line in text:gmatch("([^\n]*)\n") do
+    local fence = line:match("^```(.*)$")
+    if fence == "" and kind then
+      if kind == "lua" then
+        examples[#examples + 1] = { heading = heading, code = table.concat(lines, "\n") }
+      else
+        examples[#examples][kind] = lines
+      end
+      kind = nil
+    elseif fence then
+      kind, lines = fence, {}
+    elseif kind then
+      lines[#lines + 1] = line
+    else
+      heading = line:match("^## (.*)$") or heading
+    end
+  end
+  return examples
+end
+
+local function matches(wanted, got)
+  local pattern = wanted:gsub("%p", "%%%0"):gsub("%%%.%%%.%%%.", ".*"):gsub("PORT", "%%d+")
+  return got:find("^" .. pattern .. "$") ~= nil
+end
+
+-- Commands with the lines they should print.
+local function read_commands(lines)
+  local commands = {}
+  for _, line in ipairs(lines) do
+    local command = line:match("^%$ (.*)$")
+    if command then
+      commands[#commands + 1] = { command = command, output = "" }
+    else
+      commands[#commands].output = commands[#commands].output .. line .. "\n"
+    end
+  end
+  return commands
+end
+
+local function run_commands(lines, port)
+  check.eventually(5, function()
+    local probe = socket.connect("127.0.0.1", port, 1)
+    if probe then probe:close() end
+    return probe
+  end, "the example listens")
+  for _, one in ipairs(read_commands(lines)) do
+    local pipe = assert(io.popen(one.command:gsub("8080", port) .. " 2>&1"))
+    local output = pipe:read("*a")
+    pipe:close()
+    check.equal(output, one.output, one.command)
+  end
+end
+
+local examples = read_blocks()
+
+check.test("there are examples", function() assert(#examples >= 8, #examples) end)
+
+for number, example in ipairs(examples) do
+  check.test(("example %d, %s"):format(number, example.heading), function()
+    assert(example.text or example.console, "an example must be followed by a text or console block")
+    local port = process.free_port()
+    local path = os.tmpname()
+    process.write(path, (example.code:gsub("8080", tostring(port))))
+    local program = process.start(("sh -c \"cd \\\"%s\\\" && exec luajit %s\""):format(check.root, path))
+    local ok, message = true, nil
+    if example.console then
+      ok, message = pcall(run_commands, example.console, port)
+      program.signal("INT")
+    end
+    local code, output = program.finish()
+    os.remove(path)
+    if not ok then error(message .. "\n" .. output, 0) end
+    check.equal(code, 0, "exit code; it printed: " .. output)
+    if example.text then
+      local wanted = table.concat(example.text, "\n") .. "\n"
+      if not matches(wanted, output) then check.equal(output, wanted, "output") end
+    end
+  end)
+end

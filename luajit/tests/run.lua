@@ -2,7 +2,7 @@
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 local root = here .. "/.."
-package.path = table.concat({ root .. "/?.lua", root .. "/?/init.lua", package.path }, ";")
+package.path = root .. "/?.lua;" .. package.path
 
 local check = require "tests.support.check"
 local time = require "framewire.time"

@@ -27,7 +27,9 @@ local function with_files(body, poller)
   os.execute(("ln -s ../outside '%s/folder-out'; ln -s small.txt '%s/link-in'"):format(root, root))
   os.execute(("mkfifo '%s/pipe'"):format(root))
   local files = assert(http.static(root))
-  local ok, message = pcall(process.with_server, { handler = files, poller = poller }, function(port) body(port, root) end)
+  local ok, message = pcall(process.with_server, { handler = files, poller = poller }, function(port)
+    body(port, root)
+  end)
   process.remove_folder(folder)
   if not ok then error(message, 0) end
 end
@@ -138,7 +140,8 @@ local escapes = {
   "/sub/%2e%2e/%2e%2e/secret.txt", "//etc/passwd", "/%2fetc/passwd", "/..\\secret.txt", "/..%5csecret.txt",
   "/%252e%252e/secret.txt", "/....//secret.txt", "/small.txt%00.html", "/%00", "/link-out", "/link-absolute",
   "/folder-out/secret.txt", "/folder-out/", "/.secret", "/.hidden/secret.txt", "/sub/./index.html", "/pipe",
-  "/%c0%ae%c0%ae/secret.txt", "/sub//index.html", "/%", "/%zz", "/small.txt/../../secret.txt", "/.well-known/../.secret",
+  "/%c0%ae%c0%ae/secret.txt", "/sub//index.html", "/%", "/%zz", "/small.txt/../../secret.txt",
+  "/.well-known/../.secret",
 }
 
 check.test("nothing outside the folder can be reached", function()
