@@ -16,17 +16,15 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval_at, timeout};
 use tower::ServiceExt;
 use tracing::{Level, enabled, info};
 
 use crate::app::{App, Limits};
-use crate::guard::{Activity, Guarded, Verdict, Watchdog};
-
-const MAX_HEAD: usize = Limits::MAX_HEAD;
+use crate::guard::{Activity, Guarded, Refusal, Verdict, Watchdog};
 
 /// Largest request head plus what a client may have sent behind it, in hyper's buffer.
-const BUFFER: usize = 2 * MAX_HEAD;
+const BUFFER: usize = 2 * Limits::MAX_HEAD;
 
 /// How much a client that was refused may still send before it must read.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
@@ -50,25 +48,16 @@ pub(crate) async fn run(stream: TcpStream, shared: Arc<Shared>, stop: watch::Rec
     };
     match verdict {
         None if activity.is_closing() => linger(&mut stream).await,
-        None | Some(Verdict::Gone) => {}
+        None | Some(Verdict::Idle) => {}
+        // The system would go on offering the rest of the reply for minutes.
+        Some(Verdict::Stalled) => {
+            let _ = stream.set_zero_linger();
+        }
         Some(Verdict::Malformed) => {
             let _ = stream.shutdown().await;
             linger(&mut stream).await;
         }
-        Some(Verdict::LongLine) => {
-            let message = format!(
-                "the line with the URL is too long: {MAX_HEAD} bytes are accepted for it and the headers; long messages go as the body of POST /mgbaendpoint"
-            );
-            last_reply(&mut stream, "413 Payload Too Large", "", &message).await;
-        }
-        Some(Verdict::LongHeaders) => {
-            let message =
-                format!("the headers are too long: {MAX_HEAD} bytes are accepted for them and the URL");
-            last_reply(&mut stream, "431 Request Header Fields Too Large", "", &message).await;
-        }
-        Some(Verdict::SlowHead) => {
-            last_reply(&mut stream, "408 Request Timeout", "", "the request did not arrive in time").await;
-        }
+        Some(Verdict::Refused(refusal)) => last_reply(&mut stream, refusal, &shared.app).await,
     }
 }
 
@@ -89,14 +78,14 @@ async fn serve(
     let mut connection = std::pin::pin!(connection);
     let limits = &shared.app.limits;
     let mut watchdog = Watchdog::new(limits);
-    let mut ticks = interval(watchdog.tick());
+    let mut ticks = interval_at(tokio::time::Instant::now() + watchdog.tick(), watchdog.tick());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             biased;
             end = connection.as_mut() => {
-                let malformed = || end.is_err_and(|error| error.is_parse()).then_some(Verdict::Malformed);
-                return activity.oversized().or_else(malformed);
+                let malformed = end.is_err_and(|error| error.is_parse()).then_some(Verdict::Malformed);
+                return activity.oversized().map(Verdict::Refused).or(malformed);
             }
             Ok(()) = stop.changed() => connection.as_mut().graceful_shutdown(),
             _ = ticks.tick() => if let Some(verdict) = watchdog.judge(activity, limits) {
@@ -127,10 +116,14 @@ async fn answer(shared: &Shared, activity: &Activity, request: Request<Incoming>
 }
 
 /// Sends a reply outside of hyper and makes sure that it arrives.
-pub(crate) async fn last_reply(stream: &mut TcpStream, status: &str, headers: &str, message: &str) {
+pub(crate) async fn last_reply(stream: &mut TcpStream, refusal: Refusal, app: &App) {
+    let Refusal { status, reason, headers, message } = refusal;
+    if app.log_requests {
+        info!(target: "framewire::http", status, "turned away: {message}");
+    }
     let reply = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n{headers}connection: \
-         close\r\n\r\n{message}",
+        "HTTP/1.1 {status} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n{headers}\
+         connection: close\r\n\r\n{message}",
         message.len()
     );
     let sent = async {

@@ -19,16 +19,55 @@ use crate::app::Limits;
 /// Why a connection is ended by this side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The line with the URL is too long.
-    LongLine,
-    /// The headers are.
-    LongHeaders,
-    /// The request is no HTTP; hyper has said so already.
+    /// Its request is not read to the end, and the client is told why.
+    Refused(Refusal),
+    /// Its request is no HTTP; hyper has said so already.
     Malformed,
-    /// A head did not arrive in time.
-    SlowHead,
-    /// No request came for long, or a reply was not read: there is nobody to tell.
-    Gone,
+    /// No request came for long.
+    Idle,
+    /// Its client does not read the reply.
+    Stalled,
+}
+
+/// A reply to a request that never reached a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) reason: &'static str,
+    /// Header lines, each with its end.
+    pub(crate) headers: &'static str,
+    pub(crate) message: &'static str,
+}
+
+impl Refusal {
+    pub(crate) const LONG_LINE: Refusal = Refusal {
+        status: 413,
+        reason: "Payload Too Large",
+        headers: "",
+        message: "the URL is too long: it and the headers may have 65534 bytes together; a longer message goes as the \
+            body of POST /mgbaendpoint",
+    };
+
+    pub(crate) const LONG_HEADERS: Refusal = Refusal {
+        status: 431,
+        reason: "Request Header Fields Too Large",
+        headers: "",
+        message: "the headers are too long: they and the URL may have 65534 bytes together",
+    };
+
+    pub(crate) const SLOW_HEAD: Refusal = Refusal {
+        status: 408,
+        reason: "Request Timeout",
+        headers: "",
+        message: "the request did not arrive in time",
+    };
+
+    pub(crate) const TOO_MANY: Refusal = Refusal {
+        status: 503,
+        reason: "Service Unavailable",
+        headers: "retry-after: 1\r\n",
+        message: "too many connections are open; use one for many requests (keep-alive) and try again",
+    };
 }
 
 /// What a connection is doing. Everything that touches it runs in the connection's task, one after the other; the
@@ -90,11 +129,11 @@ impl Activity {
         self.phase() == Phase::Closing
     }
 
-    /// The verdict on a head that has grown too large, by what most of it is.
-    pub(crate) fn oversized(&self) -> Option<Verdict> {
+    /// What to say of a head that has grown too large, by what most of it is.
+    pub(crate) fn oversized(&self) -> Option<Refusal> {
         self.oversized.load(Relaxed).then(|| match self.line.load(Relaxed) as usize > Limits::MAX_HEAD / 2 {
-            true => Verdict::LongLine,
-            false => Verdict::LongHeaders,
+            true => Refusal::LONG_LINE,
+            false => Refusal::LONG_HEADERS,
         })
     }
 
@@ -169,11 +208,10 @@ impl Watchdog {
         self.quiet = if changes == self.changes { self.quiet + 1 } else { 0 };
         self.changes = changes;
         let (limit, verdict) = match activity.phase() {
-            _ if activity.blocked.load(Relaxed) => (limits.stall, Verdict::Gone),
-            Phase::Idle => (limits.idle, Verdict::Gone),
-            Phase::Head => (limits.head, Verdict::SlowHead),
+            _ if activity.blocked.load(Relaxed) => (limits.stall, Verdict::Stalled),
+            Phase::Idle | Phase::Closing => (limits.idle, Verdict::Idle),
+            Phase::Head => (limits.head, Verdict::Refused(Refusal::SLOW_HEAD)),
             Phase::Request => return None,
-            Phase::Closing => (limits.stall, Verdict::Gone),
         };
         (self.tick * self.quiet >= limit).then_some(verdict)
     }

@@ -9,7 +9,7 @@ use utoipa::openapi::path::{
     HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn,
 };
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{
     ContentBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths, Ref, Required,
     Response, ResponseBuilder,
@@ -31,6 +31,25 @@ const FAILURES: [(&str, &str, &str); 8] = [
     ("502", "NoEmulator", "No emulator is there, or it failed; the text says how to start one."),
     ("503", "Busy", "Too many requests are waiting; try again after the time in Retry-After."),
     ("504", "Stalled", "The emulator did not answer in time: it is paused, or has no ROM."),
+];
+
+/// The fields of [`framewire_emulator::State`].
+const EMULATOR_STATE: [(&str, Type, &str); 11] = [
+    ("kind", Type::String, "`embedded` or `attached`."),
+    ("connected", Type::Boolean, "Whether it can be reached."),
+    (
+        "run",
+        Type::String,
+        "`running`, `paused`, `stalled` (it does not answer) or `unknown` (no connection).",
+    ),
+    ("frames_per_second", Type::Number, "Frames finished a second, measured over the last second or so."),
+    ("frame", Type::Integer, "The frame counter, counted from the last reset."),
+    ("title", Type::String, "The game's title, once known."),
+    ("code", Type::String, "The game's code, once known."),
+    ("script_version", Type::String, "Version of the script in an attached emulator."),
+    ("library_version", Type::String, "Version of libmgba in an embedded emulator."),
+    ("address", Type::String, "Where an attached emulator is looked for, as `HOST:PORT`."),
+    ("problem", Type::String, "Why there is no connection, if there is none."),
 ];
 
 const TEXT: &str = "text/plain";
@@ -145,10 +164,11 @@ fn parameter_schema(param: &Param) -> Schema {
             .maximum(Some(max))
             .default(param.default.map(Value::from))
             .into(),
-        Kind::LuaNumber { .. } => ObjectBuilder::new()
-            .schema_type(Type::String)
-            .pattern(Some("^(0[xX][0-9a-fA-F]+|[0-9]+)$"))
-            .into(),
+        Kind::LuaNumber { max } => {
+            let (hex, decimal) = (format!("{max:x}").len(), max.to_string().len());
+            let pattern = format!("^(0[xX][0-9a-fA-F]{{1,{hex}}}|[0-9]{{1,{decimal}}})$");
+            ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
+        }
         Kind::Boolean => ObjectBuilder::new().schema_type(Type::Boolean).into(),
         Kind::Text => string(),
         Kind::Name | Kind::Path => ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into(),
@@ -179,6 +199,17 @@ fn success(reply: Reply) -> Response {
     }
 }
 
+/// An object with all these properties, some of which may be null.
+fn object(properties: &[(&str, Type, &str)]) -> Schema {
+    let empty = ObjectBuilder::new().schema_type(Type::Object);
+    let add = |object: ObjectBuilder, (name, kind, doc): &(&str, Type, &str)| {
+        let kinds = SchemaType::from_iter([kind.clone(), Type::Null]);
+        let property = ObjectBuilder::new().schema_type(kinds).description(Some(*doc));
+        object.property(*name, property).required(*name)
+    };
+    properties.iter().fold(empty, add).into()
+}
+
 fn string() -> Schema {
     ObjectBuilder::new().schema_type(Type::String).into()
 }
@@ -201,14 +232,11 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
         let content = ContentBuilder::new().schema(Some(schema)).build();
         ResponseBuilder::new().description(description).content(content_type, content).build()
     };
-    let object = || ObjectBuilder::new().schema_type(Type::Object);
-    let health = object()
-        .property("status", string())
-        .property("connected", ObjectBuilder::new().schema_type(Type::Boolean))
-        .property("run", string());
-    let health =
-        typed("application/json", "The server is up; the rest is about its emulator.", health.into());
-    let state = typed("application/json", "Kind, connection, pace, game and versions.", object().into());
+    let [_, connected, run, ..] = EMULATOR_STATE;
+    let health = object(&[("status", Type::String, "`ok`."), connected, run]);
+    let health = typed("application/json", "The server is up; the rest is about its emulator.", health);
+    let state =
+        typed("application/json", "Kind, connection, pace, game and versions.", object(&EMULATOR_STATE));
     let picture = ObjectBuilder::new().schema_type(Type::String).content_media_type("image/png");
     let picture = typed("image/png", "A PNG.", picture.into());
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());

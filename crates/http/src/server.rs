@@ -10,6 +10,7 @@ use tracing::warn;
 
 use crate::app::App;
 use crate::connection::{Shared, last_reply, run};
+use crate::guard::Refusal;
 use crate::routes::router;
 
 /// Requests that were sent before the server was told to stop may still be on their way through the kernel: for this
@@ -81,12 +82,11 @@ impl Door {
         if self.connections.len() < self.shared.app.limits.max_connections {
             self.connections.spawn(run(stream, self.shared.clone(), self.stopped.clone()));
         } else if self.turned_away.len() < TURNED_AWAY {
-            self.turned_away.spawn(turn_away(stream));
+            self.turned_away.spawn(turn_away(stream, self.shared.clone()));
         }
     }
 }
 
-async fn turn_away(mut stream: TcpStream) {
-    let message = "too many connections are open; use one for many requests (keep-alive) and try again";
-    last_reply(&mut stream, "503 Service Unavailable", "retry-after: 1\r\n", message).await;
+async fn turn_away(mut stream: TcpStream, shared: Arc<Shared>) {
+    last_reply(&mut stream, Refusal::TOO_MANY, &shared.app).await;
 }

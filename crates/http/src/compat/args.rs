@@ -16,7 +16,7 @@ pub(crate) enum Arg {
 ///
 /// Each method takes the next one, or gives `None` if the row in the table and its operation do not fit each other.
 #[derive(Debug, Default)]
-pub struct Args {
+pub(crate) struct Args {
     values: [Option<Arg>; Args::MOST],
     added: usize,
     taken: usize,

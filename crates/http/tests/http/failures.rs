@@ -62,7 +62,7 @@ fn a_stalled_emulator_is_504_within_the_deadline_and_says_so() {
         let start = Instant::now();
         assert_text(&server.get("/core/getgametitle"), 504, &["paused", "no ROM"]);
         let waited = start.elapsed();
-        assert!(waited >= Duration::from_millis(350) && waited < Duration::from_millis(1500), "{waited:?}");
+        assert!(waited >= Duration::from_millis(350) && waited < Duration::from_millis(2500), "{waited:?}");
     }
 }
 

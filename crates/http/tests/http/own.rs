@@ -118,6 +118,21 @@ fn the_document_gives_ranges_and_defaults() {
 }
 
 #[test]
+fn the_document_knows_every_field_of_the_state() {
+    let server = Server::start();
+    let document = json(&server, "/openapi.json");
+    for path in ["/healthz", "/v1/emulator"] {
+        let schema =
+            &document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+        let described: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        let given = json(&server, path);
+        let mut given: Vec<&String> = given.as_object().unwrap().keys().collect();
+        given.sort();
+        assert_eq!(described, given, "{path}");
+    }
+}
+
+#[test]
 fn the_page_for_people_shows_every_route() {
     let server = Server::start();
     for path in ["/docs", "/scalar", "/scalar/v1"] {
