@@ -1,1 +1,74 @@
-//! Ways to use sockets, for comparison and measurement.
+//! Ways to use sockets, as values, for comparison and measurement.
+//!
+//! - [`Strategy`]: when connections are opened, shared and closed;
+//! - [`Dialect`]: what is said on them: our binary frames, or marker text;
+//! - [`Echoes`]: sends a message by a strategy in a dialect and waits for it to come back;
+//! - `connection`: one connection, one message at a time; `pipeline`: one connection, many messages in flight.
+//!
+//! `mux` in binary frames is the [`Link`](crate::Link) itself, so what is measured is what users get. The others are
+//! what people write before they have one.
+
+mod connection;
+mod dialect;
+mod echoes;
+mod error;
+mod pipeline;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use dialect::Dialect;
+pub use echoes::{Echoes, Options, Trace};
+pub use error::ExchangeError;
+
+/// When connections are opened, shared and closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// One connection for everybody, one message at a time.
+    Single,
+    /// A new connection for each message, closed after it.
+    PerRequest,
+    /// Idle connections are kept and used again; as many as are needed at a time.
+    Pool,
+    /// A pool, and further tries after a growing delay. Only for messages that may be repeated.
+    PoolRetry,
+    /// One connection, many messages in flight.
+    Mux,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Strategy; 5] =
+        [Strategy::Single, Strategy::PerRequest, Strategy::Pool, Strategy::PoolRetry, Strategy::Mux];
+
+    /// Its name on a command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Single => "single",
+            Strategy::PerRequest => "per-request",
+            Strategy::Pool => "pool",
+            Strategy::PoolRetry => "pool-retry",
+            Strategy::Mux => "mux",
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Text that names no strategy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no strategy; there are single, per-request, pool, pool-retry and mux")]
+pub struct StrategyError(String);
+
+impl FromStr for Strategy {
+    type Err = StrategyError;
+
+    fn from_str(text: &str) -> Result<Self, StrategyError> {
+        let found = Strategy::ALL.into_iter().find(|strategy| strategy.name() == text);
+        found.ok_or_else(|| StrategyError(text.to_owned()))
+    }
+}
