@@ -2,13 +2,21 @@
 //!
 //! - [`Emulator`]: the trait, which is all that front ends know;
 //! - [`Pending`]: a batch under way;
+//! - [`Embedded`]: the core in this process (feature `embedded`, which needs libmgba);
+//! - [`Attached`]: the stock mGBA;
 //! - [`State`]: what can be asked of an emulator at any time;
 //! - [`EmulatorError`]: why a batch has no outcome. A refused *operation* is not among these: it is in the outcome.
 
+mod attached;
+#[cfg(feature = "embedded")]
+pub mod embedded;
 mod error;
 mod pending;
 mod state;
 
+pub use attached::Attached;
+#[cfg(feature = "embedded")]
+pub use embedded::Embedded;
 pub use error::EmulatorError;
 pub use pending::{Pending, Responder};
 pub use state::{Kind, Run, State};

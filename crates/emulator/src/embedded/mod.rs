@@ -1,0 +1,167 @@
+//! A core in this process, owned by a thread of its own.
+
+mod holds;
+mod memory;
+mod pace;
+mod perform;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use crossbeam_channel::{Sender, TrySendError, bounded};
+use framewire_libmgba::{Core, Level};
+use framewire_protocol::Batch;
+use parking_lot::Mutex;
+
+use crate::{Emulator, EmulatorError, Kind, Pending, Responder, Run, State};
+pub use pace::Speed;
+use perform::Machine;
+use worker::Worker;
+
+/// Most batches that wait for the core at once.
+const CAPACITY: usize = 4096;
+
+/// Where a ROM comes from.
+#[derive(Debug, Clone)]
+pub enum Rom {
+    /// A file; saves and states lie beside it, and its battery save is loaded.
+    File(PathBuf),
+    /// Bytes; saves and states are kept until the core is gone.
+    Bytes(&'static [u8]),
+}
+
+/// Takes the lines that scripts and the console operations write.
+pub type Console = Box<dyn FnMut(Level, &str) + Send>;
+
+/// How an embedded emulator starts.
+pub struct Config {
+    /// The game.
+    pub rom: Rom,
+    /// How fast it runs.
+    pub speed: Speed,
+    /// Whether it waits before its first frame for someone to let it go on.
+    pub paused: bool,
+    /// Lua scripts to load into it.
+    pub scripts: Vec<PathBuf>,
+    /// Makes a console, one for the operations and one for the scripts.
+    pub console: fn() -> Console,
+}
+
+/// Why an embedded emulator could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The ROM or a script cannot be used.
+    #[error(transparent)]
+    Core(#[from] framewire_libmgba::Error),
+    /// The system gave no thread.
+    #[error("no thread for the core: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+enum Job {
+    Batch { batch: Batch, deadline: Instant, responder: Responder },
+    Speed(Speed),
+    Pause(bool),
+    Stop,
+}
+
+/// What the core's thread publishes.
+#[derive(Debug, Default)]
+struct Report {
+    frame: u32,
+    frames_per_second: f64,
+    paused: bool,
+    title: String,
+    code: String,
+}
+
+/// An embedded emulator. Dropping it stops the core.
+pub struct Embedded {
+    jobs: Sender<Job>,
+    report: Arc<Mutex<Report>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Embedded {
+    /// Starts a core on a thread of its own.
+    ///
+    /// # Errors
+    /// If the ROM cannot be read or is none, or if a script fails to load.
+    pub fn start(config: Config) -> Result<Embedded, StartError> {
+        let mut core = match &config.rom {
+            Rom::File(path) => Core::open(path)?,
+            Rom::Bytes(bytes) => Core::from_bytes(bytes)?,
+        };
+        if matches!(config.rom, Rom::File(_)) {
+            core.autoload_save();
+        }
+        core.reset();
+        if !config.scripts.is_empty() {
+            core.attach_scripts((config.console)())?;
+        }
+        for script in &config.scripts {
+            core.load_script(script)?;
+        }
+        let machine = Machine {
+            core,
+            holds: Default::default(),
+            memory: Default::default(),
+            console: (config.console)(),
+        };
+        let (jobs, inbox) = bounded(CAPACITY);
+        let report = Arc::new(Mutex::new(Report::default()));
+        let worker = Worker::new(machine, inbox, report.clone(), config.speed, config.paused);
+        let thread = std::thread::Builder::new().name("core".to_owned()).spawn(move || worker.run())?;
+        Ok(Embedded { jobs, report, thread: Some(thread) })
+    }
+
+    /// Changes how fast frames go by.
+    pub fn set_speed(&self, speed: Speed) {
+        let _ = self.jobs.send(Job::Speed(speed));
+    }
+
+    /// Stops frames, or lets them go on. Batches are answered all the same.
+    pub fn set_paused(&self, paused: bool) {
+        let _ = self.jobs.send(Job::Pause(paused));
+    }
+}
+
+impl Emulator for Embedded {
+    fn submit(&self, batch: Batch, deadline: Instant) -> Pending {
+        let (responder, pending) = Pending::new();
+        match self.jobs.try_send(Job::Batch { batch, deadline, responder }) {
+            Ok(()) => pending,
+            Err(TrySendError::Full(_)) => Pending::refused(EmulatorError::Busy(CAPACITY)),
+            Err(TrySendError::Disconnected(_)) => Pending::refused(EmulatorError::Stopped),
+        }
+    }
+
+    fn state(&self) -> State {
+        let report = self.report.lock();
+        State {
+            kind: Kind::Embedded,
+            connected: true,
+            run: if report.paused { Run::Paused } else { Run::Running },
+            frames_per_second: report.frames_per_second,
+            frame: report.frame,
+            title: Some(report.title.clone()),
+            code: Some(report.code.clone()),
+            script_version: None,
+            library_version: Some(framewire_libmgba::version().to_string()),
+            address: None,
+            problem: None,
+        }
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        let _ = self.jobs.send(Job::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

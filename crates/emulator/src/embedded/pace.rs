@@ -1,0 +1,109 @@
+//! When the next frame is due.
+
+use std::time::{Duration, Instant};
+
+/// How fast frames go by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Speed {
+    /// So many times the console's own rate of 59.7275 frames a second; above 0.
+    Times(f64),
+    /// As fast as the processor allows.
+    Unlimited,
+}
+
+/// Being late by more than this is not made up for: after a suspended machine nobody wants minutes of fast-forward.
+const FORGIVEN: Duration = Duration::from_millis(200);
+
+/// The schedule of frames.
+#[derive(Debug)]
+pub(super) struct Pace {
+    period: Duration,
+    speed: Speed,
+    paused: bool,
+    due: Instant,
+}
+
+/// What to do until the next frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Run it.
+    Now,
+    /// Wait until then.
+    At(Instant),
+    /// There is none before something is asked.
+    Never,
+}
+
+impl Pace {
+    /// A schedule for frames of `period` at normal speed, the first one due at `now`.
+    pub fn new(period: Duration, speed: Speed, now: Instant) -> Self {
+        Pace { period, speed, paused: false, due: now }
+    }
+
+    /// What to do at `now`.
+    pub fn next(&self, now: Instant) -> Next {
+        match self.speed {
+            _ if self.paused => Next::Never,
+            Speed::Unlimited => Next::Now,
+            Speed::Times(_) if self.due <= now => Next::Now,
+            Speed::Times(_) => Next::At(self.due),
+        }
+    }
+
+    /// A frame is run at `now`.
+    pub fn ran(&mut self, now: Instant) {
+        if let Speed::Times(times) = self.speed {
+            self.due += self.period.div_f64(times);
+            if now.saturating_duration_since(self.due) > FORGIVEN {
+                self.due = now;
+            }
+        }
+    }
+
+    /// Changes the speed from `now` on.
+    pub fn set_speed(&mut self, speed: Speed, now: Instant) {
+        self.speed = speed;
+        self.due = now;
+    }
+
+    /// Stops frames, or lets them go on.
+    pub fn set_paused(&mut self, paused: bool, now: Instant) {
+        self.paused = paused;
+        self.due = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Duration = Duration::from_micros(16_743);
+
+    #[test]
+    fn late_frames_are_made_up_for_but_a_long_sleep_is_not() {
+        let start = Instant::now();
+        let mut pace = Pace::new(PERIOD, Speed::Times(1.0), start);
+        assert_eq!(pace.next(start), Next::Now);
+        pace.ran(start);
+        assert_eq!(pace.next(start), Next::At(start + PERIOD));
+        let late = start + 3 * PERIOD;
+        pace.ran(late);
+        assert_eq!(pace.next(late), Next::Now);
+        let asleep = start + Duration::from_secs(60);
+        pace.ran(asleep);
+        pace.ran(asleep);
+        assert_eq!(pace.next(asleep), Next::At(asleep + PERIOD));
+    }
+
+    #[test]
+    fn speeds_and_pauses() {
+        let start = Instant::now();
+        let mut pace = Pace::new(PERIOD, Speed::Times(2.0), start);
+        pace.ran(start);
+        assert_eq!(pace.next(start), Next::At(start + PERIOD / 2));
+        pace.set_speed(Speed::Unlimited, start);
+        assert_eq!(pace.next(start), Next::Now);
+        pace.set_paused(true, start);
+        assert_eq!(pace.next(start), Next::Never);
+    }
+}

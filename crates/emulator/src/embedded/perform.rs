@@ -1,0 +1,285 @@
+//! Operations on a core.
+
+use std::path::Path;
+
+use framewire_libmgba::{Core, Error, Level};
+use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value};
+
+use super::Console;
+use super::holds::{Change, Holds, MAX_QUEUED};
+use super::memory::Memory;
+
+/// A core with what belongs to it between frames.
+pub(super) struct Machine {
+    pub core: Core,
+    pub holds: Holds,
+    pub memory: Memory,
+    /// Takes lines of the console operations and of scripts.
+    pub console: Console,
+}
+
+type Result<T = Value> = std::result::Result<T, OpError>;
+
+impl Machine {
+    /// Does a batch, unless its key says that it was done already.
+    pub fn perform(&mut self, mut batch: Batch) -> Outcome {
+        let key = batch.key.take().filter(|_| batch.effect() == Effect::Change);
+        if let Some(outcome) = key.as_ref().and_then(|key| self.memory.recall(key)) {
+            return outcome.clone();
+        }
+        let outcome = self.operations(batch);
+        if let Some(key) = key {
+            self.memory.remember(key, outcome.clone());
+        }
+        outcome
+    }
+
+    /// Does operations in order, up to and including the first that fails.
+    fn operations(&mut self, batch: Batch) -> Outcome {
+        let mut results = Vec::with_capacity(batch.ops.len());
+        for op in batch.ops {
+            let result = self.operation(op);
+            let failed = result.is_err();
+            results.push(result);
+            if failed {
+                break;
+            }
+        }
+        Outcome { frame: self.core.frame_counter(), results }
+    }
+
+    /// Runs a frame and moves the holds on.
+    pub fn run_frame(&mut self) {
+        self.core.run_frame();
+        let change = self.holds.advance();
+        self.apply(change);
+    }
+
+    fn apply(&mut self, change: Change) {
+        if change.clear != 0 {
+            self.core.clear_keys(change.clear);
+        }
+        if change.add != 0 {
+            self.core.add_keys(change.add);
+        }
+    }
+
+    fn operation(&mut self, op: Op) -> Result {
+        let core = &mut self.core;
+        Ok(match op {
+            Op::Echo { data } => Value::Bytes(data),
+
+            Op::CurrentFrame {} => int(core.frame_counter()),
+            Op::FrameCycles {} => int(core.frame_cycles()),
+            Op::Frequency {} => int(core.frequency()),
+            Op::GameCode {} => Value::Text(core.code()),
+            Op::GameTitle {} => Value::Text(core.title()),
+            Op::Platform {} => int(core.platform().number()),
+            Op::RomSize {} => Value::Int(core.rom_size() as i64),
+            Op::Checksum {} => int(core.crc32()),
+
+            Op::Read8 { address } => int(core.read8(address)),
+            Op::Read16 { address } => int(core.read16(address)),
+            Op::Read32 { address } => int(core.read32(address)),
+            Op::ReadRange { address, length } => {
+                check_length(length as usize)?;
+                Value::Bytes(core.read_range(address, length as usize).map_err(failed)?)
+            }
+            Op::Write8 { address, value } => {
+                core.write8(address, value);
+                Value::None
+            }
+            Op::Write16 { address, value } => {
+                core.write16(address, value);
+                Value::None
+            }
+            Op::Write32 { address, value } => {
+                core.write32(address, value);
+                Value::None
+            }
+            Op::WriteRange { address, data } => {
+                check_length(data.len())?;
+                core.write_range(address, &data).map_err(failed)?;
+                Value::None
+            }
+
+            Op::Domains {} => {
+                Value::List(core.domains().iter().map(|domain| Value::Text(domain.name.clone())).collect())
+            }
+            Op::DomainBase { domain } => int(core.domains()[find_domain(core, &domain)?].base),
+            Op::DomainBound { domain } => int(core.domains()[find_domain(core, &domain)?].bound),
+            Op::DomainName { domain } => {
+                Value::Text(core.domains()[find_domain(core, &domain)?].short_name.clone())
+            }
+            Op::DomainSize { domain } => int(core.domains()[find_domain(core, &domain)?].size),
+            Op::DomainRead8 { domain, address } => {
+                let domain = find_domain(core, &domain)?;
+                int(core.domain_read8(domain, address).map_err(failed)?)
+            }
+            Op::DomainRead16 { domain, address } => {
+                let domain = find_domain(core, &domain)?;
+                int(core.domain_read16(domain, address).map_err(failed)?)
+            }
+            Op::DomainRead32 { domain, address } => {
+                let domain = find_domain(core, &domain)?;
+                int(core.domain_read32(domain, address).map_err(failed)?)
+            }
+            Op::DomainReadRange { domain, address, length } => {
+                check_length(length as usize)?;
+                let domain = find_domain(core, &domain)?;
+                Value::Bytes(core.domain_read_range(domain, address, length as usize).map_err(failed)?)
+            }
+            Op::DomainWrite8 { domain, address, value } => {
+                let domain = find_domain(core, &domain)?;
+                core.domain_write8(domain, address, value).map_err(failed)?;
+                Value::None
+            }
+            Op::DomainWrite16 { domain, address, value } => {
+                let domain = find_domain(core, &domain)?;
+                core.domain_write16(domain, address, value).map_err(failed)?;
+                Value::None
+            }
+            Op::DomainWrite32 { domain, address, value } => {
+                let domain = find_domain(core, &domain)?;
+                core.domain_write32(domain, address, value).map_err(failed)?;
+                Value::None
+            }
+
+            Op::ReadRegister { register } => match core.read_register(&register) {
+                Some(value) => Value::Int(i64::from(value)),
+                None => return Err(unknown_register(core, &register)),
+            },
+            Op::WriteRegister { register, value } => match core.write_register(&register, value) {
+                true => Value::None,
+                false => return Err(unknown_register(core, &register)),
+            },
+
+            Op::GetKeys {} => int(core.keys()),
+            Op::GetKey { key } => match key {
+                0..=9 => int(core.keys() >> key & 1),
+                _ => return Err(OpError::bad_argument("key: 0 to 9 are accepted")),
+            },
+            Op::SetKeys { keys } => {
+                let keys = check_keys(keys)?;
+                self.holds.release(Keys::MASK);
+                core.set_keys(keys);
+                Value::None
+            }
+            Op::AddKeys { keys } => {
+                core.add_keys(check_keys(keys)?);
+                Value::None
+            }
+            Op::ClearKeys { keys } => {
+                let keys = check_keys(keys)?;
+                self.holds.release(keys);
+                core.clear_keys(keys);
+                Value::None
+            }
+            Op::HoldKeys { keys, frames } => {
+                let change = self.holds.hold(check_keys(keys)?, frames).ok_or_else(|| {
+                    OpError::new(Status::Busy, format!("{MAX_QUEUED} holds wait for their keys already"))
+                })?;
+                self.apply(change);
+                Value::None
+            }
+
+            Op::SaveState { flags } => Value::Bytes(core.save_state(flags.into()).map_err(failed)?),
+            Op::LoadState { data, flags } => accepted(core.load_state(&data, flags.into()))?,
+            Op::SaveStateFile { path, flags } => {
+                accepted(core.save_state_file(Path::new(&path), flags.into()))?
+            }
+            Op::LoadStateFile { path, flags } => {
+                accepted(core.load_state_file(Path::new(&path), flags.into()))?
+            }
+            Op::SaveStateSlot { slot, flags } => accepted(core.save_state_slot(slot, flags.into()))?,
+            Op::LoadStateSlot { slot, flags } => accepted(core.load_state_slot(slot, flags.into()))?,
+
+            Op::LoadFile { path } => accepted(core.load_file(Path::new(&path)))?,
+            Op::LoadRom { path } => self.load_rom(Path::new(&path))?,
+            Op::LoadSaveFile { path, temporary } => {
+                accepted(core.load_save_file(Path::new(&path), temporary))?
+            }
+            Op::AutoloadSave {} => Value::Bool(core.autoload_save()),
+
+            Op::Reset {} => {
+                core.reset();
+                Value::None
+            }
+            Op::Step {} => {
+                core.step();
+                Value::None
+            }
+
+            Op::Screenshot {} => Value::Bytes(core.screenshot_png().map_err(failed)?),
+            Op::ScreenshotFile { path } => {
+                core.screenshot_file(Path::new(&path)).map_err(failed)?;
+                Value::None
+            }
+
+            Op::ConsoleLog { message } => {
+                (self.console)(Level::Info, &message);
+                Value::None
+            }
+            Op::ConsoleWarn { message } => {
+                (self.console)(Level::Warn, &message);
+                Value::None
+            }
+            Op::ConsoleError { message } => {
+                (self.console)(Level::Error, &message);
+                Value::None
+            }
+        })
+    }
+
+    /// Loads and resets, so that a ROM of the other console can have a core of its own.
+    fn load_rom(&mut self, path: &Path) -> Result {
+        match self.core.load_file(path) {
+            Ok(()) => {}
+            Err(Error::OtherPlatform { .. }) => {
+                let mut other = Core::open(path).map_err(failed)?;
+                other.adopt_scripts(&mut self.core);
+                self.core = other;
+            }
+            Err(_) => return Ok(Value::Bool(false)),
+        }
+        self.core.reset();
+        Ok(Value::Bool(true))
+    }
+}
+
+fn int(value: impl Into<i64>) -> Value {
+    Value::Int(value.into())
+}
+
+/// A failure that mGBA's own script interface answers with `false`.
+fn accepted(result: std::result::Result<(), Error>) -> Result {
+    Ok(Value::Bool(result.is_ok()))
+}
+
+fn failed(error: Error) -> OpError {
+    OpError::failed(error.to_string())
+}
+
+fn check_length(length: usize) -> Result<()> {
+    match length <= MAX_RANGE as usize {
+        true => Ok(()),
+        false => Err(OpError::bad_argument(format!("length: 0 to {MAX_RANGE} bytes are accepted"))),
+    }
+}
+
+fn check_keys(keys: u16) -> Result<u16> {
+    Keys::from_mask(keys)
+        .map(Keys::mask)
+        .ok_or_else(|| OpError::bad_argument(format!("keys: a mask of 0 to {} is accepted", Keys::MASK)))
+}
+
+fn find_domain(core: &Core, name: &str) -> Result<usize> {
+    core.domain_index(name).ok_or_else(|| {
+        let names: Vec<_> = core.domains().iter().map(|domain| domain.name.as_str()).collect();
+        OpError::bad_argument(format!("no memory domain {name:?}; there are {}", names.join(", ")))
+    })
+}
+
+fn unknown_register(core: &Core, name: &str) -> OpError {
+    OpError::bad_argument(format!("no register {name:?}; there are {}", core.registers().join(", ")))
+}
