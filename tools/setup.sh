@@ -1,0 +1,40 @@
+#!/bin/sh
+# Installs the Debian packages that are missing, and only those: `setup.sh run` what the program needs,
+# `setup.sh test` what its tests need too. Safe to repeat.
+set -eu
+
+run="libmgba-dev"
+test="$run mgba-qt xvfb xdotool xauth lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk python3"
+
+case "${1:-run}" in
+    run) wanted=$run ;;
+    test) wanted=$test ;;
+    *) echo "usage: $0 [run|test]" >&2; exit 2 ;;
+esac
+
+if ! command -v cargo >/dev/null 2>&1; then
+    echo "cargo is missing: install a stable Rust toolchain (1.88 or newer) from https://rustup.rs and try again" >&2
+    exit 1
+fi
+
+missing=""
+for package in $wanted; do
+    status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
+    [ "$status" = "install ok installed" ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "this system has no apt-get; install the equivalents of:$missing" >&2
+    exit 1
+fi
+sudo=""
+[ "$(id -u)" = 0 ] || sudo="sudo"
+echo "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+# A fresh machine has no package lists yet, an older one has stale ones: update only when needed.
+# shellcheck disable=SC2086
+$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 || {
+    $sudo apt-get update -qq
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
