@@ -16,7 +16,7 @@ local options = cli.read(arg, {
   { "port", "N", "port to listen on; 0 for any free one", kind = "integer", default = 8080 },
   { "host", "ADDRESS", "address to listen on; 0.0.0.0 for other machines", default = "127.0.0.1" },
   { "timeout", "MS", "longest wait for a reply", kind = "integer", low = 1, high = 600000, default = 3000 },
-  { "echo-key", "KEY", "key of the script's echo message; none if it echoes whatever it does not know" },
+  { "echo-key", "KEY", "the script's echo message; none if it echoes everything", default = "framewire.echo" },
 })
 
 local function fail(message)
@@ -67,7 +67,7 @@ local function route(prefix)
   end
 end
 
-local echo = route(options["echo-key"] and options["echo-key"] .. "," or "")
+local echo = route(options["echo-key"] == "none" and "" or options["echo-key"] .. ",")
 local command = route("")
 
 local ok, message = http.serve {

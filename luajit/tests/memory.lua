@@ -26,7 +26,7 @@ check.test("another process sees what is written", function()
     shm.wake(block.data)
     while words[1] == 0 do shm.wait(block.data + 4, 0, 1) end
     check.equal(words[1], 42)
-  end)
+  end, true)
   block:close()
   assert(shm.remove(name))
 end)

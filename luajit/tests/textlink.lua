@@ -25,6 +25,7 @@ local function react(loop, connection, message, counters)
   if message == "two" then return say("one<|END|>two<|END|>") end
   if message == "large" then return say(("d3,"):rep(100000) .. "<|END|>") end
   if message == "count hang up" then return say((counters["hang up"] or 0) .. "<|END|>") end
+  if message:find("^framewire%.echo,") then return say(message:match(",(.*)") .. "<|END|>") end
   if message == "trickle" then
     local text = "a <|EN not the end <|END|>"
     for i = 1, #text do loop:after(i * 0.002, function() say(text:sub(i, i)) end) end
@@ -104,6 +105,7 @@ check.test("replies come back", function()
       check.equal(body == case[3], true, case[1])
     end
     check.equal(select(2, ask("fa1e7-guid", "/mgbaendpoint")), "fa1e7-guid")
+    check.equal(select(2, ask("framewire.echo,x")), "x")
     check.equal(client.ask(port, "POST", "/command", nil, "by body").body, "by body")
   end)
 end)

@@ -8,18 +8,16 @@
 
 local bit = require "bit"
 local ffi = require "ffi"
-local chunked = require "framewire.http.chunked"
-local parser = require "framewire.http.parser"
+local intake = require "framewire.http.intake"
 local poller = require "framewire.poller"
 local requests = require "framewire.http.request"
 local responses = require "framewire.http.response"
 local sys = require "framewire.sys"
 
-local band, net, string_of = bit.band, sys.net, ffi.string
+local band, net = bit.band, sys.net
 local READ, WRITE = poller.READ, poller.WRITE
 local EAGAIN, EINTR = sys.EAGAIN, sys.EINTR
 local SEND_FLAGS = sys.send_flags
-local CR, LF = 13, 10
 
 -- Answers are sent when there are this many bytes of them, even if more requests wait.
 local FLUSH_AT = 262144
@@ -36,6 +34,8 @@ local function enter(self, phase, seconds)
   self.phase = phase
   self.deadline = self.server.loop.now + seconds
 end
+
+Connection.enter = enter
 
 local function want(self, interest)
   if self.interest ~= interest then
@@ -145,93 +145,6 @@ local function wind_up(self, more)
   end
 end
 
--- Refuses what the client has sent and ends the connection.
-local function refuse(self, status, reason)
-  local server = self.server
-  responses.fill(server.response, self, server.refused_head, false)
-  server.response:text(status, reason .. "\n")
-  self.closing = "linger"
-end
-
--- The head of the next request, taken off the input; nil if it is not complete or was refused.
-local function next_head(self, input)
-  local server, data, stop = self.server, input.data, input.stop
-  local start = input.start
-  if start == stop then return nil end
-  local head, length = server.cache:find(data, start, stop)
-  if head then
-    self.scanned, self.skipped = 0, false
-    input.start = start + length
-    return head
-  end
-  if data[start] == CR and self.scanned == 0 and not self.skipped then
-    -- RFC 9112, 2.2: one empty line before a request is forgiven.
-    if stop - start < 2 then return nil end
-    if data[start + 1] == LF then
-      self.skipped = true
-      input.start = start + 2
-      return next_head(self, input)
-    end
-  end
-  local limits = server.limits
-  if band(parser.class[data[start]], parser.TOKEN) == 0 then
-    return refuse(self, 400, "the request line must begin with a method")
-  end
-  local place, found = parser.find_end(data, start + self.scanned, stop)
-  if not place then return refuse(self, 400, "a line must end with carriage return and line feed") end
-  if (found and place or stop) - start > limits.max_head then
-    if place == start then return refuse(self, 414, "the request target is too long") end
-    return refuse(self, 431, "the request head is too large")
-  end
-  if not found then
-    self.scanned = place - start
-    return nil
-  end
-  self.scanned, self.skipped = 0, false
-  local status, reason
-  head, status, reason = parser.parse(data, start, place, limits)
-  if not head then return refuse(self, status, reason) end
-  server.cache:keep(data, start, place, head)
-  input.start = place
-  return head
-end
-
--- The body of a request, taken off the input; nil if it is not complete or was refused.
-local function next_body(self, input, head)
-  local server = self.server
-  local limit = server.limits.max_body
-  if head.length > limit then return refuse(self, 413, "the body is too large") end
-  local body
-  if head.length > 0 then
-    if input.stop - input.start >= head.length then
-      body = string_of(input.data + input.start, head.length)
-      input.start = input.start + head.length
-    end
-  else
-    local decoder = self.decoder or chunked.new(input.start, limit)
-    local done, status, reason = decoder:feed(input.data, input.stop)
-    if done == nil then return refuse(self, status, reason) end
-    if done then
-      body = string_of(input.data + decoder.start, decoder.stop - decoder.start)
-      input.start = decoder.raw
-      self.decoder = nil
-    else
-      input.stop = decoder:compact(input.data, input.stop)
-      self.decoder = decoder
-    end
-  end
-  if body then
-    self.head = nil
-    return body
-  end
-  if not self.head then
-    self.head = head
-    enter(self, "body", server.limits.body_timeout)
-    if head.expect_continue and input.stop == input.start then server.out:append("HTTP/1.1 100 Continue\r\n\r\n") end
-  end
-  return nil
-end
-
 -- Calls the handler for one request.
 local function answer(self, head, body)
   local server = self.server
@@ -312,10 +225,10 @@ end
 function Connection:serve(input)
   local out = self.server.out
   repeat
-    local head, body = self.head or next_head(self, input), ""
+    local head, body = self.head or intake.head(self, input), ""
     if not head then break end
     if head.length ~= 0 then
-      body = next_body(self, input, head)
+      body = intake.body(self, input, head)
       if not body then break end
     end
     answer(self, head, body)
@@ -430,7 +343,7 @@ end
 function Connection:expire()
   local phase = self.phase
   if phase == "head" or phase == "body" then
-    refuse(self, 408, "the request did not arrive in time")
+    intake.refuse(self, 408, "the request did not arrive in time")
     flush(self, self.server.out)
     if self.fd >= 0 then
       wind_up(self, true)

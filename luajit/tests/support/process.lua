@@ -8,13 +8,14 @@ local worker = require "framewire.worker"
 
 local M = {}
 
---- Runs a function while `main` runs in another process, which must end well when told to stop.
+--- Runs a function while `main` runs in another process, which must end well: when told to stop, or by itself.
 ---@param main function
 ---@param body function
-function M.beside(main, body)
+---@param ends? boolean whether `main` ends by itself
+function M.beside(main, body, ends)
   local process = assert(worker.start(main))
   local ok, message = xpcall(body, debug.traceback, process)
-  process:signal("TERM")
+  if not ends then process:signal("TERM") end
   local code, reason = process:wait(8)
   if reason == "timeout" then
     process:signal("KILL")
