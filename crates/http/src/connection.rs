@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -35,9 +36,11 @@ const LINGER: Duration = Duration::from_secs(5);
 pub(crate) struct Shared {
     pub(crate) app: App,
     pub(crate) router: Router,
+    /// The server is stopping: a reply is the last one on its connection.
+    pub(crate) last_call: AtomicBool,
 }
 
-/// Serves `stream` until either side ends it. Once `stop` turns true, it ends after the request under way.
+/// Serves `stream` until either side ends it. Once `stop` turns true, it ends at once or after the request under way.
 pub(crate) async fn run(stream: TcpStream, shared: Arc<Shared>, stop: watch::Receiver<bool>) {
     // A reply that waits for its predecessor's acknowledgement would arrive 40 ms late.
     let _ = stream.set_nodelay(true);
@@ -105,13 +108,12 @@ async fn answer(shared: &Shared, activity: &Activity, request: Request<Incoming>
         let micros = start.elapsed().as_micros() as u64;
         info!(target: "framewire::http", %method, path, status = status.as_u16(), micros);
     }
-    if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
-        // The rest of the body is still to come and nobody will read it.
+    // With these the rest of the body is still to come, and nobody will read it.
+    let unread = matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
+    if unread || shared.last_call.load(Relaxed) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        activity.end_last_request();
-    } else {
-        activity.end_request();
     }
+    activity.end_request(unread);
     response
 }
 

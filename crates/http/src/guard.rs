@@ -114,14 +114,9 @@ impl Activity {
         self.enter(Phase::Request);
     }
 
-    /// Its reply is ready to be sent.
-    pub(crate) fn end_request(&self) {
-        self.enter(Phase::Idle);
-    }
-
-    /// Its reply is ready to be sent and is the last one, whatever else the client sends.
-    pub(crate) fn end_last_request(&self) {
-        self.enter(Phase::Closing);
+    /// Its reply is ready to be sent; `unread` if not all of the request was read, which ends the connection.
+    pub(crate) fn end_request(&self, unread: bool) {
+        self.enter(if unread { Phase::Closing } else { Phase::Idle });
     }
 
     /// Whether a reply was given while the client may still be sending.
@@ -164,8 +159,8 @@ impl Activity {
             self.line.fetch_add(end.unwrap_or(bytes.len()) as u32, Relaxed);
             self.line_ended.store(end.is_some(), Relaxed);
         }
-        let head = self.head.fetch_add(bytes.len() as u32, Relaxed) as usize + bytes.len();
-        if head > Limits::MAX_HEAD {
+        let before = self.head.fetch_add(bytes.len() as u32, Relaxed) as usize;
+        if before + bytes.len() > Limits::MAX_HEAD && !ends_within(Limits::MAX_HEAD, before, bytes) {
             self.oversized.store(true, Relaxed);
             return Err(io::Error::other("the head of a request is too large"));
         }
@@ -178,6 +173,15 @@ impl Activity {
             self.changes.fetch_add(1, Relaxed);
         }
     }
+}
+
+/// Whether a head, of which `before` bytes came before these, ends in these and within `limit`: then what follows is its
+/// body.
+fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
+    // The empty line that ends a head may itself have come in two parts.
+    let rest_of_end = [&b"\n"[..], b"\r\n", b"\n\r\n"].iter().any(|rest| bytes.starts_with(rest));
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
+    rest_of_end || end.is_some_and(|end| before + end + 4 <= limit)
 }
 
 /// Judges a connection at each tick.

@@ -1,5 +1,6 @@
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -13,9 +14,10 @@ use crate::connection::{Shared, last_reply, run};
 use crate::guard::Refusal;
 use crate::routes::router;
 
-/// Requests that were sent before the server was told to stop may still be on their way through the kernel: for this
-/// long they are accepted and read as before.
-const LAST_CALL: Duration = Duration::from_millis(50);
+/// Requests that were sent before the server was told to stop may still be on their way, several to a connection: for this
+/// long all is as before. Then, for as long again, replies say that their connection ends. Who stays silent through that is
+/// not in the middle of anything.
+const LAST_CALL: Duration = Duration::from_millis(60);
 
 /// Pause after an `accept` that failed, such as for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -31,10 +33,12 @@ const TURNED_AWAY: usize = 64;
 pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>) -> io::Result<()> {
     let grace = app.limits.grace;
     let (stop, stopped) = watch::channel(false);
-    let shared = Arc::new(Shared { router: router(app.clone()), app });
+    let shared = Arc::new(Shared { router: router(app.clone()), app, last_call: AtomicBool::new(false) });
     let mut door = Door { shared, stopped, connections: JoinSet::new(), turned_away: JoinSet::new() };
 
     door.accept_until(&listener, shutdown).await;
+    door.accept_until(&listener, sleep(LAST_CALL)).await;
+    door.shared.last_call.store(true, Relaxed);
     door.accept_until(&listener, sleep(LAST_CALL)).await;
     drop(listener);
     let _ = stop.send(true);
@@ -53,7 +57,7 @@ pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output
 /// Lets clients in.
 struct Door {
     shared: Arc<Shared>,
-    /// Turns true when the server stops.
+    /// Turns true when connections that lie idle are to end.
     stopped: watch::Receiver<bool>,
     connections: JoinSet<()>,
     turned_away: JoinSet<()>,

@@ -67,6 +67,18 @@ fn a_busy_client_loses_no_request() {
 }
 
 #[test]
+fn pipelined_requests_that_were_sent_are_answered() {
+    let mut server = Server::start();
+    let mut stream = server.connect();
+    stream.write_all(&b"GET /core/currentFrame HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100)).unwrap();
+    server.stop();
+    for _ in 0..100 {
+        assert_eq!(Reply::read(&mut stream).status, 200);
+    }
+    assert!(is_closed(&mut stream));
+}
+
+#[test]
 fn the_end_does_not_wait_for_ever() {
     let (_listener, address) = silent_port();
     let mut server = attached(address, |app| {

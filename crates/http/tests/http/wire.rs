@@ -75,6 +75,20 @@ fn a_body_without_meaning_does_not_end_the_connection() {
     assert_title(&mut stream);
 }
 
+/// However much of a body arrives together with its head.
+#[test]
+fn large_bodies_follow_each_other_on_one_connection() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    let body = vec![b'x'; 900_000];
+    let head = format!("POST /mgbaendpoint HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+    let request = [head.as_bytes(), &body].concat();
+    for _ in 0..20 {
+        stream.write_all(&request).unwrap();
+        assert_eq!(Reply::read(&mut stream).body, body);
+    }
+}
+
 #[test]
 fn a_chunked_body_is_read() {
     let server = Server::start();
