@@ -27,7 +27,7 @@ pub enum UrlError {
     #[error("{0:?} holds a character that may not stand in an address; write it as %XX")]
     Character(String),
     /// The name is not known.
-    #[error("the host {host:?} cannot be found: {source}")]
+    #[error("the host {host:?} cannot be found; correct the address")]
     Unknown {
         /// Name that was looked up.
         host: String,

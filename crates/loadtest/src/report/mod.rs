@@ -118,7 +118,7 @@ impl Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// No JSON, or JSON of another form.
-    #[error("this is no report of `bench --json`: {0}")]
+    #[error("this is no report of `bench --json`")]
     Json(#[from] serde_json::Error),
     /// Another program's or version's.
     #[error("this is {0} version {1}, and this program reads {SCHEMA} version {SCHEMA_VERSION}")]

@@ -1,0 +1,150 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use framewire_link::strategy::Strategy;
+use framewire_loadtest::goal::Goal;
+use framewire_loadtest::payload::Payload;
+use framewire_loadtest::search::Search;
+use framewire_loadtest::{Arrivals, Load, Plan, rates};
+
+/// What to measure and how.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// What to measure: http://HOST:PORT/PATH (the message goes into `?message=`, or where `{}` stands),
+    /// link://HOST:PORT (the script, binary frames), marker://HOST:PORT (the script, text), or embedded
+    #[arg(value_name = "TARGET")]
+    pub target: Option<String>,
+
+    /// Requests a second: a list (1,5,10), ranges with a step (10..100/10) or a factor (1..1000*2)
+    #[arg(short, long, value_name = "LIST", default_value = "10", value_parser = rate_list, help_heading = "Load")]
+    pub rates: Rates,
+    /// Instead of a rate, so many clients that each send again when answered
+    #[arg(short, long, value_name = "N", conflicts_with_all = ["rates", "poisson", "find_limit"], help_heading = "Load")]
+    pub concurrency: Option<usize>,
+    /// Random gaps with the same mean, as from many users, instead of equal ones
+    #[arg(long, help_heading = "Load")]
+    pub poisson: bool,
+    /// Length of a run
+    #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration, help_heading = "Load")]
+    pub duration: Duration,
+    /// Load before each run that is not measured; without it the first measured request makes the first connection
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration, help_heading = "Load")]
+    pub warmup: Duration,
+    /// Wait between two runs
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration, help_heading = "Load")]
+    pub rest: Duration,
+    /// What a request carries: uuid, or a number of random bytes
+    #[arg(short, long, value_name = "uuid|BYTES", default_value = "uuid", help_heading = "Load")]
+    pub payload: Payload,
+
+    /// Search the highest rate that meets --goal, beginning at the first of --rates
+    #[arg(long, requires = "goal", help_heading = "Goal")]
+    pub find_limit: bool,
+    /// Conditions such as success=100%,p99<40ms; a run that misses one makes the exit code 1
+    #[arg(short, long, value_name = "CONDITIONS", help_heading = "Goal")]
+    pub goal: Option<Goal>,
+
+    /// How sockets are used: single, per-request, pool, pool-retry or mux [default: pool; link://: mux]
+    #[arg(short, long, value_name = "NAME", help_heading = "Client")]
+    pub strategy: Option<Strategy>,
+    /// Most requests under way at a time; those that are due beyond it wait, clock running
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Client")]
+    pub connections: usize,
+    /// Threads that send
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Client")]
+    pub workers: usize,
+    /// Longest wait for a reply
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration, help_heading = "Client")]
+    pub timeout: Duration,
+    /// Take every reply for right, not only one that equals the message
+    #[arg(long, help_heading = "Client")]
+    pub no_check: bool,
+    /// marker://: send the bare message, for scripts that send back whatever comes, instead of framewire.echo,MESSAGE
+    #[arg(long, help_heading = "Client")]
+    pub raw: bool,
+    /// Do not connect once before the first run to see whether anything is there
+    #[arg(long, help_heading = "Client")]
+    pub skip_check: bool,
+
+    /// embedded: the ROM to run instead of the demo game
+    #[arg(long, value_name = "FILE", help_heading = "Emulator")]
+    pub rom: Option<PathBuf>,
+    /// embedded: how fast it runs, 1 is the console's own speed, 0 as fast as the processor allows
+    #[arg(long, value_name = "TIMES", default_value_t = 1.0, help_heading = "Emulator")]
+    pub speed: f64,
+    /// Where the emulator's frame counter is read: a URL that gives JSON, auto (where the target offers one), or none
+    #[arg(long, value_name = "URL", default_value = "auto", help_heading = "Emulator")]
+    pub emulator: String,
+    /// The counter's name in that JSON
+    #[arg(long, value_name = "NAME", default_value = "frame", help_heading = "Emulator")]
+    pub counter: String,
+
+    /// Write everything as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+    /// Write one page with plots
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// Write the histograms as an HDR log
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub hdr: Option<PathBuf>,
+    /// Show nothing but the result
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// A list of rates, read as one value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rates(Vec<f64>);
+
+fn rate_list(text: &str) -> Result<Rates, rates::RatesError> {
+    rates::parse(text).map(Rates)
+}
+
+impl RunArgs {
+    /// The target's address.
+    pub fn target(&self) -> anyhow::Result<&str> {
+        self.target.as_deref().context(
+            "no target; name one, such as http://127.0.0.1:5000/mgbaendpoint, link://127.0.0.1:8888 or embedded",
+        )
+    }
+
+    /// The runs that are asked for, in order. At least one.
+    pub fn plans(&self) -> anyhow::Result<Vec<Plan>> {
+        let arrivals = if self.poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        let loads = match self.concurrency {
+            Some(concurrency) => vec![Load::Closed { concurrency }],
+            None => self.rates.0.iter().map(|rate| Load::Open { rate: *rate, arrivals }).collect(),
+        };
+        let plan = |load| {
+            let plan = Plan {
+                load,
+                duration: self.duration,
+                warmup: self.warmup,
+                payload: self.payload,
+                check: !self.no_check,
+                workers: self.workers,
+                connections: self.connections,
+                timeout: self.timeout,
+            };
+            plan.check()?;
+            Ok(plan)
+        };
+        loads.into_iter().map(plan).collect()
+    }
+
+    /// The search that is asked for.
+    pub fn search(&self) -> anyhow::Result<Option<(Search, Goal)>> {
+        if !self.find_limit {
+            return Ok(None);
+        }
+        let [start] = self.rates.0[..] else {
+            bail!("--find-limit begins at one rate; give one with --rates, such as --rates 10");
+        };
+        // A run must hold at least two requests.
+        let lowest = 2.0 / self.duration.as_secs_f64();
+        let search = Search { start: start.max(lowest), lowest, ..Search::default() };
+        Ok(self.goal.clone().map(|goal| (search, goal)))
+    }
+}

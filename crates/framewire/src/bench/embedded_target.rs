@@ -1,0 +1,81 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
+use framewire_emulator::{Emulator, EmulatorError};
+use framewire_loadtest::{Call, Client, Failure, Session, Target};
+use framewire_protocol::{Op, Value};
+
+use super::args::RunArgs;
+
+/// A core in this process that sends messages back through its thread.
+#[derive(Clone)]
+pub struct EmbeddedTarget {
+    emulator: Arc<Embedded>,
+    timeout: Duration,
+}
+
+impl EmbeddedTarget {
+    /// Starts the core.
+    pub fn start(args: &RunArgs) -> anyhow::Result<Self> {
+        ensure!(
+            args.speed.is_finite() && args.speed >= 0.0,
+            "--speed {} is no speed; give 1, 2.5, or 0 for as fast as the processor allows",
+            args.speed
+        );
+        let rom = match &args.rom {
+            Some(path) => Rom::File(path.clone()),
+            None => Rom::Bytes(crate::assets::DEMO_ROM),
+        };
+        let speed = if args.speed == 0.0 { Speed::Unlimited } else { Speed::Times(args.speed) };
+        let config =
+            Config { rom, speed, paused: false, scripts: Vec::new(), console: || Box::new(|_, _| {}) };
+        let emulator = Embedded::start(config).context("cannot start the embedded core")?;
+        Ok(EmbeddedTarget { emulator: Arc::new(emulator), timeout: args.timeout })
+    }
+
+    /// Frames finished since the last reset.
+    pub fn frame(&self) -> u32 {
+        self.emulator.state().frame
+    }
+}
+
+impl Target for EmbeddedTarget {
+    type Session = EmbeddedTarget;
+
+    fn session(&self) -> EmbeddedTarget {
+        self.clone()
+    }
+}
+
+impl Session for EmbeddedTarget {
+    type Client = EmbeddedTarget;
+
+    fn client(&self) -> EmbeddedTarget {
+        self.clone()
+    }
+}
+
+impl Client for EmbeddedTarget {
+    async fn exchange(&mut self, call: &mut Call<'_>) -> Result<(), Failure> {
+        let op = Op::Echo { data: call.payload.to_vec() };
+        call.mark_sent();
+        let outcome = self.emulator.submit(op.into(), Instant::now() + self.timeout).await;
+        let value = outcome.map_err(failure)?.single().map_err(|error| Failure::Other(error.to_string()))?;
+        match value {
+            Value::Bytes(bytes) => *call.reply = bytes,
+            other => return Err(Failure::Other(format!("{other:?} to an echo"))),
+        }
+        Ok(())
+    }
+}
+
+fn failure(error: EmulatorError) -> Failure {
+    match error {
+        EmulatorError::Deadline(_) => Failure::TimedOut,
+        EmulatorError::NotConnected(_) => Failure::Refused,
+        EmulatorError::Lost(_) | EmulatorError::Stopped => Failure::Reset,
+        EmulatorError::Busy(_) | EmulatorError::Refused(_) => Failure::Other(error.to_string()),
+    }
+}

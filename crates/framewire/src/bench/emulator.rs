@@ -1,0 +1,126 @@
+//! The emulator's frame counter beside a run, so that each row says whether the emulation held its rate.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use framewire_loadtest::probe::{JsonProbe, Probe};
+use framewire_loadtest::url::Url;
+use framewire_protocol::{Decoder, Frame, Hello, marker};
+
+use super::args::RunArgs;
+use super::target::Measured;
+
+/// Where our server gives the emulator's state.
+const STATE: &str = "/v1/emulator";
+/// Longest wait for a script's answer: it answers at its next frame, if it is not paused.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The probe that was asked for, and what it counts; none if there is none to be had.
+pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<dyn Probe>, String)>> {
+    let mut probe: Box<dyn Probe> = match args.emulator.as_str() {
+        "none" => return Ok(None),
+        "auto" => match automatic(args, measured) {
+            Some(probe) => probe,
+            None => return Ok(None),
+        },
+        text => {
+            let url: Url = text.parse().context("--emulator takes a URL, auto or none")?;
+            let mut probe = JsonProbe::new(&url, &args.counter)?;
+            if probe.read().is_none() {
+                bail!(
+                    "{url} gives no JSON with a number {:?}; name it with --counter, or leave it out with --emulator \
+                     none",
+                    args.counter
+                );
+            }
+            Box::new(probe)
+        }
+    };
+    // One that has nothing to say now is not asked again.
+    Ok(probe
+        .read()
+        .map(|_| (probe, if args.counter == "frame" { "frames" } else { &args.counter }.to_owned())))
+}
+
+fn automatic(args: &RunArgs, measured: &Measured) -> Option<Box<dyn Probe>> {
+    match measured {
+        Measured::Http { url, .. } => {
+            let url = Url { path: STATE.to_owned(), ..url.clone() };
+            Some(Box::new(JsonProbe::new(&url, &args.counter).ok()?))
+        }
+        Measured::Script { target, .. } => {
+            let probe = ScriptProbe { address: target.address().to_owned(), connection: None, pings: 0 };
+            target.is_ours().then(|| -> Box<dyn Probe> { Box::new(probe) })
+        }
+        #[cfg(feature = "embedded")]
+        Measured::Embedded(target) => Some(Box::new(CoreProbe(target.clone()))),
+    }
+}
+
+#[cfg(feature = "embedded")]
+struct CoreProbe(std::sync::Arc<super::embedded_target::EmbeddedTarget>);
+
+#[cfg(feature = "embedded")]
+impl Probe for CoreProbe {
+    fn read(&mut self) -> Option<f64> {
+        Some(f64::from(self.0.frame()))
+    }
+}
+
+/// Pings Framewire's script on a connection of its own; the pong carries the frame.
+struct ScriptProbe {
+    address: String,
+    connection: Option<(TcpStream, Decoder)>,
+    pings: u32,
+}
+
+impl Probe for ScriptProbe {
+    fn read(&mut self) -> Option<f64> {
+        if self.connection.is_none() {
+            self.connection = Some(connect(&self.address)?);
+        }
+        let frame = self.ping();
+        if frame.is_none() {
+            self.connection = None;
+        }
+        frame
+    }
+}
+
+impl ScriptProbe {
+    fn ping(&mut self) -> Option<f64> {
+        let (stream, decoder) = self.connection.as_mut()?;
+        self.pings = self.pings.wrapping_add(1);
+        let mut bytes = Vec::new();
+        Frame::Ping(self.pings).encode(&mut bytes);
+        stream.write_all(&bytes).ok()?;
+        let mut piece = [0; 256];
+        loop {
+            match decoder.next_frame().ok()? {
+                Some(Frame::Pong { id, frame }) if id == self.pings => return Some(f64::from(frame)),
+                Some(_) => {}
+                None => {
+                    let count = stream.read(&mut piece).ok().filter(|count| *count > 0)?;
+                    decoder.push(&piece[..count]);
+                }
+            }
+        }
+    }
+}
+
+fn connect(address: &str) -> Option<(TcpStream, Decoder)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_nodelay(true).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.set_write_timeout(Some(PATIENCE)).ok()?;
+    stream.write_all(Hello::new(fastrand::u64(..)).to_message().as_bytes()).ok()?;
+    // A byte at a time: what follows the welcome is for the decoder.
+    let (mut welcome, mut byte) = (Vec::new(), [0]);
+    while !welcome.ends_with(marker::END.as_bytes()) {
+        stream.read_exact(&mut byte).ok()?;
+        welcome.push(byte[0]);
+    }
+    welcome.starts_with(b"framewire.welcome,").then(|| (stream, Decoder::new()))
+}

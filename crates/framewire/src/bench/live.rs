@@ -1,0 +1,162 @@
+//! What is seen while a run goes on: a bar and the last second's figures on a terminal, else a line a second.
+
+use std::collections::VecDeque;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use framewire_loadtest::engine::Interval;
+use framewire_loadtest::record::Record;
+use framewire_loadtest::report::format::{millis, percent, rate};
+use framewire_loadtest::row::Row;
+use framewire_loadtest::{Load, Plan};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Pieces in the small plot.
+const WIDTH: usize = 50;
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The view of one run.
+pub struct Live {
+    view: View,
+    name: String,
+    duration: Duration,
+    /// Since the figures were shown last.
+    recent: Record,
+    since: Duration,
+    /// 99th percentiles of the last pieces, in milliseconds.
+    plot: VecDeque<Option<f64>>,
+    failures: u64,
+}
+
+enum View {
+    None,
+    Bar(ProgressBar),
+    Lines,
+}
+
+impl Live {
+    /// Begins the view of a run; `place` says which it is.
+    pub fn start(plan: &Plan, place: &str, quiet: bool) -> Live {
+        let load = match plan.load {
+            Load::Open { rate: asked, .. } => format!("{}/s", rate(asked)),
+            Load::Closed { concurrency } => format!("{concurrency} clients"),
+        };
+        let view = match std::io::stderr().is_terminal() {
+            _ if quiet => View::None,
+            false => View::Lines,
+            true => {
+                let bar = ProgressBar::new(plan.duration.as_millis() as u64);
+                let style = ProgressStyle::with_template("{prefix:>24} {bar:40.cyan/dim} {msg}");
+                bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+                bar.set_prefix(format!("{place} {load}"));
+                bar.tick();
+                View::Bar(bar)
+            }
+        };
+        Live {
+            view,
+            name: format!("{place} {load}"),
+            duration: plan.duration,
+            recent: Record::default(),
+            since: Duration::ZERO,
+            plot: VecDeque::new(),
+            failures: 0,
+        }
+    }
+
+    /// Takes an interval.
+    pub fn show(&mut self, interval: &Interval) {
+        if matches!(self.view, View::None) {
+            return;
+        }
+        self.recent.add(&interval.record);
+        self.since += interval.length;
+        self.failures += interval.record.counts.failed();
+        if self.plot.len() == WIDTH {
+            self.plot.pop_front();
+        }
+        let latencies = &interval.record.intended;
+        self.plot.push_back((latencies.count() > 0).then(|| latencies.percentile(99.0)));
+        let at = interval.start + interval.length;
+        if let View::Bar(bar) = &self.view {
+            bar.set_position(at.min(self.duration).as_millis() as u64);
+        }
+        if self.since >= Duration::from_secs(1) || at >= self.duration {
+            self.tell(at);
+        }
+    }
+
+    /// The last second's figures.
+    fn tell(&mut self, at: Duration) {
+        let (recent, since) = (std::mem::take(&mut self.recent), std::mem::take(&mut self.since));
+        let latencies = &recent.intended;
+        let figures = format!(
+            "{}/s, p50 {} p99 {} max {} ms, {} errors",
+            rate(recent.counts.correct as f64 / since.as_secs_f64()),
+            millis(latencies.percentile(50.0)),
+            millis(latencies.percentile(99.0)),
+            millis(latencies.max()),
+            self.failures,
+        );
+        match &self.view {
+            View::None => {}
+            View::Lines => {
+                eprintln!(
+                    "{}: {:.0} of {:.0} s: {figures}",
+                    self.name,
+                    at.as_secs_f64(),
+                    self.duration.as_secs_f64()
+                );
+            }
+            View::Bar(bar) => {
+                bar.set_message(format!("{figures}\n{:>24} {} p99, log scale", "", sparkline(&self.plot)));
+            }
+        }
+    }
+
+    /// Leaves one line of the run.
+    pub fn finish(&mut self, row: &Row) {
+        if let View::Bar(bar) = &self.view {
+            bar.finish_and_clear();
+            eprintln!(
+                "{}: {}/s, mean {} p50 {} p99 {} max {} ms, {} right",
+                self.name,
+                rate(row.achieved),
+                millis(row.intended.mean),
+                millis(row.intended.p50),
+                millis(row.intended.p99),
+                millis(row.intended.max),
+                percent(row.success),
+            );
+        }
+    }
+}
+
+/// A small plot of magnitudes, lowest to highest.
+fn sparkline(values: &VecDeque<Option<f64>>) -> String {
+    let logs = || values.iter().flatten().map(|value| value.max(0.001).ln());
+    let (low, high) = (logs().fold(f64::INFINITY, f64::min), logs().fold(f64::NEG_INFINITY, f64::max));
+    values
+        .iter()
+        .map(|value| match value {
+            None => ' ',
+            Some(value) => {
+                let share = (value.max(0.001).ln() - low) / (high - low).max(0.7);
+                BARS[((share * 8.0) as usize).min(7)]
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_small_plot_tells_high_from_low_and_gaps_from_both() {
+        let values = [Some(1.0), Some(1.0), Some(1000.0), None, Some(30.0)].into();
+        assert_eq!(sparkline(&values), "▁▁█ ▄");
+        assert_eq!(sparkline(&VecDeque::new()), "");
+        assert_eq!(sparkline(&[Some(2.0), Some(2.05)].into()), "▁▁");
+    }
+}

@@ -1,0 +1,96 @@
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use framewire_loadtest::goal::Goal;
+use framewire_loadtest::probe::Probe;
+use framewire_loadtest::report::Report;
+use framewire_loadtest::row::{Phase, Row};
+use framewire_loadtest::search::{self, Search, Trial};
+use framewire_loadtest::{Load, Plan, Stop};
+
+use super::live::Live;
+use super::output::Output;
+use super::target::Measured;
+
+/// A measurement under way.
+pub struct Bench {
+    /// What is measured.
+    pub measured: Measured,
+    /// The counter beside it.
+    pub probe: Option<Box<dyn Probe>>,
+    /// Ends it early.
+    pub stop: Stop,
+    /// What is written.
+    pub output: Output,
+    /// What was measured so far.
+    pub report: Report,
+    /// Wait between two runs.
+    pub rest: Duration,
+}
+
+impl Bench {
+    /// Does all runs in order.
+    pub fn rows(&mut self, plans: &[Plan]) -> anyhow::Result<()> {
+        for (index, plan) in plans.iter().enumerate() {
+            let row = self.row(plan, Phase::Measure, &format!("{}/{}", index + 1, plans.len()))?;
+            if row.cut_short {
+                break;
+            }
+        }
+        self.report.cut_short = self.stop.stopped();
+        Ok(())
+    }
+
+    /// Searches the highest rate that meets the goal.
+    pub fn search(&mut self, plan: &Plan, search: &Search, goal: &Goal) -> anyhow::Result<()> {
+        let limit = search::find(search, goal.to_string(), &mut |rate, phase| {
+            let mut plan = plan.clone();
+            if let Load::Open { rate: asked, .. } = &mut plan.load {
+                *asked = rate;
+            }
+            let name = if phase == Phase::Confirm { "confirm" } else { "search" };
+            let row = self.row(&plan, phase, name)?;
+            anyhow::Ok(Trial {
+                missed: goal.missed(row),
+                tester_limited: row.tester_limited(),
+                stopped: row.cut_short,
+            })
+        })?;
+        self.report.limit = Some(limit);
+        self.report.cut_short = self.stop.stopped();
+        Ok(())
+    }
+
+    /// Does one run and adds its row to the report.
+    fn row(&mut self, plan: &Plan, phase: Phase, place: &str) -> anyhow::Result<&Row> {
+        if !self.report.rows.is_empty() {
+            self.wait();
+        }
+        let mut live = Live::start(plan, place, self.output.quiet());
+        let tag = match plan.load {
+            Load::Open { rate, .. } => format!("asked-{rate}"),
+            Load::Closed { concurrency } => format!("closed-{concurrency}"),
+        };
+        let start = self.output.elapsed() + plan.warmup;
+        let output = &self.output;
+        let outcome = self
+            .measured
+            .run(plan, &mut self.probe, &self.stop, &mut |interval| {
+                output.interval(&tag, start, interval);
+                live.show(interval);
+            })
+            .context("the system denies a thread or an event queue to the tester")?;
+        let row = Row::new(plan, &outcome, phase);
+        live.finish(&row);
+        self.report.rows.push(row);
+        Ok(&self.report.rows[self.report.rows.len() - 1])
+    }
+
+    fn wait(&self) {
+        let end = Instant::now() + self.rest;
+        while Instant::now() < end && !self.stop.stopped() {
+            thread::sleep(Duration::from_millis(20).min(self.rest));
+        }
+    }
+}
