@@ -34,7 +34,11 @@ pub struct Limits {
     pub idle: Duration,
     /// Time a client may leave a reply unread.
     pub stall: Duration,
-    /// Time that requests under way have to end when the server stops.
+    /// When the server is told to stop, requests that were sent before may still be on their way, several to a
+    /// connection: for this long all is as before. Then, for as long again, replies say that their connection ends.
+    /// Who stays silent through that is not in the middle of anything.
+    pub last_call: Duration,
+    /// Time that requests under way then have to end.
     pub grace: Duration,
 }
 
@@ -54,6 +58,7 @@ impl Default for Limits {
             // Longer than the pools of common clients keep a connection, so that it is they who close it.
             idle: Duration::from_secs(130),
             stall: Duration::from_secs(30),
+            last_call: Duration::from_millis(60),
             grace: Duration::from_secs(10),
         }
     }

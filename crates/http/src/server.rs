@@ -9,15 +9,10 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use crate::app::App;
+use crate::app::{App, Limits};
 use crate::connection::{Shared, last_reply, run};
 use crate::guard::Refusal;
 use crate::routes::router;
-
-/// Requests that were sent before the server was told to stop may still be on their way, several to a connection: for this
-/// long all is as before. Then, for as long again, replies say that their connection ends. Who stays silent through that is
-/// not in the middle of anything.
-const LAST_CALL: Duration = Duration::from_millis(60);
 
 /// Pause after an `accept` that failed, such as for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -31,15 +26,15 @@ const TURNED_AWAY: usize = 64;
 /// # Errors
 /// None at present: what goes wrong with one connection does not concern the others.
 pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-    let grace = app.limits.grace;
+    let Limits { last_call, grace, .. } = app.limits;
     let (stop, stopped) = watch::channel(false);
     let shared = Arc::new(Shared { router: router(app.clone()), app, last_call: AtomicBool::new(false) });
     let mut door = Door { shared, stopped, connections: JoinSet::new(), turned_away: JoinSet::new() };
 
     door.accept_until(&listener, shutdown).await;
-    door.accept_until(&listener, sleep(LAST_CALL)).await;
+    door.accept_until(&listener, sleep(last_call)).await;
     door.shared.last_call.store(true, Relaxed);
-    door.accept_until(&listener, sleep(LAST_CALL)).await;
+    door.accept_until(&listener, sleep(last_call)).await;
     drop(listener);
     let _ = stop.send(true);
     let mut connections = door.connections;

@@ -45,7 +45,7 @@ fn idle_connections_do_not_delay_the_end() {
 /// Clients that go on sending get replies until the server says that it closes, and no connection is reset under them.
 #[test]
 fn a_busy_client_loses_no_request() {
-    let mut server = Server::start();
+    let mut server = Server::with(|app| app.limits.last_call = Duration::from_secs(1));
     let mut stream = server.connect();
     let client = std::thread::spawn(move || {
         let mut answered = 0;
@@ -68,7 +68,7 @@ fn a_busy_client_loses_no_request() {
 
 #[test]
 fn pipelined_requests_that_were_sent_are_answered() {
-    let mut server = Server::start();
+    let mut server = Server::with(|app| app.limits.last_call = Duration::from_secs(1));
     let mut stream = server.connect();
     stream.write_all(&b"GET /core/currentFrame HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100)).unwrap();
     server.stop();
