@@ -1,0 +1,2380 @@
+-- Framewire's script: lets other programs drive this mGBA (0.10.1 or newer).
+--
+-- Load it in mGBA: Tools > Scripting... > File > Load script. Loaded again, it replaces the one that runs.
+-- It speaks mGBA-http's text messages and Framewire's binary frames on one port; docs/protocol.md describes both.
+--
+-- The settings below can be changed here. Or, without touching this file, in a global table that is set before it is
+-- loaded, `framewire = {port = 8889}`, or by FRAMEWIRE_SCRIPT_PORT, FRAMEWIRE_SCRIPT_ADDRESS and
+-- FRAMEWIRE_SCRIPT_LOG_LEVEL in mGBA's environment.
+
+local SETTINGS = {
+  address = "127.0.0.1", -- where to listen; "" is every interface, and lets the whole network in
+  port = 8888,
+  log_level = "info", -- debug, info, warn, error or none
+}
+
+-- This file is made from lua/src by lua/bundle.lua: change the parts there, not here.
+
+local parts = {}
+
+local function require(name)
+  return parts[name]
+end
+
+---- version -----------------------------------------------------------------------------------------------------------
+
+parts.version = (function()
+  -- Of this script, the same as the program's, and of the binary protocol it speaks.
+
+  return { script = "0.1.0", protocol = 1 }
+end)()
+
+---- ticks -------------------------------------------------------------------------------------------------------------
+
+parts.ticks = (function()
+  -- Time as this script sees it: frames since it was loaded. Unlike the emulator's own counter it never goes back.
+
+  return { now = 0, per_second = 60 }
+end)()
+
+---- limits ------------------------------------------------------------------------------------------------------------
+
+parts.limits = (function()
+  -- What is too much. Reached, it is refused or cut off; see docs/protocol.md for those that clients meet.
+
+  local MIB = 1024 * 1024
+
+  local limits = {
+    message = 8 * MIB, -- bytes of a text message
+    frame = 24 * MIB, -- bytes of a binary frame, length field excluded
+    range = 16 * MIB, -- bytes of memory that one operation reads or writes
+    ops = 4096, -- operations in a batch
+
+    inbox = 25 * MIB, -- bytes of a connection that arrived and were not used yet; more than a frame
+    queue = 4096, -- requests of a connection that are decoded and not done yet
+    outbox = 64 * MIB, -- bytes of replies that a client does not take
+    full_outbox = MIB, -- bytes of replies from which on a connection's next requests wait
+    unread_seconds = 10, -- for which a client may take none of its replies
+    connections = 400, -- select() in mGBA ends the whole program at file descriptor 1024
+
+    sessions = 64, -- remembered after their connection is gone
+    replies = 8192, -- kept in a session for repeats
+    reply_bytes = 32 * MIB, -- in those
+    waiting_holds = 65536, -- for an earlier one of the same key
+
+    small_read = 4096, -- bytes read at once from a connection that sends little
+    large_read = 65536, -- and from one that sends much
+    send_slice = 256 * 1024, -- bytes sent at once: mGBA copies the whole string for each send
+    log_lines = 20, -- in a second; more would freeze the console's window
+  }
+
+  -- What one connection may do before the others have their turn.
+  limits.turn = {
+    requests = 64,
+    seconds = 0.001, -- of processor time
+    reads = 512,
+    slices = 16,
+  }
+
+  return limits
+end)()
+
+---- log ---------------------------------------------------------------------------------------------------------------
+
+parts.log = (function()
+  -- Lines in mGBA's script console.
+
+  local limits = require "limits"
+
+  local LEVELS = { debug = 1, info = 2, warn = 3, error = 4, none = 5 }
+  local METHODS = { debug = "log", info = "log", warn = "warn", error = "error" }
+
+  local log = {}
+
+  local threshold = LEVELS.info
+  local second, lines = 0, 0
+
+  -- Shows lines of this level and above; false if there is no such level.
+  function log.set_level(name)
+    threshold = LEVELS[name] or threshold
+    return LEVELS[name] ~= nil
+  end
+
+  local function write(level, text, ...)
+    if LEVELS[level] < threshold then
+      return
+    end
+    local now = os.time()
+    if now ~= second then
+      local hidden = lines - limits.log_lines
+      second, lines = now, 0
+      if hidden > 0 then
+        console:warn("Framewire: " .. hidden .. " more lines in one second are not shown")
+      end
+    end
+    lines = lines + 1
+    if lines <= limits.log_lines then
+      console[METHODS[level]](console, "Framewire" .. string.format(text, ...))
+    end
+  end
+
+  for level in pairs(METHODS) do
+    log[level] = function(text, ...)
+      write(level, text, ...)
+    end
+  end
+
+  return log
+end)()
+
+---- refusal -----------------------------------------------------------------------------------------------------------
+
+parts.refusal = (function()
+  -- Why an operation is not done: a status, docs/protocol.md lists them, and a sentence for people.
+
+  local format, gsub, sub = string.format, string.gsub, string.sub
+
+  local refusal = {
+    BAD_ARGUMENT = 1,
+    NO_GAME = 3,
+    FAILED = 4,
+    BUSY = 5,
+    TOO_LARGE = 6,
+    LOST = 7,
+  }
+
+  -- Raises a refusal.
+  function refusal.refuse(status, text, ...)
+    error({ status = status, text = format(text, ...) }, 0)
+  end
+
+  -- Text that other programs can read: UTF-8, whatever a game's header or a path holds.
+  function refusal.printable(text)
+    if utf8.len(text) then
+      return text
+    end
+    return (gsub(text, "[\128-\255]", function(char)
+      return format("\\x%02x", char:byte())
+    end))
+  end
+
+  -- Other people's text for a line of our own: its first line, not too long.
+  function refusal.sentence(text)
+    text = gsub(refusal.printable(tostring(text)), "\n.*", "")
+    return #text > 300 and refusal.printable(sub(text, 1, 300)) .. "..." or text
+  end
+
+  return refusal
+end)()
+
+---- arguments ---------------------------------------------------------------------------------------------------------
+
+parts.arguments = (function()
+  -- The types of arguments: their binary form, their text form, and what is accepted. A type has these fields:
+  --
+  --   format      its form in string.pack; without one it is for text messages only
+  --   read        from text; nil if the text cannot be read as that type
+  --   expected    what `read` accepts, for people
+  --   low, high   the numbers that are accepted
+  --   check       any other test of a value; raises what is wrong
+  --   narrow      whether its binary form can hold values that are refused
+  --   free        whether it may hold commas in a text message, where it takes all that no other argument claims
+
+  local limits = require "limits"
+  local refusal = require "refusal"
+
+  local find, format, gsub, sub = string.find, string.format, string.gsub, string.sub
+  local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
+
+  local function integer(binary, low, high, narrow)
+    return {
+      format = binary,
+      read = function(text)
+        return math.tointeger(tonumber(text))
+      end,
+      expected = format("a whole number from %d to %d", low, high),
+      low = low,
+      high = high,
+      narrow = narrow,
+    }
+  end
+
+  local function narrow_integer(binary, high)
+    return integer(binary, 0, high, true)
+  end
+
+  -- A text that is handed to mGBA as a C string.
+  local function filled(value, name)
+    if value == "" then
+      refuse(BAD_ARGUMENT, "`%s` is missing", name)
+    end
+    if find(value, "\0", 1, true) then
+      refuse(BAD_ARGUMENT, "`%s` holds a NUL character", name)
+    end
+  end
+
+  local function as_it_is(text)
+    return text
+  end
+
+  -- Pairs of hexadecimal digits to bytes, filled as pairs are met.
+  local no_pair_met
+  local FROM_HEX = setmetatable({}, {
+    __index = function(known, digits)
+      if not find(digits, "^%x%x?$") then
+        no_pair_met = true
+        return ""
+      end
+      known[digits] = string.char(tonumber(digits, 16))
+      return known[digits]
+    end,
+  })
+  local TO_HEX = {}
+  for value = 0, 255 do
+    TO_HEX[string.char(value)] = format("%02x,", value)
+  end
+
+  local function from_hex(text)
+    text = gsub(text, "%s+", "")
+    no_pair_met = sub(text, -1) == ","
+    local bytes = gsub(text, "([^,]+),?", FROM_HEX)
+    if no_pair_met or find(text, ",,", 1, true) or sub(text, 1, 1) == "," then
+      return nil
+    end
+    return bytes
+  end
+
+  local function to_hex(bytes)
+    return sub(gsub(bytes, ".", TO_HEX), 1, -2)
+  end
+
+  local types = {
+    u8 = integer("I1", 0, 0xFF),
+    u16 = integer("I2", 0, 0xFFFF),
+    u32 = integer("I4", 0, 0xFFFFFFFF),
+    i32 = integer("i4", -0x80000000, 0x7FFFFFFF),
+    key = narrow_integer("I1", 9),
+    keys = narrow_integer("I2", 0x3FF),
+    flags = narrow_integer("I1", 31),
+    length = narrow_integer("I4", limits.range),
+    slot = narrow_integer("I4", 0x7FFFFFFF),
+    boolean = narrow_integer("I1", 1),
+    bytes = { format = "s4", read = from_hex, expected = "pairs of hexadecimal digits in brackets, such as [d3,00,ea]" },
+    name = { format = "s4", read = as_it_is, check = filled, narrow = true },
+    path = { format = "s4", read = as_it_is, check = filled, narrow = true, free = true },
+    text = { format = "s4", read = as_it_is, free = true },
+  }
+
+  function types.boolean.read(text)
+    local word = text:lower():match("^%s*(%a+)%s*$")
+    return word == "true" and 1 or word == "false" and 0 or nil
+  end
+  types.boolean.expected = "true or false"
+
+  -- The other types are met in text messages only.
+
+  local BUTTONS = { "A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L" }
+  local BUTTON_NUMBER = {}
+  for index, name in ipairs(BUTTONS) do
+    BUTTON_NUMBER[name] = index - 1
+  end
+
+  local function button_number(name)
+    return BUTTON_NUMBER[name]
+      or refuse(BAD_ARGUMENT, "unknown button %q; buttons are %s, spelled so", sentence(name), table.concat(BUTTONS, ", "))
+  end
+
+  types.key_mask = { -- a key's number
+    read = function(text)
+      local key = types.key.read(text)
+      return key and key >= 0 and key <= 9 and 1 << key or nil
+    end,
+    expected = types.key.expected,
+  }
+  types.button_key = { read = button_number }
+  types.button = {
+    read = function(text)
+      return 1 << button_number(text)
+    end,
+  }
+  types.buttons = {
+    read = function(text)
+      local mask = 0
+      for name in text:gmatch("[^;]+") do
+        mask = mask | 1 << button_number(name)
+      end
+      return mask ~= 0 and mask or refuse(BAD_ARGUMENT, "no button is named; join them by `;`")
+    end,
+  }
+
+  -- Raises a refusal unless `value` may be used for an argument.
+  local function check(spec, value)
+    local kind = spec.kind
+    if kind.low and (value < kind.low or value > kind.high) then
+      refuse(BAD_ARGUMENT, "`%s` must be from %d to %d, not %d", spec.name, kind.low, kind.high, value)
+    end
+    if kind.check then
+      kind.check(value, spec.name)
+    end
+  end
+
+  return {
+    types = types,
+    check = check,
+    to_hex = to_hex,
+    from_hex = from_hex,
+    as_it_is = as_it_is,
+    BUTTONS = BUTTONS,
+  }
+end)()
+
+---- holds -------------------------------------------------------------------------------------------------------------
+
+parts.holds = (function()
+  -- Keys held for a number of frames. Time is counted in ticks, frames seen by this script: the emulator's own counter goes
+  -- back on a reset. As each key has a queue, the game sees a press for every hold.
+
+  local limits = require "limits"
+  local refusal = require "refusal"
+
+  -- Holds whose keys go down by `press` and up by `release`, which take a mask of keys.
+  local function new(press, release)
+    local holds = { tick = 0, waiting = 0 }
+    local owner = {} -- key to the hold that keeps it down
+    local free_at = {} -- key to the first tick at which it may be pressed anew
+    local queues = {} -- key to the holds that wait for it, in order; a hold of several keys is in several queues
+    local ends = {} -- tick to the holds that end then
+    for key = 0, 9 do
+      free_at[key] = 0
+      queues[key] = { first = 1, last = 0 }
+    end
+
+    local function begin(hold)
+      for key = 0, 9 do
+        if hold.keys & 1 << key ~= 0 then
+          owner[key] = hold
+        end
+      end
+      local stop = holds.tick + hold.frames + 2 -- mGBA-http's count
+      ends[stop] = ends[stop] or {}
+      table.insert(ends[stop], hold)
+      press(hold.keys)
+    end
+
+    local function is_next(hold)
+      for key = 0, 9 do
+        if hold.keys & 1 << key ~= 0 then
+          local queue = queues[key]
+          if owner[key] or free_at[key] > holds.tick or queue[queue.first] ~= hold then
+            return false
+          end
+        end
+      end
+      return true
+    end
+
+    local function leave_queues(hold)
+      for key = 0, 9 do
+        if hold.keys & 1 << key ~= 0 then
+          local queue = queues[key]
+          queue[queue.first] = nil
+          queue.first = queue.first + 1
+        end
+      end
+      holds.waiting = holds.waiting - 1
+    end
+
+    local function begin_waiting()
+      for key = 0, 9 do
+        local queue = queues[key]
+        local hold = queue[queue.first]
+        if hold and is_next(hold) then
+          leave_queues(hold)
+          begin(hold)
+        end
+      end
+    end
+
+    -- Holds `keys`, at once or when earlier holds of them have ended, so that the game sees a press for each.
+    function holds.hold(keys, frames)
+      if holds.waiting >= limits.waiting_holds then
+        refusal.refuse(refusal.BUSY, "%d holds of keys wait already", holds.waiting)
+      end
+      local hold = { keys = keys, frames = frames }
+      for key = 0, 9 do
+        if keys & 1 << key ~= 0 then
+          local queue = queues[key]
+          queue.last = queue.last + 1
+          queue[queue.last] = hold
+        end
+      end
+      holds.waiting = holds.waiting + 1
+      if is_next(hold) then
+        leave_queues(hold)
+        begin(hold)
+      end
+    end
+
+    -- These keys were set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting.
+    function holds.let_go(keys)
+      for key = 0, 9 do
+        if keys & 1 << key ~= 0 and owner[key] then
+          owner[key] = nil
+          free_at[key] = holds.tick + 1
+        end
+      end
+    end
+
+    local function finish(hold)
+      local keys = 0
+      for key = 0, 9 do
+        if owner[key] == hold then
+          owner[key] = nil
+          free_at[key] = holds.tick + 1
+          keys = keys | 1 << key
+        end
+      end
+      if keys ~= 0 then
+        release(keys)
+      end
+    end
+
+    -- A frame was run.
+    function holds.advance()
+      local tick = holds.tick + 1
+      holds.tick = tick
+      local over = ends[tick]
+      if over then
+        ends[tick] = nil
+        for _, hold in ipairs(over) do
+          finish(hold)
+        end
+      end
+      if holds.waiting > 0 then
+        begin_waiting()
+      end
+    end
+
+    -- The keys that are down because of a hold.
+    function holds.down()
+      local keys = 0
+      for key in pairs(owner) do
+        keys = keys | 1 << key
+      end
+      return keys
+    end
+
+    return holds
+  end
+
+  return { new = new }
+end)()
+
+---- files -------------------------------------------------------------------------------------------------------------
+
+parts.files = (function()
+  -- What files and bytes are, before mGBA is given them: it lets go of the running game before it looks at the new one.
+
+  local byte, find, rep, sub, unpack = string.byte, string.find, string.rep, string.sub, string.unpack
+
+  local files = {}
+
+  local function is_gba_elf(head)
+    if #head < 28 then
+      return false
+    end
+    local machine, _, entry = unpack("<I2I4I4", head, 19)
+    return machine == 40 and (entry == 0x08000000 or entry == 0x02000000 or entry == 0x020000C0)
+  end
+
+  -- The tests of libmgba's GBAIsROM and GBIsROM.
+  local function is_gba_rom(head)
+    if sub(head, 1, 4) == "\127ELF" then
+      return is_gba_elf(head)
+    end
+    if byte(head, 4) ~= 0xEA or #head < 0xB3 then
+      return false
+    end
+    if byte(head, 0xB3) ~= 0x96 and sub(head, 5, 0xA0) ~= rep("\0", 0x9C) then
+      return false
+    end
+    for vector = 0, 6 do
+      if byte(head, 4 * vector + 4) ~= 0xEA or byte(head, 4 * vector + 3) ~= 0 then
+        return true
+      end
+    end
+    return false -- all seven vectors are branches: the BIOS itself
+  end
+
+  local GB_LOGOS = { "\xCE\xED\x66\x66", "\x7C\xE7\xC0\x00" }
+
+  local function is_gb_rom(head, tail)
+    if #head < 0x200 then
+      return false
+    end
+    local plain = sub(head, 0x105, 0x108)
+    local scrambled = sub(head, 0x105, 0x105) .. sub(head, 0x145, 0x145) .. sub(head, 0x115, 0x115) .. sub(head, 0x155, 0x155)
+    for _, logo in ipairs(GB_LOGOS) do
+      if plain == logo or scrambled == logo then
+        return true
+      end
+    end
+    return sub(tail, -16, -9) == "\0\0\0\64\0\0\0\1" and sub(tail, -4) == "GBX!"
+  end
+
+  local ROM_NAMES = {
+    [true] = { gba = true, agb = true, mb = true, elf = true, bin = true },
+    [false] = { gb = true, gbc = true, sgb = true, bin = true },
+  }
+
+  -- Whether a zip's directory, at its end, names a ROM. Its content cannot be looked at without unpacking it.
+  local function zip_names_rom(tail, names)
+    local at = 1
+    while true do
+      at = find(tail, "PK\1\2", at, true)
+      if not at or at + 45 > #tail then
+        return false
+      end
+      local name = sub(tail, at + 46, at + 45 + unpack("<I2", tail, at + 28))
+      local ending = name:lower():match("%.(%w+)$")
+      if ending and names[ending] then
+        return true
+      end
+      at = at + 46
+    end
+  end
+
+  -- True if the file is a ROM of the running console, the Game Boy Advance or not; else false or nil, and why not.
+  function files.check_rom(path, advance)
+    local file, problem = io.open(path, "rb")
+    if not file then
+      return nil, problem
+    end
+    local head = file:read(0x200)
+    local size = head and file:seek("end")
+    if not size then
+      file:close()
+      return nil, "it is empty or cannot be read"
+    end
+    file:seek("set", math.max(0, size - 65536))
+    local tail = file:read(65536) or ""
+    file:close()
+    local console_name = advance and "Game Boy Advance" or "Game Boy"
+    local good
+    if sub(head, 1, 4) == "PK\3\4" then
+      good = zip_names_rom(tail, ROM_NAMES[advance])
+    elseif sub(head, 1, 6) == "7z\xBC\xAF\x27\x1C" then
+      return nil, "what is in a 7z archive cannot be checked before the running game is given up; unpack it first"
+    elseif advance then
+      good = is_gba_rom(head)
+    else
+      good = is_gb_rom(head, tail)
+    end
+    return good, "it is no ROM of the running console, the " .. console_name
+  end
+
+  -- Savestates begin with a magic number that names the console; its low byte is a version.
+  local STATES = {
+    [true] = { magic = 0x01000000, size = 0x61000 },
+    [false] = { magic = 0x00400000, size = 0x11800 },
+  }
+
+  function files.is_state(data, advance)
+    if sub(data, 1, 8) == "\x89PNG\r\n\26\n" then
+      return find(data, "gbAs", 1, true) ~= nil
+    end
+    local state = STATES[advance]
+    return #data >= state.size and unpack("<I4", data) & ~0xFF == state.magic
+  end
+
+  return files
+end)()
+
+---- emulator ----------------------------------------------------------------------------------------------------------
+
+parts.emulator = (function()
+  -- What operations are made of: mGBA's own functions, with what they lack around them.
+
+  local files = require "files"
+  local holds = require "holds"
+  local log = require "log"
+  local refusal = require "refusal"
+
+  local refuse, sentence = refusal.refuse, refusal.sentence
+  local BAD_ARGUMENT, FAILED = refusal.BAD_ARGUMENT, refusal.FAILED
+
+  local emulator = {}
+
+  local GAME_BOY_ADVANCE = 0
+
+  -- The number of the last frame, which goes back on a reset; 0 without a game.
+  function emulator.frame()
+    return emu and emu:currentFrame() & 0xFFFFFFFF or 0
+  end
+
+  -- The holds of this emulator's keys.
+  emulator.holds = holds.new(function(keys)
+    if emu then
+      emu:addKeys(keys)
+    end
+  end, function(keys)
+    if emu then
+      emu:clearKeys(keys)
+    end
+  end)
+
+  -- What a function of mGBA says: true and false, on some versions 1 and 0.
+  function emulator.yes(value)
+    return value == true or type(value) == "number" and value ~= 0
+  end
+
+  function emulator.domain(name)
+    local found = emu.memory[name]
+    if found then
+      return found
+    end
+    local names = {}
+    for each in pairs(emu.memory) do
+      names[#names + 1] = each
+    end
+    table.sort(names)
+    refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), table.concat(names, ", "))
+  end
+
+  function emulator.register(name)
+    return emu:readRegister(name)
+      or refuse(BAD_ARGUMENT, "unknown register %q; there are r0 to r15 and cpsr, on the Game Boy a, b, c, d, e, f, h, l, "
+        .. "af, bc, de, hl, pc and sp", sentence(name))
+  end
+
+  -- Loads a ROM if it is one, and says whether it did.
+  function emulator.load_rom(path)
+    local advance = emu:platform() == GAME_BOY_ADVANCE
+    local good, problem = files.check_rom(path, advance)
+    if not good then
+      log.warn(": %s is not loaded: %s", sentence(path), sentence(problem))
+      return false
+    end
+    if emulator.yes(emu:loadFile(path)) then
+      return true
+    end
+    log.error(": mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
+    return false
+  end
+
+  -- Loads a state from bytes if they are one, and says whether it did.
+  function emulator.load_state(data, flags)
+    local advance = emu:platform() == GAME_BOY_ADVANCE
+    return files.is_state(data, advance) and emulator.yes(emu:loadStateBuffer(data, flags))
+  end
+
+  local function read_and_remove(path)
+    local file = io.open(path, "rb")
+    local data = file and file:read("a")
+    if file then
+      file:close()
+    end
+    os.remove(path)
+    return data
+  end
+
+  local function is_png(data)
+    return type(data) == "string" and data:sub(1, 4) == "\x89PNG"
+  end
+
+  -- mGBA 0.10 gives pictures away as files only. Where no file can be made, a state with a picture is a PNG too.
+  function emulator.screenshot()
+    local named, path = pcall(os.tmpname)
+    if named then
+      emu:screenshot(path)
+      local data = read_and_remove(path)
+      if is_png(data) then
+        return data
+      end
+    end
+    local state = emu:saveStateBuffer(1)
+    return is_png(state) and state or refuse(FAILED, "mGBA gave no picture")
+  end
+
+  return emulator
+end)()
+
+---- operations --------------------------------------------------------------------------------------------------------
+
+parts.operations = (function()
+  -- The table of operations: each of them once. crates/protocol/src/op.rs has the same table for the other end.
+
+  local arguments = require "arguments"
+  local emulator = require "emulator"
+  local limits = require "limits"
+  local refusal = require "refusal"
+
+  local domain, register, yes, holds = emulator.domain, emulator.register, emulator.yes, emulator.holds
+  local refuse = refusal.refuse
+  local byte, unpack = string.byte, string.unpack
+
+  local READ, CHANGE = "read", "change"
+
+  local by_code, by_name = {}, {}
+
+  -- Defines an operation. `takes` is a list of "name:type", a default behind "=" for text messages. `run` gets the
+  -- arguments and returns the result, or raises a refusal.
+  local function operation(code, name, effect, takes, result, run)
+    local op = { code = code, name = name, effect = effect, change = effect == CHANGE, result = result, run = run }
+    op.game = true -- whether it needs one
+    op.arguments = {}
+    local binary = "<"
+    local narrow = false
+    for word in takes:gmatch("%S+") do
+      local argument, kind, default = word:match("^([%w_]+):([%w_]+)=?(.*)$")
+      local spec = { name = argument, kind = arguments.types[kind], default = tonumber(default) }
+      binary = binary .. spec.kind.format
+      table.insert(op.arguments, spec)
+      narrow = narrow or spec.kind.narrow
+    end
+    op.format, op.count = binary, #op.arguments
+    if narrow then
+      function op.run(...)
+        for index, spec in ipairs(op.arguments) do
+          arguments.check(spec, (select(index, ...)))
+        end
+        return run(...)
+      end
+    end
+    by_code[code], by_name[name] = op, op
+    return op
+  end
+
+  operation(0x01, "echo", READ, "data:bytes", "bytes", arguments.as_it_is).game = false
+
+  operation(0x10, "current_frame", READ, "", "int", function() return emu:currentFrame() end)
+  operation(0x11, "frame_cycles", READ, "", "int", function() return emu:frameCycles() end)
+  operation(0x12, "frequency", READ, "", "int", function() return emu:frequency() end)
+  operation(0x13, "game_code", READ, "", "text", function() return emu:getGameCode() end)
+  operation(0x14, "game_title", READ, "", "text", function() return emu:getGameTitle() end)
+  operation(0x15, "platform", READ, "", "int", function() return emu:platform() end)
+  operation(0x16, "rom_size", READ, "", "int", function() return emu:romSize() end)
+  operation(0x17, "checksum", READ, "", "int", function() return (unpack(">I4", emu:checksum())) end)
+
+  operation(0x20, "read8", READ, "address:u32", "int", function(address) return emu:read8(address) end)
+  operation(0x21, "read16", READ, "address:u32", "int", function(address) return emu:read16(address) end)
+  operation(0x22, "read32", READ, "address:u32", "int", function(address) return emu:read32(address) end)
+  operation(0x23, "read_range", READ, "address:u32 length:length", "bytes", function(address, length)
+    return emu:readRange(address, length)
+  end)
+  operation(0x24, "write8", CHANGE, "address:u32 value:u8", "none", function(address, value) emu:write8(address, value) end)
+  operation(0x25, "write16", CHANGE, "address:u32 value:u16", "none", function(address, value) emu:write16(address, value) end)
+  operation(0x26, "write32", CHANGE, "address:u32 value:u32", "none", function(address, value) emu:write32(address, value) end)
+  operation(0x27, "write_range", CHANGE, "address:u32 data:bytes", "none", function(address, data)
+    if #data > limits.range then
+      refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d", limits.range, #data)
+    end
+    local core, write8 = emu, emu.write8
+    for index = 1, #data do
+      write8(core, address + index - 1 & 0xFFFFFFFF, byte(data, index))
+    end
+  end)
+
+  operation(0x30, "domains", READ, "", "names", function()
+    local names = {}
+    for name in pairs(emu.memory) do
+      names[#names + 1] = name
+    end
+    return names
+  end)
+  operation(0x31, "domain_base", READ, "domain:name", "int", function(name) return domain(name):base() end)
+  operation(0x32, "domain_bound", READ, "domain:name", "int", function(name) return domain(name):bound() end)
+  operation(0x33, "domain_name", READ, "domain:name", "text", function(name) return domain(name):name() end)
+  operation(0x34, "domain_size", READ, "domain:name", "int", function(name) return domain(name):size() end)
+  operation(0x35, "domain_read8", READ, "domain:name address:u32", "int", function(name, address)
+    return domain(name):read8(address)
+  end)
+  operation(0x36, "domain_read16", READ, "domain:name address:u32", "int", function(name, address)
+    return domain(name):read16(address)
+  end)
+  operation(0x37, "domain_read32", READ, "domain:name address:u32", "int", function(name, address)
+    return domain(name):read32(address)
+  end)
+  operation(0x38, "domain_read_range", READ, "domain:name address:u32 length:length", "bytes", function(name, address, length)
+    return domain(name):readRange(address, length)
+  end)
+  operation(0x39, "domain_write8", CHANGE, "domain:name address:u32 value:u8", "none", function(name, address, value)
+    domain(name):write8(address, value)
+  end)
+  operation(0x3a, "domain_write16", CHANGE, "domain:name address:u32 value:u16", "none", function(name, address, value)
+    domain(name):write16(address, value)
+  end)
+  operation(0x3b, "domain_write32", CHANGE, "domain:name address:u32 value:u32", "none", function(name, address, value)
+    domain(name):write32(address, value)
+  end)
+
+  operation(0x40, "read_register", READ, "register:name", "int", register)
+  operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", function(name, value)
+    register(name)
+    emu:writeRegister(name, value)
+  end)
+
+  operation(0x50, "get_keys", READ, "", "int", function() return emu:getKeys() end)
+  operation(0x51, "get_key", READ, "key:key", "int", function(key) return emu:getKey(key) end)
+  operation(0x52, "set_keys", CHANGE, "keys:keys", "none", function(keys)
+    holds.let_go(0x3FF)
+    emu:setKeys(keys)
+  end)
+  operation(0x53, "add_keys", CHANGE, "keys:keys", "none", function(keys)
+    holds.let_go(keys)
+    emu:addKeys(keys)
+  end)
+  operation(0x54, "clear_keys", CHANGE, "keys:keys", "none", function(keys)
+    holds.let_go(keys)
+    emu:clearKeys(keys)
+  end)
+  operation(0x55, "hold_keys", CHANGE, "keys:keys frames:u32", "none", function(keys, frames)
+    if keys == 0 then
+      refuse(refusal.BAD_ARGUMENT, "`keys` names no key")
+    end
+    holds.hold(keys, frames)
+  end)
+
+  operation(0x60, "save_state", READ, "flags:flags=31", "bytes", function(flags)
+    return emu:saveStateBuffer(flags) or refuse(refusal.FAILED, "mGBA could not save the state")
+  end)
+  operation(0x61, "load_state", CHANGE, "data:bytes flags:flags=29", "bool", emulator.load_state)
+  operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", function(path, flags)
+    return yes(emu:saveStateFile(path, flags))
+  end)
+  operation(0x63, "load_state_file", CHANGE, "path:path flags:flags=29", "bool", function(path, flags)
+    return yes(emu:loadStateFile(path, flags))
+  end)
+  operation(0x64, "save_state_slot", CHANGE, "slot:slot flags:flags=31", "bool", function(slot, flags)
+    return yes(emu:saveStateSlot(slot, flags))
+  end)
+  operation(0x65, "load_state_slot", CHANGE, "slot:slot flags:flags=29", "bool", function(slot, flags)
+    return yes(emu:loadStateSlot(slot, flags))
+  end)
+
+  operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.load_rom)
+  operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
+    if not emulator.load_rom(path) then
+      return false
+    end
+    emu:reset()
+    return true
+  end)
+  operation(0x72, "load_save_file", CHANGE, "path:path temporary:boolean", "bool", function(path, temporary)
+    return yes(emu:loadSaveFile(path, temporary == 1))
+  end)
+  operation(0x73, "autoload_save", CHANGE, "", "bool", function() return yes(emu:autoloadSave()) end)
+
+  operation(0x80, "reset", CHANGE, "", "none", function() emu:reset() end)
+  operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
+
+  operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
+  operation(0x91, "screenshot_file", CHANGE, "path:path", "none", function(path) emu:screenshot(path) end)
+
+  operation(0xa0, "console_log", CHANGE, "message:text", "none", function(text) console:log(text) end).game = false
+  operation(0xa1, "console_warn", CHANGE, "message:text", "none", function(text) console:warn(text) end).game = false
+  operation(0xa2, "console_error", CHANGE, "message:text", "none", function(text) console:error(text) end).game = false
+
+  -- Does an operation. True and its result, or false, a status and what was wrong.
+  local function attempt(op, a, b, c)
+    if op.game and not emu then
+      return false, refusal.NO_GAME, "no game is loaded in mGBA"
+    end
+    local done, result = pcall(op.run, a, b, c)
+    if done and (result ~= nil or op.result == "none") then
+      return true, result
+    end
+    if done then
+      return false, refusal.FAILED, "mGBA gave no answer"
+    end
+    if type(result) == "table" then
+      return false, result.status, result.text
+    end
+    return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(result)
+  end
+
+  return { by_code = by_code, by_name = by_name, attempt = attempt }
+end)()
+
+---- messages ----------------------------------------------------------------------------------------------------------
+
+parts.messages = (function()
+  -- mGBA-http's text messages, on top of the table of operations.
+
+  local arguments = require "arguments"
+  local log = require "log"
+  local operations = require "operations"
+  local refusal = require "refusal"
+  local version = require "version"
+
+  local find, format, sub = string.find, string.format, string.sub
+  local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
+  local types, attempt = arguments.types, operations.attempt
+
+  local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
+
+  -- A result as text, by its type.
+  local WRITE = {
+    none = function() return SUCCESS end,
+    bool = function(value) return value and "true" or "false" end,
+    int = function(value) return format("%d", value) end,
+    text = arguments.as_it_is,
+    bytes = arguments.to_hex,
+    names = function(value) return table.concat(value, ",") end,
+  }
+
+  local messages = {} -- by key
+
+  -- Defines a text message: the operation it stands for and, where they differ from the operation's, its arguments and
+  -- how the result is written. `last` is an argument of the operation that the message does not carry.
+  local function message(key, name, takes, last, write)
+    local op = operations.by_name[name]
+    local specs = op.arguments
+    if takes then
+      specs = {}
+      for argument, kind in takes:gmatch("([%w_]+):([%w_]+)") do
+        table.insert(specs, { name = argument, kind = types[kind] })
+      end
+    end
+    local free -- the argument that may hold commas
+    for index, spec in ipairs(specs) do
+      free = spec.kind.free and index or free
+    end
+    messages[key] = { op = op, specs = specs, free = free, last = last, write = write or WRITE[op.result] }
+  end
+
+  message("core.addKey", "add_keys", "key:key_mask")
+  message("core.addKeys", "add_keys")
+  message("core.autoloadSave", "autoload_save")
+  message("core.checksum", "checksum")
+  message("core.clearKey", "clear_keys", "key:key_mask")
+  message("core.clearKeys", "clear_keys")
+  message("core.currentFrame", "current_frame")
+  message("core.frameCycles", "frame_cycles")
+  message("core.frequency", "frequency")
+  message("core.getGameCode", "game_code")
+  message("core.getGameTitle", "game_title")
+  message("core.getKey", "get_key")
+  message("core.getKeys", "get_keys")
+  message("core.loadFile", "load_file")
+  message("core.loadSaveFile", "load_save_file")
+  message("core.loadStateBuffer", "load_state")
+  message("core.loadStateFile", "load_state_file")
+  message("core.loadStateSlot", "load_state_slot")
+  message("core.platform", "platform")
+  message("core.read8", "read8")
+  message("core.read16", "read16")
+  message("core.read32", "read32")
+  message("core.readRange", "read_range")
+  message("core.readRegister", "read_register")
+  message("core.romSize", "rom_size")
+  message("core.saveStateBuffer", "save_state")
+  message("core.saveStateFile", "save_state_file")
+  message("core.saveStateSlot", "save_state_slot")
+  message("core.screenshot", "screenshot_file")
+  message("core.setKeys", "set_keys")
+  message("core.step", "step")
+  message("core.write8", "write8")
+  message("core.write16", "write16")
+  message("core.write32", "write32")
+  message("core.writeRegister", "write_register")
+
+  message("console.error", "console_error")
+  message("console.log", "console_log")
+  message("console.warn", "console_warn")
+
+  message("coreAdapter.memory", "domains")
+  message("coreAdapter.reset", "reset")
+
+  message("memoryDomain.base", "domain_base")
+  message("memoryDomain.bound", "domain_bound")
+  message("memoryDomain.name", "domain_name")
+  message("memoryDomain.read8", "domain_read8")
+  message("memoryDomain.read16", "domain_read16")
+  message("memoryDomain.read32", "domain_read32")
+  message("memoryDomain.readRange", "domain_read_range")
+  message("memoryDomain.size", "domain_size")
+  message("memoryDomain.write8", "domain_write8")
+  message("memoryDomain.write16", "domain_write16")
+  message("memoryDomain.write32", "domain_write32")
+
+  local TAP_FRAMES = 15
+
+  message("mgba-http.button.add", "add_keys", "button:button")
+  message("mgba-http.button.addMany", "add_keys", "buttons:buttons")
+  message("mgba-http.button.clear", "clear_keys", "button:button")
+  message("mgba-http.button.clearMany", "clear_keys", "buttons:buttons")
+  message("mgba-http.button.get", "get_key", "button:button_key")
+  message("mgba-http.button.getAll", "get_keys", nil, nil, function(keys)
+    local names = {}
+    for key, name in ipairs(arguments.BUTTONS) do
+      if keys & 1 << key - 1 ~= 0 then
+        names[#names + 1] = name
+      end
+    end
+    return table.concat(names, ",")
+  end)
+  message("mgba-http.button.tap", "hold_keys", "button:button", TAP_FRAMES)
+  message("mgba-http.button.tapMany", "hold_keys", "buttons:buttons", TAP_FRAMES)
+  message("mgba-http.button.hold", "hold_keys", "button:button duration:u32")
+  message("mgba-http.button.holdMany", "hold_keys", "buttons:buttons duration:u32")
+  message("mgba-http.extension.loadFile", "load_rom")
+
+  message("framewire.echo", "echo", "text:text", nil, arguments.as_it_is)
+
+  -- One argument from its text; nil or nothing but white space stands for its default.
+  local function read_argument(spec, text)
+    local kind = spec.kind
+    if not kind.free and (not text or not find(text, "%S")) then
+      return spec.default or refuse(BAD_ARGUMENT, "`%s` is missing", spec.name)
+    end
+    local value = kind.read(text or "")
+    if value == nil then
+      refuse(BAD_ARGUMENT, "`%s` must be %s, not %q", spec.name, kind.expected, sentence(text))
+    end
+    arguments.check(spec, value)
+    return value
+  end
+
+  -- The arguments behind a text that may hold commas: taken from the right, each that can be read as what it should be.
+  local function read_from_right(specs, free, rest, values)
+    for index = #specs, free + 1, -1 do
+      local spec = specs[index]
+      local front, last = rest:match("^(.*),(.-)$")
+      local blank = last and not find(last, "%S")
+      if last and (blank or spec.kind.read(last) ~= nil) then
+        values[index] = read_argument(spec, last)
+        rest = front
+      elseif spec.default then
+        values[index] = spec.default
+      else
+        refuse(BAD_ARGUMENT, "`%s` must be the last argument: %s", spec.name, spec.kind.expected)
+      end
+    end
+    values[free] = read_argument(specs[free], rest)
+  end
+
+  local function read_from_left(specs, rest, values)
+    for index, spec in ipairs(specs) do
+      local text = rest
+      local bracketed = spec.kind == types.bytes
+      if bracketed and rest then
+        text, rest = rest:match("^%s*%[([^%]]*)%]%s*,?(.*)$")
+        values[index] = text and arguments.from_hex(text)
+          or refuse(BAD_ARGUMENT, "`%s` must be %s", spec.name, spec.kind.expected)
+      else
+        local comma = rest and find(rest, ",", 1, true)
+        if comma then
+          text, rest = sub(rest, 1, comma - 1), sub(rest, comma + 1)
+        else
+          rest = nil
+        end
+        values[index] = read_argument(spec, text)
+      end
+    end
+    if rest and find(rest, "[^,%s]") then
+      refuse(BAD_ARGUMENT, "there are more arguments than the %d that are known: %q", #specs, sentence(rest))
+    end
+  end
+
+  -- The operation's arguments from all that stands behind a message's key and comma. Raises a refusal.
+  local function read_arguments(entry, rest)
+    local specs = entry.specs
+    local values = { nil, nil, nil }
+    if entry.free then
+      read_from_right(specs, entry.free, rest or "", values)
+    else
+      read_from_left(specs, rest, values)
+    end
+    if entry.last then
+      values[#specs + 1] = entry.last
+    end
+    return values[1], values[2], values[3]
+  end
+
+  -- The reply to a message; both without their end.
+  local function answer(text)
+    local comma = find(text, ",", 1, true)
+    local key = comma and sub(text, 1, comma - 1) or text
+    local entry = messages[key]
+    if not entry then
+      if key == "framewire.version" then
+        return "framewire " .. version.script
+      end
+      log.warn(": unknown message %q", sentence(key))
+      return ERROR
+    end
+    local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
+    local done, result, problem
+    if read then
+      done, result, problem = attempt(entry.op, a, b, c)
+    else
+      problem = type(a) == "table" and a.text or sentence(a)
+    end
+    if done then
+      return entry.write(result)
+    end
+    log.warn(": %s: %s", key, problem)
+    return ERROR
+  end
+
+  return { answer = answer, ERROR = ERROR }
+end)()
+
+---- frames ------------------------------------------------------------------------------------------------------------
+
+parts.frames = (function()
+  -- The binary form of requests and replies; docs/protocol.md describes it.
+
+  local limits = require "limits"
+  local operations = require "operations"
+  local refusal = require "refusal"
+
+  local byte, pack, unpack = string.byte, string.pack, string.unpack
+  local printable, by_code = refusal.printable, operations.by_code
+
+  local frames = {
+    -- Kinds of frames.
+    REQUEST = 1,
+    REPLY = 2,
+    CANCEL = 3,
+    PING = 4,
+    PONG = 5,
+    GOODBYE = 6,
+  }
+
+  -- A result with its status, 0, and its tag in front, by its type.
+  frames.encode = {
+    none = function() return "\0\0" end,
+    bool = function(value) return value and "\0\2" or "\0\1" end,
+    int = function(value) return pack("<I2i8", 0x0300, value) end,
+    text = function(value) return pack("<I2s4", 0x0400, printable(value)) end,
+    bytes = function(value) return pack("<I2s4", 0x0500, value) end,
+    names = function(value)
+      local items = { pack("<I2I2", 0x0600, #value) }
+      for index, name in ipairs(value) do
+        items[index + 1] = pack("<I1s4", 4, printable(name))
+      end
+      return table.concat(items)
+    end,
+  }
+
+  -- The result of an operation that was refused.
+  function frames.encode_refusal(status, text)
+    return pack("<I1s4", status, printable(text))
+  end
+
+  -- A whole reply frame from encoded results, joined.
+  function frames.encode_reply(id, frame, count, results)
+    return pack("<I4I1I4I4I2", 11 + #results, frames.REPLY, id, frame, count) .. results
+  end
+
+  function frames.encode_pong(id, frame)
+    return pack("<I4I1I4I4", 9, frames.PONG, id, frame)
+  end
+
+  function frames.encode_goodbye(reason)
+    return pack("<I4I1s4", 5 + #reason, frames.GOODBYE, reason)
+  end
+
+  -- Reads a request whose id is at `at` and which ends before `stop`; nil if it cannot be decoded. The operations are in
+  -- the array part, four places each: the operation and up to three arguments.
+  function frames.decode_request(data, at, stop)
+    if stop - at < 10 then
+      return nil
+    end
+    local id, answered, count, next_at = unpack("<I4I4I2", data, at)
+    local request = { id = id, answered = answered, count = count, change = false }
+    if count > limits.ops then
+      return nil
+    end
+    for place = 1, 4 * count, 4 do
+      local op = next_at < stop and by_code[byte(data, next_at)]
+      if not op then
+        return nil
+      end
+      local fine, a, b, c, d = pcall(unpack, op.format, data, next_at + 1)
+      if not fine then
+        return nil
+      end
+      request[place] = op
+      request.change = request.change or op.change
+      if op.count == 0 then
+        next_at = a
+      elseif op.count == 1 then
+        request[place + 1], next_at = a, b
+      elseif op.count == 2 then
+        request[place + 1], request[place + 2], next_at = a, b, c
+      else
+        request[place + 1], request[place + 2], request[place + 3], next_at = a, b, c, d
+      end
+      if next_at > stop then
+        return nil
+      end
+    end
+    return next_at == stop and request or nil
+  end
+
+
+  return frames
+end)()
+
+---- requests ----------------------------------------------------------------------------------------------------------
+
+parts.requests = (function()
+  -- Doing what a request asks for.
+
+  local emulator = require "emulator"
+  local frames = require "frames"
+  local limits = require "limits"
+  local log = require "log"
+  local operations = require "operations"
+  local refusal = require "refusal"
+
+  local attempt, encode, encode_refusal = operations.attempt, frames.encode, frames.encode_refusal
+
+  local MAX_RESULTS = limits.frame - 1024
+  local TOO_LARGE = encode_refusal(refusal.TOO_LARGE, "the reply would be larger than 24 MiB; ask for less at once")
+
+  local requests = {}
+
+  -- The reply frame to a request that is refused as a whole.
+  function requests.refused(id, status, text)
+    return frames.encode_reply(id, emulator.frame(), 1, encode_refusal(status, text))
+  end
+
+  -- Does a request's operations in order, up to the first that fails, and gives the reply frame.
+  function requests.perform(request)
+    local results, size = {}, 0
+    for index = 1, request.count do
+      local place = 4 * index - 3
+      local op = request[place]
+      local done, result, problem = attempt(op, request[place + 1], request[place + 2], request[place + 3])
+      local encoded
+      if done then
+        encoded = encode[op.result](result)
+      else
+        log.debug(": %s: %s", op.name, problem)
+        encoded = encode_refusal(result, problem)
+      end
+      if size + #encoded > MAX_RESULTS then
+        done, encoded = false, TOO_LARGE
+      end
+      size = size + #encoded
+      results[index] = encoded
+      if not done then
+        break
+      end
+    end
+    return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results))
+  end
+
+  return requests
+end)()
+
+---- sessions ----------------------------------------------------------------------------------------------------------
+
+parts.sessions = (function()
+  -- A session outlives its connections. It remembers the replies to requests that changed something until the link says
+  -- that it has them, so that a request which is repeated after a broken connection is answered but not done again.
+  -- Requests that only look are not remembered: repeated, they look again.
+  --
+  -- When the replies are too large together the oldest are dropped, and a repeat is told so. When they are too many,
+  -- requests that change something are refused as busy until the link has caught up.
+
+  local limits = require "limits"
+  local refusal = require "refusal"
+  local requests = require "requests"
+
+  local sessions = {}
+
+  -- A session that was never used.
+  function sessions.new()
+    return {
+      replies = {}, -- id to the reply, or to false when it was dropped
+      order = {}, -- the ids in the order they were done, from `first` to `last`
+      first = 1,
+      last = 0,
+      kept = 1, -- the first in `order` whose reply was not dropped
+      bytes = 0,
+      answered = nil, -- every request before this one was answered and is forgotten
+      connection = nil,
+      used = 0, -- a count that says which session was used last
+    }
+  end
+
+  -- Whether id `a` comes before `b`, ids going round at 2^32.
+  local function before(a, b)
+    local distance = b - a & 0xFFFFFFFF
+    return distance > 0 and distance < 0x80000000
+  end
+
+  local function forget(session, answered)
+    if session.answered and not before(session.answered, answered) then
+      return
+    end
+    session.answered = answered
+    local order, replies = session.order, session.replies
+    while session.first <= session.last and before(order[session.first], answered) do
+      local id = order[session.first]
+      session.bytes = session.bytes - #(replies[id] or "")
+      replies[id] = nil
+      order[session.first] = nil
+      session.first = session.first + 1
+    end
+  end
+
+  local function remember(session, id, reply)
+    local order, replies = session.order, session.replies
+    session.last = session.last + 1
+    order[session.last] = id
+    replies[id] = reply
+    session.bytes = session.bytes + #reply
+    session.kept = math.max(session.kept, session.first)
+    while session.bytes > limits.reply_bytes and session.kept < session.last do
+      local oldest = order[session.kept]
+      session.bytes = session.bytes - #(replies[oldest] or "")
+      replies[oldest] = false
+      session.kept = session.kept + 1
+    end
+  end
+
+  -- The reply to a request of a session, from memory if it was done before.
+  function sessions.answer(session, request)
+    forget(session, request.answered)
+    if not request.change then
+      return requests.perform(request)
+    end
+    local id = request.id
+    local reply = session.replies[id]
+    if reply then
+      return reply
+    end
+    if reply == false or before(id, session.answered) then
+      return requests.refused(id, refusal.LOST, "it was done before, and its reply is not kept any more")
+    end
+    if session.last - session.first + 1 >= limits.replies then
+      return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
+    end
+    reply = requests.perform(request)
+    remember(session, id, reply)
+    return reply
+  end
+
+  local known = {} -- by name
+  local count, uses = 0, 0
+
+  local function forget_oldest()
+    local oldest
+    for name, session in pairs(known) do
+      if not session.connection and (not oldest or session.used < known[oldest].used) then
+        oldest = name
+      end
+    end
+    if oldest then
+      known[oldest] = nil
+      count = count - 1
+    end
+  end
+
+  -- The session of a name, and whether it was known.
+  function sessions.named(name)
+    uses = uses + 1
+    local session = known[name]
+    local is_known = session ~= nil
+    if not is_known then
+      if count >= limits.sessions then
+        forget_oldest()
+      end
+      session = sessions.new()
+      known[name] = session
+      count = count + 1
+    end
+    session.used = uses
+    return session, is_known
+  end
+
+  return sessions
+end)()
+
+---- inbox -------------------------------------------------------------------------------------------------------------
+
+parts.inbox = (function()
+  -- Bytes of a connection that arrived and were not used yet. They are joined only when something is known to be whole, so
+  -- that a large message that arrives in many pieces costs no more than its size.
+
+  local limits = require "limits"
+
+  local find, sub, unpack, concat = string.find, string.sub, string.unpack, table.concat
+
+  local END = "<|END|>" -- of a text message
+
+  local inbox = {}
+
+  function inbox.new()
+    return {
+      data = "", -- used from `at` on
+      at = 1,
+      pieces = {}, -- what arrived behind `data`
+      count = 0,
+      size = 0, -- bytes in all that are not used yet
+      needed = 4, -- binary: bytes from which on there may be a whole frame
+      ended = false, -- text: whether there may be a whole message
+    }
+  end
+
+  -- Adds bytes as they arrived.
+  function inbox.push(box, chunk)
+    if box.size == 0 then
+      box.data, box.at, box.size = chunk, 1, #chunk
+      box.ended = find(chunk, END, 1, true) ~= nil
+      return
+    end
+    box.size = box.size + #chunk
+    local pieces, count = box.pieces, box.count
+    local tail = box.tail
+    if count == 0 then
+      tail = sub(box.data, math.max(box.at, #box.data - #END + 2))
+    end
+    local seam = tail .. sub(chunk, 1, #END - 1)
+    box.ended = box.ended or find(chunk, END, 1, true) ~= nil or find(seam, END, 1, true) ~= nil
+    box.tail = sub(#chunk < #END and tail .. chunk or chunk, 1 - #END)
+    -- Many small pieces would be many strings: each is joined to those before it that are no larger.
+    while count > 0 and #chunk < limits.large_read and #pieces[count] <= #chunk do
+      chunk = pieces[count] .. chunk
+      pieces[count] = nil
+      count = count - 1
+    end
+    pieces[count + 1] = chunk
+    box.count = count + 1
+  end
+
+  local function join(box)
+    box.data = sub(box.data, box.at) .. concat(box.pieces, "", 1, box.count)
+    box.at, box.pieces, box.count = 1, {}, 0
+  end
+
+  -- The next whole text message, or nil. Its second result is true if it is too long.
+  function inbox.next_message(box)
+    if not box.ended then
+      return nil
+    end
+    local first, last = find(box.data, END, box.at, true)
+    if not first and box.count > 0 then
+      join(box)
+      first, last = find(box.data, END, 1, true)
+    end
+    if not first then
+      box.ended = false
+      return nil
+    end
+    local start = find(box.data, "%S", box.at)
+    box.size = box.size - (last + 1 - box.at)
+    box.at = last + 1
+    if first - start > limits.message then
+      return nil, true
+    end
+    return sub(box.data, start, first - 1)
+  end
+
+  -- Where the next whole binary frame begins, behind its length, and where it ends; nil if there is none yet, false if
+  -- its length cannot be.
+  function inbox.next_frame(box)
+    if box.size < box.needed then
+      return nil
+    end
+    if #box.data - box.at + 1 < 4 then
+      join(box)
+    end
+    local length, start = unpack("<I4", box.data, box.at)
+    if length == 0 or length > limits.frame then
+      return false
+    end
+    if box.size < 4 + length then
+      box.needed = 4 + length
+      return nil
+    end
+    if #box.data - box.at + 1 < 4 + length then
+      join(box)
+      start = 5
+    end
+    box.needed = 4
+    box.size = box.size - 4 - length
+    box.at = start + length
+    return start, start + length
+  end
+
+  inbox.END = END
+
+  return inbox
+end)()
+
+---- connection --------------------------------------------------------------------------------------------------------
+
+parts.connection = (function()
+  -- One client's connection: bytes in and out, nothing of what they mean.
+  --
+  -- mGBA does not ignore SIGPIPE: a second write to a connection whose other end is gone ends the emulator with all that
+  -- is in it. So each write comes right after a look at the connection that found nothing to read, because the end of a
+  -- connection, too, is something to read. What else is found is read ahead into the inbox.
+
+  local inbox = require "inbox"
+  local limits = require "limits"
+  local log = require "log"
+  local ticks = require "ticks"
+
+  local concat, sub = table.concat, string.sub
+
+  local AGAIN, UNKNOWN = 1, -1
+  if C then
+    AGAIN, UNKNOWN = C.SOCKERR.AGAIN, C.SOCKERR.UNKNOWN_ERROR
+  end
+
+  local connection = {
+    closed = 0, -- how many were closed so far
+    -- Set by the server: makes sure that the last error of this thread is a known one.
+    settle_errors = function() end,
+  }
+
+  function connection.new(socket)
+    return {
+      socket = socket, -- nil once it is closed
+      inbox = inbox.new(),
+      read_size = limits.small_read, -- how much to read at once; grows while reads come back full
+      outbox = {}, -- replies that were not begun to be sent
+      outbox_count = 0,
+      sending = nil, -- the string being sent, `sent` bytes of it gone
+      sent = 0,
+      unsent = 0, -- bytes in all that wait to be sent
+      wrote = false, -- whether anything was ever sent
+      stuck_time = nil, -- since when nothing could be sent, by the clock and by ticks
+      stuck_tick = nil,
+      ended = false, -- the client sends no more: do what has arrived, then close
+      mute = false, -- and it cannot be told any more
+      dismissed = nil, -- the tick from which on it is kept only for its client to read why
+      active = ticks.now, -- the tick of the last request
+
+      -- Of a link, which speaks frames:
+      session = nil,
+      binary = false,
+      queue = {}, -- requests decoded and not done yet, from `queue_first` to `queue_last`
+      queue_first = 1,
+      queue_last = 0,
+      cancelled = nil, -- ids of requests not to be done
+    }
+  end
+
+  -- Closes a socket of mGBA's. They do not know that they are closed: collected as garbage, one closes its file descriptor
+  -- again, which by then may be another connection's. Opened anew at an address that no machine has, it forgets it.
+  function connection.shut(socket)
+    socket:close()
+    socket:open("192.0.2.1", 1)
+  end
+
+  function connection.close(self, why)
+    if not self.socket then
+      return
+    end
+    connection.shut(self.socket)
+    self.socket = nil
+    connection.closed = connection.closed + 1
+    if self.session then
+      self.session.connection = nil
+      log.info(": a link disconnected (%s)", why)
+    else
+      log.debug(": a client disconnected (%s)", why)
+    end
+  end
+
+  -- Adds to what is to be sent.
+  function connection.put(self, bytes)
+    local count = self.outbox_count + 1
+    self.outbox[count] = bytes
+    self.outbox_count = count
+    self.unsent = self.unsent + #bytes
+  end
+
+  -- Reads once. What is ready but gives nothing is at its end; the error says nothing reliable about it.
+  function connection.receive(self)
+    local socket = self.socket
+    if not self.wrote then
+      connection.settle_errors()
+    end
+    local data = socket:recv(self.read_size)
+    if data and #data > 0 then
+      self.read_size = #data == self.read_size and limits.large_read or limits.small_read
+      if not self.dismissed then
+        inbox.push(self.inbox, data)
+      end
+      return
+    end
+    -- A client that sends its messages and then closes its sending side waits for the replies. One write is safe if it is
+    -- the first, as there was nothing the other end could have answered by a reset, and if this was no reset.
+    self.ended = true
+    self.mute = self.wrote or socket.error == UNKNOWN
+  end
+
+  -- Reads all that has arrived. True if the other end is there and waits: only then may be written.
+  function connection.drain(self)
+    for _ = 1, limits.turn.reads do
+      if self.ended then
+        return false
+      end
+      if self.socket:select(0) == 0 then
+        return true
+      end
+      if self.inbox.size >= limits.inbox then
+        return false
+      end
+      connection.receive(self)
+    end
+    return false
+  end
+
+  -- Sends a slice of what waits. True if more could be sent at once.
+  local function send_slice(self)
+    if not self.sending then
+      local count = self.outbox_count
+      self.sending = count == 1 and self.outbox[1] or concat(self.outbox, "", 1, count)
+      self.outbox, self.outbox_count, self.sent = {}, 0, 0
+    end
+    local sending, socket = self.sending, self.socket
+    local slice = sending
+    if #sending > limits.send_slice then
+      slice = sub(sending, self.sent + 1, self.sent + limits.send_slice)
+    end
+    local count = socket:send(slice)
+    local code = socket.error -- a failure may give any count, even 1
+    if code == AGAIN then
+      return false
+    elseif code ~= 0 or count < 0 then
+      connection.close(self, "lost")
+      return false
+    end
+    self.wrote = true
+    self.stuck_time = nil
+    self.unsent = self.unsent - count
+    self.sent = self.sent + count
+    if self.sent == #sending then
+      self.sending = nil
+    elseif #sending <= limits.send_slice then
+      self.sending, self.sent = sub(sending, self.sent + 1), 0
+    end
+    return count == #slice and self.unsent > 0
+  end
+
+  -- Sends what waits, as far as the client takes it now.
+  function connection.flush(self)
+    for _ = 1, limits.turn.slices do
+      if self.unsent == 0 or not connection.drain(self) or not send_slice(self) then
+        break
+      end
+    end
+    if self.unsent == 0 or not self.socket then
+      return
+    end
+    local now = os.time()
+    if not self.stuck_time then
+      self.stuck_time, self.stuck_tick = now, ticks.now
+    end
+    -- Ticks count too: while mGBA is paused it is not the client's fault.
+    local too_long = now - self.stuck_time > limits.unread_seconds and ticks.now - self.stuck_tick > ticks.per_second
+    if too_long or self.unsent > limits.outbox then
+      connection.close(self, "it does not read its replies")
+    end
+  end
+
+  -- Closes a connection whose client sends no more. The last replies go out in one write, as a second is not safe.
+  function connection.finish(self)
+    if self.unsent > 0 and not self.mute then
+      local front = self.sending and sub(self.sending, self.sent + 1) or ""
+      self.socket:send(front .. concat(self.outbox, "", 1, self.outbox_count))
+    end
+    connection.close(self, "by the other end")
+  end
+
+  return connection
+end)()
+
+---- turn --------------------------------------------------------------------------------------------------------------
+
+parts.turn = (function()
+  -- A connection's turn: reading, doing what was asked, sending. A connection begins with text messages; a greeting turns
+  -- it into a link's, which sends frames.
+
+  local connection = require "connection"
+  local emulator = require "emulator"
+  local frames = require "frames"
+  local inbox = require "inbox"
+  local limits = require "limits"
+  local log = require "log"
+  local messages = require "messages"
+  local refusal = require "refusal"
+  local sessions = require "sessions"
+  local ticks = require "ticks"
+  local version = require "version"
+
+  local byte, find, unpack = string.byte, string.find, string.unpack
+  local clock = os.clock
+  local put, answer_message, answer_request = connection.put, messages.answer, sessions.answer
+  local next_message, next_frame = inbox.next_message, inbox.next_frame
+  local REQUEST, CANCEL, PING = frames.REQUEST, frames.CANCEL, frames.PING
+  local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
+  local END = inbox.END
+
+  local LINGER = 2 * ticks.per_second -- for which a dismissed client may read why
+
+  -- Names this script's memory: one that is loaded anew has another.
+  local boot = string.format("%016x", math.random(0) ~ os.time() << 32)
+
+  local turn = {}
+
+  -- Ends a connection, but keeps it until its client had time to read why.
+  function turn.dismiss(self, reason)
+    if self.binary then
+      put(self, frames.encode_goodbye(reason))
+    end
+    if self.session then
+      self.session.connection = nil
+      self.session = nil
+      log.info(": a link is disconnected: %s", reason)
+    end
+    self.dismissed = ticks.now
+    self.inbox = inbox.new()
+    self.queue, self.queue_first, self.queue_last = {}, 1, 0
+  end
+
+  -- The one message that is about the connection itself.
+  local function greet(self, text)
+    local protocol, name = text:match("^framewire%.hello,(%d+),(%x+)$")
+    if not protocol or tonumber(protocol) < version.protocol or #name ~= 16 then
+      log.warn(": %q is no greeting: framewire.hello,%d,SESSION is, SESSION being 16 hexadecimal digits",
+        refusal.sentence(text), version.protocol)
+      put(self, messages.ERROR .. END)
+      return
+    end
+    local session, known = sessions.named(name:lower())
+    if session.connection then
+      turn.dismiss(session.connection, "another connection goes on with this session")
+    end
+    session.connection, self.session, self.binary = self, session, true
+    local fields = { "framewire.welcome", version.protocol, version.script, boot, known and 1 or 0 }
+    put(self, table.concat(fields, ",") .. END)
+    log.info(": a link connected%s", known and " again" or "")
+  end
+
+  local function do_messages(self, deadline)
+    local box, done = self.inbox, 0
+    repeat
+      local text, too_long = next_message(box)
+      if too_long or not text and box.size > limits.message then
+        log.warn(": a message longer than %d bytes", limits.message)
+        put(self, messages.ERROR .. END)
+        turn.dismiss(self, "message too long")
+        return true
+      end
+      if not text then
+        break
+      end
+      done = done + 1
+      if find(text, "framewire.hello", 1, true) == 1 then
+        greet(self, text)
+        break
+      end
+      put(self, answer_message(text) .. END)
+    until done >= REQUESTS or self.unsent >= limits.full_outbox or clock() > deadline
+    return done > 0
+  end
+
+  -- Decodes the frames that have arrived; false if they make no sense.
+  local function read_frames(self)
+    local box = self.inbox
+    while self.queue_last - self.queue_first + 1 < limits.queue do
+      local at, stop = next_frame(box)
+      if not at then
+        return at == nil
+      end
+      local data = box.data
+      local kind = byte(data, at)
+      if kind == REQUEST then
+        local request = frames.decode_request(data, at + 1, stop)
+        if not request then
+          return false
+        end
+        self.queue_last = self.queue_last + 1
+        self.queue[self.queue_last] = request
+      elseif kind == CANCEL and stop - at == 5 then
+        self.cancelled = self.cancelled or {}
+        self.cancelled[unpack("<I4", data, at + 1)] = true
+      elseif kind == PING and stop - at == 5 then
+        put(self, frames.encode_pong(unpack("<I4", data, at + 1), emulator.frame()))
+      else
+        return false
+      end
+    end
+    return true
+  end
+
+  local function do_requests(self, deadline)
+    if not read_frames(self) then
+      log.warn(": a link sent what is no frame of protocol %d", version.protocol)
+      turn.dismiss(self, "malformed frame")
+      return true
+    end
+    local queue, done = self.queue, 0
+    while self.queue_first <= self.queue_last do
+      if done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline then
+        return done > 0
+      end
+      local request = queue[self.queue_first]
+      queue[self.queue_first] = nil
+      self.queue_first = self.queue_first + 1
+      if not (self.cancelled and self.cancelled[request.id]) then
+        put(self, answer_request(self.session, request))
+      end
+      done = done + 1
+    end
+    self.queue_first, self.queue_last, self.cancelled = 1, 0, nil
+    return done > 0
+  end
+
+  -- Reads what has arrived, all of it where cancels may be among it.
+  local function read(self, readable)
+    local waiting = self.queue_first <= self.queue_last
+    if not self.binary then
+      waiting = self.inbox.ended
+    end
+    if self.ended or not readable and (waiting and not self.binary or self.socket:select(0) == 0) then
+      return
+    end
+    local size = self.read_size
+    connection.receive(self)
+    if self.read_size > limits.small_read or size > limits.small_read then -- it was full, there may be more
+      connection.drain(self)
+    end
+  end
+
+  -- Gives a connection its turn: `readable` if it is known to have something to read, `now` the processor time. True if
+  -- a request was done.
+  function turn.take(self, readable, now)
+    local done = false
+    if self.dismissed then
+      connection.drain(self)
+      if ticks.now - self.dismissed > LINGER then
+        connection.close(self, "dismissed")
+        return false
+      end
+    elseif self.unsent < limits.full_outbox or self.ended then
+      read(self, readable)
+      if self.binary then
+        done = (self.inbox.size > 0 or self.queue_first <= self.queue_last) and do_requests(self, now + SECONDS)
+      elseif self.inbox.size > 0 then
+        done = do_messages(self, now + SECONDS)
+      end
+    end
+    if self.unsent > 0 then
+      connection.flush(self)
+    end
+    if self.ended and self.socket and (self.binary or self.dismissed or not self.inbox.ended) then
+      connection.finish(self)
+    end
+    if done then
+      self.active = ticks.now
+    end
+    return done
+  end
+
+  return turn
+end)()
+
+---- steering ----------------------------------------------------------------------------------------------------------
+
+parts.steering = (function()
+  -- How much of a frame clients get. There is no telling beforehand: it is found by feedback. Once a second the frames
+  -- that were run are counted, and the budget grows while none are missing and is cut when some are.
+  --
+  -- Pure: it reads no clock and calls nothing.
+
+  local steering = {
+    NORMAL_RATE = 16777216 / 280896, -- frames a second of a Game Boy Advance and of a Game Boy
+    MAX_BUDGET = 12, -- milliseconds of a frame's 16.7: mGBA's window must not wait for longer
+  }
+
+  local FAST_RATE = 70 -- frames in a second from which on it is fast-forward, not catching up
+  local GROWTH = 1 -- milliseconds a second
+  local TOLERANCE = 1.5 -- frames behind at which the budget is cut: the count of a second is one off anyway
+  local PATIENCE = 3 -- seconds without a budget after which a low rate is taken to be the emulator's own
+  local BREATH = 8 -- in one of so many seconds the budget is halved, or else fast-forward could not be seen
+
+  function steering.new()
+    return {
+      budget = 0, -- milliseconds a frame
+      target = steering.NORMAL_RATE, -- frames a second that the emulator reaches when it is left alone
+      behind = 0, -- frames missing
+      starved = 0, -- seconds for which the rate has been too low without a budget
+      seconds = 0, -- since it was opened
+      fast = false, -- whether it is fast-forward
+    }
+  end
+
+  -- Clients begin to ask. `busy` is the milliseconds of processor time a frame that go to everything else.
+  function steering.open(self, busy)
+    self.budget = math.max(0, math.min(steering.MAX_BUDGET, 1000 / steering.NORMAL_RATE - 2 * busy - 3))
+    self.behind, self.starved, self.seconds = 0, 0, 0
+  end
+
+  local function cut(self, frames)
+    local missing = 1000 / math.max(frames, 1) - 1000 / self.target -- milliseconds a frame
+    self.budget = math.max(0, self.budget - 2 * missing - GROWTH)
+    self.behind = 0
+  end
+
+  local function starve(self, frames)
+    self.behind = TOLERANCE
+    self.starved = self.starved + 1
+    if self.starved >= PATIENCE then
+      self.target, self.behind, self.starved = frames, 0, 0
+    end
+  end
+
+  -- A second has passed in which `frames` were run.
+  function steering.steer(self, frames)
+    self.seconds = self.seconds + 1
+    self.fast = frames >= FAST_RATE
+    if self.fast then
+      self.budget, self.behind = 0, 0
+      return
+    end
+    if frames > self.target + 1 then
+      self.target = math.min(frames, steering.NORMAL_RATE)
+    end
+    self.behind = math.max(0, self.behind + self.target - frames)
+    if self.behind <= TOLERANCE then
+      self.starved = 0
+      self.budget = math.min(steering.MAX_BUDGET, self.budget + GROWTH)
+    elseif self.budget > 0 then
+      cut(self, frames)
+    else
+      starve(self, frames)
+    end
+  end
+
+  -- Milliseconds for clients in this frame.
+  function steering.allowance(self)
+    if self.fast then
+      return 0
+    end
+    return self.seconds % BREATH == BREATH - 1 and self.budget / 2 or self.budget
+  end
+
+  return steering
+end)()
+
+---- stopwatch ---------------------------------------------------------------------------------------------------------
+
+parts.stopwatch = (function()
+  -- Time spent serving clients. os.clock() is processor time: it stands still while this script is blocked in select().
+  -- A wait that runs its full length took what was asked for, but how long one took that ended early cannot be seen. So
+  -- that is estimated, from the whole length of some windows where there is a clock for that.
+
+  local MILLISECOND = 0.001
+  local SHORTEST, LONGEST = MILLISECOND / 100, MILLISECOND
+  local WINDOWS = 16 -- for one estimate
+
+  local stopwatch = {
+    gap = LONGEST / 2, -- seconds that a wait is taken to last when it ends early; without a clock it stays, to be safe
+  }
+
+  local windows, early, known, whole = 0, 0, 0, 0
+  local wall -- a clock that goes on while this script is blocked, coarse but right on average; nil if there is none
+  local began
+
+  -- Finds a clock that Lua can read on this machine.
+  function stopwatch.find_clock()
+    if package.config:sub(1, 1) == "\\" then
+      wall = os.clock -- counts all time on Windows
+      return
+    end
+    local file = io.open("/proc/uptime") -- Linux
+    wall = file and function()
+      file:seek("set")
+      return file:read("n")
+    end
+  end
+
+  -- Waits up to a millisecond for a socket to have something to read. Whether it has, and the seconds that passed.
+  function stopwatch.wait(socket)
+    if socket:select(1) == 0 then
+      known = known + MILLISECOND
+      return false, MILLISECOND
+    end
+    early = early + 1
+    return true, stopwatch.gap
+  end
+
+  function stopwatch.begin_window()
+    began = wall and wall()
+  end
+
+  -- `busy` is the processor time of this window.
+  function stopwatch.end_window(busy)
+    if not began then
+      return
+    end
+    windows, known, whole = windows + 1, known + busy, whole + wall() - began
+    if windows < WINDOWS then
+      return
+    end
+    if early >= WINDOWS then
+      local mean = (whole - known) / early
+      stopwatch.gap = (stopwatch.gap + math.max(SHORTEST, math.min(LONGEST, mean))) / 2
+    end
+    windows, early, known, whole = 0, 0, 0, 0
+  end
+
+  return stopwatch
+end)()
+
+---- server ------------------------------------------------------------------------------------------------------------
+
+parts.server = (function()
+  -- Listening, and what is done in each frame: first everybody has a turn, then, while clients keep asking, the frame's
+  -- budget is spent on them, blocked in select() most of the time. It is time in which mGBA would wait for the next frame.
+
+  local connection = require "connection"
+  local emulator = require "emulator"
+  local limits = require "limits"
+  local log = require "log"
+  local refusal = require "refusal"
+  local steering = require "steering"
+  local stopwatch = require "stopwatch"
+  local ticks = require "ticks"
+  local turn = require "turn"
+  local version = require "version"
+
+  local clock = os.clock
+
+  local LINGER = ticks.per_second -- after a request the budget is spent for so long on waiting for the next one
+  local RECENT = 4 -- ticks: who asked in these is looked at all the time, others each millisecond
+  local FRAME_SECONDS = steering.MAX_BUDGET / 1000
+
+  local server = {
+    address = nil, -- where to listen: set before `start`
+    port = nil,
+  }
+
+  local listener -- the listening socket; nil while there is none
+  local retry_tick -- when to try again to listen; nil at first
+  local connections = {} -- in the order they were accepted, closed ones until they are swept up
+  local closed_before = 0 -- connections that were closed before the last sweep
+  local first_turn = 0 -- who begins, so that the last are not always the same
+  local hot -- the connection whose request was done last
+  local request_tick = -LINGER -- of the last request
+  local steer = steering.new()
+  local second, second_tick -- when a second of the clock was seen to begin
+  local left_at = 0 -- processor time at which the last frame was left
+  local outside, outside_ticks = 0, 0 -- processor time spent outside of this script
+
+  ---- Listening ---------------------------------------------------------------------------------------------------------
+
+  local function try_to_listen()
+    local candidate = socket.tcp()._s -- the bare socket: its wrapper would be polled by a callback of its own
+    local code = candidate:open(server.address, server.port)
+    if code == 0 then
+      code = candidate:listen(128)
+    end
+    if code == 0 then
+      listener = candidate
+      return
+    end
+    connection.shut(candidate)
+    return socket.ERRORS[code] or "error " .. code
+  end
+
+  local function listen()
+    local problem = try_to_listen()
+    if not problem then
+      log.info(" %s listening on %s:%d", version.script, server.address, server.port)
+    elseif not retry_tick then
+      log.error(" cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one (such "
+        .. "as mGBA-http's, or this one when scripting was reset without closing mGBA). Close that, or choose another port "
+        .. "before this script is loaded: `framewire = {port = %d}` in Lua, or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's "
+        .. "environment. Trying again every second.", server.address, server.port, problem, server.port + 1, server.port + 1)
+    end
+    retry_tick = ticks.now + ticks.per_second
+  end
+
+  -- Makes room by closing the connection that has been silent for longest, if that is long.
+  local function evict()
+    local idlest
+    for _, each in ipairs(connections) do
+      if each.socket and (not idlest or each.active < idlest.active) then
+        idlest = each
+      end
+    end
+    local evicted = idlest and ticks.now - idlest.active > 60 * ticks.per_second
+    if evicted then
+      connection.close(idlest, "silent, and others need its place")
+    end
+    return evicted
+  end
+
+  -- Accepts one client; false if none is waiting.
+  local function accept()
+    local client = listener:accept()
+    if client.error ~= 0 then
+      return false
+    end
+    if #connections < limits.connections or evict() then
+      table.insert(connections, connection.new(client))
+    else
+      connection.shut(client)
+      log.warn(": a client is turned away, %d are connected", #connections)
+    end
+    return true
+  end
+
+  local function accept_all()
+    while listener:select(0) ~= 0 and accept() do
+    end
+  end
+
+  -- Without a client that waits, accepting leaves a known error behind.
+  function connection.settle_errors()
+    accept_all()
+    accept()
+  end
+
+  ---- Serving -----------------------------------------------------------------------------------------------------------
+
+  local function sweep()
+    if connection.closed == closed_before then
+      return
+    end
+    closed_before = connection.closed
+    local kept = 0
+    for index = 1, #connections do
+      local each = connections[index]
+      connections[index] = nil
+      if each.socket then
+        kept = kept + 1
+        connections[kept] = each
+      end
+    end
+  end
+
+  -- A turn that can break nothing but its own connection.
+  local function take_turn(each, readable, now)
+    local fine, done = pcall(turn.take, each, readable, now)
+    if not fine then
+      log.error(": %s", refusal.sentence(done))
+      connection.close(each, "an error in this script")
+      return false
+    end
+    if done then
+      hot, request_tick = each, ticks.now
+    end
+    return done
+  end
+
+  -- Gives connections their turn until processor time `stop`, all of them or those that asked lately. True if a request
+  -- was done.
+  local function serve(all, stop)
+    local count, any = #connections, false
+    for step = 1, count do
+      local each = connections[(first_turn + step) % count + 1]
+      if each.socket and (all or ticks.now - each.active < RECENT) then
+        local now = clock()
+        if now > stop then
+          first_turn = first_turn + step - 1
+          return any
+        end
+        any = take_turn(each, false, now) or any
+      end
+    end
+    first_turn = first_turn + 1
+    sweep()
+    return any
+  end
+
+  -- The connection that is the likeliest to ask next.
+  local function hottest()
+    if hot and hot.socket then
+      return hot
+    end
+    hot = nil
+    for _, each in ipairs(connections) do
+      if each.socket and (not hot or each.active > hot.active) then
+        hot = each
+      end
+    end
+    return hot
+  end
+
+  -- Goes on serving for so many seconds.
+  local function serve_window(length)
+    local spent, busy, looked_around = 0, 0, 0
+    local done = false -- whether there may be more to do without waiting
+    stopwatch.begin_window()
+    while spent < length do
+      local target, ready = nil, false
+      if not done then
+        target = hottest()
+        if not target then
+          break
+        end
+        local passed
+        ready, passed = stopwatch.wait(target.socket)
+        spent = spent + passed
+      end
+      local start = clock()
+      done = ready and take_turn(target, true, start)
+      if not ready or #connections > 1 then
+        local all = spent - looked_around >= 0.001
+        if all then
+          looked_around = spent
+          accept_all()
+        end
+        done = serve(all, start + length - spent) or done
+      end
+      local used = clock() - start
+      spent, busy = spent + used, busy + used
+    end
+    stopwatch.end_window(busy)
+  end
+
+  -- Counts frames by the clock's seconds. One that is longer, as mGBA was paused, tells nothing.
+  local function count_frames()
+    local now = os.time()
+    if now == second then
+      return
+    end
+    if second == now - 1 then
+      steering.steer(steer, ticks.now - second_tick)
+    end
+    second, second_tick = now, ticks.now
+  end
+
+  -- What is done in each frame.
+  function server.frame()
+    local now = clock()
+    ticks.now = ticks.now + 1
+    outside, outside_ticks = outside + now - left_at, outside_ticks + 1
+    emulator.holds.advance()
+    count_frames()
+    if listener then
+      accept_all()
+    elseif ticks.now >= retry_tick then
+      listen()
+    end
+    if listener then
+      local open = ticks.now - request_tick < LINGER
+      serve(true, now + FRAME_SECONDS)
+      if ticks.now - request_tick < LINGER then
+        if not open then
+          steering.open(steer, 1000 * outside / outside_ticks)
+          outside, outside_ticks = 0, 0
+        end
+        serve_window(steering.allowance(steer) / 1000 - (clock() - now))
+      end
+    end
+    left_at = clock()
+  end
+
+  function server.start()
+    stopwatch.find_clock()
+    left_at = clock()
+    listen()
+  end
+
+  -- Closes everything and lets go of the keys that are held.
+  function server.stop(reason)
+    local down = emulator.holds.down()
+    if emu and down ~= 0 then
+      emu:clearKeys(down)
+    end
+    for _, each in ipairs(connections) do
+      if each.socket then
+        turn.dismiss(each, reason)
+        pcall(connection.flush, each)
+        connection.close(each, reason)
+      end
+    end
+    connections = {}
+    if listener then
+      connection.shut(listener)
+      listener = nil
+    end
+  end
+
+  return server
+end)()
+
+---- main --------------------------------------------------------------------------------------------------------------
+
+-- Settings, and loading: the script may be loaded again and again.
+
+local log = require "log"
+local operations = require "operations"
+local server = require "server"
+local version = require "version"
+
+-- The user's settings, and then what this script shows to others: the only global.
+local public = type(framewire) == "table" and framewire or {}
+framewire = public
+
+public.version = version.script
+public.operations = {}
+for code, op in pairs(operations.by_code) do
+  public.operations[code] = { name = op.name, effect = op.effect, format = op.format, result = op.result }
+end
+
+local function setting(name)
+  local value = public[name]
+  if value == nil then
+    value = os.getenv("FRAMEWIRE_SCRIPT_" .. name:upper())
+  end
+  if value == nil then
+    value = SETTINGS[name]
+  end
+  return value
+end
+
+local function read_settings()
+  local level = tostring(setting("log_level")):lower()
+  if not log.set_level(level) then
+    log.error(": log_level is debug, info, warn, error or none, not %q; it stays info", level)
+  end
+  server.address = tostring(setting("address"))
+  server.port = math.tointeger(tonumber(setting("port")))
+  if not server.port or server.port < 1 or server.port > 65535 then
+    log.error(": port is a number from 1 to 65535, not %q; it stays %d", tostring(setting("port")), SETTINGS.port)
+    server.port = SETTINGS.port
+  end
+end
+
+-- One callback is added to mGBA and never removed; it runs the script that was loaded last. What it runs is kept where a
+-- script that is loaded anew finds it even if the user has set the global to something else.
+local function start()
+  local loaded = package.loaded.framewire or {}
+  package.loaded.framewire = loaded
+  if loaded.stop then
+    loaded.stop("the script is loaded again")
+  end
+  read_settings()
+  server.start()
+  loaded.frame, loaded.stop = server.frame, server.stop
+  if loaded.callback then
+    return
+  end
+  loaded.callback = callbacks:add("frame", function()
+    local fine, problem = pcall(loaded.frame)
+    if not fine then
+      log.error(": %s", tostring(problem))
+    end
+  end)
+end
+
+if not public.testing then
+  start()
+end

@@ -1,0 +1,156 @@
+-- The types of arguments: their binary form, their text form, and what is accepted. A type has these fields:
+--
+--   format      its form in string.pack; without one it is for text messages only
+--   read        from text; nil if the text cannot be read as that type
+--   expected    what `read` accepts, for people
+--   low, high   the numbers that are accepted
+--   check       any other test of a value; raises what is wrong
+--   narrow      whether its binary form can hold values that are refused
+--   free        whether it may hold commas in a text message, where it takes all that no other argument claims
+
+local limits = require "limits"
+local refusal = require "refusal"
+
+local find, format, gsub, sub = string.find, string.format, string.gsub, string.sub
+local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
+
+local function integer(binary, low, high, narrow)
+  return {
+    format = binary,
+    read = function(text)
+      return math.tointeger(tonumber(text))
+    end,
+    expected = format("a whole number from %d to %d", low, high),
+    low = low,
+    high = high,
+    narrow = narrow,
+  }
+end
+
+local function narrow_integer(binary, high)
+  return integer(binary, 0, high, true)
+end
+
+-- A text that is handed to mGBA as a C string.
+local function filled(value, name)
+  if value == "" then
+    refuse(BAD_ARGUMENT, "`%s` is missing", name)
+  end
+  if find(value, "\0", 1, true) then
+    refuse(BAD_ARGUMENT, "`%s` holds a NUL character", name)
+  end
+end
+
+local function as_it_is(text)
+  return text
+end
+
+-- Pairs of hexadecimal digits to bytes, filled as pairs are met.
+local no_pair_met
+local FROM_HEX = setmetatable({}, {
+  __index = function(known, digits)
+    if not find(digits, "^%x%x?$") then
+      no_pair_met = true
+      return ""
+    end
+    known[digits] = string.char(tonumber(digits, 16))
+    return known[digits]
+  end,
+})
+local TO_HEX = {}
+for value = 0, 255 do
+  TO_HEX[string.char(value)] = format("%02x,", value)
+end
+
+local function from_hex(text)
+  text = gsub(text, "%s+", "")
+  no_pair_met = sub(text, -1) == ","
+  local bytes = gsub(text, "([^,]+),?", FROM_HEX)
+  if no_pair_met or find(text, ",,", 1, true) or sub(text, 1, 1) == "," then
+    return nil
+  end
+  return bytes
+end
+
+local function to_hex(bytes)
+  return sub(gsub(bytes, ".", TO_HEX), 1, -2)
+end
+
+local types = {
+  u8 = integer("I1", 0, 0xFF),
+  u16 = integer("I2", 0, 0xFFFF),
+  u32 = integer("I4", 0, 0xFFFFFFFF),
+  i32 = integer("i4", -0x80000000, 0x7FFFFFFF),
+  key = narrow_integer("I1", 9),
+  keys = narrow_integer("I2", 0x3FF),
+  flags = narrow_integer("I1", 31),
+  length = narrow_integer("I4", limits.range),
+  slot = narrow_integer("I4", 0x7FFFFFFF),
+  boolean = narrow_integer("I1", 1),
+  bytes = { format = "s4", read = from_hex, expected = "pairs of hexadecimal digits in brackets, such as [d3,00,ea]" },
+  name = { format = "s4", read = as_it_is, check = filled, narrow = true },
+  path = { format = "s4", read = as_it_is, check = filled, narrow = true, free = true },
+  text = { format = "s4", read = as_it_is, free = true },
+}
+
+function types.boolean.read(text)
+  local word = text:lower():match("^%s*(%a+)%s*$")
+  return word == "true" and 1 or word == "false" and 0 or nil
+end
+types.boolean.expected = "true or false"
+
+-- The other types are met in text messages only.
+
+local BUTTONS = { "A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L" }
+local BUTTON_NUMBER = {}
+for index, name in ipairs(BUTTONS) do
+  BUTTON_NUMBER[name] = index - 1
+end
+
+local function button_number(name)
+  return BUTTON_NUMBER[name]
+    or refuse(BAD_ARGUMENT, "unknown button %q; buttons are %s, spelled so", sentence(name), table.concat(BUTTONS, ", "))
+end
+
+types.key_mask = { -- a key's number
+  read = function(text)
+    local key = types.key.read(text)
+    return key and key >= 0 and key <= 9 and 1 << key or nil
+  end,
+  expected = types.key.expected,
+}
+types.button_key = { read = button_number }
+types.button = {
+  read = function(text)
+    return 1 << button_number(text)
+  end,
+}
+types.buttons = {
+  read = function(text)
+    local mask = 0
+    for name in text:gmatch("[^;]+") do
+      mask = mask | 1 << button_number(name)
+    end
+    return mask ~= 0 and mask or refuse(BAD_ARGUMENT, "no button is named; join them by `;`")
+  end,
+}
+
+-- Raises a refusal unless `value` may be used for an argument.
+local function check(spec, value)
+  local kind = spec.kind
+  if kind.low and (value < kind.low or value > kind.high) then
+    refuse(BAD_ARGUMENT, "`%s` must be from %d to %d, not %d", spec.name, kind.low, kind.high, value)
+  end
+  if kind.check then
+    kind.check(value, spec.name)
+  end
+end
+
+return {
+  types = types,
+  check = check,
+  to_hex = to_hex,
+  from_hex = from_hex,
+  as_it_is = as_it_is,
+  BUTTONS = BUTTONS,
+}

@@ -1,0 +1,104 @@
+-- What operations are made of: mGBA's own functions, with what they lack around them.
+
+local files = require "files"
+local holds = require "holds"
+local log = require "log"
+local refusal = require "refusal"
+
+local refuse, sentence = refusal.refuse, refusal.sentence
+local BAD_ARGUMENT, FAILED = refusal.BAD_ARGUMENT, refusal.FAILED
+
+local emulator = {}
+
+local GAME_BOY_ADVANCE = 0
+
+-- The number of the last frame, which goes back on a reset; 0 without a game.
+function emulator.frame()
+  return emu and emu:currentFrame() & 0xFFFFFFFF or 0
+end
+
+-- The holds of this emulator's keys.
+emulator.holds = holds.new(function(keys)
+  if emu then
+    emu:addKeys(keys)
+  end
+end, function(keys)
+  if emu then
+    emu:clearKeys(keys)
+  end
+end)
+
+-- What a function of mGBA says: true and false, on some versions 1 and 0.
+function emulator.yes(value)
+  return value == true or type(value) == "number" and value ~= 0
+end
+
+function emulator.domain(name)
+  local found = emu.memory[name]
+  if found then
+    return found
+  end
+  local names = {}
+  for each in pairs(emu.memory) do
+    names[#names + 1] = each
+  end
+  table.sort(names)
+  refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), table.concat(names, ", "))
+end
+
+function emulator.register(name)
+  return emu:readRegister(name)
+    or refuse(BAD_ARGUMENT, "unknown register %q; there are r0 to r15 and cpsr, on the Game Boy a, b, c, d, e, f, h, l, "
+      .. "af, bc, de, hl, pc and sp", sentence(name))
+end
+
+-- Loads a ROM if it is one, and says whether it did.
+function emulator.load_rom(path)
+  local advance = emu:platform() == GAME_BOY_ADVANCE
+  local good, problem = files.check_rom(path, advance)
+  if not good then
+    log.warn(": %s is not loaded: %s", sentence(path), sentence(problem))
+    return false
+  end
+  if emulator.yes(emu:loadFile(path)) then
+    return true
+  end
+  log.error(": mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
+  return false
+end
+
+-- Loads a state from bytes if they are one, and says whether it did.
+function emulator.load_state(data, flags)
+  local advance = emu:platform() == GAME_BOY_ADVANCE
+  return files.is_state(data, advance) and emulator.yes(emu:loadStateBuffer(data, flags))
+end
+
+local function read_and_remove(path)
+  local file = io.open(path, "rb")
+  local data = file and file:read("a")
+  if file then
+    file:close()
+  end
+  os.remove(path)
+  return data
+end
+
+local function is_png(data)
+  return type(data) == "string" and data:sub(1, 4) == "\x89PNG"
+end
+
+-- mGBA 0.10 gives pictures away as files only. Where no file can be made, a state with a picture is a PNG too.
+function emulator.screenshot()
+  local named, path = pcall(os.tmpname)
+  if named then
+    emu:screenshot(path)
+    local data = read_and_remove(path)
+    if is_png(data) then
+      return data
+    end
+  end
+  local state = emu:saveStateBuffer(1)
+  return is_png(state) and state or refuse(FAILED, "mGBA gave no picture")
+end
+
+return emulator

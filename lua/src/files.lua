@@ -1,0 +1,115 @@
+-- What files and bytes are, before mGBA is given them: it lets go of the running game before it looks at the new one.
+
+local byte, find, rep, sub, unpack = string.byte, string.find, string.rep, string.sub, string.unpack
+
+local files = {}
+
+local function is_gba_elf(head)
+  if #head < 28 then
+    return false
+  end
+  local machine, _, entry = unpack("<I2I4I4", head, 19)
+  return machine == 40 and (entry == 0x08000000 or entry == 0x02000000 or entry == 0x020000C0)
+end
+
+-- The tests of libmgba's GBAIsROM and GBIsROM.
+local function is_gba_rom(head)
+  if sub(head, 1, 4) == "\127ELF" then
+    return is_gba_elf(head)
+  end
+  if byte(head, 4) ~= 0xEA or #head < 0xB3 then
+    return false
+  end
+  if byte(head, 0xB3) ~= 0x96 and sub(head, 5, 0xA0) ~= rep("\0", 0x9C) then
+    return false
+  end
+  for vector = 0, 6 do
+    if byte(head, 4 * vector + 4) ~= 0xEA or byte(head, 4 * vector + 3) ~= 0 then
+      return true
+    end
+  end
+  return false -- all seven vectors are branches: the BIOS itself
+end
+
+local GB_LOGOS = { "\xCE\xED\x66\x66", "\x7C\xE7\xC0\x00" }
+
+local function is_gb_rom(head, tail)
+  if #head < 0x200 then
+    return false
+  end
+  local plain = sub(head, 0x105, 0x108)
+  local scrambled = sub(head, 0x105, 0x105) .. sub(head, 0x145, 0x145) .. sub(head, 0x115, 0x115) .. sub(head, 0x155, 0x155)
+  for _, logo in ipairs(GB_LOGOS) do
+    if plain == logo or scrambled == logo then
+      return true
+    end
+  end
+  return sub(tail, -16, -9) == "\0\0\0\64\0\0\0\1" and sub(tail, -4) == "GBX!"
+end
+
+local ROM_NAMES = {
+  [true] = { gba = true, agb = true, mb = true, elf = true, bin = true },
+  [false] = { gb = true, gbc = true, sgb = true, bin = true },
+}
+
+-- Whether a zip's directory, at its end, names a ROM. Its content cannot be looked at without unpacking it.
+local function zip_names_rom(tail, names)
+  local at = 1
+  while true do
+    at = find(tail, "PK\1\2", at, true)
+    if not at or at + 45 > #tail then
+      return false
+    end
+    local name = sub(tail, at + 46, at + 45 + unpack("<I2", tail, at + 28))
+    local ending = name:lower():match("%.(%w+)$")
+    if ending and names[ending] then
+      return true
+    end
+    at = at + 46
+  end
+end
+
+-- True if the file is a ROM of the running console, the Game Boy Advance or not; else false or nil, and why not.
+function files.check_rom(path, advance)
+  local file, problem = io.open(path, "rb")
+  if not file then
+    return nil, problem
+  end
+  local head = file:read(0x200)
+  local size = head and file:seek("end")
+  if not size then
+    file:close()
+    return nil, "it is empty or cannot be read"
+  end
+  file:seek("set", math.max(0, size - 65536))
+  local tail = file:read(65536) or ""
+  file:close()
+  local console_name = advance and "Game Boy Advance" or "Game Boy"
+  local good
+  if sub(head, 1, 4) == "PK\3\4" then
+    good = zip_names_rom(tail, ROM_NAMES[advance])
+  elseif sub(head, 1, 6) == "7z\xBC\xAF\x27\x1C" then
+    return nil, "what is in a 7z archive cannot be checked before the running game is given up; unpack it first"
+  elseif advance then
+    good = is_gba_rom(head)
+  else
+    good = is_gb_rom(head, tail)
+  end
+  return good, "it is no ROM of the running console, the " .. console_name
+end
+
+-- Savestates begin with a magic number that names the console; its low byte is a version.
+local STATES = {
+  [true] = { magic = 0x01000000, size = 0x61000 },
+  [false] = { magic = 0x00400000, size = 0x11800 },
+}
+
+function files.is_state(data, advance)
+  if sub(data, 1, 8) == "\x89PNG\r\n\26\n" then
+    return find(data, "gbAs", 1, true) ~= nil
+  end
+  local state = STATES[advance]
+  return #data >= state.size and unpack("<I4", data) & ~0xFF == state.magic
+end
+
+return files

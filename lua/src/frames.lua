@@ -1,0 +1,93 @@
+-- The binary form of requests and replies; docs/protocol.md describes it.
+
+local limits = require "limits"
+local operations = require "operations"
+local refusal = require "refusal"
+
+local byte, pack, unpack = string.byte, string.pack, string.unpack
+local printable, by_code = refusal.printable, operations.by_code
+
+local frames = {
+  -- Kinds of frames.
+  REQUEST = 1,
+  REPLY = 2,
+  CANCEL = 3,
+  PING = 4,
+  PONG = 5,
+  GOODBYE = 6,
+}
+
+-- A result with its status, 0, and its tag in front, by its type.
+frames.encode = {
+  none = function() return "\0\0" end,
+  bool = function(value) return value and "\0\2" or "\0\1" end,
+  int = function(value) return pack("<I2i8", 0x0300, value) end,
+  text = function(value) return pack("<I2s4", 0x0400, printable(value)) end,
+  bytes = function(value) return pack("<I2s4", 0x0500, value) end,
+  names = function(value)
+    local items = { pack("<I2I2", 0x0600, #value) }
+    for index, name in ipairs(value) do
+      items[index + 1] = pack("<I1s4", 4, printable(name))
+    end
+    return table.concat(items)
+  end,
+}
+
+-- The result of an operation that was refused.
+function frames.encode_refusal(status, text)
+  return pack("<I1s4", status, printable(text))
+end
+
+-- A whole reply frame from encoded results, joined.
+function frames.encode_reply(id, frame, count, results)
+  return pack("<I4I1I4I4I2", 11 + #results, frames.REPLY, id, frame, count) .. results
+end
+
+function frames.encode_pong(id, frame)
+  return pack("<I4I1I4I4", 9, frames.PONG, id, frame)
+end
+
+function frames.encode_goodbye(reason)
+  return pack("<I4I1s4", 5 + #reason, frames.GOODBYE, reason)
+end
+
+-- Reads a request whose id is at `at` and which ends before `stop`; nil if it cannot be decoded. The operations are in
+-- the array part, four places each: the operation and up to three arguments.
+function frames.decode_request(data, at, stop)
+  if stop - at < 10 then
+    return nil
+  end
+  local id, answered, count, next_at = unpack("<I4I4I2", data, at)
+  local request = { id = id, answered = answered, count = count, change = false }
+  if count > limits.ops then
+    return nil
+  end
+  for place = 1, 4 * count, 4 do
+    local op = next_at < stop and by_code[byte(data, next_at)]
+    if not op then
+      return nil
+    end
+    local fine, a, b, c, d = pcall(unpack, op.format, data, next_at + 1)
+    if not fine then
+      return nil
+    end
+    request[place] = op
+    request.change = request.change or op.change
+    if op.count == 0 then
+      next_at = a
+    elseif op.count == 1 then
+      request[place + 1], next_at = a, b
+    elseif op.count == 2 then
+      request[place + 1], request[place + 2], next_at = a, b, c
+    else
+      request[place + 1], request[place + 2], request[place + 3], next_at = a, b, c, d
+    end
+    if next_at > stop then
+      return nil
+    end
+  end
+  return next_at == stop and request or nil
+end
+
+
+return frames

@@ -1,0 +1,137 @@
+-- Keys held for a number of frames. Time is counted in ticks, frames seen by this script: the emulator's own counter goes
+-- back on a reset. As each key has a queue, the game sees a press for every hold.
+
+local limits = require "limits"
+local refusal = require "refusal"
+
+-- Holds whose keys go down by `press` and up by `release`, which take a mask of keys.
+local function new(press, release)
+  local holds = { tick = 0, waiting = 0 }
+  local owner = {} -- key to the hold that keeps it down
+  local free_at = {} -- key to the first tick at which it may be pressed anew
+  local queues = {} -- key to the holds that wait for it, in order; a hold of several keys is in several queues
+  local ends = {} -- tick to the holds that end then
+  for key = 0, 9 do
+    free_at[key] = 0
+    queues[key] = { first = 1, last = 0 }
+  end
+
+  local function begin(hold)
+    for key = 0, 9 do
+      if hold.keys & 1 << key ~= 0 then
+        owner[key] = hold
+      end
+    end
+    local stop = holds.tick + hold.frames + 2 -- mGBA-http's count
+    ends[stop] = ends[stop] or {}
+    table.insert(ends[stop], hold)
+    press(hold.keys)
+  end
+
+  local function is_next(hold)
+    for key = 0, 9 do
+      if hold.keys & 1 << key ~= 0 then
+        local queue = queues[key]
+        if owner[key] or free_at[key] > holds.tick or queue[queue.first] ~= hold then
+          return false
+        end
+      end
+    end
+    return true
+  end
+
+  local function leave_queues(hold)
+    for key = 0, 9 do
+      if hold.keys & 1 << key ~= 0 then
+        local queue = queues[key]
+        queue[queue.first] = nil
+        queue.first = queue.first + 1
+      end
+    end
+    holds.waiting = holds.waiting - 1
+  end
+
+  local function begin_waiting()
+    for key = 0, 9 do
+      local queue = queues[key]
+      local hold = queue[queue.first]
+      if hold and is_next(hold) then
+        leave_queues(hold)
+        begin(hold)
+      end
+    end
+  end
+
+  -- Holds `keys`, at once or when earlier holds of them have ended, so that the game sees a press for each.
+  function holds.hold(keys, frames)
+    if holds.waiting >= limits.waiting_holds then
+      refusal.refuse(refusal.BUSY, "%d holds of keys wait already", holds.waiting)
+    end
+    local hold = { keys = keys, frames = frames }
+    for key = 0, 9 do
+      if keys & 1 << key ~= 0 then
+        local queue = queues[key]
+        queue.last = queue.last + 1
+        queue[queue.last] = hold
+      end
+    end
+    holds.waiting = holds.waiting + 1
+    if is_next(hold) then
+      leave_queues(hold)
+      begin(hold)
+    end
+  end
+
+  -- These keys were set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting.
+  function holds.let_go(keys)
+    for key = 0, 9 do
+      if keys & 1 << key ~= 0 and owner[key] then
+        owner[key] = nil
+        free_at[key] = holds.tick + 1
+      end
+    end
+  end
+
+  local function finish(hold)
+    local keys = 0
+    for key = 0, 9 do
+      if owner[key] == hold then
+        owner[key] = nil
+        free_at[key] = holds.tick + 1
+        keys = keys | 1 << key
+      end
+    end
+    if keys ~= 0 then
+      release(keys)
+    end
+  end
+
+  -- A frame was run.
+  function holds.advance()
+    local tick = holds.tick + 1
+    holds.tick = tick
+    local over = ends[tick]
+    if over then
+      ends[tick] = nil
+      for _, hold in ipairs(over) do
+        finish(hold)
+      end
+    end
+    if holds.waiting > 0 then
+      begin_waiting()
+    end
+  end
+
+  -- The keys that are down because of a hold.
+  function holds.down()
+    local keys = 0
+    for key in pairs(owner) do
+      keys = keys | 1 << key
+    end
+    return keys
+  end
+
+  return holds
+end
+
+return { new = new }

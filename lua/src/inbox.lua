@@ -1,0 +1,107 @@
+-- Bytes of a connection that arrived and were not used yet. They are joined only when something is known to be whole, so
+-- that a large message that arrives in many pieces costs no more than its size.
+
+local limits = require "limits"
+
+local find, sub, unpack, concat = string.find, string.sub, string.unpack, table.concat
+
+local END = "<|END|>" -- of a text message
+
+local inbox = {}
+
+function inbox.new()
+  return {
+    data = "", -- used from `at` on
+    at = 1,
+    pieces = {}, -- what arrived behind `data`
+    count = 0,
+    size = 0, -- bytes in all that are not used yet
+    needed = 4, -- binary: bytes from which on there may be a whole frame
+    ended = false, -- text: whether there may be a whole message
+  }
+end
+
+-- Adds bytes as they arrived.
+function inbox.push(box, chunk)
+  if box.size == 0 then
+    box.data, box.at, box.size = chunk, 1, #chunk
+    box.ended = find(chunk, END, 1, true) ~= nil
+    return
+  end
+  box.size = box.size + #chunk
+  local pieces, count = box.pieces, box.count
+  local tail = box.tail
+  if count == 0 then
+    tail = sub(box.data, math.max(box.at, #box.data - #END + 2))
+  end
+  local seam = tail .. sub(chunk, 1, #END - 1)
+  box.ended = box.ended or find(chunk, END, 1, true) ~= nil or find(seam, END, 1, true) ~= nil
+  box.tail = sub(#chunk < #END and tail .. chunk or chunk, 1 - #END)
+  -- Many small pieces would be many strings: each is joined to those before it that are no larger.
+  while count > 0 and #chunk < limits.large_read and #pieces[count] <= #chunk do
+    chunk = pieces[count] .. chunk
+    pieces[count] = nil
+    count = count - 1
+  end
+  pieces[count + 1] = chunk
+  box.count = count + 1
+end
+
+local function join(box)
+  box.data = sub(box.data, box.at) .. concat(box.pieces, "", 1, box.count)
+  box.at, box.pieces, box.count = 1, {}, 0
+end
+
+-- The next whole text message, or nil. Its second result is true if it is too long.
+function inbox.next_message(box)
+  if not box.ended then
+    return nil
+  end
+  local first, last = find(box.data, END, box.at, true)
+  if not first and box.count > 0 then
+    join(box)
+    first, last = find(box.data, END, 1, true)
+  end
+  if not first then
+    box.ended = false
+    return nil
+  end
+  local start = find(box.data, "%S", box.at)
+  box.size = box.size - (last + 1 - box.at)
+  box.at = last + 1
+  if first - start > limits.message then
+    return nil, true
+  end
+  return sub(box.data, start, first - 1)
+end
+
+-- Where the next whole binary frame begins, behind its length, and where it ends; nil if there is none yet, false if
+-- its length cannot be.
+function inbox.next_frame(box)
+  if box.size < box.needed then
+    return nil
+  end
+  if #box.data - box.at + 1 < 4 then
+    join(box)
+  end
+  local length, start = unpack("<I4", box.data, box.at)
+  if length == 0 or length > limits.frame then
+    return false
+  end
+  if box.size < 4 + length then
+    box.needed = 4 + length
+    return nil
+  end
+  if #box.data - box.at + 1 < 4 + length then
+    join(box)
+    start = 5
+  end
+  box.needed = 4
+  box.size = box.size - 4 - length
+  box.at = start + length
+  return start, start + length
+end
+
+inbox.END = END
+
+return inbox

@@ -1,0 +1,37 @@
+-- What is too much. Reached, it is refused or cut off; see docs/protocol.md for those that clients meet.
+
+local MIB = 1024 * 1024
+
+local limits = {
+  message = 8 * MIB, -- bytes of a text message
+  frame = 24 * MIB, -- bytes of a binary frame, length field excluded
+  range = 16 * MIB, -- bytes of memory that one operation reads or writes
+  ops = 4096, -- operations in a batch
+
+  inbox = 25 * MIB, -- bytes of a connection that arrived and were not used yet; more than a frame
+  queue = 4096, -- requests of a connection that are decoded and not done yet
+  outbox = 64 * MIB, -- bytes of replies that a client does not take
+  full_outbox = MIB, -- bytes of replies from which on a connection's next requests wait
+  unread_seconds = 10, -- for which a client may take none of its replies
+  connections = 400, -- select() in mGBA ends the whole program at file descriptor 1024
+
+  sessions = 64, -- remembered after their connection is gone
+  replies = 8192, -- kept in a session for repeats
+  reply_bytes = 32 * MIB, -- in those
+  waiting_holds = 65536, -- for an earlier one of the same key
+
+  small_read = 4096, -- bytes read at once from a connection that sends little
+  large_read = 65536, -- and from one that sends much
+  send_slice = 256 * 1024, -- bytes sent at once: mGBA copies the whole string for each send
+  log_lines = 20, -- in a second; more would freeze the console's window
+}
+
+-- What one connection may do before the others have their turn.
+limits.turn = {
+  requests = 64,
+  seconds = 0.001, -- of processor time
+  reads = 512,
+  slices = 16,
+}
+
+return limits

@@ -1,0 +1,66 @@
+-- Settings, and loading: the script may be loaded again and again.
+
+local log = require "log"
+local operations = require "operations"
+local server = require "server"
+local version = require "version"
+
+-- The user's settings, and then what this script shows to others: the only global.
+local public = type(framewire) == "table" and framewire or {}
+framewire = public
+
+public.version = version.script
+public.operations = {}
+for code, op in pairs(operations.by_code) do
+  public.operations[code] = { name = op.name, effect = op.effect, format = op.format, result = op.result }
+end
+
+local function setting(name)
+  local value = public[name]
+  if value == nil then
+    value = os.getenv("FRAMEWIRE_SCRIPT_" .. name:upper())
+  end
+  if value == nil then
+    value = SETTINGS[name]
+  end
+  return value
+end
+
+local function read_settings()
+  local level = tostring(setting("log_level")):lower()
+  if not log.set_level(level) then
+    log.error(": log_level is debug, info, warn, error or none, not %q; it stays info", level)
+  end
+  server.address = tostring(setting("address"))
+  server.port = math.tointeger(tonumber(setting("port")))
+  if not server.port or server.port < 1 or server.port > 65535 then
+    log.error(": port is a number from 1 to 65535, not %q; it stays %d", tostring(setting("port")), SETTINGS.port)
+    server.port = SETTINGS.port
+  end
+end
+
+-- One callback is added to mGBA and never removed; it runs the script that was loaded last. What it runs is kept where a
+-- script that is loaded anew finds it even if the user has set the global to something else.
+local function start()
+  local loaded = package.loaded.framewire or {}
+  package.loaded.framewire = loaded
+  if loaded.stop then
+    loaded.stop("the script is loaded again")
+  end
+  read_settings()
+  server.start()
+  loaded.frame, loaded.stop = server.frame, server.stop
+  if loaded.callback then
+    return
+  end
+  loaded.callback = callbacks:add("frame", function()
+    local fine, problem = pcall(loaded.frame)
+    if not fine then
+      log.error(": %s", tostring(problem))
+    end
+  end)
+end
+
+if not public.testing then
+  start()
+end

@@ -1,0 +1,220 @@
+-- mGBA-http's text messages, on top of the table of operations.
+
+local arguments = require "arguments"
+local log = require "log"
+local operations = require "operations"
+local refusal = require "refusal"
+local version = require "version"
+
+local find, format, sub = string.find, string.format, string.sub
+local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
+local types, attempt = arguments.types, operations.attempt
+
+local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
+
+-- A result as text, by its type.
+local WRITE = {
+  none = function() return SUCCESS end,
+  bool = function(value) return value and "true" or "false" end,
+  int = function(value) return format("%d", value) end,
+  text = arguments.as_it_is,
+  bytes = arguments.to_hex,
+  names = function(value) return table.concat(value, ",") end,
+}
+
+local messages = {} -- by key
+
+-- Defines a text message: the operation it stands for and, where they differ from the operation's, its arguments and
+-- how the result is written. `last` is an argument of the operation that the message does not carry.
+local function message(key, name, takes, last, write)
+  local op = operations.by_name[name]
+  local specs = op.arguments
+  if takes then
+    specs = {}
+    for argument, kind in takes:gmatch("([%w_]+):([%w_]+)") do
+      table.insert(specs, { name = argument, kind = types[kind] })
+    end
+  end
+  local free -- the argument that may hold commas
+  for index, spec in ipairs(specs) do
+    free = spec.kind.free and index or free
+  end
+  messages[key] = { op = op, specs = specs, free = free, last = last, write = write or WRITE[op.result] }
+end
+
+message("core.addKey", "add_keys", "key:key_mask")
+message("core.addKeys", "add_keys")
+message("core.autoloadSave", "autoload_save")
+message("core.checksum", "checksum")
+message("core.clearKey", "clear_keys", "key:key_mask")
+message("core.clearKeys", "clear_keys")
+message("core.currentFrame", "current_frame")
+message("core.frameCycles", "frame_cycles")
+message("core.frequency", "frequency")
+message("core.getGameCode", "game_code")
+message("core.getGameTitle", "game_title")
+message("core.getKey", "get_key")
+message("core.getKeys", "get_keys")
+message("core.loadFile", "load_file")
+message("core.loadSaveFile", "load_save_file")
+message("core.loadStateBuffer", "load_state")
+message("core.loadStateFile", "load_state_file")
+message("core.loadStateSlot", "load_state_slot")
+message("core.platform", "platform")
+message("core.read8", "read8")
+message("core.read16", "read16")
+message("core.read32", "read32")
+message("core.readRange", "read_range")
+message("core.readRegister", "read_register")
+message("core.romSize", "rom_size")
+message("core.saveStateBuffer", "save_state")
+message("core.saveStateFile", "save_state_file")
+message("core.saveStateSlot", "save_state_slot")
+message("core.screenshot", "screenshot_file")
+message("core.setKeys", "set_keys")
+message("core.step", "step")
+message("core.write8", "write8")
+message("core.write16", "write16")
+message("core.write32", "write32")
+message("core.writeRegister", "write_register")
+
+message("console.error", "console_error")
+message("console.log", "console_log")
+message("console.warn", "console_warn")
+
+message("coreAdapter.memory", "domains")
+message("coreAdapter.reset", "reset")
+
+message("memoryDomain.base", "domain_base")
+message("memoryDomain.bound", "domain_bound")
+message("memoryDomain.name", "domain_name")
+message("memoryDomain.read8", "domain_read8")
+message("memoryDomain.read16", "domain_read16")
+message("memoryDomain.read32", "domain_read32")
+message("memoryDomain.readRange", "domain_read_range")
+message("memoryDomain.size", "domain_size")
+message("memoryDomain.write8", "domain_write8")
+message("memoryDomain.write16", "domain_write16")
+message("memoryDomain.write32", "domain_write32")
+
+local TAP_FRAMES = 15
+
+message("mgba-http.button.add", "add_keys", "button:button")
+message("mgba-http.button.addMany", "add_keys", "buttons:buttons")
+message("mgba-http.button.clear", "clear_keys", "button:button")
+message("mgba-http.button.clearMany", "clear_keys", "buttons:buttons")
+message("mgba-http.button.get", "get_key", "button:button_key")
+message("mgba-http.button.getAll", "get_keys", nil, nil, function(keys)
+  local names = {}
+  for key, name in ipairs(arguments.BUTTONS) do
+    if keys & 1 << key - 1 ~= 0 then
+      names[#names + 1] = name
+    end
+  end
+  return table.concat(names, ",")
+end)
+message("mgba-http.button.tap", "hold_keys", "button:button", TAP_FRAMES)
+message("mgba-http.button.tapMany", "hold_keys", "buttons:buttons", TAP_FRAMES)
+message("mgba-http.button.hold", "hold_keys", "button:button duration:u32")
+message("mgba-http.button.holdMany", "hold_keys", "buttons:buttons duration:u32")
+message("mgba-http.extension.loadFile", "load_rom")
+
+message("framewire.echo", "echo", "text:text", nil, arguments.as_it_is)
+
+-- One argument from its text; nil or nothing but white space stands for its default.
+local function read_argument(spec, text)
+  local kind = spec.kind
+  if not kind.free and (not text or not find(text, "%S")) then
+    return spec.default or refuse(BAD_ARGUMENT, "`%s` is missing", spec.name)
+  end
+  local value = kind.read(text or "")
+  if value == nil then
+    refuse(BAD_ARGUMENT, "`%s` must be %s, not %q", spec.name, kind.expected, sentence(text))
+  end
+  arguments.check(spec, value)
+  return value
+end
+
+-- The arguments behind a text that may hold commas: taken from the right, each that can be read as what it should be.
+local function read_from_right(specs, free, rest, values)
+  for index = #specs, free + 1, -1 do
+    local spec = specs[index]
+    local front, last = rest:match("^(.*),(.-)$")
+    local blank = last and not find(last, "%S")
+    if last and (blank or spec.kind.read(last) ~= nil) then
+      values[index] = read_argument(spec, last)
+      rest = front
+    elseif spec.default then
+      values[index] = spec.default
+    else
+      refuse(BAD_ARGUMENT, "`%s` must be the last argument: %s", spec.name, spec.kind.expected)
+    end
+  end
+  values[free] = read_argument(specs[free], rest)
+end
+
+local function read_from_left(specs, rest, values)
+  for index, spec in ipairs(specs) do
+    local text = rest
+    local bracketed = spec.kind == types.bytes
+    if bracketed and rest then
+      text, rest = rest:match("^%s*%[([^%]]*)%]%s*,?(.*)$")
+      values[index] = text and arguments.from_hex(text)
+        or refuse(BAD_ARGUMENT, "`%s` must be %s", spec.name, spec.kind.expected)
+    else
+      local comma = rest and find(rest, ",", 1, true)
+      if comma then
+        text, rest = sub(rest, 1, comma - 1), sub(rest, comma + 1)
+      else
+        rest = nil
+      end
+      values[index] = read_argument(spec, text)
+    end
+  end
+  if rest and find(rest, "[^,%s]") then
+    refuse(BAD_ARGUMENT, "there are more arguments than the %d that are known: %q", #specs, sentence(rest))
+  end
+end
+
+-- The operation's arguments from all that stands behind a message's key and comma. Raises a refusal.
+local function read_arguments(entry, rest)
+  local specs = entry.specs
+  local values = { nil, nil, nil }
+  if entry.free then
+    read_from_right(specs, entry.free, rest or "", values)
+  else
+    read_from_left(specs, rest, values)
+  end
+  if entry.last then
+    values[#specs + 1] = entry.last
+  end
+  return values[1], values[2], values[3]
+end
+
+-- The reply to a message; both without their end.
+local function answer(text)
+  local comma = find(text, ",", 1, true)
+  local key = comma and sub(text, 1, comma - 1) or text
+  local entry = messages[key]
+  if not entry then
+    if key == "framewire.version" then
+      return "framewire " .. version.script
+    end
+    log.warn(": unknown message %q", sentence(key))
+    return ERROR
+  end
+  local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
+  local done, result, problem
+  if read then
+    done, result, problem = attempt(entry.op, a, b, c)
+  else
+    problem = type(a) == "table" and a.text or sentence(a)
+  end
+  if done then
+    return entry.write(result)
+  end
+  log.warn(": %s: %s", key, problem)
+  return ERROR
+end
+
+return { answer = answer, ERROR = ERROR }

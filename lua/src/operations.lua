@@ -1,0 +1,192 @@
+-- The table of operations: each of them once. crates/protocol/src/op.rs has the same table for the other end.
+
+local arguments = require "arguments"
+local emulator = require "emulator"
+local limits = require "limits"
+local refusal = require "refusal"
+
+local domain, register, yes, holds = emulator.domain, emulator.register, emulator.yes, emulator.holds
+local refuse = refusal.refuse
+local byte, unpack = string.byte, string.unpack
+
+local READ, CHANGE = "read", "change"
+
+local by_code, by_name = {}, {}
+
+-- Defines an operation. `takes` is a list of "name:type", a default behind "=" for text messages. `run` gets the
+-- arguments and returns the result, or raises a refusal.
+local function operation(code, name, effect, takes, result, run)
+  local op = { code = code, name = name, effect = effect, change = effect == CHANGE, result = result, run = run }
+  op.game = true -- whether it needs one
+  op.arguments = {}
+  local binary = "<"
+  local narrow = false
+  for word in takes:gmatch("%S+") do
+    local argument, kind, default = word:match("^([%w_]+):([%w_]+)=?(.*)$")
+    local spec = { name = argument, kind = arguments.types[kind], default = tonumber(default) }
+    binary = binary .. spec.kind.format
+    table.insert(op.arguments, spec)
+    narrow = narrow or spec.kind.narrow
+  end
+  op.format, op.count = binary, #op.arguments
+  if narrow then
+    function op.run(...)
+      for index, spec in ipairs(op.arguments) do
+        arguments.check(spec, (select(index, ...)))
+      end
+      return run(...)
+    end
+  end
+  by_code[code], by_name[name] = op, op
+  return op
+end
+
+operation(0x01, "echo", READ, "data:bytes", "bytes", arguments.as_it_is).game = false
+
+operation(0x10, "current_frame", READ, "", "int", function() return emu:currentFrame() end)
+operation(0x11, "frame_cycles", READ, "", "int", function() return emu:frameCycles() end)
+operation(0x12, "frequency", READ, "", "int", function() return emu:frequency() end)
+operation(0x13, "game_code", READ, "", "text", function() return emu:getGameCode() end)
+operation(0x14, "game_title", READ, "", "text", function() return emu:getGameTitle() end)
+operation(0x15, "platform", READ, "", "int", function() return emu:platform() end)
+operation(0x16, "rom_size", READ, "", "int", function() return emu:romSize() end)
+operation(0x17, "checksum", READ, "", "int", function() return (unpack(">I4", emu:checksum())) end)
+
+operation(0x20, "read8", READ, "address:u32", "int", function(address) return emu:read8(address) end)
+operation(0x21, "read16", READ, "address:u32", "int", function(address) return emu:read16(address) end)
+operation(0x22, "read32", READ, "address:u32", "int", function(address) return emu:read32(address) end)
+operation(0x23, "read_range", READ, "address:u32 length:length", "bytes", function(address, length)
+  return emu:readRange(address, length)
+end)
+operation(0x24, "write8", CHANGE, "address:u32 value:u8", "none", function(address, value) emu:write8(address, value) end)
+operation(0x25, "write16", CHANGE, "address:u32 value:u16", "none", function(address, value) emu:write16(address, value) end)
+operation(0x26, "write32", CHANGE, "address:u32 value:u32", "none", function(address, value) emu:write32(address, value) end)
+operation(0x27, "write_range", CHANGE, "address:u32 data:bytes", "none", function(address, data)
+  if #data > limits.range then
+    refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d", limits.range, #data)
+  end
+  local core, write8 = emu, emu.write8
+  for index = 1, #data do
+    write8(core, address + index - 1 & 0xFFFFFFFF, byte(data, index))
+  end
+end)
+
+operation(0x30, "domains", READ, "", "names", function()
+  local names = {}
+  for name in pairs(emu.memory) do
+    names[#names + 1] = name
+  end
+  return names
+end)
+operation(0x31, "domain_base", READ, "domain:name", "int", function(name) return domain(name):base() end)
+operation(0x32, "domain_bound", READ, "domain:name", "int", function(name) return domain(name):bound() end)
+operation(0x33, "domain_name", READ, "domain:name", "text", function(name) return domain(name):name() end)
+operation(0x34, "domain_size", READ, "domain:name", "int", function(name) return domain(name):size() end)
+operation(0x35, "domain_read8", READ, "domain:name address:u32", "int", function(name, address)
+  return domain(name):read8(address)
+end)
+operation(0x36, "domain_read16", READ, "domain:name address:u32", "int", function(name, address)
+  return domain(name):read16(address)
+end)
+operation(0x37, "domain_read32", READ, "domain:name address:u32", "int", function(name, address)
+  return domain(name):read32(address)
+end)
+operation(0x38, "domain_read_range", READ, "domain:name address:u32 length:length", "bytes", function(name, address, length)
+  return domain(name):readRange(address, length)
+end)
+operation(0x39, "domain_write8", CHANGE, "domain:name address:u32 value:u8", "none", function(name, address, value)
+  domain(name):write8(address, value)
+end)
+operation(0x3a, "domain_write16", CHANGE, "domain:name address:u32 value:u16", "none", function(name, address, value)
+  domain(name):write16(address, value)
+end)
+operation(0x3b, "domain_write32", CHANGE, "domain:name address:u32 value:u32", "none", function(name, address, value)
+  domain(name):write32(address, value)
+end)
+
+operation(0x40, "read_register", READ, "register:name", "int", register)
+operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", function(name, value)
+  register(name)
+  emu:writeRegister(name, value)
+end)
+
+operation(0x50, "get_keys", READ, "", "int", function() return emu:getKeys() end)
+operation(0x51, "get_key", READ, "key:key", "int", function(key) return emu:getKey(key) end)
+operation(0x52, "set_keys", CHANGE, "keys:keys", "none", function(keys)
+  holds.let_go(0x3FF)
+  emu:setKeys(keys)
+end)
+operation(0x53, "add_keys", CHANGE, "keys:keys", "none", function(keys)
+  holds.let_go(keys)
+  emu:addKeys(keys)
+end)
+operation(0x54, "clear_keys", CHANGE, "keys:keys", "none", function(keys)
+  holds.let_go(keys)
+  emu:clearKeys(keys)
+end)
+operation(0x55, "hold_keys", CHANGE, "keys:keys frames:u32", "none", function(keys, frames)
+  if keys == 0 then
+    refuse(refusal.BAD_ARGUMENT, "`keys` names no key")
+  end
+  holds.hold(keys, frames)
+end)
+
+operation(0x60, "save_state", READ, "flags:flags=31", "bytes", function(flags)
+  return emu:saveStateBuffer(flags) or refuse(refusal.FAILED, "mGBA could not save the state")
+end)
+operation(0x61, "load_state", CHANGE, "data:bytes flags:flags=29", "bool", emulator.load_state)
+operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", function(path, flags)
+  return yes(emu:saveStateFile(path, flags))
+end)
+operation(0x63, "load_state_file", CHANGE, "path:path flags:flags=29", "bool", function(path, flags)
+  return yes(emu:loadStateFile(path, flags))
+end)
+operation(0x64, "save_state_slot", CHANGE, "slot:slot flags:flags=31", "bool", function(slot, flags)
+  return yes(emu:saveStateSlot(slot, flags))
+end)
+operation(0x65, "load_state_slot", CHANGE, "slot:slot flags:flags=29", "bool", function(slot, flags)
+  return yes(emu:loadStateSlot(slot, flags))
+end)
+
+operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.load_rom)
+operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
+  if not emulator.load_rom(path) then
+    return false
+  end
+  emu:reset()
+  return true
+end)
+operation(0x72, "load_save_file", CHANGE, "path:path temporary:boolean", "bool", function(path, temporary)
+  return yes(emu:loadSaveFile(path, temporary == 1))
+end)
+operation(0x73, "autoload_save", CHANGE, "", "bool", function() return yes(emu:autoloadSave()) end)
+
+operation(0x80, "reset", CHANGE, "", "none", function() emu:reset() end)
+operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
+
+operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
+operation(0x91, "screenshot_file", CHANGE, "path:path", "none", function(path) emu:screenshot(path) end)
+
+operation(0xa0, "console_log", CHANGE, "message:text", "none", function(text) console:log(text) end).game = false
+operation(0xa1, "console_warn", CHANGE, "message:text", "none", function(text) console:warn(text) end).game = false
+operation(0xa2, "console_error", CHANGE, "message:text", "none", function(text) console:error(text) end).game = false
+
+-- Does an operation. True and its result, or false, a status and what was wrong.
+local function attempt(op, a, b, c)
+  if op.game and not emu then
+    return false, refusal.NO_GAME, "no game is loaded in mGBA"
+  end
+  local done, result = pcall(op.run, a, b, c)
+  if done and (result ~= nil or op.result == "none") then
+    return true, result
+  end
+  if done then
+    return false, refusal.FAILED, "mGBA gave no answer"
+  end
+  if type(result) == "table" then
+    return false, result.status, result.text
+  end
+  return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(result)
+end
+
+return { by_code = by_code, by_name = by_name, attempt = attempt }

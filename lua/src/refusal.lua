@@ -1,0 +1,35 @@
+-- Why an operation is not done: a status, docs/protocol.md lists them, and a sentence for people.
+
+local format, gsub, sub = string.format, string.gsub, string.sub
+
+local refusal = {
+  BAD_ARGUMENT = 1,
+  NO_GAME = 3,
+  FAILED = 4,
+  BUSY = 5,
+  TOO_LARGE = 6,
+  LOST = 7,
+}
+
+-- Raises a refusal.
+function refusal.refuse(status, text, ...)
+  error({ status = status, text = format(text, ...) }, 0)
+end
+
+-- Text that other programs can read: UTF-8, whatever a game's header or a path holds.
+function refusal.printable(text)
+  if utf8.len(text) then
+    return text
+  end
+  return (gsub(text, "[\128-\255]", function(char)
+    return format("\\x%02x", char:byte())
+  end))
+end
+
+-- Other people's text for a line of our own: its first line, not too long.
+function refusal.sentence(text)
+  text = gsub(refusal.printable(tostring(text)), "\n.*", "")
+  return #text > 300 and refusal.printable(sub(text, 1, 300)) .. "..." or text
+end
+
+return refusal

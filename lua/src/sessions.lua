@@ -1,0 +1,120 @@
+-- A session outlives its connections. It remembers the replies to requests that changed something until the link says
+-- that it has them, so that a request which is repeated after a broken connection is answered but not done again.
+-- Requests that only look are not remembered: repeated, they look again.
+--
+-- When the replies are too large together the oldest are dropped, and a repeat is told so. When they are too many,
+-- requests that change something are refused as busy until the link has caught up.
+
+local limits = require "limits"
+local refusal = require "refusal"
+local requests = require "requests"
+
+local sessions = {}
+
+-- A session that was never used.
+function sessions.new()
+  return {
+    replies = {}, -- id to the reply, or to false when it was dropped
+    order = {}, -- the ids in the order they were done, from `first` to `last`
+    first = 1,
+    last = 0,
+    kept = 1, -- the first in `order` whose reply was not dropped
+    bytes = 0,
+    answered = nil, -- every request before this one was answered and is forgotten
+    connection = nil,
+    used = 0, -- a count that says which session was used last
+  }
+end
+
+-- Whether id `a` comes before `b`, ids going round at 2^32.
+local function before(a, b)
+  local distance = b - a & 0xFFFFFFFF
+  return distance > 0 and distance < 0x80000000
+end
+
+local function forget(session, answered)
+  if session.answered and not before(session.answered, answered) then
+    return
+  end
+  session.answered = answered
+  local order, replies = session.order, session.replies
+  while session.first <= session.last and before(order[session.first], answered) do
+    local id = order[session.first]
+    session.bytes = session.bytes - #(replies[id] or "")
+    replies[id] = nil
+    order[session.first] = nil
+    session.first = session.first + 1
+  end
+end
+
+local function remember(session, id, reply)
+  local order, replies = session.order, session.replies
+  session.last = session.last + 1
+  order[session.last] = id
+  replies[id] = reply
+  session.bytes = session.bytes + #reply
+  session.kept = math.max(session.kept, session.first)
+  while session.bytes > limits.reply_bytes and session.kept < session.last do
+    local oldest = order[session.kept]
+    session.bytes = session.bytes - #(replies[oldest] or "")
+    replies[oldest] = false
+    session.kept = session.kept + 1
+  end
+end
+
+-- The reply to a request of a session, from memory if it was done before.
+function sessions.answer(session, request)
+  forget(session, request.answered)
+  if not request.change then
+    return requests.perform(request)
+  end
+  local id = request.id
+  local reply = session.replies[id]
+  if reply then
+    return reply
+  end
+  if reply == false or before(id, session.answered) then
+    return requests.refused(id, refusal.LOST, "it was done before, and its reply is not kept any more")
+  end
+  if session.last - session.first + 1 >= limits.replies then
+    return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
+  end
+  reply = requests.perform(request)
+  remember(session, id, reply)
+  return reply
+end
+
+local known = {} -- by name
+local count, uses = 0, 0
+
+local function forget_oldest()
+  local oldest
+  for name, session in pairs(known) do
+    if not session.connection and (not oldest or session.used < known[oldest].used) then
+      oldest = name
+    end
+  end
+  if oldest then
+    known[oldest] = nil
+    count = count - 1
+  end
+end
+
+-- The session of a name, and whether it was known.
+function sessions.named(name)
+  uses = uses + 1
+  local session = known[name]
+  local is_known = session ~= nil
+  if not is_known then
+    if count >= limits.sessions then
+      forget_oldest()
+    end
+    session = sessions.new()
+    known[name] = session
+    count = count + 1
+  end
+  session.used = uses
+  return session, is_known
+end
+
+return sessions

@@ -1,0 +1,78 @@
+-- How much of a frame clients get. There is no telling beforehand: it is found by feedback. Once a second the frames
+-- that were run are counted, and the budget grows while none are missing and is cut when some are.
+--
+-- Pure: it reads no clock and calls nothing.
+
+local steering = {
+  NORMAL_RATE = 16777216 / 280896, -- frames a second of a Game Boy Advance and of a Game Boy
+  MAX_BUDGET = 12, -- milliseconds of a frame's 16.7: mGBA's window must not wait for longer
+}
+
+local FAST_RATE = 70 -- frames in a second from which on it is fast-forward, not catching up
+local GROWTH = 1 -- milliseconds a second
+local TOLERANCE = 1.5 -- frames behind at which the budget is cut: the count of a second is one off anyway
+local PATIENCE = 3 -- seconds without a budget after which a low rate is taken to be the emulator's own
+local BREATH = 8 -- in one of so many seconds the budget is halved, or else fast-forward could not be seen
+
+function steering.new()
+  return {
+    budget = 0, -- milliseconds a frame
+    target = steering.NORMAL_RATE, -- frames a second that the emulator reaches when it is left alone
+    behind = 0, -- frames missing
+    starved = 0, -- seconds for which the rate has been too low without a budget
+    seconds = 0, -- since it was opened
+    fast = false, -- whether it is fast-forward
+  }
+end
+
+-- Clients begin to ask. `busy` is the milliseconds of processor time a frame that go to everything else.
+function steering.open(self, busy)
+  self.budget = math.max(0, math.min(steering.MAX_BUDGET, 1000 / steering.NORMAL_RATE - 2 * busy - 3))
+  self.behind, self.starved, self.seconds = 0, 0, 0
+end
+
+local function cut(self, frames)
+  local missing = 1000 / math.max(frames, 1) - 1000 / self.target -- milliseconds a frame
+  self.budget = math.max(0, self.budget - 2 * missing - GROWTH)
+  self.behind = 0
+end
+
+local function starve(self, frames)
+  self.behind = TOLERANCE
+  self.starved = self.starved + 1
+  if self.starved >= PATIENCE then
+    self.target, self.behind, self.starved = frames, 0, 0
+  end
+end
+
+-- A second has passed in which `frames` were run.
+function steering.steer(self, frames)
+  self.seconds = self.seconds + 1
+  self.fast = frames >= FAST_RATE
+  if self.fast then
+    self.budget, self.behind = 0, 0
+    return
+  end
+  if frames > self.target + 1 then
+    self.target = math.min(frames, steering.NORMAL_RATE)
+  end
+  self.behind = math.max(0, self.behind + self.target - frames)
+  if self.behind <= TOLERANCE then
+    self.starved = 0
+    self.budget = math.min(steering.MAX_BUDGET, self.budget + GROWTH)
+  elseif self.budget > 0 then
+    cut(self, frames)
+  else
+    starve(self, frames)
+  end
+end
+
+-- Milliseconds for clients in this frame.
+function steering.allowance(self)
+  if self.fast then
+    return 0
+  end
+  return self.seconds % BREATH == BREATH - 1 and self.budget / 2 or self.budget
+end
+
+return steering

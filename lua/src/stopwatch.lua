@@ -1,0 +1,60 @@
+-- Time spent serving clients. os.clock() is processor time: it stands still while this script is blocked in select().
+-- A wait that runs its full length took what was asked for, but how long one took that ended early cannot be seen. So
+-- that is estimated, from the whole length of some windows where there is a clock for that.
+
+local MILLISECOND = 0.001
+local SHORTEST, LONGEST = MILLISECOND / 100, MILLISECOND
+local WINDOWS = 16 -- for one estimate
+
+local stopwatch = {
+  gap = LONGEST / 2, -- seconds that a wait is taken to last when it ends early; without a clock it stays, to be safe
+}
+
+local windows, early, known, whole = 0, 0, 0, 0
+local wall -- a clock that goes on while this script is blocked, coarse but right on average; nil if there is none
+local began
+
+-- Finds a clock that Lua can read on this machine.
+function stopwatch.find_clock()
+  if package.config:sub(1, 1) == "\\" then
+    wall = os.clock -- counts all time on Windows
+    return
+  end
+  local file = io.open("/proc/uptime") -- Linux
+  wall = file and function()
+    file:seek("set")
+    return file:read("n")
+  end
+end
+
+-- Waits up to a millisecond for a socket to have something to read. Whether it has, and the seconds that passed.
+function stopwatch.wait(socket)
+  if socket:select(1) == 0 then
+    known = known + MILLISECOND
+    return false, MILLISECOND
+  end
+  early = early + 1
+  return true, stopwatch.gap
+end
+
+function stopwatch.begin_window()
+  began = wall and wall()
+end
+
+-- `busy` is the processor time of this window.
+function stopwatch.end_window(busy)
+  if not began then
+    return
+  end
+  windows, known, whole = windows + 1, known + busy, whole + wall() - began
+  if windows < WINDOWS then
+    return
+  end
+  if early >= WINDOWS then
+    local mean = (whole - known) / early
+    stopwatch.gap = (stopwatch.gap + math.max(SHORTEST, math.min(LONGEST, mean))) / 2
+  end
+  windows, early, known, whole = 0, 0, 0, 0
+end
+
+return stopwatch

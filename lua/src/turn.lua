@@ -1,0 +1,186 @@
+-- A connection's turn: reading, doing what was asked, sending. A connection begins with text messages; a greeting turns
+-- it into a link's, which sends frames.
+
+local connection = require "connection"
+local emulator = require "emulator"
+local frames = require "frames"
+local inbox = require "inbox"
+local limits = require "limits"
+local log = require "log"
+local messages = require "messages"
+local refusal = require "refusal"
+local sessions = require "sessions"
+local ticks = require "ticks"
+local version = require "version"
+
+local byte, find, unpack = string.byte, string.find, string.unpack
+local clock = os.clock
+local put, answer_message, answer_request = connection.put, messages.answer, sessions.answer
+local next_message, next_frame = inbox.next_message, inbox.next_frame
+local REQUEST, CANCEL, PING = frames.REQUEST, frames.CANCEL, frames.PING
+local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
+local END = inbox.END
+
+local LINGER = 2 * ticks.per_second -- for which a dismissed client may read why
+
+-- Names this script's memory: one that is loaded anew has another.
+local boot = string.format("%016x", math.random(0) ~ os.time() << 32)
+
+local turn = {}
+
+-- Ends a connection, but keeps it until its client had time to read why.
+function turn.dismiss(self, reason)
+  if self.binary then
+    put(self, frames.encode_goodbye(reason))
+  end
+  if self.session then
+    self.session.connection = nil
+    self.session = nil
+    log.info(": a link is disconnected: %s", reason)
+  end
+  self.dismissed = ticks.now
+  self.inbox = inbox.new()
+  self.queue, self.queue_first, self.queue_last = {}, 1, 0
+end
+
+-- The one message that is about the connection itself.
+local function greet(self, text)
+  local protocol, name = text:match("^framewire%.hello,(%d+),(%x+)$")
+  if not protocol or tonumber(protocol) < version.protocol or #name ~= 16 then
+    log.warn(": %q is no greeting: framewire.hello,%d,SESSION is, SESSION being 16 hexadecimal digits",
+      refusal.sentence(text), version.protocol)
+    put(self, messages.ERROR .. END)
+    return
+  end
+  local session, known = sessions.named(name:lower())
+  if session.connection then
+    turn.dismiss(session.connection, "another connection goes on with this session")
+  end
+  session.connection, self.session, self.binary = self, session, true
+  local fields = { "framewire.welcome", version.protocol, version.script, boot, known and 1 or 0 }
+  put(self, table.concat(fields, ",") .. END)
+  log.info(": a link connected%s", known and " again" or "")
+end
+
+local function do_messages(self, deadline)
+  local box, done = self.inbox, 0
+  repeat
+    local text, too_long = next_message(box)
+    if too_long or not text and box.size > limits.message then
+      log.warn(": a message longer than %d bytes", limits.message)
+      put(self, messages.ERROR .. END)
+      turn.dismiss(self, "message too long")
+      return true
+    end
+    if not text then
+      break
+    end
+    done = done + 1
+    if find(text, "framewire.hello", 1, true) == 1 then
+      greet(self, text)
+      break
+    end
+    put(self, answer_message(text) .. END)
+  until done >= REQUESTS or self.unsent >= limits.full_outbox or clock() > deadline
+  return done > 0
+end
+
+-- Decodes the frames that have arrived; false if they make no sense.
+local function read_frames(self)
+  local box = self.inbox
+  while self.queue_last - self.queue_first + 1 < limits.queue do
+    local at, stop = next_frame(box)
+    if not at then
+      return at == nil
+    end
+    local data = box.data
+    local kind = byte(data, at)
+    if kind == REQUEST then
+      local request = frames.decode_request(data, at + 1, stop)
+      if not request then
+        return false
+      end
+      self.queue_last = self.queue_last + 1
+      self.queue[self.queue_last] = request
+    elseif kind == CANCEL and stop - at == 5 then
+      self.cancelled = self.cancelled or {}
+      self.cancelled[unpack("<I4", data, at + 1)] = true
+    elseif kind == PING and stop - at == 5 then
+      put(self, frames.encode_pong(unpack("<I4", data, at + 1), emulator.frame()))
+    else
+      return false
+    end
+  end
+  return true
+end
+
+local function do_requests(self, deadline)
+  if not read_frames(self) then
+    log.warn(": a link sent what is no frame of protocol %d", version.protocol)
+    turn.dismiss(self, "malformed frame")
+    return true
+  end
+  local queue, done = self.queue, 0
+  while self.queue_first <= self.queue_last do
+    if done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline then
+      return done > 0
+    end
+    local request = queue[self.queue_first]
+    queue[self.queue_first] = nil
+    self.queue_first = self.queue_first + 1
+    if not (self.cancelled and self.cancelled[request.id]) then
+      put(self, answer_request(self.session, request))
+    end
+    done = done + 1
+  end
+  self.queue_first, self.queue_last, self.cancelled = 1, 0, nil
+  return done > 0
+end
+
+-- Reads what has arrived, all of it where cancels may be among it.
+local function read(self, readable)
+  local waiting = self.queue_first <= self.queue_last
+  if not self.binary then
+    waiting = self.inbox.ended
+  end
+  if self.ended or not readable and (waiting and not self.binary or self.socket:select(0) == 0) then
+    return
+  end
+  local size = self.read_size
+  connection.receive(self)
+  if self.read_size > limits.small_read or size > limits.small_read then -- it was full, there may be more
+    connection.drain(self)
+  end
+end
+
+-- Gives a connection its turn: `readable` if it is known to have something to read, `now` the processor time. True if
+-- a request was done.
+function turn.take(self, readable, now)
+  local done = false
+  if self.dismissed then
+    connection.drain(self)
+    if ticks.now - self.dismissed > LINGER then
+      connection.close(self, "dismissed")
+      return false
+    end
+  elseif self.unsent < limits.full_outbox or self.ended then
+    read(self, readable)
+    if self.binary then
+      done = (self.inbox.size > 0 or self.queue_first <= self.queue_last) and do_requests(self, now + SECONDS)
+    elseif self.inbox.size > 0 then
+      done = do_messages(self, now + SECONDS)
+    end
+  end
+  if self.unsent > 0 then
+    connection.flush(self)
+  end
+  if self.ended and self.socket and (self.binary or self.dismissed or not self.inbox.ended) then
+    connection.finish(self)
+  end
+  if done then
+    self.active = ticks.now
+  end
+  return done
+end
+
+return turn
