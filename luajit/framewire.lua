@@ -10,10 +10,11 @@
 --   watch    changes of files and folders     shm      shared memory, and waiting on it
 --   time     clocks and dates                 num      digits and words in C memory
 --   buffer   growing bytes in C memory        sys      the running system's declarations
+--   options  command lines                    textlink a lasting connection to a script in mGBA
 
 local names = {
   "socket", "http", "loop", "poller", "timer", "signal", "thread", "worker", "watch", "shm", "time", "num", "buffer",
-  "sys",
+  "sys", "options", "textlink",
 }
 
 local known = {}
