@@ -140,10 +140,11 @@ for _, name in ipairs { "epoll", "poll" } do
       local requests = "GET /echo?message=1 HTTP/1.1\r\nHost: a\r\n\r\n"
         .. "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n2"
         .. "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n3\r\n0\r\n\r\n"
+        .. "GET /later-now HTTP/1.1\r\nHost: a\r\n\r\n"
         .. "GET /later?after=0 HTTP/1.1\r\nHost: a\r\n\r\n"
         .. "GET /later-now HTTP/1.1\r\nHost: a\r\n\r\n"
         .. "GET /echo?message=6 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-      local wanted = { "1", "2", "3", "late after=0", "late but at once", "6" }
+      local wanted = { "1", "2", "3", "late but at once", "late after=0", "late but at once", "6" }
       for cut = 1, #requests do
         local connection = client.connect(port)
         connection:send(requests:sub(1, cut))
@@ -202,6 +203,16 @@ for _, name in ipairs { "epoll", "poll" } do
       time.sleep(0.05)
       for _ = 1, 2 do check.equal(assert(connection:receive()).body == BIG, true) end
       check.equal(assert(connection:receive()).body, "hello")
+      local later = "GET /later?after=0.01 HTTP/1.1\r\nHost: a\r\n\r\n"
+      connection:send(("GET /echo HTTP/1.1\r\nHost: a\r\n\r\n" .. later):rep(20))
+      connection:send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n" .. later)
+      time.sleep(0.3)
+      for _ = 1, 20 do
+        check.equal(assert(connection:receive()).body, "")
+        check.equal(assert(connection:receive()).body, "late after=0.01")
+      end
+      check.equal(assert(connection:receive()).body == BIG, true)
+      check.equal(assert(connection:receive()).body, "late after=0.01")
     end)
   end)
 

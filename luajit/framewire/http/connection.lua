@@ -21,6 +21,8 @@ local SEND_FLAGS = sys.send_flags
 
 -- Answers are sent when there are this many bytes of them, even if more requests wait.
 local FLUSH_AT = 262144
+-- An output buffer larger than this is not kept.
+local SWOLLEN = 1048576
 -- Bytes of a file sent before other connections have their turn.
 local FILE_TURN = 1048576
 -- How long a refused client may go on sending before the connection is cut, so that it can read the refusal.
@@ -202,11 +204,11 @@ local function settle(self, input)
     if self.decoder then self.decoder:shift(by) end
     input:reserve(4096)
   end
-  if self.late then
-    return
-  elseif self.unsent or self.file then
+  if self.unsent or self.file then
     enter(self, "write", server.limits.write_timeout)
     want(self, WRITE)
+  elseif self.late then
+    return
   elseif rest == 0 and not self.head then
     if server.stopping then return self:close() end
     self.phase = "idle"
@@ -235,7 +237,7 @@ function Connection:serve(input)
     if out.stop > FLUSH_AT then flush(self, out) end
   until self.closing or self.late or self.unsent or self.file
   flush(self, out)
-  if out.size > FLUSH_AT * 4 then self.server:renew_output() end
+  if out.size > SWOLLEN then self.server:renew("out") end
   settle(self, input)
 end
 
@@ -310,6 +312,11 @@ function Connection:on_ready(readable, writable, broken)
   if readable and self.fd >= 0 then receive(self) end
 end
 
+--- Sends the answers written so far.
+function Connection:flush()
+  flush(self, self.server.out)
+end
+
 --- Sends a part of a late answer.
 ---@param out table buffer
 function Connection:send_late(out)
@@ -329,6 +336,7 @@ function Connection:finish_late(out)
   local is_held = self.late ~= nil
   self.late = nil
   flush(self, out)
+  if out.size > SWOLLEN then self.server:renew("late_out") end
   -- Answered while its handler still runs: what follows the handler does the rest.
   if self.fd < 0 or not is_held then return end
   if self.unsent or self.file then

@@ -237,6 +237,8 @@ function Response:later()
   }, Response)
   self.late = late
   self.extra = nil
+  -- What comes late goes out by itself, so what came before it must be out already.
+  self.connection:flush()
   self.started = true
   return late
 end

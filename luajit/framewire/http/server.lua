@@ -53,9 +53,10 @@ function Server:refresh_date()
   self.prefixes = {}
 end
 
---- Drops an output buffer that one large answer has swollen.
-function Server:renew_output()
-  self.out = buffer.new(65536)
+--- Drops an empty output buffer that one large answer has swollen.
+---@param name string "out" or "late_out"
+function Server:renew(name)
+  self[name] = buffer.new(65536)
 end
 
 --- Called by a connection that has closed.
