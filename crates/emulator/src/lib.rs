@@ -21,7 +21,7 @@ pub use error::EmulatorError;
 pub use pending::{Pending, Responder};
 pub use state::{Kind, Run, State};
 
-use framewire_protocol::{Batch, Op, Value};
+use framewire_protocol::Batch;
 use std::time::Instant;
 
 /// A running core, wherever it runs.
@@ -32,14 +32,4 @@ pub trait Emulator: Send + Sync + 'static {
 
     /// How the emulator is, without waiting for it.
     fn state(&self) -> State;
-}
-
-impl dyn Emulator {
-    /// Does one operation.
-    ///
-    /// # Errors
-    /// The outer error if the emulator could not be asked; see [`EmulatorError::Refused`] for the inner one.
-    pub async fn call(&self, op: Op, deadline: Instant) -> Result<Value, EmulatorError> {
-        Ok(self.submit(op.into(), deadline).await?.single()?)
-    }
 }

@@ -1,2 +1,56 @@
-//! The `framewire` program.
-fn main() {}
+//! The `framewire` program: one file a subcommand.
+
+mod assets;
+mod bench;
+mod choose;
+mod doctor;
+mod logging;
+mod open_files;
+mod script;
+mod serve;
+mod settings;
+mod signals;
+mod text_or_number;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Drives the mGBA emulator from any program: over HTTP, frame by frame and fast.
+///
+/// Without a subcommand it serves: an mGBA with a script loaded, if there is one, or else a built-in game.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: serve::Args,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve an emulator over HTTP.
+    Serve(Box<serve::Args>),
+    /// Measure a server, a script or the embedded core under load.
+    Bench(Box<bench::Args>),
+    /// Print the Lua script to load into mGBA.
+    Script(script::Args),
+    /// Say what is found here, what is wrong, and what to do about it.
+    Doctor(doctor::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        None => serve::run(cli.serve),
+        Some(Command::Serve(args)) => serve::run(*args),
+        Some(Command::Bench(args)) => bench::run(*args),
+        Some(Command::Script(args)) => script::run(args),
+        Some(Command::Doctor(args)) => doctor::run(args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("framewire: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::{Emulator, EmulatorError};
-use framewire_protocol::{Op, Value};
+use framewire_protocol::{Batch, Op, Value};
 
 /// What all requests share.
 #[derive(Clone)]
@@ -70,8 +70,10 @@ impl App {
         App { emulator, deadline, limits: Limits::default(), log_requests: true }
     }
 
-    /// Does one operation within the deadline.
-    pub(crate) async fn call(&self, op: Op) -> Result<Value, EmulatorError> {
-        self.emulator.call(op, Instant::now() + self.deadline).await
+    /// Does one operation within the deadline. With a key it is done once, however often it is asked for.
+    pub(crate) async fn call(&self, op: Op, key: Option<String>) -> Result<Value, EmulatorError> {
+        let batch = Batch { key, ..op.into() };
+        let pending = self.emulator.submit(batch, Instant::now() + self.deadline);
+        Ok(pending.await?.single()?)
     }
 }

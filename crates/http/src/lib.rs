@@ -9,6 +9,7 @@
 //! - [`compat`] holds **the table of mGBA-http's 62 routes**, from which dispatch, checks and documents come;
 //! - `routes` are Framewire's own: health, state, picture, documents;
 //! - [`openapi`] writes the OpenAPI document from the tables;
+//! - `idempotency` reads the header by which a caller repeats a request safely;
 //! - `failure` maps every way of failing to a status and a sentence.
 
 mod app;
@@ -17,6 +18,7 @@ mod connection;
 mod docs;
 mod failure;
 mod guard;
+mod idempotency;
 pub mod openapi;
 mod routes;
 mod server;

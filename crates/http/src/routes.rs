@@ -53,7 +53,7 @@ async fn state(State(app): State<App>) -> Json<EmulatorState> {
 }
 
 async fn screen(State(app): State<App>) -> Result<Response, Failure> {
-    match app.call(Op::Screenshot {}).await? {
+    match app.call(Op::Screenshot {}, None).await? {
         Value::Bytes(png) => {
             Ok(([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], png).into_response())
         }

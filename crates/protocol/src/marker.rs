@@ -42,18 +42,31 @@ pub fn hex_pairs(bytes: &[u8]) -> String {
 }
 
 /// Reads what [`hex_pairs`] writes, in either letter case, with white space anywhere; `None` if it is something else.
+/// A pair may lack its first digit.
 pub fn parse_hex_pairs(text: &str) -> Option<Vec<u8>> {
-    if text.trim().is_empty() {
-        return Some(Vec::new());
+    let mut bytes = Vec::with_capacity(text.len() / 3 + 1);
+    let mut pair = None;
+    let mut digits = 0;
+    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        if byte == b',' {
+            bytes.push(pair.take()?);
+            digits = 0;
+            continue;
+        }
+        let digit = char::from(byte).to_digit(16)? as u8;
+        digits += 1;
+        if digits > 2 {
+            return None;
+        }
+        pair = Some(pair.unwrap_or(0) << 4 | digit);
     }
-    text.split(',')
-        .map(|pair| {
-            let digits: String = pair.split_whitespace().collect();
-            let hex =
-                (1..=2).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-            hex.then(|| u8::from_str_radix(&digits, 16).ok()).flatten()
-        })
-        .collect()
+    match pair {
+        Some(last) => bytes.push(last),
+        // Nothing at all is no bytes; a comma at the end lacks its pair.
+        None if bytes.is_empty() => {}
+        None => return None,
+    }
+    Some(bytes)
 }
 
 /// The message for an operation, end marker included.

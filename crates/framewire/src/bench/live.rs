@@ -90,12 +90,13 @@ impl Live {
     fn tell(&mut self, at: Duration) {
         let (recent, since) = (std::mem::take(&mut self.recent), std::mem::take(&mut self.since));
         let latencies = &recent.intended;
+        let show = |value| if latencies.count() > 0 { millis(value) } else { "-".to_owned() };
         let figures = format!(
             "{}/s, p50 {} p99 {} max {} ms, {} errors",
             rate(recent.counts.correct as f64 / since.as_secs_f64()),
-            millis(latencies.percentile(50.0)),
-            millis(latencies.percentile(99.0)),
-            millis(latencies.max()),
+            show(latencies.percentile(50.0)),
+            show(latencies.percentile(99.0)),
+            show(latencies.max()),
             self.failures,
         );
         match &self.view {

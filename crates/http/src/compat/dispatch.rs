@@ -18,6 +18,7 @@ use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
 use super::{body, query};
 use crate::app::App;
 use crate::failure::Failure;
+use crate::idempotency;
 
 /// The routes of one path.
 #[derive(Debug, Default)]
@@ -78,6 +79,7 @@ pub(crate) async fn answer(app: &App, place: &Place, request: Request) -> Respon
 
 async fn run(app: &App, route: &Route, request: Request) -> Result<Response, Failure> {
     let (parts, body) = request.into_parts();
+    let key = idempotency::key(&parts.headers)?;
     let mut args = Args::default();
     if let Some(arg) = read_body(app, route.body, body).await? {
         args.push(arg);
@@ -89,7 +91,7 @@ async fn run(app: &App, route: &Route, request: Request) -> Result<Response, Fai
             format!("the row of {} in the table is wrong", route.path),
         )
     })?;
-    let value = app.call(op).await.map_err(|error| refusal(route, error))?;
+    let value = app.call(op, key).await.map_err(|error| refusal(route, error))?;
     Ok(route.reply.response(value))
 }
 

@@ -96,3 +96,21 @@ fn a_hold_lasts_for_its_duration() {
     wait_for("the end of the second", || server.text("/core/getkeys") == "0");
     assert!(frame() - start >= 60, "held for {} frames", frame() - start);
 }
+
+#[test]
+fn a_tap_repeated_with_its_key_is_one_press() {
+    let server = Server::start();
+    let tap = |key: &str| {
+        let headers = format!("Idempotency-Key: {key}\r\n");
+        server.request_with("POST", "/mgba-http/button/hold?button=A&duration=1", &headers, b"").status
+    };
+    wait_for("the game", || server.number(&format!("/core/read32?address={}", field("frame"))) > 2);
+    for key in ["one", "one", "two", "one", "two"] {
+        assert_eq!(tap(key), 200);
+    }
+    wait_for("two presses", || presses(&server, Key::A) == 2);
+    wait_for("the last one's end", || server.number("/core/getkeys") == 0);
+    assert_eq!(presses(&server, Key::A), 2);
+    assert_eq!(tap(&"k".repeat(256)), 400);
+    assert_eq!(tap(""), 400);
+}

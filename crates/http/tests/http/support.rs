@@ -116,9 +116,14 @@ impl Server {
     }
 
     pub fn request(&self, method: &str, target: &str, body: &[u8]) -> Reply {
+        self.request_with(method, target, "", body)
+    }
+
+    /// A request with more headers, each ended by `\r\n`.
+    pub fn request_with(&self, method: &str, target: &str, headers: &str, body: &[u8]) -> Reply {
         let mut stream = self.connect();
         let head = format!(
-            "{method} {target} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            "{method} {target} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n",
             body.len()
         );
         stream.write_all(head.as_bytes()).unwrap();

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Report;
 use super::format::{millis, percent, rate};
 use super::plot::{Axis, Mark, Plot, Scale, Series, escape};
-use crate::row::{Row, Summary};
+use crate::row::{Phase, Row, Summary};
 use crate::target::Failure;
 
 const STYLE: &str = include_str!("page.css");
@@ -84,7 +84,8 @@ fn notices(report: &Report, rows: &[&Row], out: &mut String) {
             None => notice("bad", &format!("No rate met {}.", limit.goal)),
         }
     }
-    for row in rows {
+    // Those of a search are about rates that nobody asked for.
+    for row in rows.iter().filter(|row| row.phase != Phase::Search) {
         for warning in &row.warnings {
             notice("warn", &format!("At {}: {warning}.", name(row)));
         }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Report;
 use super::format::{millis, percent, rate};
-use crate::row::{Row, Summary};
+use crate::row::{Phase, Row, Summary};
 
 /// The whole report for a terminal or a page.
 pub fn report(report: &Report) -> String {
@@ -81,7 +81,8 @@ fn failures(rows: &[&Row]) -> String {
 
 fn warnings(rows: &[&Row]) -> String {
     let mut out = String::new();
-    for row in rows {
+    // Those of a search are about rates that nobody asked for.
+    for row in rows.iter().filter(|row| row.phase != Phase::Search) {
         for warning in &row.warnings {
             let _ = writeln!(out, "- {}: {warning}", row.load());
         }

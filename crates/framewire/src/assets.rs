@@ -1,0 +1,8 @@
+//! What the program carries with it, so that one file is a whole installation.
+
+/// The script for mGBA.
+pub const SCRIPT: &str = include_str!("../../../lua/framewire.lua");
+
+/// The demo game.
+#[cfg(feature = "embedded")]
+pub const DEMO_ROM: &[u8] = include_bytes!("../../../rom/framewire-demo.gba");

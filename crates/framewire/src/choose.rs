@@ -1,0 +1,150 @@
+//! Which emulator to serve.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use framewire_emulator::{Attached, Emulator};
+use framewire_link::{Found, Script, probe};
+use framewire_protocol::DEFAULT_PORT;
+use tokio::runtime::Handle;
+use tracing::info;
+
+use crate::settings::Settings;
+
+/// How long an emulator that nobody named has to answer.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The emulator that is served, with the handle that its kind needs to be stopped.
+pub enum Chosen {
+    /// A stock mGBA.
+    Attached(Arc<Attached>),
+    /// A core in this process.
+    #[cfg(feature = "embedded")]
+    Embedded(Arc<framewire_emulator::Embedded>),
+}
+
+impl Chosen {
+    /// The emulator as front ends know it.
+    pub fn emulator(&self) -> Arc<dyn Emulator> {
+        match self {
+            Chosen::Attached(attached) => attached.clone(),
+            #[cfg(feature = "embedded")]
+            Chosen::Embedded(embedded) => embedded.clone(),
+        }
+    }
+
+    /// Ends it in good order.
+    pub async fn close(self) {
+        match self {
+            Chosen::Attached(attached) => attached.close().await,
+            // Its thread is joined when the last handle to it is dropped, here.
+            #[cfg(feature = "embedded")]
+            Chosen::Embedded(_) => {}
+        }
+    }
+}
+
+/// Starts the emulator that the settings ask for: what they name, or else the mGBA on this machine whose script
+/// answers, or else the demo game.
+pub async fn emulator(settings: &Settings) -> anyhow::Result<Chosen> {
+    if let Some(address) = &settings.attach {
+        return attach(with_port(address));
+    }
+    if settings.rom.is_none() && settings.lua.is_empty() && settings.speed.is_none() {
+        let address = format!("127.0.0.1:{DEFAULT_PORT}");
+        match probe(&address, PATIENCE).await {
+            Found::Script(Script::Framewire(version)) => {
+                info!("found Framewire's script {version} at {address}");
+                return attach(address);
+            }
+            Found::Script(Script::MgbaHttp) => {
+                info!("found mGBA-http's script at {address}");
+                return attach(address);
+            }
+            Found::Silent => info!(
+                "something at {address} accepts connections and stays silent (a paused mGBA?); \
+                 --attach {address} attaches to it all the same"
+            ),
+            Found::Nothing(_) | Found::Other(_) => {}
+        }
+    }
+    embed(settings)
+}
+
+/// An address whose port may be left out.
+fn with_port(address: &str) -> String {
+    let address = address.strip_prefix("tcp://").unwrap_or(address);
+    match address.rsplit_once(':') {
+        Some((_, port)) if port.parse::<u16>().is_ok() => address.to_owned(),
+        _ => format!("{address}:{DEFAULT_PORT}"),
+    }
+}
+
+fn attach(address: String) -> anyhow::Result<Chosen> {
+    let config = framewire_link::Config { address, ..Default::default() };
+    Ok(Chosen::Attached(Arc::new(Attached::start(config, &Handle::current()))))
+}
+
+#[cfg(feature = "embedded")]
+fn embed(settings: &Settings) -> anyhow::Result<Chosen> {
+    use anyhow::Context;
+    use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
+
+    use crate::settings::SpeedSetting;
+
+    let rom = match &settings.rom {
+        Some(path) => Rom::File(path.clone()),
+        None => Rom::Bytes(crate::assets::DEMO_ROM),
+    };
+    let speed = match settings.speed {
+        None => Speed::Times(1.0),
+        Some(SpeedSetting::Times(times)) => Speed::Times(times),
+        Some(SpeedSetting::Unlimited) => Speed::Unlimited,
+    };
+    let config = Config { rom, speed, paused: false, scripts: settings.lua.clone(), console: console::new };
+    let embedded = Embedded::start(config).context("cannot start the embedded core")?;
+    let state = embedded.state();
+    info!(
+        "running {} in an embedded core (libmgba {})",
+        state.title.unwrap_or_default(),
+        state.library_version.unwrap_or_default()
+    );
+    Ok(Chosen::Embedded(Arc::new(embedded)))
+}
+
+#[cfg(not(feature = "embedded"))]
+fn embed(_settings: &Settings) -> anyhow::Result<Chosen> {
+    anyhow::bail!(
+        "no script answers at 127.0.0.1:{DEFAULT_PORT}, and this build has no embedded core; start mGBA with a ROM and \
+         load the script (`framewire script`), or name its address with --attach HOST:PORT"
+    )
+}
+
+#[cfg(feature = "embedded")]
+mod console {
+    use framewire_emulator::embedded::Console;
+    use framewire_libmgba::Level;
+    use tracing::{debug, error, info, warn};
+
+    /// The script console of an embedded core: our log.
+    pub fn new() -> Console {
+        Box::new(|level, line| match level {
+            Level::Debug | Level::Stub | Level::GameError => debug!(target: "framewire::console", "{line}"),
+            Level::Info => info!(target: "framewire::console", "{line}"),
+            Level::Warn => warn!(target: "framewire::console", "{line}"),
+            Level::Error | Level::Fatal => error!(target: "framewire::console", "{line}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_may_be_left_out() {
+        assert_eq!(with_port("desk"), "desk:8888");
+        assert_eq!(with_port("desk:9000"), "desk:9000");
+        assert_eq!(with_port("tcp://[::1]:9000"), "[::1]:9000");
+    }
+}

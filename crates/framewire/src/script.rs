@@ -1,0 +1,38 @@
+//! `framewire script`: the Lua file that is built in.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+use crate::assets::SCRIPT;
+
+/// Arguments of `framewire script`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Write it to this file instead of printing it
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Prints the script or writes it to a file.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.output {
+        Some(path) => {
+            std::fs::write(&path, SCRIPT).with_context(|| {
+                format!("cannot write {}; name a file in a folder you may write to", path.display())
+            })?;
+            eprintln!(
+                "wrote {}; in mGBA: Tools > Scripting... > File > Load script, with a ROM loaded",
+                path.display()
+            );
+        }
+        None => match io::stdout().write_all(SCRIPT.as_bytes()) {
+            // `framewire script | head` is no failure.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            result => result?,
+        },
+    }
+    Ok(ExitCode::SUCCESS)
+}
