@@ -69,9 +69,8 @@ impl Pace {
                 (min, max) = (min.min(pace), max.max(pace));
             }
         }
-        if min > max {
-            (min, max) = (mean, mean);
-        }
+        // A whole run may be shorter than a window, and a counter's step makes short pieces look faster or slower.
+        (min, max) = (min.min(mean), max.max(mean));
         Some(Pace { mean, min, max, samples: samples.len() })
     }
 }
@@ -96,9 +95,11 @@ impl Sampler {
         let thread = thread::spawn(move || {
             let mut samples = Vec::new();
             let mut next = start;
-            while stopped.recv_timeout(next.saturating_duration_since(Instant::now()))
-                == Err(RecvTimeoutError::Timeout)
-            {
+            let mut last = false;
+            while !last {
+                let wait = next.saturating_duration_since(Instant::now());
+                // Once more at the end, so that the whole run is covered.
+                last = stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
                 let before = Instant::now();
                 let value = probe.read();
                 let after = Instant::now();

@@ -141,10 +141,6 @@ fn figure(caption: &str, plot: &Plot, out: &mut String) {
     *out += "</figure>\n";
 }
 
-fn axis(label: &str, scale: Scale) -> Axis {
-    Axis { label: label.to_owned(), scale }
-}
-
 fn percentiles(rows: &[&Row]) -> Plot {
     let line = |name: String, mark, colour, summary: &Summary| {
         // A value of 0 has no place on a logarithmic axis.
@@ -162,8 +158,8 @@ fn percentiles(rows: &[&Row]) -> Plot {
     }
     Plot {
         title: "Latency by percentile".to_owned(),
-        x: axis("requests", Scale::Nines),
-        y: axis("latency, ms", Scale::Log),
+        x: Axis::new("requests", Scale::Nines),
+        y: Axis::new("latency, ms", Scale::Log),
         series,
     }
 }
@@ -177,8 +173,8 @@ fn achieved(rows: &[&Row]) -> Plot {
     let scale = if wide { Scale::Log } else { Scale::Linear };
     Plot {
         title: "Achieved against asked".to_owned(),
-        x: axis("asked, requests/s", scale),
-        y: axis("achieved, requests/s", scale),
+        x: Axis::new("asked, requests/s", scale),
+        y: Axis::new("achieved, requests/s", scale),
         series: vec![
             Series { name: "achieved".to_owned(), mark: Mark::Dots, colour: 0, points },
             Series { name: "asked".to_owned(), mark: Mark::Dashes, colour: 7, points: ends },
@@ -200,8 +196,8 @@ fn errors(rows: &[&Row]) -> Plot {
         .collect();
     Plot {
         title: "Errors by kind".to_owned(),
-        x: axis("row of the table", Scale::Linear),
-        y: axis("% of the requests", Scale::Linear),
+        x: Axis::of_names("asked", rows.iter().map(|row| row.load()).collect()),
+        y: Axis::new("% of the requests", Scale::Linear),
         series,
     }
 }
@@ -219,8 +215,8 @@ fn over_time(row: &Row) -> Plot {
     };
     Plot {
         title: format!("Latency over time at {}", name(row)),
-        x: axis("seconds", Scale::Linear),
-        y: axis("latency, ms", Scale::Log),
+        x: Axis::new("seconds", Scale::Linear),
+        y: Axis::new("latency, ms", Scale::Log),
         series: vec![
             line("p50", Mark::Line, 0, |point| point.p50),
             line("p99", Mark::Line, 1, |point| point.p99),
