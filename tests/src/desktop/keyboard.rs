@@ -1,0 +1,73 @@
+//! Which key of the display's keyboard gives which character.
+
+use std::collections::HashMap;
+
+use x11rb::connection::Connection as _;
+use x11rb::protocol::xproto::ConnectionExt as _;
+use x11rb::rust_connection::RustConnection;
+
+use crate::{Error, Result};
+
+/// A key by what it means (an X11 "keysym"), not by where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key(u32);
+
+impl Key {
+    /// Left Shift.
+    pub const SHIFT: Self = Self(0xffe1);
+    /// Left Control.
+    pub const CONTROL: Self = Self(0xffe3);
+    /// Left Alt.
+    pub const ALT: Self = Self(0xffe9);
+    /// Return.
+    pub const RETURN: Self = Self(0xff0d);
+    /// Escape.
+    pub const ESCAPE: Self = Self(0xff1b);
+    /// Arrow down.
+    pub const DOWN: Self = Self(0xff54);
+
+    /// The key of a Latin-1 character, whose code and keysym are the same number.
+    #[must_use]
+    pub const fn of(character: char) -> Self {
+        Self(character as u32)
+    }
+}
+
+/// A key's place on the keyboard.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stroke {
+    /// The number the server knows it by.
+    pub(super) code: u8,
+    /// Whether Shift must be held with it.
+    pub(super) shifted: bool,
+}
+
+/// The display's keyboard.
+#[derive(Debug)]
+pub(super) struct Keyboard {
+    strokes: HashMap<Key, Stroke>,
+}
+
+impl Keyboard {
+    /// Asks the server for its keyboard.
+    pub(super) fn read(connection: &RustConnection) -> Result<Self> {
+        let (first, last) = (connection.setup().min_keycode, connection.setup().max_keycode);
+        let request = connection.get_keyboard_mapping(first, last - first + 1).map_err(Error::x11)?;
+        let mapping = request.reply().map_err(Error::x11)?;
+        let mut strokes = HashMap::new();
+        let width = usize::from(mapping.keysyms_per_keycode).max(1);
+        for (code, symbols) in (first..=last).zip(mapping.keysyms.chunks(width)) {
+            // The first two columns are a key alone and with Shift.
+            for (column, &symbol) in symbols.iter().take(2).enumerate() {
+                strokes.entry(Key(symbol)).or_insert(Stroke { code, shifted: column == 1 });
+            }
+        }
+        Ok(Self { strokes })
+    }
+
+    /// Where a key is.
+    pub(super) fn stroke(&self, key: Key) -> Result<Stroke> {
+        let stroke = self.strokes.get(&key).copied();
+        stroke.ok_or_else(|| Error::X11(format!("the display's keyboard has no key for keysym {:#x}", key.0)))
+    }
+}

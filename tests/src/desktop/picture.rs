@@ -1,0 +1,68 @@
+//! Pictures of the display.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+
+use x11rb::protocol::xproto::{ConnectionExt as _, ImageFormat};
+use x11rb::rust_connection::RustConnection;
+
+use crate::{Error, Result};
+
+/// A picture of a part of the display.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// In pixels.
+    pub width: u16,
+    /// In pixels.
+    pub height: u16,
+    /// Red, green and blue of each pixel, row by row from the top.
+    pub rgb: Vec<u8>,
+}
+
+impl Picture {
+    pub(super) fn take(
+        connection: &RustConnection,
+        root: u32,
+        x: i16,
+        y: i16,
+        width: u16,
+        height: u16,
+    ) -> Result<Self> {
+        let request = connection.get_image(ImageFormat::Z_PIXMAP, root, x, y, width, height, u32::MAX);
+        let image = request.map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        // Our Xvfb has 24 bits a pixel in four bytes, blue first on a little-endian machine.
+        let rgb = image.data.chunks_exact(4).flat_map(|pixel| [pixel[2], pixel[1], pixel[0]]).collect();
+        Ok(Self { width, height, rgb })
+    }
+
+    /// Red, green and blue at a place counted from the top left corner.
+    ///
+    /// # Panics
+    ///
+    /// Outside the picture.
+    #[must_use]
+    pub fn pixel(&self, x: u16, y: u16) -> [u8; 3] {
+        assert!(x < self.width && y < self.height, "{x},{y} is outside {}x{}", self.width, self.height);
+        let at = (usize::from(y) * usize::from(self.width) + usize::from(x)) * 3;
+        [self.rgb[at], self.rgb[at + 1], self.rgb[at + 2]]
+    }
+
+    /// Writes it as a PNG file, making the folder if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let what = format!("write {}", path.display());
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(Error::io(&what))?;
+        }
+        let file = BufWriter::new(File::create(path).map_err(Error::io(&what))?);
+        let mut encoder = png::Encoder::new(file, self.width.into(), self.height.into());
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(&self.rgb));
+        written.map_err(|error| Error::io(what)(std::io::Error::other(error)))
+    }
+}

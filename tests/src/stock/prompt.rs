@@ -1,0 +1,136 @@
+//! Running Lua in mGBA by typing at the prompt of its scripting window, and getting its result back.
+//!
+//! What is typed is as short as can be, `dofile'3'`: the code lies in a file of the folder mGBA runs in, and the result
+//! comes back as another. So nothing depends on the length of a path or on unusual characters, and a line that went
+//! astray is typed again without harm: the file sees to it that the code runs once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::{Desktop, Error, Key, Process, Result};
+
+/// How long a typed line may show no effect before it is typed again.
+const AGAIN: Duration = Duration::from_secs(2);
+const TRIES: u32 = 3;
+/// The middle of the prompt's line, from the scripting window's left and lower edges.
+const FROM_LEFT: i16 = 300;
+const FROM_BELOW: i16 = 43;
+
+const CONSOLE: &str = "console.log";
+
+/// Lua that makes `console` write to a file as well. Called with the folder as `...`.
+pub(super) const KEEP_CONSOLE: &str = r#"
+local real, file = console, io.open((...) .. "console.log", "a")
+file:setvbuf("line")
+local levels = {log = true, warn = true, error = true}
+console = setmetatable({}, {__index = function(_, key)
+  return function(_, ...)
+    if levels[key] then file:write(key, " ", tostring(...), "\n") end
+    return real[key](real, ...)
+  end
+end})
+"#;
+
+/// Runs `<n>.lua` once, and leaves its outcome in `<n>.result`.
+const RUNNER: &str = r#"
+local folder, name = FOLDER, NAME
+local result = folder .. name .. ".result"
+local started = io.open(result .. ".part", "r") or io.open(result, "r")
+if started then started:close() return end
+local file = io.open(result .. ".part", "w")
+local function outcome(ok, ...)
+  local values = table.pack(...)
+  for i = 1, values.n do values[i] = tostring(values[i]) end
+  file:write(ok and "ok\n" or "error\n", table.concat(values, "\t"))
+  file:close()
+  os.rename(result .. ".part", result)
+end
+local code, problem = loadfile(folder .. name .. ".lua")
+if code then outcome(pcall(code, folder)) else outcome(false, problem) end
+"#;
+
+/// The scripting window's prompt.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    window: u32,
+    folder: PathBuf,
+    count: u32,
+}
+
+impl Prompt {
+    /// A prompt of an mGBA that runs in `folder`.
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { window: 0, folder: folder.into(), count: 0 }
+    }
+
+    /// Says which window it is in; until then nothing can be run.
+    pub(super) fn set_window(&mut self, window: u32) {
+        self.window = window;
+    }
+
+    pub(super) fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// What [`KEEP_CONSOLE`] has kept.
+    pub(super) fn console(&self) -> String {
+        fs::read_to_string(self.folder.join(CONSOLE)).unwrap_or_default()
+    }
+
+    /// Runs code and returns what it returns, as text.
+    pub(super) fn run(
+        &mut self,
+        desktop: &Desktop,
+        process: &mut Process,
+        code: &str,
+        limit: Duration,
+    ) -> Result<String> {
+        self.count += 1;
+        let name = self.count.to_string();
+        let write = |file: &str, text: &str| {
+            fs::write(self.folder.join(file), text).map_err(Error::io(format!("write {file} for mGBA")))
+        };
+        write(&format!("{name}.lua"), code)?;
+        let folder = quoted(&self.folder.join(""));
+        write(&name, &RUNNER.replace("FOLDER", &folder).replace("NAME", &format!("\"{name}\"")))?;
+
+        let result = self.folder.join(format!("{name}.result"));
+        let part = self.folder.join(format!("{name}.result.part"));
+        let what = format!("Lua typed at the prompt had run ({})", code.trim());
+        for _ in 0..TRIES {
+            self.type_line(desktop, &format!("dofile'{name}'"))?;
+            let seen = |_: &mut Process| Ok((part.exists() || result.exists()).then_some(()));
+            match process.wait_for(&what, AGAIN, seen) {
+                Err(Error::Timeout { .. }) => {}
+                started => {
+                    started?;
+                    break;
+                }
+            }
+        }
+        let text = process.wait_for(&what, limit, |_| Ok(fs::read_to_string(&result).ok()))?;
+        match text.split_once('\n') {
+            Some(("ok", values)) => Ok(values.into()),
+            Some((_, message)) => Err(Error::Lua(message.into())),
+            None => Err(Error::Lua(format!("a broken result: {text:?}"))),
+        }
+    }
+
+    fn type_line(&self, desktop: &Desktop, line: &str) -> Result<()> {
+        let gone = || Error::X11("the scripting window is gone".into());
+        let window = desktop.window(self.window).ok_or_else(gone)?;
+        desktop.focus(window.id)?;
+        let below = window.y + i16::try_from(window.height).unwrap_or(i16::MAX) - FROM_BELOW;
+        desktop.click(window.x + FROM_LEFT, below)?;
+        // Replaces whatever a line that went astray has left.
+        desktop.press(&[Key::CONTROL, Key::of('a')])?;
+        desktop.type_text(line)?;
+        desktop.press(&[Key::RETURN])
+    }
+}
+
+/// A path as a Lua string.
+pub(super) fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\""))
+}

@@ -1,0 +1,118 @@
+//! A client for the script's text messages, as mGBA-http's own clients speak them: `message<|END|>`.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::{Error, Result};
+
+/// What ends every message and every reply.
+const END: &[u8] = b"<|END|>";
+
+/// One connection to a script. Replies come in the order of the messages.
+#[derive(Debug)]
+pub struct TextClient {
+    stream: TcpStream,
+    /// Bytes read and not given out yet.
+    unread: Vec<u8>,
+}
+
+impl TextClient {
+    /// Connects within `limit`, which from then on is also the longest wait for a reply.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if nothing accepts in time.
+    pub fn connect(address: SocketAddr, limit: Duration) -> Result<Self> {
+        let stream = TcpStream::connect_timeout(&address, limit)
+            .map_err(Error::io(format!("connect to the script at {address}")))?;
+        stream.set_nodelay(true).map_err(Error::io("set no delay"))?;
+        let mut client = Self { stream, unread: Vec::new() };
+        client.set_limit(limit)?;
+        Ok(client)
+    }
+
+    /// Changes the longest wait for a reply.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] for a limit of zero.
+    pub fn set_limit(&mut self, limit: Duration) -> Result<()> {
+        self.stream.set_read_timeout(Some(limit)).map_err(Error::io("set the time limit"))
+    }
+
+    /// Sends a message and waits for its reply; both without their end marks.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the connection breaks or no reply comes in time.
+    pub fn ask(&mut self, message: &str) -> Result<String> {
+        self.send(&[message.as_bytes(), END].concat())?;
+        self.reply()
+    }
+
+    /// Sends bytes as they are: parts of a message, several, or nonsense.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the connection breaks.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.stream.write_all(bytes).map_err(Error::io("send to the script"))
+    }
+
+    /// Waits for the next reply.
+    ///
+    /// # Errors
+    ///
+    /// As [`TextClient::ask`]; a connection that the script closes is [`std::io::ErrorKind::UnexpectedEof`].
+    pub fn reply(&mut self) -> Result<String> {
+        let mut looked_at: usize = 0;
+        loop {
+            // An end mark may lie across two reads.
+            let from = looked_at.saturating_sub(END.len() - 1);
+            if let Some(at) = self.unread[from..].windows(END.len()).position(|bytes| bytes == END) {
+                let reply: Vec<u8> = self.unread.drain(..from + at + END.len()).collect();
+                return Ok(String::from_utf8_lossy(&reply[..reply.len() - END.len()]).into_owned());
+            }
+            looked_at = self.unread.len();
+            let mut part = [0; 64 * 1024];
+            match self.stream.read(&mut part).map_err(Error::io("wait for the script's reply"))? {
+                0 => {
+                    let end = std::io::ErrorKind::UnexpectedEof.into();
+                    return Err(Error::io("wait for the script's reply")(end));
+                }
+                count => self.unread.extend_from_slice(&part[..count]),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn replies_are_cut_at_their_marks_however_they_arrive() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let mut message = [0; 11];
+            stream.read_exact(&mut message).unwrap();
+            assert_eq!(&message, b"ping<|END|>");
+            for part in ["one<|EN", "D|>two<|END|>thr", "ee<|END|>"] {
+                stream.write_all(part.as_bytes()).unwrap();
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let mut client = TextClient::connect(address, Duration::from_secs(5)).unwrap();
+        assert_eq!(client.ask("ping").unwrap(), "one");
+        assert_eq!(client.reply().unwrap(), "two");
+        assert_eq!(client.reply().unwrap(), "three");
+        assert!(matches!(client.reply(), Err(Error::Io { .. })));
+        server.join().unwrap();
+    }
+}
