@@ -1901,7 +1901,9 @@ parts.steering = (function()
   }
 
   local FAST_RATE = 70 -- frames in a second from which on it is fast-forward, not catching up
-  local GROWTH = 1 -- milliseconds a second
+  local GROWTH = 0.5 -- milliseconds a second; after a cut it begins small again, so as not to overshoot where it ended
+  local SMALL_GROWTH, SWELL = 0.1, 1.3
+  local MARGIN = 0.5 -- milliseconds that are cut off beyond what was too much
   local TOLERANCE = 1.5 -- frames behind at which the budget is cut: the count of a second is one off anyway
   local PATIENCE = 3 -- seconds without a budget after which a low rate is taken to be the emulator's own
   local BREATH = 8 -- in one of so many seconds the budget is halved, or else fast-forward could not be seen
@@ -1910,6 +1912,7 @@ parts.steering = (function()
     return {
       budget = 0, -- milliseconds a frame
       target = steering.NORMAL_RATE, -- frames a second that the emulator reaches when it is left alone
+      growth = GROWTH,
       behind = 0, -- frames missing
       starved = 0, -- seconds for which the rate has been too low without a budget
       seconds = 0, -- since it was opened
@@ -1920,13 +1923,19 @@ parts.steering = (function()
   -- Clients begin to ask. `busy` is the milliseconds of processor time a frame that go to everything else.
   function steering.open(self, busy)
     self.budget = math.max(0, math.min(steering.MAX_BUDGET, 1000 / steering.NORMAL_RATE - 2 * busy - 3))
-    self.behind, self.starved, self.seconds = 0, 0, 0
+    self.growth, self.behind, self.starved, self.seconds = GROWTH, 0, 0, 0
+  end
+
+  local function grow(self)
+    self.starved = 0
+    self.budget = math.min(steering.MAX_BUDGET, self.budget + self.growth)
+    self.growth = math.min(GROWTH, self.growth * SWELL)
   end
 
   local function cut(self, frames)
     local missing = 1000 / math.max(frames, 1) - 1000 / self.target -- milliseconds a frame
-    self.budget = math.max(0, self.budget - 2 * missing - GROWTH)
-    self.behind = 0
+    self.budget = math.max(0, self.budget - 1.5 * missing - MARGIN)
+    self.growth, self.behind = SMALL_GROWTH, 0
   end
 
   local function starve(self, frames)
@@ -1950,8 +1959,7 @@ parts.steering = (function()
     end
     self.behind = math.max(0, self.behind + self.target - frames)
     if self.behind <= TOLERANCE then
-      self.starved = 0
-      self.budget = math.min(steering.MAX_BUDGET, self.budget + GROWTH)
+      grow(self)
     elseif self.budget > 0 then
       cut(self, frames)
     else
@@ -1996,9 +2004,12 @@ parts.stopwatch = (function()
       return
     end
     local file = io.open("/proc/uptime") -- Linux
-    wall = file and function()
-      file:seek("set")
-      return file:read("n")
+    if file then
+      file:setvbuf("no") -- or the same bytes would be read again
+      wall = function()
+        file:seek("set")
+        return tonumber(file:read(12):match("^[%d.]+"))
+      end
     end
   end
 

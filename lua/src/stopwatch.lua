@@ -21,9 +21,12 @@ function stopwatch.find_clock()
     return
   end
   local file = io.open("/proc/uptime") -- Linux
-  wall = file and function()
-    file:seek("set")
-    return file:read("n")
+  if file then
+    file:setvbuf("no") -- or the same bytes would be read again
+    wall = function()
+      file:seek("set")
+      return tonumber(file:read(12):match("^[%d.]+"))
+    end
   end
 end
 

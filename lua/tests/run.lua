@@ -1,0 +1,16 @@
+-- Runs the tests of the parts that need no emulator:  lua5.4 lua/tests/run.lua
+
+local folder = arg[0]:match("^(.*)run%.lua$")
+package.path = folder .. "?.lua;" .. folder .. "../src/?.lua;" .. package.path
+
+local harness = require "harness"
+harness.root = folder .. "../../"
+
+local PARTS = { "arguments", "messages", "frames", "sessions", "holds", "inbox", "connection", "files", "steering", "bundle" }
+
+for _, part in ipairs(PARTS) do
+  require("test_" .. part)
+end
+
+io.write(harness.passed, " passed, ", harness.failed, " failed\n")
+os.exit(harness.failed == 0)

@@ -1,0 +1,21 @@
+local harness = require "harness"
+
+harness.test("framewire.lua is what the parts give", function()
+  local check = ("lua5.4 %slua/bundle.lua --check"):format(harness.root)
+  harness.eq(os.execute(check), true)
+end)
+
+harness.test("the script loads without an emulator when it is tested", function()
+  local before = {}
+  for name in pairs(_G) do
+    before[name] = true
+  end
+  framewire = { testing = true }
+  dofile(harness.root .. "lua/framewire.lua")
+  harness.eq(framewire.version, require "version".script)
+  harness.eq(framewire.operations[0x20].format, "<I4")
+  framewire = nil
+  for name in pairs(_G) do
+    harness.eq(before[name], true, "the global " .. name)
+  end
+end)

@@ -1,0 +1,287 @@
+local connection = require "connection"
+local fake = require "fake"
+local frames = require "frames"
+local harness = require "harness"
+local limits = require "limits"
+local log = require "log"
+local ticks = require "ticks"
+local turn = require "turn"
+local test, eq = harness.test, harness.eq
+
+local END = "<|END|>"
+
+-- A client's end and the script's, and a turn for it.
+local function connect()
+  emu, console = fake.emu { getGameTitle = "GAME", currentFrame = 9, read8 = 1 }, fake.console()
+  local socket = fake.socket()
+  local self = connection.new(socket)
+  return socket, self, function()
+    return turn.take(self, false, os.clock())
+  end
+end
+
+-- The turns until nothing is done any more.
+local function settle(take)
+  while take() do
+  end
+  take()
+end
+
+local function greet(socket, take, name)
+  socket:arrive(("framewire.hello,1,%016x%s"):format(name, END))
+  settle(take)
+  local welcome = socket.written
+  socket.written = ""
+  return welcome:gsub("<|END|>$", "")
+end
+
+local function request(id, batch, answered)
+  return string.pack("<s4", string.pack("<I1I4I4I2", frames.REQUEST, id, answered or 1, 1) .. batch)
+end
+
+-- The replies in a stream of frames: id to its first result's status, and the number of frames of each kind.
+local function read_stream(stream)
+  local replies, kinds, at = {}, {}, 1
+  while at <= #stream do
+    local body
+    body, at = string.unpack("<s4", stream, at)
+    kinds[body:byte()] = (kinds[body:byte()] or 0) + 1
+    if body:byte() == frames.REPLY then
+      local id, _, count = string.unpack("<I4I4I2", body, 2)
+      replies[id] = count > 0 and body:byte(12) or 0
+    end
+  end
+  return replies, kinds
+end
+
+test("messages that come together are answered together and in order", function()
+  local socket, _, take = connect()
+  socket:arrive("core.getGameTitle" .. END .. "nonsense" .. END .. "framewire.echo,x" .. END)
+  settle(take)
+  eq(socket.written, "GAME<|END|><|ERROR|><|END|>x<|END|>")
+end)
+
+test("a reply that is taken in parts arrives whole", function()
+  local socket, self, take = connect()
+  local text = ("0123456789"):rep(200000)
+  socket.room = 1000
+  socket:arrive("framewire.echo," .. text .. END)
+  for _ = 1, 20000 do
+    take()
+    socket.room = socket.room + 777
+    if self.unsent == 0 and #socket.written > 0 then
+      break
+    end
+  end
+  eq(socket.written == text .. END, true, "the reply")
+end)
+
+test("a client that closes is closed, once, and its descriptor forgotten", function()
+  local socket, self, take = connect()
+  socket:hang_up()
+  take()
+  eq(socket.closed, 1)
+  eq(socket.forgot, true)
+  eq(self.socket, nil)
+end)
+
+test("a client that closes its sending side gets its replies", function()
+  local socket, _, take = connect()
+  socket:arrive("core.getGameTitle" .. END .. "framewire.echo,x" .. END)
+  socket:hang_up()
+  settle(take)
+  eq(socket.written, "GAME<|END|>x<|END|>")
+  eq(socket.closed, 1)
+end)
+
+-- The fake socket fails the test at a second write after the other end has gone.
+test("no write follows one to a client that was killed", function()
+  for sent = 1, 40 do
+    local socket, self, take = connect()
+    for index = 1, 400 do
+      socket:arrive("framewire.echo," .. index .. END)
+      if index % 10 == 0 and self.socket then
+        take()
+      end
+      if index == sent * 10 then
+        socket:hang_up()
+      end
+    end
+    if self.socket then
+      settle(take)
+    end
+    eq(socket.closed, 1)
+  end
+end)
+
+test("what a killed client had asked for is done", function()
+  local socket, _, take = connect()
+  socket:arrive("core.getGameTitle" .. END)
+  take()
+  socket:arrive("core.step" .. END .. "core.step" .. END .. "core.st")
+  socket:hang_up()
+  settle(take)
+  local _, steps = table.concat(emu.calls, " "):gsub("step", "")
+  eq(steps, 2)
+end)
+
+test("a client that does not read is cut off, its requests wait before that", function()
+  local socket, self, take = connect()
+  socket.room = 0
+  local message = "framewire.echo," .. ("x"):rep(100000) .. END
+  for _ = 1, 100 do
+    socket:arrive(message)
+  end
+  local real_time, now = os.time, os.time()
+  os.time = function() return now end -- luacheck: ignore
+  for _ = 1, 20 * 60 do
+    if self.socket then
+      take()
+      eq(self.unsent < 2 * limits.full_outbox, true, "the replies are bounded")
+    end
+    ticks.now = ticks.now + 1
+    now = now + (ticks.now % 60 == 0 and 1 or 0)
+  end
+  os.time = real_time -- luacheck: ignore
+  eq(self.socket, nil)
+end)
+
+test("a message that never ends is refused and the client told", function()
+  local socket, self, take = connect()
+  local piece = ("x"):rep(1024 * 1024)
+  for _ = 1, 10 do
+    socket:arrive(piece)
+    take()
+  end
+  eq(socket.written, "<|ERROR|><|END|>")
+  for _ = 1, 200 do
+    ticks.now = ticks.now + 1
+    if self.socket then
+      take()
+    end
+  end
+  eq(self.socket, nil)
+end)
+
+test("a link is welcomed and known the second time", function()
+  local socket, _, take = connect()
+  local first = greet(socket, take, 77)
+  eq(first:match("^framewire%.welcome,1,[%d.]+,%x+,0$") ~= nil, true, first)
+  socket:hang_up()
+  take()
+  local again, _, take_again = connect()
+  eq(greet(again, take_again, 77), (first:gsub("0$", "1")))
+end)
+
+test("what is no greeting is an error", function()
+  for _, text in ipairs { "", ",1", ",1,12", ",0,0123456789abcdef", ",1,0123456789abcdeg", ",x,0123456789abcdef" } do
+    local socket, self, take = connect()
+    socket:arrive("framewire.hello" .. text .. END)
+    settle(take)
+    eq(socket.written, "<|ERROR|><|END|>", text)
+    eq(self.binary, false)
+  end
+end)
+
+test("frames behind the greeting in the same packet are read", function()
+  local socket, _, take = connect()
+  socket:arrive(("framewire.hello,1,%016x%s"):format(5, END) .. request(1, "\x10"))
+  settle(take)
+  local _, stop = socket.written:find(END, 1, true)
+  eq(read_stream(socket.written:sub(stop + 1))[1], 0)
+end)
+
+test("a cancel that has arrived is heeded, one for what is done is not missed", function()
+  local socket, _, take = connect()
+  greet(socket, take, 1)
+  socket:arrive(request(1, "\x80") .. request(2, "\x80") .. string.pack("<I4I1I4", 5, frames.CANCEL, 2))
+  settle(take)
+  local replies = read_stream(socket.written)
+  eq(replies[1], 0)
+  eq(replies[2], nil)
+  socket:arrive(string.pack("<I4I1I4", 5, frames.CANCEL, 1) .. request(3, "\x80"))
+  settle(take)
+  eq(read_stream(socket.written)[3], 0)
+end)
+
+test("a ping is answered", function()
+  local socket, _, take = connect()
+  greet(socket, take, 1)
+  socket:arrive(string.pack("<I4I1I4", 5, frames.PING, 3))
+  settle(take)
+  eq(socket.written, frames.encode_pong(3, 9))
+end)
+
+test("what is no frame ends the link with a goodbye", function()
+  local bad = {
+    string.pack("<I4", 0), string.pack("<I4", 0xFFFFFFFF), "\1\0\0\0\9", "\1\0\0\0\1",
+    request(1, "\xff"), request(1, "\x20\0\0"), request(1, "\x10\x10"), string.pack("<I4I1I2", 3, frames.PING, 1),
+  }
+  for index, bytes in ipairs(bad) do
+    local socket, self, take = connect()
+    greet(socket, take, 1)
+    socket:arrive(request(1, "\x10"))
+    settle(take)
+    socket:arrive(bytes)
+    settle(take)
+    local replies, kinds = read_stream(socket.written)
+    eq(replies[1], 0, "the reply before, in case " .. index)
+    eq(kinds[frames.GOODBYE], 1, "the goodbyes in case " .. index)
+    eq(self.session, nil)
+  end
+end)
+
+test("a link that comes again takes its session over", function()
+  local socket, old, take = connect()
+  greet(socket, take, 9)
+  local again, new, take_again = connect()
+  greet(again, take_again, 9)
+  settle(take)
+  local _, kinds = read_stream(socket.written)
+  eq(kinds[frames.GOODBYE], 1)
+  eq(old.session, nil)
+  eq(new.session.connection, new)
+end)
+
+test("a request that was done before the break is not done after it", function()
+  local socket, _, take = connect()
+  greet(socket, take, 11)
+  socket:arrive(request(1, "\x80"))
+  settle(take)
+  socket:hang_up()
+  take()
+  local resets = #emu.calls
+  local again, _, take_again = connect()
+  greet(again, take_again, 11)
+  again:arrive(request(1, "\x80") .. request(2, "\x80"))
+  settle(take_again)
+  eq(read_stream(again.written)[1], 0)
+  eq(read_stream(again.written)[2], 0)
+  local _, count = table.concat(emu.calls, " "):gsub("reset", "")
+  eq(count, 1, "resets after the break, after " .. resets .. " calls before")
+end)
+
+test("streams of any bytes never raise", function()
+  math.randomseed(3)
+  for _ = 1, 3000 do
+    local socket, self, take = connect()
+    if math.random(2) == 1 then
+      greet(socket, take, math.random(5))
+    end
+    for _ = 1, 5 do
+      local bytes = request(math.random(9), "\x10") .. "core.step" .. END .. string.pack("<I4I1I4", 5, 3, 1)
+      local from = math.random(#bytes)
+      socket:arrive(bytes:sub(from, math.random(from, #bytes)) .. string.char(math.random(0, 255)))
+      if self.socket then
+        take()
+      end
+    end
+    socket:hang_up()
+    if self.socket then
+      settle(take)
+    end
+    eq(self.socket, nil)
+  end
+end)
+
+log.set_level("none")

@@ -1,0 +1,88 @@
+local files = require "files"
+local harness = require "harness"
+local test, eq = harness.test, harness.eq
+
+local function with_file(bytes, check)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "wb"))
+  file:write(bytes)
+  file:close()
+  local fine, problem = pcall(check, path)
+  os.remove(path)
+  if not fine then
+    error(problem, 0)
+  end
+end
+
+local function is_rom(bytes, advance)
+  local found
+  with_file(bytes, function(path)
+    found = files.check_rom(path, advance)
+  end)
+  return found == true
+end
+
+local function put(bytes, at, piece)
+  return bytes:sub(1, at) .. piece .. bytes:sub(at + #piece + 1)
+end
+
+local BLANK = ("\0"):rep(0x8000)
+local GBA = put(put(put(BLANK, 3, "\xEA"), 4, ("logo"):rep(39)), 0xB2, "\x96")
+local GB = put(BLANK, 0x104, "\xCE\xED\x66\x66")
+
+test("the demo game is a ROM of the Game Boy Advance", function()
+  eq(files.check_rom(harness.root .. "rom/framewire-demo.gba", true), true)
+  eq(files.check_rom(harness.root .. "rom/framewire-demo.gba", false), false)
+end)
+
+test("ROMs are known by what libmgba looks at", function()
+  eq(is_rom(GBA, true), true)
+  eq(is_rom(put(GBA, 0xB2, "\0"), true), false, "a logo without the fixed byte")
+  eq(is_rom(put(BLANK, 3, "\xEA"), true), true, "neither: a ROM that was not fixed")
+  eq(is_rom(put(GBA, 3, "\0"), true), false, "no branch at the start")
+  eq(is_rom(GBA:sub(1, 0xB2), true), false, "too short")
+  eq(is_rom(put(put(BLANK, 0, ("\0\0\0\xEA"):rep(7)), 0xB2, "\x96"), true), false, "a BIOS")
+  eq(is_rom(GB, false), true)
+  eq(is_rom(GB:sub(1, 0x1FF), false), false, "too short")
+  eq(is_rom(GB, true), false)
+  eq(is_rom(GBA, false), false)
+  eq(is_rom("", true), false)
+end)
+
+test("an executable is a ROM if it begins where a cartridge does", function()
+  local function elf(machine, entry)
+    return "\127ELF" .. ("\0"):rep(14) .. string.pack("<I2I4I4", machine, 1, entry) .. BLANK
+  end
+  eq(is_rom(elf(40, 0x08000000), true), true)
+  eq(is_rom(elf(62, 0x08000000), true), false)
+  eq(is_rom(elf(40, 0x400000), true), false)
+end)
+
+test("an archive is taken for what its directory names", function()
+  local function zip(name)
+    return "PK\3\4" .. BLANK .. "PK\1\2" .. ("\0"):rep(24) .. string.pack("<I2", #name) .. ("\0"):rep(16) .. name
+  end
+  eq(is_rom(zip "game.GBA", true), true)
+  eq(is_rom(zip "game.txt", true), false)
+  eq(is_rom(zip "game.gb", true), false)
+  eq(is_rom(zip "game.gbc", false), true)
+  eq(is_rom("7z\xBC\xAF\x27\x1C" .. BLANK, true), false)
+end)
+
+test("what cannot be read says why", function()
+  local good, problem = files.check_rom("/nothing/here.gba", true)
+  eq(good, nil)
+  eq(problem:find("No such file", 1, true) ~= nil, true)
+  eq((files.check_rom("/", true)), nil, "a folder")
+end)
+
+test("states are known by their magic number and size", function()
+  local advance = string.pack("<I4", 0x01000007) .. ("\0"):rep(0x61000 - 4)
+  eq(files.is_state(advance, true), true)
+  eq(files.is_state(advance, false), false)
+  eq(files.is_state(advance:sub(1, -2), true), false)
+  eq(files.is_state(string.pack("<I4", 0x00400003) .. ("\0"):rep(0x11800 - 4), false), true)
+  eq(files.is_state("\x89PNG\r\n\26\n....gbAs....", true), true)
+  eq(files.is_state("\x89PNG\r\n\26\n............", true), false)
+  eq(files.is_state("", true), false)
+end)

@@ -1,0 +1,101 @@
+local frames = require "frames"
+local harness = require "harness"
+local operations = require "operations"
+local test, eq, unhex = harness.test, harness.eq, harness.unhex
+
+-- A request's body from its batch.
+local function decode(batch, count)
+  local data = string.pack("<I4I4I2", 7, 5, count or 1) .. batch
+  return frames.decode_request(data, 1, #data + 1)
+end
+
+for _, row in ipairs(harness.vectors "ops.tsv") do
+  local name, literals, hex = table.unpack(row)
+  test(("ops.tsv: %s %s"):format(name, literals), function()
+    local bytes = unhex(hex)
+    local request = assert(decode(bytes), "it is decoded")
+    eq(request[1], operations.by_name[name])
+    local wanted = harness.literals(literals)
+    for index = 1, wanted.n do
+      local value = wanted[index]
+      eq(request[index + 1], type(value) == "boolean" and (value and 1 or 0) or value, "argument " .. index)
+    end
+    for cut = 0, #bytes - 1 do
+      eq(decode(bytes:sub(1, cut)), nil, "cut at " .. cut)
+    end
+    eq(decode(bytes .. "\0"), nil, "with a byte too many")
+  end)
+end
+
+for _, row in ipairs(harness.vectors "values.tsv") do
+  local tag, literal, hex = table.unpack(row)
+  test(("values.tsv: %s %s"):format(tag, literal), function()
+    local value = assert(load("return " .. literal))()
+    local kind = tag == "list" and "names" or tag
+    eq(frames.encode[kind](value), "\0" .. unhex(hex))
+  end)
+end
+
+test("frames.tsv", function()
+  local rows = {}
+  for _, row in ipairs(harness.vectors "frames.tsv") do
+    rows[row[1] .. " " .. row[2]] = unhex(row[3])
+  end
+  local function request(what)
+    local data = assert(rows["request " .. what], what)
+    eq(string.unpack("<I4", data), #data - 4)
+    eq(data:byte(5), frames.REQUEST)
+    return assert(frames.decode_request(data, 6, #data + 1))
+  end
+  local first = request "id 7, answered 5, read8 0x02000000"
+  eq(first.id, 7)
+  eq(first.answered, 5)
+  eq(first.count, 1)
+  eq(first[1].name, "read8")
+  eq(first[2], 0x02000000)
+  eq(first.change, false)
+  local second = request "id 4294967295, answered 0, current_frame, get_keys"
+  eq(second.id, 0xFFFFFFFF)
+  eq(second[1].name, "current_frame")
+  eq(second[5].name, "get_keys")
+  eq(request "id 1, answered 1, no operation".count, 0)
+
+  eq(frames.encode_reply(7, 100, 1, frames.encode.int(255)), rows["reply id 7, frame 100, int 255"])
+  eq(frames.encode_reply(8, 100, 1, frames.encode_refusal(1, "no")), rows['reply id 8, frame 100, error 1 "no"'])
+  eq(frames.encode_pong(1, 59), rows["pong id 1, frame 59"])
+  eq(frames.encode_goodbye "reloaded", rows['goodbye "reloaded"'])
+  eq(rows["cancel id 9"]:byte(5), frames.CANCEL)
+  eq(rows["ping id 1"]:byte(5), frames.PING)
+end)
+
+test("a batch that changes something says so", function()
+  eq(decode("\x10\x50", 2).change, false)
+  eq(decode("\x10\x80", 2).change, true)
+end)
+
+test("too many operations are no request", function()
+  eq(decode(("\x10"):rep(4096), 4096) ~= nil, true)
+  eq(decode(("\x10"):rep(4097), 4097), nil)
+end)
+
+test("text that is not UTF-8 does not reach the other end as it is", function()
+  eq(frames.encode.text "\xff", "\0" .. string.pack("<I1s4", 4, "\\xff"))
+  eq(frames.encode_refusal(1, "\xff"), string.pack("<I1s4", 1, "\\xff"))
+end)
+
+test("a million mutated requests are decoded or not, but never raise", function()
+  math.randomseed(2)
+  local seeds = {}
+  for _, row in ipairs(harness.vectors "ops.tsv") do
+    table.insert(seeds, string.pack("<I4I4I2", 7, 5, 1) .. unhex(row[3]))
+  end
+  local whole = 0
+  for _ = 1, 1000000 do
+    local data = seeds[math.random(#seeds)]
+    local at = math.random(#data)
+    data = data:sub(1, at - 1) .. string.char(math.random(0, 255)) .. data:sub(at + math.random(0, 2))
+    local request = frames.decode_request(data, 1, #data + 1)
+    whole = whole + (request and 1 or 0)
+  end
+  eq(whole > 10000, true, "some of them are requests")
+end)

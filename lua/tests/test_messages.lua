@@ -1,0 +1,141 @@
+local fake = require "fake"
+local harness = require "harness"
+local messages = require "messages"
+local test, eq = harness.test, harness.eq
+
+local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
+
+-- The reply to a message, and the calls of mGBA it led to, one a line.
+local function ask(message, values)
+  emu, console = fake.emu(values), fake.console()
+  local reply = messages.answer(message)
+  return reply, table.concat(emu.calls, "\n"), table.concat(console.lines, "\n")
+end
+
+local function calls(message, wanted, values)
+  test(message, function()
+    local reply, found = ask(message, values)
+    eq(found, wanted, "what mGBA was asked")
+    eq(reply ~= ERROR, true, "success")
+  end)
+end
+
+local function refused(message, why)
+  test(message .. " is refused", function()
+    local reply, found, line = ask(message, { readRegister = nil })
+    eq(reply, ERROR)
+    eq(found:gsub("^readRegister rx$", ""), "", "what mGBA was asked")
+    eq(line:find(why, 1, true) ~= nil, true, "the reason in " .. line)
+  end)
+end
+
+for _, row in ipairs(harness.vectors "marker.tsv") do
+  local name, literals, message = table.unpack(row)
+  test("marker.tsv: " .. message, function()
+    local operations = require "operations"
+    local op = operations.by_name[name]
+    local real, got = op.run, nil
+    op.run = function(...)
+      got = table.pack(...)
+      return op.result ~= "none" and 0 or nil
+    end
+    emu = fake.emu()
+    pcall(messages.answer, message)
+    op.run = real
+    local wanted = harness.literals(literals)
+    for index = 1, math.max(op.count, wanted.n) do
+      local value = wanted[index]
+      eq(got[index], type(value) == "boolean" and (value and 1 or 0) or value, "argument " .. index)
+    end
+  end)
+end
+
+calls("core.read8,0x02000000", "read8 33554432", { read8 = 1 })
+calls("core.write32,33554432,4294967295", "write32 33554432 4294967295")
+calls("core.addKey,9", "addKeys 512")
+calls("core.clearKeys,0x3ff", "clearKeys 1023")
+calls("mgba-http.button.addMany,A;Start", "addKeys 9")
+calls("mgba-http.button.get,L", "getKey 9", { getKey = 1 })
+calls("core.saveStateBuffer", "saveStateBuffer 31", { saveStateBuffer = "" })
+calls("core.saveStateBuffer,", "saveStateBuffer 31", { saveStateBuffer = "" })
+calls("core.loadStateSlot,3", "loadStateSlot 3 29")
+calls("core.loadStateSlot,3,5", "loadStateSlot 3 5")
+calls("core.saveStateFile,/a,b.ss,31", "saveStateFile /a,b.ss 31")
+calls("core.saveStateFile,/a,b.ss", "saveStateFile /a,b.ss 31")
+calls("core.loadStateFile,/a b+c.ss,", "loadStateFile /a b+c.ss 29")
+calls("core.loadSaveFile,/a,b.sav,True", "loadSaveFile /a,b.sav true")
+calls("core.loadSaveFile,[x].sav,false", "loadSaveFile [x].sav false")
+calls("core.screenshot,/ö, 1.png", "screenshot /ö, 1.png")
+calls("memoryDomain.read16,wram,0x100", "wram read16 256", { read16 = 1 })
+calls("memoryDomain.write8,vram,1,255,", "vram write8 1 255")
+calls("core.writeRegister,r0,-5", "readRegister r0\nwriteRegister r0 -5", { readRegister = 0 })
+
+refused("core.write8,0x02000000,300", "`value` must be from 0 to 255, not 300")
+refused("core.write8,0x02000000", "`value` is missing")
+refused("core.write8,,1", "`address` is missing")
+refused("core.read8,abc", "`address` must be a whole number from 0 to 4294967295, not \"abc\"")
+refused("core.read8,1,2", "more arguments")
+refused("core.readRange,0,-1", "`length` must be from 0 to 16777216")
+refused("core.readRange,0,99999999", "`length` must be from 0 to 16777216")
+refused("core.saveStateFile,/a.ss,300", "`flags` must be from 0 to 31")
+refused("core.saveStateFile,", "`path` is missing")
+refused("core.loadSaveFile,/a.sav,maybe", "`temporary` must be the last argument")
+refused("core.loadStateBuffer,[zz],29", "`data` must be pairs")
+refused("core.loadStateBuffer,d3,00", "`data` must be pairs")
+refused("core.addKey,10", "`key` must be a whole number from 0 to 9")
+refused("core.setKeys,1024", "`keys` must be from 0 to 1023")
+refused("core.readRegister,rx", "unknown register \"rx\"")
+refused("memoryDomain.size,rom", "this console has vram, wram")
+refused("mgba-http.button.tap,a", "unknown button \"a\"")
+refused("mgba-http.button.holdMany,,30", "`buttons` is missing")
+refused("mgba-http.button.hold,A", "`duration` is missing")
+refused("framewire.nothing", "unknown message")
+
+test("replies are written as mGBA-http writes them", function()
+  eq(ask "core.step", SUCCESS)
+  eq(ask("core.read32,0", { read32 = 0xFFFFFFFF }), "4294967295")
+  eq(ask("core.readRange,0,3", { readRange = "\xd3\0\xea" }), "d3,00,ea")
+  eq(ask("core.readRegister,r0", { readRegister = -1 }), "-1")
+  eq(ask("core.checksum", { checksum = "\x10\xe8\x2e\x15" }), "283651605")
+  eq(ask("core.autoloadSave", { autoloadSave = true }), "true")
+  eq(ask("core.autoloadSave", { autoloadSave = 0 }), "false")
+  eq(ask("mgba-http.button.getAll", { getKeys = 0x209 }), "A,Start,L")
+  eq(ask("mgba-http.button.getAll", { getKeys = 0 }), "")
+  eq(ask "framewire.version", "framewire " .. require "version".script)
+end)
+
+test("echo gives back every byte", function()
+  for _, text in ipairs { "", "a,b,, c ", "[1,2", "\xff\0\r\n", " <|END| >" } do
+    eq(ask("framewire.echo," .. text), text)
+  end
+end)
+
+test("a line for the console may hold anything", function()
+  local _, _, line = ask "console.warn,hello, world, 100%s"
+  eq(line, "hello, world, 100%s")
+end)
+
+test("without a game there is an error, not silence", function()
+  emu, console = nil, fake.console()
+  eq(messages.answer "core.getGameTitle", ERROR)
+  eq(messages.answer "framewire.echo,still here", "still here")
+end)
+
+test("a function of mGBA that fails is an error", function()
+  emu, console = fake.emu(), fake.console()
+  rawset(emu, "step", function() error("Error calling function\nstack traceback") end)
+  eq(messages.answer "core.step", ERROR)
+  eq(messages.answer "core.getGameTitle", ERROR, "no title at all")
+end)
+
+test("messages of any bytes never raise", function()
+  emu, console = fake.emu { read8 = 1 }, fake.console()
+  math.randomseed(1)
+  local seeds = { "core.read8,0x02000000", "core.loadStateBuffer,[d3,00],29", "mgba-http.button.holdMany,A;B,5" }
+  for _ = 1, 20000 do
+    local message = seeds[math.random(#seeds)]
+    local at = math.random(#message)
+    local noise = math.random(3) == 1 and "" or string.char(math.random(0, 255))
+    eq(type(messages.answer(message:sub(1, at - 1) .. noise .. message:sub(at + math.random(0, 3)))), "string")
+  end
+end)

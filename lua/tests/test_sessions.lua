@@ -1,0 +1,130 @@
+local fake = require "fake"
+local frames = require "frames"
+local harness = require "harness"
+local limits = require "limits"
+local refusal = require "refusal"
+local sessions = require "sessions"
+local test, eq = harness.test, harness.eq
+
+local function request(id, answered, batch)
+  local data = string.pack("<I4I4I2", id, answered, 1) .. batch
+  return frames.decode_request(data, 1, #data + 1)
+end
+
+local RESET, READ = "\x80", "\x20\0\0\0\2"
+
+local function begin(values)
+  values = values or { read8 = 1, currentFrame = 1 }
+  emu, console = fake.emu(values), fake.console()
+  return sessions.new()
+end
+
+local function done(name)
+  local count = 0
+  for _, call in ipairs(emu.calls) do
+    count = count + (call:match("^%S+") == name and 1 or 0)
+  end
+  return count
+end
+
+local function status(reply)
+  return reply:byte(16)
+end
+
+test("a repeat is answered from memory and not done again", function()
+  local session = begin()
+  local reply = sessions.answer(session, request(1, 1, RESET))
+  eq(sessions.answer(session, request(1, 1, RESET)), reply)
+  eq(done "reset", 1)
+end)
+
+test("a repeat of one that only looks looks again", function()
+  local session = begin()
+  sessions.answer(session, request(1, 1, READ))
+  sessions.answer(session, request(1, 1, READ))
+  eq(done "read8", 2)
+  eq(session.last, 0, "kept replies")
+end)
+
+test("what was acknowledged is forgotten, and never done again", function()
+  local session = begin()
+  for id = 1, 100 do
+    sessions.answer(session, request(id, math.max(1, id - 10), RESET))
+  end
+  eq(session.last - session.first + 1, 11)
+  eq(status(sessions.answer(session, request(50, 90, RESET))), refusal.LOST)
+  eq(done "reset", 100)
+end)
+
+test("ids go round", function()
+  local session = begin()
+  for count = 0, 20 do
+    local id = 0xFFFFFFF5 + count & 0xFFFFFFFF
+    eq(status(sessions.answer(session, request(id, id - 3 & 0xFFFFFFFF, RESET))), 0, "id " .. id)
+  end
+  eq(done "reset", 21)
+  eq(session.last - session.first + 1, 4)
+end)
+
+test("an `answered` that goes back is an old one", function()
+  local session = begin()
+  sessions.answer(session, request(10, 10, RESET))
+  sessions.answer(session, request(11, 3, RESET))
+  eq(session.answered, 10)
+end)
+
+test("a link that never acknowledges is told to wait", function()
+  local session = begin()
+  for id = 1, limits.replies do
+    sessions.answer(session, request(id, 1, RESET))
+  end
+  local refused = request(limits.replies + 1, 1, RESET)
+  eq(status(sessions.answer(session, refused)), refusal.BUSY)
+  eq(done "reset", limits.replies)
+  refused.answered = 2
+  eq(status(sessions.answer(session, refused)), 0, "later it is done")
+end)
+
+test("replies too large to keep are dropped, but not done again", function()
+  local session = begin { readRange = ("x"):rep(limits.range), currentFrame = 1 }
+  local batch = string.pack("<I1I1I4I4", 0x80, 0x23, 0, limits.range)
+  for id = 1, 4 do
+    local data = string.pack("<I4I4I2", id, 1, 2) .. batch
+    sessions.answer(session, frames.decode_request(data, 1, #data + 1))
+  end
+  eq(session.bytes <= limits.reply_bytes, true, "the bytes kept are bounded")
+  eq(status(sessions.answer(session, request(1, 1, RESET))), refusal.LOST)
+  eq(status(sessions.answer(session, request(4, 1, RESET))), 0)
+  eq(done "reset", 4)
+end)
+
+test("a batch stops at the first that fails", function()
+  local session = begin()
+  local data = string.pack("<I4I4I2", 1, 1, 3) .. READ .. "\x51\x0a" .. RESET
+  local reply = sessions.answer(session, frames.decode_request(data, 1, #data + 1))
+  local _, _, id, _, count = string.unpack("<I4I1I4I4I2", reply)
+  eq(id, 1)
+  eq(count, 2)
+  eq(done "reset", 0)
+end)
+
+test("a reply larger than a frame is refused", function()
+  local session = begin { readRange = ("x"):rep(limits.range), currentFrame = 1 }
+  local data = string.pack("<I4I4I2", 1, 1, 2) .. string.pack("<I1I4I4", 0x23, 0, limits.range):rep(2)
+  local reply = sessions.answer(session, frames.decode_request(data, 1, #data + 1))
+  eq(#reply < limits.frame, true)
+  eq(reply:byte(16 + 6 + limits.range), refusal.TOO_LARGE, "the second result")
+end)
+
+test("known sessions are found again, the oldest of too many are forgotten", function()
+  begin()
+  local open = sessions.named("open")
+  open.connection = {}
+  for number = 1, limits.sessions do
+    local _, known = sessions.named("session " .. number)
+    eq(known, false)
+  end
+  eq(select(2, sessions.named "session 1"), false, "the oldest")
+  eq(select(2, sessions.named("session " .. limits.sessions)), true, "the latest")
+  eq(sessions.named "open", open, "one in use")
+end)
