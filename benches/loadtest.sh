@@ -1,0 +1,41 @@
+#!/bin/sh
+# How fast the load tester itself is: open loop from one core against a server that only echoes, beside wrk on the same
+# server. Prints a table and writes OUT/loadtest.json (the tester's own report) and OUT/loadtest-wrk.txt.
+#
+# usage: benches/loadtest.sh [OUT]      environment: SECONDS_EACH (5), RATES, CORE (the tester's), SERVER_CORE (nginx's)
+set -eu
+cd "$(dirname "$0")/.."
+out=${1:-target/bench}
+seconds=${SECONDS_EACH:-5}
+rates=${RATES:-50000,75000,100000,125000,150000,175000}
+core=${CORE:-1}
+server_core=${SERVER_CORE:-0}
+framewire=target/release/framewire
+for tool in nginx wrk taskset "$framewire"; do
+    command -v "$tool" >/dev/null || { echo "$0: needs $tool; apt-get install nginx-light wrk util-linux, cargo build --release" >&2; exit 1; }
+done
+mkdir -p "$out"
+work=$(mktemp -d)
+trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$work"' EXIT INT TERM
+cat >"$work/nginx.conf" <<CONF
+worker_processes 1; daemon off; pid $work/pid; error_log $work/error.log;
+events { worker_connections 4096; }
+http {
+    access_log off; keepalive_requests 1000000000;
+    client_body_temp_path $work; proxy_temp_path $work; fastcgi_temp_path $work; uwsgi_temp_path $work; scgi_temp_path $work;
+    server { listen 127.0.0.1:18081 backlog=4096; location / { default_type text/plain; return 200 "\$arg_message"; } }
+}
+CONF
+taskset -c "$server_core" nginx -c "$work/nginx.conf" -p "$work" & server=$!
+url=http://127.0.0.1:18081/
+message=01234567-89ab-4cde-8f01-23456789abcd
+tries=0
+until wrk -t1 -c1 -d1s "$url?message=$message" >/dev/null 2>&1; do
+    tries=$((tries + 1)); [ "$tries" -lt 20 ] || { echo "$0: nginx does not answer; see above" >&2; exit 1; }
+done
+echo "# wrk -t1 -c64, closed loop, static message, on core $core; nginx, one worker, on core $server_core"
+taskset -c "$core" wrk -t1 -c64 -d"${seconds}s" --latency "$url?message=$message" | tee "$out/loadtest-wrk.txt" | grep -E 'Requests/sec|99%'
+echo "# framewire bench, closed loop, 64 clients, a fresh message each, replies checked"
+taskset -c "$core" "$framewire" bench "$url" -c 64 -d "${seconds}s" -q --json "$out/loadtest-closed.json" | sed -n '/^| /p;/^- /p' | sed '4,$d'
+echo "# framewire bench, open loop, a fresh message each, replies checked"
+taskset -c "$core" "$framewire" bench "$url" -r "$rates" -d "${seconds}s" -q --json "$out/loadtest.json"

@@ -1,0 +1,222 @@
+//! `framewire bench` as people run it: against `framewire serve`, its script, and the embedded core.
+#![cfg(feature = "embedded")]
+
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use framewire_loadtest::report::Report;
+use framewire_loadtest::row::Row;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_framewire");
+
+/// `framewire serve` with the demo game and the script in it; ended with the test.
+struct Server {
+    child: Child,
+    http: String,
+    script: u16,
+}
+
+impl Server {
+    fn start() -> Server {
+        // The script takes its port from its environment.
+        let script = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut child = Command::new(PROGRAM)
+            .args(["serve", "--quiet", "--listen", "127.0.0.1:0"])
+            .arg("--rom")
+            .arg(root.join("rom/framewire-demo.gba"))
+            .arg("--lua")
+            .arg(root.join("lua/framewire.lua"))
+            .env("FRAMEWIRE_SCRIPT_PORT", script.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let http = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+        Server { child, http, script }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn bench(args: &[&str]) -> Output {
+    Command::new(PROGRAM).arg("bench").args(args).output().unwrap()
+}
+
+/// Runs it and reads its report.
+fn report(args: &[&str]) -> Report {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut all = args.to_vec();
+    all.extend(["--json", file.path().to_str().unwrap()]);
+    let output = bench(&all);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    Report::from_json(&std::fs::read_to_string(file.path()).unwrap()).unwrap()
+}
+
+fn assert_clean(row: &Row) {
+    assert_eq!((row.success, row.failures.len()), (100.0, 0), "{row:?}");
+    let held = row.pace.expect("the frame counter is read").mean;
+    assert!((50.0..70.0).contains(&held), "{held} frames/s");
+}
+
+#[test]
+fn the_studys_endpoint_holds_the_studys_rates() {
+    let server = Server::start();
+    let url = format!("{}/mgbaendpoint", server.http);
+    let report = report(&[&url, "--rates", "1,5,10,20,40", "--duration", "2s", "--rest", "50ms"]);
+    assert_eq!(report.rows.len(), 5);
+    for (row, asked) in report.rows.iter().zip([1.0, 5.0, 10.0, 20.0, 40.0]) {
+        assert_eq!(row.asked, Some(asked));
+        assert_eq!(row.requests, 2 * asked as u64);
+        assert_clean(row);
+    }
+}
+
+#[test]
+fn every_strategy_in_both_dialects_reaches_the_script() {
+    let server = Server::start();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while TcpStream::connect(("127.0.0.1", server.script)).is_err() {
+        assert!(Instant::now() < deadline, "the script does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for scheme in ["link", "marker"] {
+        for strategy in ["single", "per-request", "pool", "pool-retry", "mux"] {
+            let url = format!("{scheme}://127.0.0.1:{}", server.script);
+            let report = report(&[&url, "-s", strategy, "-r", "50", "-d", "1s", "-p", "5000"]);
+            assert_eq!(report.rows[0].requests, 50);
+            assert_clean(&report.rows[0]);
+        }
+    }
+}
+
+#[test]
+fn the_embedded_core_answers_and_a_goal_decides_the_exit_code() {
+    let row = &report(&["embedded", "-r", "500", "-d", "2s", "--goal", "success=100%,p50<20ms"]).rows[0];
+    assert_clean(row);
+    let output = bench(&["embedded", "-r", "100", "-d", "500ms", "-q", "--goal", "p50<1us"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Missed at 100: p50<1us: it was"));
+}
+
+#[test]
+fn a_limit_is_found_and_confirmed() {
+    // One connection that takes 10 ms for each. Asked for 125 a second it is 250 ms behind after a second.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || answer_slowly(stream));
+        }
+    });
+    let goal = ["--find-limit", "--goal", "success=100%,p99<250ms"];
+    let args = [&[url.as_str(), "-s", "single", "-r", "20", "-d", "1s", "--rest", "0s"], &goal[..]].concat();
+    let limit = report(&args).limit.unwrap();
+    let rate = limit.rate.unwrap();
+    assert!((70.0..=130.0).contains(&rate), "{limit:?}");
+    assert_eq!(limit.confirmations, 3);
+}
+
+fn answer_slowly(stream: TcpStream) -> Option<()> {
+    use std::io::Write;
+    let mut out = stream.try_clone().ok()?;
+    let mut message = String::new();
+    for line in BufReader::new(stream).lines() {
+        let line = line.ok()?;
+        if let Some((_, rest)) = line.split_once("?message=") {
+            message = rest.split(' ').next()?.to_owned();
+        } else if line.is_empty() {
+            std::thread::sleep(Duration::from_millis(10));
+            let response = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{message}", message.len());
+            out.write_all(response.as_bytes()).ok()?;
+        }
+    }
+    None
+}
+
+#[test]
+fn two_reports_are_compared_and_a_broken_rule_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for name in ["a.json", "b.json"] {
+        let file = path(name);
+        assert!(bench(&["embedded", "-r", "50", "-d", "500ms", "-q", "--json", &file]).status.success());
+    }
+    let compare = |rule| bench(&["compare", &path("a.json"), &path("b.json"), "--fail-on", rule]);
+    assert_eq!(compare("success<-1%").status.code(), Some(0));
+    let output = compare("p99>0ms");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Failed: p99>0ms at 50"));
+}
+
+#[test]
+fn files_are_written_and_hold_what_they_should() {
+    let folder = tempfile::tempdir().unwrap();
+    let [json, html, hdr] = ["o.json", "o.html", "o.hdr"].map(|name| folder.path().join(name));
+    let args = ["embedded", "-r", "100", "-d", "500ms", "-q", "--json", json.to_str().unwrap()];
+    let more = ["--html", html.to_str().unwrap(), "--hdr", hdr.to_str().unwrap()];
+    assert!(bench(&[&args[..], &more[..]].concat()).status.success());
+    let report = Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap();
+    assert!(report.command.iter().any(|word| word == "embedded"));
+    assert!(std::fs::read_to_string(html).unwrap().contains("</html>"));
+    let log = std::fs::read_to_string(hdr).unwrap();
+    assert!(log.contains("Tag=asked-100-intended") && log.contains("Tag=asked-100-sent"), "{log}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_reports_what_it_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("o.json");
+    let mut child = Command::new(PROGRAM)
+        .args(["bench", "embedded", "-r", "100", "-d", "60s", "--json"])
+        .arg(&json)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A line a second: once the first is there, something was measured.
+    let mut line = String::new();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    lines.read_line(&mut line).unwrap();
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let report = Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap();
+    assert!(report.cut_short && report.rows[0].cut_short);
+    assert!(report.rows[0].correct >= 50, "{:?}", report.rows[0]);
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_with_what_to_type() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = format!("http://{closed}/");
+    let cases: [(&[&str], &str); 9] = [
+        (&[], "http://127.0.0.1:5000/mgbaendpoint"),
+        (&[&closed], "framewire serve"),
+        (&["embedded", "--rates", "0"], "numbers above 0"),
+        (&["embedded", "--concurrency", "0"], "at least 1"),
+        (&["embedded", "--goal", "p99<40"], "40ms"),
+        (&["embedded", "--duration", "0s"], "5s"),
+        (&["embedded", "--json", "/nowhere/at/all.json"], "a folder that exists"),
+        (&["https://localhost/"], "http://"),
+        (&["link://localhost:1", "--strategy", "many"], "per-request"),
+    ];
+    for (args, advice) in cases {
+        let output = bench(args);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains(advice), "{args:?}: {text}");
+        assert!(output.stdout.is_empty(), "{args:?}: nothing was measured");
+    }
+}
