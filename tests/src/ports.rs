@@ -1,12 +1,16 @@
 //! Ports for servers that cannot be asked to choose one themselves, such as a script in mGBA.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::{fs, process};
+
+use crate::{Error, Result};
 
 /// Below the range from which Linux takes ports for outgoing connections, so that none of those gets in the way.
 const FIRST: u32 = 20_000;
 const COUNT: u32 = 12_000;
+/// The state of a listening socket in `/proc/net/tcp`.
+const LISTEN: &str = "0A";
 
 /// A port of 127.0.0.1 that nothing listens on, never the same twice in one process.
 ///
@@ -28,16 +32,44 @@ pub fn free() -> u16 {
     panic!("no free port between {FIRST} and {}", FIRST + COUNT);
 }
 
+/// Whether something listens on this port of 127.0.0.1 or of every address, found without connecting to it.
+///
+/// # Errors
+///
+/// [`Error::Io`] where there is no `/proc/net/tcp`.
+pub fn is_listened_on(port: u16) -> Result<bool> {
+    let table = fs::read_to_string("/proc/net/tcp").map_err(Error::io("read /proc/net/tcp"))?;
+    // A line: its number, the local address and the remote one as hexadecimal `address:port`, the state.
+    let wanted = [format!("0100007F:{port:04X}"), format!("00000000:{port:04X}")];
+    Ok(table.lines().any(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let here = fields.next().is_some_and(|local| wanted.iter().any(|wanted| wanted == local));
+        here && fields.nth(1) == Some(LISTEN)
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::time::Duration;
 
     use super::*;
+    use crate::until;
 
     #[test]
-    fn ports_are_different_and_can_be_bound() {
+    fn ports_are_different() {
         let ports: HashSet<u16> = (0..50).map(|_| free()).collect();
         assert_eq!(ports.len(), 50);
-        TcpListener::bind((Ipv4Addr::LOCALHOST, *ports.iter().next().unwrap())).unwrap();
+    }
+
+    #[test]
+    fn a_listener_is_seen_while_it_listens() {
+        let port = free();
+        assert!(!is_listened_on(port).unwrap());
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+        assert!(is_listened_on(port).unwrap());
+        drop(listener);
+        // A child that another test starts at this moment may hold it for the blink until it runs its program.
+        until("nobody listened", Duration::from_secs(5), || Ok(!is_listened_on(port)?)).unwrap();
     }
 }

@@ -103,6 +103,18 @@ impl Process {
         Ok(self.status)
     }
 
+    /// Makes sure that it still runs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Ended`] with its last words if it does not.
+    pub fn expect_running(&mut self) -> Result<()> {
+        match self.try_exit()? {
+            None => Ok(()),
+            Some(status) => Err(self.ended(status)),
+        }
+    }
+
     /// Waits until it has ended.
     ///
     /// # Errors

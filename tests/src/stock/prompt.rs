@@ -8,11 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::{AGAIN, TRIES};
 use crate::{Desktop, Error, Key, Process, Result};
 
-/// How long a typed line may show no effect before it is typed again.
-const AGAIN: Duration = Duration::from_secs(2);
-const TRIES: u32 = 3;
 /// The middle of the prompt's line, from the scripting window's left and lower edges.
 const FROM_LEFT: i16 = 300;
 const FROM_BELOW: i16 = 43;

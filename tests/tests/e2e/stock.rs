@@ -96,7 +96,7 @@ fn a_signal_ends_the_program_and_the_next_question_says_so() {
     mgba.signal(Signal::TERM).unwrap();
     assert!(!mgba.wait_exit(SOON).unwrap().success());
     let error = mgba.lua("return 1").unwrap_err();
-    assert!(!matches!(error, Error::Lua(_)), "{error}");
+    assert!(matches!(error, Error::Ended { .. }), "{error}");
 }
 
 #[test]
