@@ -12,6 +12,8 @@ use crate::target::Failure;
 
 /// Lateness of the tester, at its 99th percentile, from which on it says so. In milliseconds.
 pub const LATE: f64 = 1.0;
+/// Share of the 99th percentile of the latencies from which on that lateness matters.
+pub const LATE_SHARE: f64 = 0.1;
 /// Share of its processor from which on the tester says that it was the limit.
 pub const BUSY: f64 = 0.9;
 /// Share of requests that waited for a connection from which on it is said.
@@ -212,7 +214,12 @@ impl Row {
 
     /// Whether the tester, not the target, was the limit.
     pub fn tester_limited(&self) -> bool {
-        self.late.p99 > LATE || self.tester_busy.is_some_and(|busy| busy > BUSY)
+        self.tester_late() || self.tester_busy.is_some_and(|busy| busy > BUSY)
+    }
+
+    /// Whether the tester's own lateness shows in the figures.
+    fn tester_late(&self) -> bool {
+        self.late.p99 > LATE && self.late.p99 > LATE_SHARE * self.intended.p99
     }
 
     /// What was asked for, for people.
@@ -230,7 +237,7 @@ fn warnings(row: &Row, connections: usize) -> Vec<String> {
     if row.cut_short {
         warnings.push(format!("cut short after {:.1} s", row.seconds));
     }
-    if row.late.p99 > LATE {
+    if row.tester_late() {
         warnings.push(format!(
             "the tester, not the target, was the limit for some requests: it began 1 % of them {:.1} ms or more after \
              they were due, which the figures from the intended send time include; ask for less, or give it a \

@@ -72,7 +72,7 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
 
     let info = TargetInfo { url: measured.url(), strategy: measured.strategy(), counter };
     let tool = format!("framewire {}", env!("CARGO_PKG_VERSION"));
-    let report = Report::new(tool, std::env::args().collect(), info, &plans[0]);
+    let report = Report::new(tool, command_line(), info, &plans[0]);
     let stop = Stop::default();
     stop_on_signals(&stop)?;
     let mut bench = Bench { measured, probe, stop, output, report, rest: args.rest };
@@ -94,6 +94,11 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(if report.cut_short { ExitCode::from(STOPPED) } else { code })
+}
+
+/// What was typed, without the folder that the program lies in.
+fn command_line() -> Vec<String> {
+    std::iter::once("framewire".to_owned()).chain(std::env::args().skip(1)).collect()
 }
 
 /// The first signal ends the run in good order, the second the program.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Report;
 use super::format::{millis, percent, rate};
+use super::markdown::tester_cells;
 use super::plot::{Axis, Mark, Plot, Scale, Series, escape};
 use crate::row::{Phase, Row, Summary};
 use crate::target::Failure;
@@ -42,6 +43,7 @@ pub fn page(report: &Report) -> String {
     }
     out += "</div>\n";
     errors_in_words(&rows, &mut out);
+    tester(&rows, &mut out);
     let _ = write!(
         out,
         "<h2>How it was measured</h2>\n<dl>\n<dt>Command</dt><dd><code>{}</code></dd>\n<dt>Program</dt><dd>{}</dd>\n\
@@ -223,6 +225,17 @@ fn over_time(row: &Row) -> Plot {
             line("max", Mark::Dashes, 3, |point| point.max),
         ],
     }
+}
+
+fn tester(rows: &[&Row], out: &mut String) {
+    *out += "<h2>The tester itself <small>how late it began requests for which a connection was free, ms, and what it \
+             used</small></h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>asked</th><th>late p50</th><th>late \
+             p99</th><th>late max</th><th>busy</th><th>connections opened</th><th>most in flight</th><th>had to \
+             wait</th></tr></thead>\n<tbody>\n";
+    for row in rows {
+        let _ = writeln!(out, "<tr><td>{}</td></tr>", tester_cells(row).join("</td><td>"));
+    }
+    *out += "</tbody>\n</table></div>\n";
 }
 
 fn errors_in_words(rows: &[&Row], out: &mut String) {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Report;
-use super::format::{millis, percent, rate};
+use super::format::{millis, percent, rate, thousands};
 use crate::row::{Phase, Row, Summary};
 
 /// The whole report for a terminal or a page.
@@ -15,6 +15,8 @@ pub fn report(report: &Report) -> String {
     out += &table(&rows, counter, |row| &row.intended);
     out += "\nFrom the actual send, ms (leaves out the waiting before it):\n\n";
     out += &table(&rows, counter, |row| &row.sent);
+    out += "\nThe tester itself: how late it began requests for which a connection was free, ms, and what it used:\n\n";
+    out += &tester(&rows);
     let failures = failures(&rows);
     if !failures.is_empty() {
         let _ = write!(out, "\nErrors:\n\n{failures}");
@@ -63,6 +65,34 @@ pub fn table(rows: &[&Row], counter: Option<&str>, clock: impl Fn(&Row) -> &Summ
         out.push('\n');
     }
     out
+}
+
+/// How the tester itself did: what stands between the target and its figures.
+fn tester(rows: &[&Row]) -> String {
+    let mut out = "| asked | late p50 | late p99 | late max | busy | connections opened | most in flight | had to wait |\n\
+                   | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        .to_owned();
+    for row in rows {
+        let _ = writeln!(out, "| {} |", tester_cells(row).join(" | "));
+    }
+    out
+}
+
+/// The cells of a row about the tester.
+pub(super) fn tester_cells(row: &Row) -> [String; 8] {
+    let late = [row.late.p50, row.late.p99, row.late.max];
+    let [p50, p99, max] = late.map(|value| if row.late.count > 0 { millis(value) } else { "-".to_owned() });
+    let waited = 100.0 * row.waited as f64 / row.requests.max(1) as f64;
+    [
+        row.load(),
+        p50,
+        p99,
+        max,
+        row.tester_busy.map_or("-".to_owned(), |busy| format!("{:.0}%", 100.0 * busy)),
+        thousands(&row.connections.to_string()),
+        thousands(&row.most_in_flight.to_string()),
+        percent(waited),
+    ]
 }
 
 fn failures(rows: &[&Row]) -> String {

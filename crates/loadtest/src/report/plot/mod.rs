@@ -72,9 +72,12 @@ impl Plot {
         self.axes(&x, &y, &mut out);
         let across = |value: f64| LEFT + x.place(value) * (WIDTH - LEFT - RIGHT);
         let up = |value: f64| HEIGHT - BOTTOM - y.place(value) * (HEIGHT - TOP - BOTTOM);
-        // The highest bar of a stack first, so that the lower ones cover it.
-        for (index, series) in stacked.iter().enumerate().rev() {
-            self.draw(index, series, &across, &up, &mut out);
+        // The highest bar of a stack first, so that the lower ones cover it; lines above all bars.
+        let bars = |series: &&(usize, &Series)| series.1.mark == Mark::Bars;
+        let numbered: Vec<_> = stacked.iter().enumerate().collect();
+        let lines = numbered.iter().filter(|series| !bars(series));
+        for (index, series) in numbered.iter().rev().filter(bars).chain(lines) {
+            self.draw(*index, series, &across, &up, &mut out);
         }
         out += "</svg>\n";
         out
