@@ -1,5 +1,8 @@
 //! The end-to-end tests: one binary, a module for each thing that is tested.
 
+mod ending;
+mod game;
 mod routes;
 mod served;
 mod stock;
+mod text;

@@ -1,0 +1,267 @@
+//! All of mGBA-http's routes over HTTP, on the embedded core, on the script in a core without a window, and on a stock
+//! mGBA in its window: the same cases with the same answers.
+
+use std::fs;
+
+use framewire_e2e::{paths, until};
+
+use super::served::{PATIENCE, Served};
+
+const SCRATCH: u32 = 0x0200_0100;
+const PRESSES: u32 = 0x0200_0010;
+
+#[test]
+fn on_the_embedded_core() {
+    every_route(&Served::embedded());
+}
+
+#[test]
+fn on_the_script_without_a_window() {
+    every_route(&Served::hosted());
+}
+
+#[test]
+fn on_a_stock_mgba_in_its_window() {
+    every_route(&Served::stock());
+}
+
+fn every_route(served: &Served) {
+    identity(served);
+    bus(served);
+    domains(served);
+    keys(served);
+    buttons(served);
+    holds(served);
+    states(served);
+    console(served);
+    echo(served);
+    bad_input(served);
+    picture(served);
+    files(served);
+    registers(served);
+}
+
+fn identity(served: &Served) {
+    assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
+    assert_eq!(served.text("/core/getgamecode"), "AGB-XFWE");
+    assert_eq!(served.text("/core/platform"), "0");
+    assert_eq!(served.text("/core/framecycles"), "280896");
+    assert_eq!(served.text("/core/frequency"), "16777216");
+    let rom = fs::read(paths::rom()).unwrap();
+    assert_eq!(served.number("/core/romsize"), rom.len() as i64);
+    assert_eq!(served.number("/core/checksum"), i64::from(crc32fast::hash(&rom)));
+    let frame = served.number("/core/currentFrame");
+    until("frames go by", PATIENCE, || Ok(served.number("/CORE/CURRENTFRAME") > frame)).unwrap();
+    let state = served.text("/v1/emulator");
+    assert!(state.contains(r#""run":"running""#), "{state}");
+}
+
+fn bus(served: &Served) {
+    for (bits, value) in
+        [(8, 0u32), (8, 0x80), (8, 0xff), (16, 0x8000), (16, 0xffff), (32, 0x8000_0000), (32, 0xffff_ffff)]
+    {
+        assert_eq!(served.post(&format!("/core/write{bits}?address={SCRATCH}&value={value}")), "");
+        assert_eq!(
+            served.number(&format!("/core/read{bits}?address={SCRATCH}")),
+            i64::from(value),
+            "{bits} bits"
+        );
+    }
+    served.post("/core/write32?address=0x02000100&value=3925868755"); // 0xea0000d3
+    assert_eq!(served.text("/core/readrange?address=0x02000100&length=0x4"), "d3,00,00,ea");
+    assert_eq!(served.text("/core/readrange?ADDRESS=33554688&Length=2"), "d3,00");
+    assert_eq!(served.text("/core/readrange?address=0x02000100&length=0"), "");
+}
+
+fn domains(served: &Served) {
+    let names = served.text("/coreadapter/memory");
+    // mGBA shows the battery memory once it knows its kind.
+    let mut names: Vec<&str> = names.split(',').filter(|name| *name != "sram").collect();
+    names.sort_unstable();
+    assert_eq!(names, ["bios", "cart0", "cart1", "cart2", "io", "iwram", "oam", "palette", "vram", "wram"]);
+    assert_eq!(served.text("/memorydomain/base?memoryDomain=wram"), "33554432");
+    assert_eq!(served.text("/memorydomain/bound?memoryDomain=wram"), "33816576");
+    assert_eq!(served.text("/memorydomain/size?memoryDomain=wram"), "262144");
+    assert_eq!(served.text("/memorydomain/name?memoryDomain=wram"), "EWRAM");
+    for (bits, value) in [(8, 0xffu32), (16, 0xffff), (32, 0xffff_ffff)] {
+        let place = "memoryDomain=wram&address=0x104";
+        assert_eq!(served.post(&format!("/memorydomain/write{bits}?{place}&value={value}")), "");
+        assert_eq!(served.number(&format!("/memorydomain/read{bits}?{place}")), i64::from(value));
+        let wrapped = "memoryDomain=wram&address=0x02000104";
+        assert_eq!(served.number(&format!("/memorydomain/read{bits}?{wrapped}")), i64::from(value));
+    }
+    assert_eq!(
+        served.text("/memorydomain/readrange?memoryDomain=wram&address=0x104&length=4"),
+        "ff,ff,ff,ff"
+    );
+}
+
+fn registers(served: &Served) {
+    assert!(served.number("/core/readregister?regName=pc") > 0);
+    assert_eq!(served.post("/core/writeregister?regName=r12&value=-1"), "");
+    assert_eq!(served.post("/core/writeregister?regName=r12&value=4294967295"), "");
+    assert_eq!(served.post("/core/step"), "");
+    // The game may not survive this.
+    assert_eq!(served.post("/coreadapter/reset"), "");
+    served.ready();
+}
+
+fn keys(served: &Served) {
+    for key in 0..10 {
+        assert_eq!(served.post(&format!("/core/addkey?key={key}")), "");
+        assert_eq!(served.text(&format!("/core/getkey?key={key}")), "1");
+        assert_eq!(served.number("/core/getkeys"), 1 << key);
+        assert_eq!(served.post(&format!("/core/clearkey?key={key}")), "");
+        assert_eq!(served.text(&format!("/core/getkey?key={key}")), "0");
+    }
+    served.post("/core/setkeys?keys=12");
+    served.post("/core/addkeys?keyBitmask=3");
+    assert_eq!(served.text("/core/getkeys"), "15");
+    served.post("/core/clearkeys?keyBitmask=15");
+    assert_eq!(served.text("/core/getkeys"), "0");
+}
+
+fn buttons(served: &Served) {
+    served.post("/mgba-http/button/add?button=A");
+    assert_eq!(served.text("/mgba-http/button/get?button=A"), "1");
+    served.post("/mgba-http/button/addmany?buttons=B&buttons=Start");
+    let held = served.text("/mgba-http/button/getall");
+    let mut held: Vec<&str> = held.split(',').collect();
+    held.sort_unstable();
+    assert_eq!(held, ["A", "B", "Start"]);
+    served.post("/mgba-http/button/clear?button=A");
+    served.post("/mgba-http/button/clearmany?buttons=B&buttons=Start");
+    assert_eq!(served.text("/mgba-http/button/getall"), "");
+}
+
+fn holds(served: &Served) {
+    let presses = |key: u32| served.game(PRESSES + 4 * key);
+    for (target, key) in [
+        ("/mgba-http/button/tap?button=A", 0),
+        ("/mgba-http/button/tapmany?buttons=B", 1),
+        ("/mgba-http/button/hold?button=Select&duration=3", 2),
+        ("/mgba-http/button/holdmany?buttons=R&buttons=L&duration=3", 8),
+        ("/mgba-http/button/holdmany?buttons=R&buttons=L&duration=3", 9),
+    ] {
+        let before = presses(key);
+        assert_eq!(served.post(target), "");
+        until("the game saw it", PATIENCE, || Ok(presses(key) == before + 1)).unwrap();
+        until("let go", PATIENCE, || Ok(served.text("/core/getkeys") == "0")).unwrap();
+        assert_eq!(presses(key), before + 1, "{target}");
+    }
+}
+
+fn states(served: &Served) {
+    let write = |value: u32| served.post(&format!("/core/write32?address={SCRATCH}&value={value}"));
+    let read = || served.number(&format!("/core/read32?address={SCRATCH}"));
+    for flags in ["", "?flags=0", "?flags=31"] {
+        write(0xdead_beef);
+        let state = served.post(&format!("/core/savestatebuffer{flags}"));
+        let bytes = (state.len() + 1) / 3;
+        match flags {
+            "?flags=0" => assert_eq!(bytes, 0x61000),
+            _ => assert!(state.starts_with("89,50,4e,47"), "a PNG"),
+        }
+        write(1);
+        let body = format!("[{state}]").into_bytes();
+        let reply = served.http.send("POST", "/core/loadstatebuffer", "text/plain", body).unwrap();
+        assert_eq!((reply.status, reply.text().as_str()), (200, "true"), "{flags}");
+        assert_eq!(read(), 0xdead_beef, "{flags}");
+    }
+    let file = served.file("a state, with+signs.ss");
+    write(2);
+    assert_eq!(served.post(&format!("/core/savestatefile?path={file}")), "true");
+    assert_eq!(served.post("/core/savestateslot?slot=3"), "true");
+    write(3);
+    assert_eq!(served.post(&format!("/core/loadstatefile?path={file}&flags=29")), "true");
+    assert_eq!(read(), 2);
+    write(3);
+    assert_eq!(served.post("/core/loadstateslot?slot=3"), "true");
+    assert_eq!(read(), 2);
+    assert!(served.folder.path().join("a state, with+signs.ss").exists());
+}
+
+fn console(served: &Served) {
+    for level in ["log", "warn", "error"] {
+        assert_eq!(
+            served.post(&format!("/console/{level}?message=h%C3%A9llo,%20%3C%7CEND%7C%3Ecore.reset")),
+            ""
+        );
+    }
+    served.ready();
+}
+
+fn echo(served: &Served) {
+    let message = "a,b [c] <|END|> \u{e9}\u{4e16}";
+    let encoded = "a,b%20%5Bc%5D%20%3C%7CEND%7C%3E%20%C3%A9%E4%B8%96";
+    assert_eq!(served.text(&format!("/mgbaendpoint?message={encoded}")), message);
+    let long = "x".repeat(5000);
+    assert_eq!(served.text(&format!("/mgbaendpoint?message={long}")), long);
+}
+
+fn bad_input(served: &Served) {
+    served.refused("GET", "/core/readregister?regName=r99", 400, "regName");
+    served.refused("GET", "/memorydomain/read8?memoryDomain=nothing&address=0", 400, "wram");
+    served.refused("GET", "/core/readrange?address=0&length=-1", 400, "length");
+    served.refused("GET", "/core/readrange?address=0&length=0x7fffffff", 400, "length");
+    served.refused("POST", "/core/write8?address=0x02000100&value=300", 400, "255");
+    served.refused("POST", "/core/addkey?key=10", 400, "key");
+    served.refused("POST", "/mgba-http/button/tap?button=a", 400, "Select");
+    served.refused("POST", "/mgba-http/button/holdmany?duration=3", 400, "buttons");
+    served.refused("GET", "/core/read8", 400, "address");
+    served.refused("GET", "/core/reset", 404, "/core/reset");
+    served.refused("POST", "/core/read8?address=0", 405, "GET");
+    let reply = served.http.send("POST", "/core/loadstatebuffer", "text/plain", b"[d3,zz]".to_vec()).unwrap();
+    assert_eq!(reply.status, 400, "{}", reply.text());
+    let garbage = b"[01,02,03]".to_vec();
+    let reply = served.http.send("POST", "/core/loadstatebuffer", "text/plain", garbage).unwrap();
+    assert_eq!((reply.status, reply.text().as_str()), (200, "false"));
+    assert_eq!(served.post("/core/loadstateslot?slot=9"), "false");
+    assert_eq!(served.post(&format!("/core/loadstatefile?path={}", served.file("nothing"))), "false");
+    assert_eq!(served.post(&format!("/core/loadfile?path={}", served.file("nothing"))), "false");
+    served.ready();
+}
+
+fn picture(served: &Served) {
+    let file = served.folder.path().join("shot +1.png");
+    assert_eq!(served.post(&format!("/core/screenshot?path={}", served.file("shot +1.png"))), "");
+    until("the picture is there", PATIENCE, || Ok(png(&fs::read(&file).unwrap_or_default()).is_some()))
+        .unwrap();
+    let reply = served.get("/screen.png");
+    assert_eq!((reply.status, reply.content_type.as_str()), (200, "image/png"));
+    assert_eq!(png(&reply.body), Some((240, 160)));
+}
+
+/// Width and height of a PNG that can be decoded.
+fn png(bytes: &[u8]) -> Option<(u32, u32)> {
+    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().ok()?;
+    let mut pixels = vec![0; reader.output_buffer_size()?];
+    reader.next_frame(&mut pixels).ok()?;
+    Some((reader.info().width, reader.info().height))
+}
+
+fn files(served: &Served) {
+    let rom = served.file("demo game+1.gba");
+    assert_eq!(served.post("/core/autoloadsave"), "true");
+    let save = served.folder.path().join("other.sav");
+    fs::write(&save, vec![0xff; 0x8000]).unwrap();
+    assert_eq!(
+        served.post(&format!("/core/loadsavefile?path={}&temporary=true", served.file("other.sav"))),
+        "true"
+    );
+    assert_eq!(served.post("/coreadapter/reset"), "");
+    assert_eq!(served.post(&format!("/core/loadfile?path={rom}")), "true");
+    assert_eq!(served.post(&format!("/mgba-http/extension/loadfile?path={rom}")), "true");
+    served.ready();
+    assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
+    until("the game runs", PATIENCE, || {
+        Ok(served.text("/core/readrange?address=0x02000000&length=8") == "46,57,44,45,4d,4f,30,31")
+    })
+    .unwrap();
+    fs::write(served.folder.path().join("text.gba"), "no ROM").unwrap();
+    let text = served.file("text.gba");
+    assert_eq!(served.post(&format!("/core/loadfile?path={text}")), "false");
+    assert_eq!(served.post(&format!("/mgba-http/extension/loadfile?path={text}")), "false");
+    assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
+    served.ready();
+}

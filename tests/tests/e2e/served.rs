@@ -1,0 +1,124 @@
+//! `framewire serve` over each kind of emulator.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use framewire_e2e::{Framewire, Http, Reply, StockMgba, StockOptions, paths, ports, until};
+use tempfile::TempDir;
+
+/// How long anything may take that a test waits for.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server, and whatever it serves. Dropping it ends all.
+pub struct Served {
+    pub server: Framewire,
+    pub http: Http,
+    /// The stock mGBA behind it, if that is what it serves.
+    pub mgba: Option<StockMgba>,
+    /// Another of our own programs that hosts the script, if that is what it serves.
+    /// Our own program that hosts the script without a window, if that is what it serves.
+    _host: Option<Framewire>,
+    pub folder: TempDir,
+}
+
+impl Served {
+    /// A core inside the server.
+    pub fn embedded() -> Served {
+        let folder = tempfile::tempdir().unwrap();
+        let rom = demo_copy(&folder);
+        let server = Framewire::serve(&["--rom", rom.to_str().unwrap()]).unwrap();
+        Served { http: server.http(), server, mgba: None, _host: None, folder }
+    }
+
+    /// A stock mGBA in a window, with our script loaded.
+    pub fn stock() -> Served {
+        let folder = tempfile::tempdir().unwrap();
+        let rom = demo_copy(&folder);
+        let port = ports::free();
+        let mgba = StockMgba::start(&StockOptions::new(&rom).script(&paths::script()).port(port)).unwrap();
+        Served::attached(folder, Some(mgba), None, port)
+    }
+
+    /// Our script in a core without a window.
+    pub fn hosted() -> Served {
+        let folder = tempfile::tempdir().unwrap();
+        let rom = demo_copy(&folder);
+        let port = ports::free();
+        let settings = folder.path().join("settings.lua");
+        fs::write(&settings, format!("framewire = {{port = {port}}}")).unwrap();
+        let host = Framewire::serve(&[
+            "--rom",
+            rom.to_str().unwrap(),
+            "--lua",
+            settings.to_str().unwrap(),
+            "--lua",
+            paths::script().to_str().unwrap(),
+        ])
+        .unwrap();
+        Served::attached(folder, None, Some(host), port)
+    }
+
+    fn attached(folder: TempDir, mgba: Option<StockMgba>, host: Option<Framewire>, port: u16) -> Served {
+        let server = Framewire::serve(&["--attach", &format!("127.0.0.1:{port}")]).unwrap();
+        let served = Served { http: server.http(), server, mgba, _host: host, folder };
+        served.ready();
+        served
+    }
+
+    /// Waits until the emulator answers.
+    pub fn ready(&self) {
+        until("the emulator answers", PATIENCE, || Ok(self.http.get("/core/currentframe")?.status == 200))
+            .unwrap();
+    }
+
+    /// The path of a file in the folder of the ROM, as a query value.
+    pub fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().replace(' ', "%20").replace('+', "%2B")
+    }
+
+    pub fn get(&self, target: &str) -> Reply {
+        self.http.get(target).unwrap()
+    }
+
+    /// The text of a GET that succeeds.
+    #[track_caller]
+    pub fn text(&self, target: &str) -> String {
+        let reply = self.get(target);
+        assert_eq!(reply.status, 200, "{target}: {}", reply.text());
+        reply.text()
+    }
+
+    #[track_caller]
+    pub fn number(&self, target: &str) -> i64 {
+        self.text(target).parse().unwrap()
+    }
+
+    /// The text of a POST that succeeds.
+    #[track_caller]
+    pub fn post(&self, target: &str) -> String {
+        let reply = self.http.post(target).unwrap();
+        assert_eq!(reply.status, 200, "{target}: {}", reply.text());
+        reply.text()
+    }
+
+    #[track_caller]
+    pub fn refused(&self, method: &str, target: &str, status: u16, says: &str) {
+        let reply = self.http.send(method, target, "", Vec::new()).unwrap();
+        assert_eq!(reply.status, status, "{method} {target}: {}", reply.text());
+        assert!(reply.text().contains(says), "{method} {target}: {}", reply.text());
+    }
+
+    /// A number of the demo game's memory.
+    #[track_caller]
+    pub fn game(&self, address: u32) -> i64 {
+        self.number(&format!("/core/read32?address={address}"))
+    }
+}
+
+/// A copy of the demo ROM in a folder of its own, where saves and states may lie.
+fn demo_copy(folder: &TempDir) -> PathBuf {
+    let rom = folder.path().join("demo game+1.gba");
+    fs::copy(paths::rom(), &rom).unwrap();
+    rom
+}

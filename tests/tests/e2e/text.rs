@@ -1,0 +1,113 @@
+//! Plain socket clients of the script in a stock mGBA, as mGBA-http's users have written them.
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use framewire_e2e::{StockMgba, StockOptions, TextClient, paths, ports};
+
+use super::served::PATIENCE;
+
+fn stock() -> StockMgba {
+    StockMgba::start(&StockOptions::new(&paths::rom()).script(&paths::script()).port(ports::free())).unwrap()
+}
+
+#[test]
+fn clients_of_a_stock_mgba() {
+    let mgba = stock();
+    a_message_split_in_any_way(&mgba);
+    messages_sent_together(&mgba);
+    a_large_state_and_a_message_behind_it(&mgba);
+    errors_are_always_replies(&mgba);
+    values_come_back_as_they_were(&mgba);
+    a_hundred_clients_at_the_same_moment(&mgba);
+}
+
+fn a_message_split_in_any_way(mgba: &StockMgba) {
+    let message = b"core.getGameTitle<|END|>";
+    for cut in 1..message.len() {
+        let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+        client.send(&message[..cut]).unwrap();
+        std::thread::sleep(Duration::from_millis(3));
+        client.send(&message[cut..]).unwrap();
+        assert_eq!(client.reply().unwrap(), "FRAMEWIRE", "cut at {cut}");
+    }
+    let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+    for byte in message {
+        client.send(&[*byte]).unwrap();
+    }
+    assert_eq!(client.reply().unwrap(), "FRAMEWIRE", "byte by byte");
+}
+
+fn messages_sent_together(mgba: &StockMgba) {
+    let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+    let numbers = 0..500;
+    let all: String = numbers.clone().map(|number| format!("framewire.echo,n {number}<|END|>")).collect();
+    client.send(all.as_bytes()).unwrap();
+    for number in numbers {
+        assert_eq!(client.reply().unwrap(), format!("n {number}"));
+    }
+}
+
+fn a_large_state_and_a_message_behind_it(mgba: &StockMgba) {
+    let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+    for _ in 0..3 {
+        let state = client.ask("core.saveStateBuffer,0").unwrap();
+        assert_eq!(state.len(), 3 * 0x61000 - 1);
+        assert_eq!(client.ask("core.platform").unwrap(), "0");
+        assert_eq!(client.ask(&format!("core.loadStateBuffer,[{state}],29")).unwrap(), "true");
+    }
+}
+
+fn errors_are_always_replies(mgba: &StockMgba) {
+    let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+    for message in [
+        "",
+        "nonsense",
+        "core.read8",
+        "core.read8,",
+        "core.read8,zzz",
+        "core.read8,-1",
+        "core.readRange,0x02000000,-1",
+        "core.readRange,0x02000000,99999999999",
+        "core.write8,0x02000100,300",
+        "core.addKey,10",
+        "core.readRegister,r99",
+        "memoryDomain.read8,nothing,0",
+        "mgba-http.button.add,a",
+        "mgba-http.button.holdMany,,5",
+        "core.loadStateBuffer,[zz],29",
+    ] {
+        assert_eq!(client.ask(message).unwrap(), "<|ERROR|>", "{message:?}");
+    }
+    assert_eq!(client.ask("core.platform").unwrap(), "0");
+}
+
+fn values_come_back_as_they_were(mgba: &StockMgba) {
+    let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+    assert_eq!(client.ask("core.write32,0x02000100,4294967295").unwrap(), "<|SUCCESS|>");
+    assert_eq!(client.ask("core.read32,33554688").unwrap(), "4294967295");
+    assert_eq!(client.ask("core.readRange,0x02000100,4").unwrap(), "ff,ff,ff,ff");
+    assert_eq!(client.ask("console.log,h\u{e9}, w\u{f6}rld").unwrap(), "<|SUCCESS|>");
+    assert!(mgba.console().contains("h\u{e9}, w\u{f6}rld"), "{}", mgba.console());
+    let file = mgba.dir().join("a, b \u{e9}.ss");
+    let path = file.to_str().unwrap();
+    assert_eq!(client.ask(&format!("core.saveStateFile,{path},31")).unwrap(), "true");
+    assert_eq!(client.ask(&format!("core.loadStateFile,{path}")).unwrap(), "true");
+    assert!(file.exists());
+}
+
+fn a_hundred_clients_at_the_same_moment(mgba: &StockMgba) {
+    let begun = Instant::now();
+    let clients: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(mgba.address()).unwrap()).collect();
+    drop(clients);
+    let mut clients: Vec<TextClient> =
+        (0..100).map(|_| TextClient::connect(mgba.address(), PATIENCE).unwrap()).collect();
+    for client in &mut clients {
+        client.send(b"core.getGameTitle<|END|>").unwrap();
+    }
+    for client in &mut clients {
+        assert_eq!(client.reply().unwrap(), "FRAMEWIRE");
+    }
+    // The product's promise is 100 ms on a quiet machine; this holds the order of magnitude on a busy one.
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
