@@ -40,5 +40,5 @@ fmt:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	luacheck --quiet lua/framewire.lua lua/tests
-	luacheck --quiet luajit
+	cd lua && luacheck --quiet .
+	cd luajit && luacheck --quiet .

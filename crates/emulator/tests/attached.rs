@@ -196,3 +196,16 @@ fn closing_answers_what_is_open() {
     }
     assert_eq!(batch(&emulator, vec![Op::GetKeys {}]), Err(EmulatorError::Stopped));
 }
+
+#[test]
+fn a_key_is_done_once_even_by_another_bridge() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let keyed = |value| Batch { ops: vec![Op::Write32 { address: UNUSED, value }], key: Some("key".into()) };
+    for value in 1..=3 {
+        let emulator = attach(port, &runtime);
+        ready(&emulator);
+        assert!(emulator.submit(keyed(value), seconds(5.0)).wait().is_ok());
+        assert_eq!(number(call(&emulator, Op::Read32 { address: UNUSED })), 1);
+    }
+}
