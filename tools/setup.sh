@@ -4,7 +4,7 @@
 set -eu
 
 run="libmgba-dev"
-test="$run mgba-qt xvfb xdotool xauth lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk python3"
+test="$run mgba-qt xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3"
 
 case "${1:-run}" in
     run) wanted=$run ;;

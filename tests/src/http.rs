@@ -50,7 +50,7 @@ impl Http {
     ///
     /// # Errors
     ///
-    /// [`Error::Http`] if there is no complete answer.
+    /// [`Error::Io`] if there is no complete answer.
     pub fn get(&self, path: &str) -> Result<Reply> {
         self.send("GET", path, "", Vec::new())
     }
@@ -70,7 +70,7 @@ impl Http {
     ///
     /// As [`Http::get`].
     pub fn send(&self, method: &str, path: &str, content_type: &str, body: Vec<u8>) -> Result<Reply> {
-        let broken = |error: ureq::Error| Error::Http(Box::new(error));
+        let broken = |error: ureq::Error| Error::io("exchange HTTP")(std::io::Error::other(error));
         let method =
             Method::from_bytes(method.as_bytes()).map_err(|error| broken(ureq::Error::Http(error.into())))?;
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));

@@ -27,9 +27,3 @@ pub fn profile_dir() -> PathBuf {
     let deps = test.parent().expect("a program lies in a folder");
     deps.parent().expect("cargo keeps tests in <profile>/deps").to_path_buf()
 }
-
-/// Where pictures of failed tests are kept.
-#[must_use]
-pub fn failures_dir() -> PathBuf {
-    profile_dir().join("e2e-failures")
-}

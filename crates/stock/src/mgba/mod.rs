@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub use options::StockOptions;
 use prompt::Prompt;
 
-use crate::{Desktop, Error, Key, Picture, Process, Result, Signal, Window, paths, ports};
+use crate::{Desktop, Error, Key, Picture, Process, Result, Signal, Window, ports};
 
 /// Time for each step of starting up, several times what a busy machine needs.
 const STEP: Duration = Duration::from_secs(20);
@@ -251,7 +251,7 @@ impl StockMgba {
             result => return result,
         };
         let name = format!("{}-{}.png", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let picture = paths::failures_dir().join(name);
+        let picture = std::env::temp_dir().join("framewire-failures").join(name);
         match self.desktop.picture().and_then(|taken| taken.save(&picture)) {
             Ok(()) => Err(Error::Pictured { source: Box::new(source), picture }),
             Err(_) => Err(source),

@@ -1,4 +1,4 @@
-//! One error type: a test prints it and stops, so it says what happened and where to look.
+//! One error type: whoever meets it prints it and stops, so it says what happened and where to look.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What went wrong while real programs were started, driven or asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A program these tests need is not on this machine.
+    /// A program that is needed is not on this machine.
     #[error("{0} is not installed; run tools/setup.sh test")]
     Missing(&'static str),
     /// The operating system refused something.
@@ -48,9 +48,6 @@ pub enum Error {
     /// Lua code run in the emulator failed.
     #[error("Lua in the emulator: {0}")]
     Lua(String),
-    /// An HTTP exchange broke; an answer with any status at all is no error.
-    #[error("HTTP: {0}")]
-    Http(#[from] Box<ureq::Error>),
     /// Something failed on a display, and here is a picture of it.
     #[error("{source}\nthe display at that moment: {}", picture.display())]
     Pictured {
@@ -63,7 +60,7 @@ pub enum Error {
 
 impl Error {
     /// Turns an [`io::Error`] into ours; for `map_err`.
-    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         |source| Self::Io { what, source }
     }
