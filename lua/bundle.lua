@@ -7,7 +7,7 @@
 local PARTS = {
   "version", "ticks", "limits", "log", "refusal", -- what all stand on
   "arguments", "holds", "files", "emulator", "operations", -- what can be done
-  "messages", "frames", "requests", "sessions", -- how it is asked for
+  "messages", "frames", "requests", "keyed", "sessions", -- how it is asked for
   "inbox", "connection", "turn", "steering", "stopwatch", "server", -- serving those who ask
 }
 

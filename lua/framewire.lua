@@ -50,16 +50,19 @@ parts.limits = (function()
     range = 16 * MIB, -- bytes of memory that one operation reads or writes
     ops = 4096, -- operations in a batch
 
-    inbox = 25 * MIB, -- bytes of a connection that arrived and were not used yet; more than a frame
+    inbox = 64 * MIB, -- bytes of a connection that arrived and were not used yet
+    read_ahead = MIB, -- bytes in the inbox from which on no more are read without need
     queue = 4096, -- requests of a connection that are decoded and not done yet
     outbox = 64 * MIB, -- bytes of replies that a client does not take
-    full_outbox = MIB, -- bytes of replies from which on a connection's next requests wait
+    full_outbox = 8 * MIB, -- bytes of replies from which on a connection's next requests wait
     unread_seconds = 10, -- for which a client may take none of its replies
+    backlog = 512, -- clients that connect within one frame; the system's own limit may be lower
     connections = 400, -- select() in mGBA ends the whole program at file descriptor 1024
 
     sessions = 64, -- remembered after their connection is gone
     replies = 8192, -- kept in a session for repeats
     reply_bytes = 32 * MIB, -- in those
+    keyed_replies = 16384, -- kept by the keys of their requests
     waiting_holds = 65536, -- for an earlier one of the same key
 
     small_read = 4096, -- bytes read at once from a connection that sends little
@@ -662,6 +665,20 @@ parts.emulator = (function()
     return false
   end
 
+  -- Loads a ROM without a reset, as far as that can be. The processor holds on to the old ROM's memory, which mGBA has
+  -- freed, and the next instruction would end the emulator; the state from before makes it look again. Another game does
+  -- not take that state, and starts from the beginning.
+  function emulator.exchange_rom(path)
+    local state = emu:saveStateBuffer(0)
+    if not emulator.load_rom(path) then
+      return false
+    end
+    if not state or not emulator.yes(emu:loadStateBuffer(state, 0)) then
+      emu:reset()
+    end
+    return true
+  end
+
   -- Loads a state from bytes if they are one, and says whether it did.
   function emulator.load_state(data, flags)
     local advance = emu:platform() == GAME_BOY_ADVANCE
@@ -852,7 +869,7 @@ parts.operations = (function()
     return yes(emu:loadStateSlot(slot, flags))
   end)
 
-  operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.load_rom)
+  operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.exchange_rom)
   operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
     if not emulator.load_rom(path) then
       return false
@@ -1141,6 +1158,7 @@ parts.frames = (function()
     PING = 4,
     PONG = 5,
     GOODBYE = 6,
+    KEYED_REQUEST = 7,
   }
 
   -- A result with its status, 0, and its tag in front, by its type.
@@ -1179,12 +1197,21 @@ parts.frames = (function()
 
   -- Reads a request whose id is at `at` and which ends before `stop`; nil if it cannot be decoded. The operations are in
   -- the array part, four places each: the operation and up to three arguments.
-  function frames.decode_request(data, at, stop)
+  function frames.decode_request(data, at, stop, is_keyed)
     if stop - at < 10 then
       return nil
     end
-    local id, answered, count, next_at = unpack("<I4I4I2", data, at)
-    local request = { id = id, answered = answered, count = count, change = false }
+    local id, answered, key, count, next_at
+    if is_keyed then
+      local fine
+      fine, id, answered, key, count, next_at = pcall(unpack, "<I4I4s1I2", data, at)
+      if not fine or next_at > stop then
+        return nil
+      end
+    else
+      id, answered, count, next_at = unpack("<I4I4I2", data, at)
+    end
+    local request = { id = id, answered = answered, key = key, count = count, change = false }
     if count > limits.ops then
       return nil
     end
@@ -1214,7 +1241,6 @@ parts.frames = (function()
     end
     return next_at == stop and request or nil
   end
-
 
   return frames
 end)()
@@ -1272,6 +1298,47 @@ parts.requests = (function()
   return requests
 end)()
 
+---- keyed -------------------------------------------------------------------------------------------------------------
+
+parts.keyed = (function()
+  -- Replies by the keys that callers chose, for repetitions that outlive a session: a bridge that was killed and started
+  -- again, a client that never heard the answer. The oldest are forgotten first.
+
+  local limits = require "limits"
+
+  local pack, sub = string.pack, string.sub
+
+  local keyed = {}
+
+  local replies = {} -- by key
+  local order = {} -- the keys in the order they were done, from `first` to `last`
+  local first, last = 1, 0
+  local bytes = 0
+
+  -- The reply that was given under a key, as the one to request `id`; nil if none is known.
+  function keyed.recall(key, id)
+    local reply = replies[key]
+    return reply and sub(reply, 1, 5) .. pack("<I4", id) .. sub(reply, 10)
+  end
+
+  -- Keeps the reply to a request of a key that is not kept.
+  function keyed.remember(key, reply)
+    last = last + 1
+    order[last] = key
+    replies[key] = reply
+    bytes = bytes + #reply
+    while last - first >= limits.keyed_replies or bytes > limits.reply_bytes and first < last do
+      local oldest = order[first]
+      order[first] = nil
+      first = first + 1
+      bytes = bytes - #replies[oldest]
+      replies[oldest] = nil
+    end
+  end
+
+  return keyed
+end)()
+
 ---- sessions ----------------------------------------------------------------------------------------------------------
 
 parts.sessions = (function()
@@ -1282,6 +1349,7 @@ parts.sessions = (function()
   -- When the replies are too large together the oldest are dropped, and a repeat is told so. When they are too many,
   -- requests that change something are refused as busy until the link has caught up.
 
+  local keyed = require "keyed"
   local limits = require "limits"
   local refusal = require "refusal"
   local requests = require "requests"
@@ -1356,7 +1424,14 @@ parts.sessions = (function()
     if session.last - session.first + 1 >= limits.replies then
       return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
     end
-    reply = requests.perform(request)
+    local key = request.key
+    reply = key and keyed.recall(key, id)
+    if not reply then
+      reply = requests.perform(request)
+      if key then
+        keyed.remember(key, reply)
+      end
+    end
     remember(session, id, reply)
     return reply
   end
@@ -1471,6 +1546,7 @@ parts.inbox = (function()
     local start = find(box.data, "%S", box.at)
     box.size = box.size - (last + 1 - box.at)
     box.at = last + 1
+    box.ended = box.size > 0
     if first - start > limits.message then
       return nil, true
     end
@@ -1516,7 +1592,8 @@ parts.connection = (function()
   --
   -- mGBA does not ignore SIGPIPE: a second write to a connection whose other end is gone ends the emulator with all that
   -- is in it. So each write comes right after a look at the connection that found nothing to read, because the end of a
-  -- connection, too, is something to read. What else is found is read ahead into the inbox.
+  -- connection, too, is something to read. What else is found is read ahead into the inbox. From a client that sends faster
+  -- than it can be served that would be more and more, so its replies are held back until its backlog is done.
 
   local inbox = require "inbox"
   local limits = require "limits"
@@ -1624,6 +1701,7 @@ parts.connection = (function()
         return true
       end
       if self.inbox.size >= limits.inbox then
+        connection.close(self, "it sends faster than it can be served")
         return false
       end
       connection.receive(self)
@@ -1665,6 +1743,9 @@ parts.connection = (function()
 
   -- Sends what waits, as far as the client takes it now.
   function connection.flush(self)
+    if self.inbox.size >= limits.read_ahead and self.unsent < limits.full_outbox then
+      return -- held back
+    end
     for _ = 1, limits.turn.slices do
       if self.unsent == 0 or not connection.drain(self) or not send_slice(self) then
         break
@@ -1718,7 +1799,7 @@ parts.turn = (function()
   local clock = os.clock
   local put, answer_message, answer_request = connection.put, messages.answer, sessions.answer
   local next_message, next_frame = inbox.next_message, inbox.next_frame
-  local REQUEST, CANCEL, PING = frames.REQUEST, frames.CANCEL, frames.PING
+  local REQUEST, KEYED_REQUEST, CANCEL, PING = frames.REQUEST, frames.KEYED_REQUEST, frames.CANCEL, frames.PING
   local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
   local END = inbox.END
 
@@ -1796,8 +1877,8 @@ parts.turn = (function()
       end
       local data = box.data
       local kind = byte(data, at)
-      if kind == REQUEST then
-        local request = frames.decode_request(data, at + 1, stop)
+      if kind == REQUEST or kind == KEYED_REQUEST then
+        local request = frames.decode_request(data, at + 1, stop, kind == KEYED_REQUEST)
         if not request then
           return false
         end
@@ -1838,19 +1919,32 @@ parts.turn = (function()
     return done > 0
   end
 
-  -- Reads what has arrived, all of it where cancels may be among it.
-  local function read(self, readable)
-    local waiting = self.queue_first <= self.queue_last
-    if not self.binary then
-      waiting = self.inbox.ended
+  -- Whether there is enough to do without reading: for a link there never is, as a cancel may have arrived.
+  local function has_enough(self)
+    if self.binary then
+      return self.queue_last - self.queue_first + 1 >= limits.queue
     end
-    if self.ended or not readable and (waiting and not self.binary or self.socket:select(0) == 0) then
+    return self.inbox.ended
+  end
+
+  -- Whether reading on would bring nothing that is needed now.
+  local function is_sated(self)
+    local box = self.inbox
+    return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.ended)
+  end
+
+  -- Reads what has arrived.
+  local function read(self, readable)
+    if self.ended or not readable and (has_enough(self) or self.socket:select(0) == 0) then
       return
     end
-    local size = self.read_size
     connection.receive(self)
-    if self.read_size > limits.small_read or size > limits.small_read then -- it was full, there may be more
-      connection.drain(self)
+    for _ = 1, limits.turn.reads do
+      -- A read that was not full has left nothing.
+      if self.read_size == limits.small_read or self.ended or is_sated(self) or self.socket:select(0) == 0 then
+        return
+      end
+      connection.receive(self)
     end
   end
 
@@ -2092,7 +2186,7 @@ parts.server = (function()
     local candidate = socket.tcp()._s -- the bare socket: its wrapper would be polled by a callback of its own
     local code = candidate:open(server.address, server.port)
     if code == 0 then
-      code = candidate:listen(128)
+      code = candidate:listen(limits.backlog)
     end
     if code == 0 then
       listener = candidate

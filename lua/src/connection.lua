@@ -2,7 +2,8 @@
 --
 -- mGBA does not ignore SIGPIPE: a second write to a connection whose other end is gone ends the emulator with all that
 -- is in it. So each write comes right after a look at the connection that found nothing to read, because the end of a
--- connection, too, is something to read. What else is found is read ahead into the inbox.
+-- connection, too, is something to read. What else is found is read ahead into the inbox. From a client that sends faster
+-- than it can be served that would be more and more, so its replies are held back until its backlog is done.
 
 local inbox = require "inbox"
 local limits = require "limits"
@@ -110,6 +111,7 @@ function connection.drain(self)
       return true
     end
     if self.inbox.size >= limits.inbox then
+      connection.close(self, "it sends faster than it can be served")
       return false
     end
     connection.receive(self)
@@ -151,6 +153,9 @@ end
 
 -- Sends what waits, as far as the client takes it now.
 function connection.flush(self)
+  if self.inbox.size >= limits.read_ahead and self.unsent < limits.full_outbox then
+    return -- held back
+  end
   for _ = 1, limits.turn.slices do
     if self.unsent == 0 or not connection.drain(self) or not send_slice(self) then
       break

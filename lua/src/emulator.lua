@@ -67,6 +67,20 @@ function emulator.load_rom(path)
   return false
 end
 
+-- Loads a ROM without a reset, as far as that can be. The processor holds on to the old ROM's memory, which mGBA has
+-- freed, and the next instruction would end the emulator; the state from before makes it look again. Another game does
+-- not take that state, and starts from the beginning.
+function emulator.exchange_rom(path)
+  local state = emu:saveStateBuffer(0)
+  if not emulator.load_rom(path) then
+    return false
+  end
+  if not state or not emulator.yes(emu:loadStateBuffer(state, 0)) then
+    emu:reset()
+  end
+  return true
+end
+
 -- Loads a state from bytes if they are one, and says whether it did.
 function emulator.load_state(data, flags)
   local advance = emu:platform() == GAME_BOY_ADVANCE

@@ -15,6 +15,7 @@ local frames = {
   PING = 4,
   PONG = 5,
   GOODBYE = 6,
+  KEYED_REQUEST = 7,
 }
 
 -- A result with its status, 0, and its tag in front, by its type.
@@ -53,12 +54,21 @@ end
 
 -- Reads a request whose id is at `at` and which ends before `stop`; nil if it cannot be decoded. The operations are in
 -- the array part, four places each: the operation and up to three arguments.
-function frames.decode_request(data, at, stop)
+function frames.decode_request(data, at, stop, is_keyed)
   if stop - at < 10 then
     return nil
   end
-  local id, answered, count, next_at = unpack("<I4I4I2", data, at)
-  local request = { id = id, answered = answered, count = count, change = false }
+  local id, answered, key, count, next_at
+  if is_keyed then
+    local fine
+    fine, id, answered, key, count, next_at = pcall(unpack, "<I4I4s1I2", data, at)
+    if not fine or next_at > stop then
+      return nil
+    end
+  else
+    id, answered, count, next_at = unpack("<I4I4I2", data, at)
+  end
+  local request = { id = id, answered = answered, key = key, count = count, change = false }
   if count > limits.ops then
     return nil
   end
@@ -88,6 +98,5 @@ function frames.decode_request(data, at, stop)
   end
   return next_at == stop and request or nil
 end
-
 
 return frames

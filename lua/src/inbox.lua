@@ -69,6 +69,7 @@ function inbox.next_message(box)
   local start = find(box.data, "%S", box.at)
   box.size = box.size - (last + 1 - box.at)
   box.at = last + 1
+  box.ended = box.size > 0
   if first - start > limits.message then
     return nil, true
   end

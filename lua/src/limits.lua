@@ -8,16 +8,19 @@ local limits = {
   range = 16 * MIB, -- bytes of memory that one operation reads or writes
   ops = 4096, -- operations in a batch
 
-  inbox = 25 * MIB, -- bytes of a connection that arrived and were not used yet; more than a frame
+  inbox = 64 * MIB, -- bytes of a connection that arrived and were not used yet
+  read_ahead = MIB, -- bytes in the inbox from which on no more are read without need
   queue = 4096, -- requests of a connection that are decoded and not done yet
   outbox = 64 * MIB, -- bytes of replies that a client does not take
-  full_outbox = MIB, -- bytes of replies from which on a connection's next requests wait
+  full_outbox = 8 * MIB, -- bytes of replies from which on a connection's next requests wait
   unread_seconds = 10, -- for which a client may take none of its replies
+  backlog = 512, -- clients that connect within one frame; the system's own limit may be lower
   connections = 400, -- select() in mGBA ends the whole program at file descriptor 1024
 
   sessions = 64, -- remembered after their connection is gone
   replies = 8192, -- kept in a session for repeats
   reply_bytes = 32 * MIB, -- in those
+  keyed_replies = 16384, -- kept by the keys of their requests
   waiting_holds = 65536, -- for an earlier one of the same key
 
   small_read = 4096, -- bytes read at once from a connection that sends little

@@ -148,7 +148,7 @@ operation(0x65, "load_state_slot", CHANGE, "slot:slot flags:flags=29", "bool", f
   return yes(emu:loadStateSlot(slot, flags))
 end)
 
-operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.load_rom)
+operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.exchange_rom)
 operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
   if not emulator.load_rom(path) then
     return false

@@ -41,7 +41,7 @@ local function try_to_listen()
   local candidate = socket.tcp()._s -- the bare socket: its wrapper would be polled by a callback of its own
   local code = candidate:open(server.address, server.port)
   if code == 0 then
-    code = candidate:listen(128)
+    code = candidate:listen(limits.backlog)
   end
   if code == 0 then
     listener = candidate

@@ -5,6 +5,7 @@
 -- When the replies are too large together the oldest are dropped, and a repeat is told so. When they are too many,
 -- requests that change something are refused as busy until the link has caught up.
 
+local keyed = require "keyed"
 local limits = require "limits"
 local refusal = require "refusal"
 local requests = require "requests"
@@ -79,7 +80,14 @@ function sessions.answer(session, request)
   if session.last - session.first + 1 >= limits.replies then
     return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
   end
-  reply = requests.perform(request)
+  local key = request.key
+  reply = key and keyed.recall(key, id)
+  if not reply then
+    reply = requests.perform(request)
+    if key then
+      keyed.remember(key, reply)
+    end
+  end
   remember(session, id, reply)
   return reply
 end

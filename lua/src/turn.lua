@@ -17,7 +17,7 @@ local byte, find, unpack = string.byte, string.find, string.unpack
 local clock = os.clock
 local put, answer_message, answer_request = connection.put, messages.answer, sessions.answer
 local next_message, next_frame = inbox.next_message, inbox.next_frame
-local REQUEST, CANCEL, PING = frames.REQUEST, frames.CANCEL, frames.PING
+local REQUEST, KEYED_REQUEST, CANCEL, PING = frames.REQUEST, frames.KEYED_REQUEST, frames.CANCEL, frames.PING
 local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
 local END = inbox.END
 
@@ -95,8 +95,8 @@ local function read_frames(self)
     end
     local data = box.data
     local kind = byte(data, at)
-    if kind == REQUEST then
-      local request = frames.decode_request(data, at + 1, stop)
+    if kind == REQUEST or kind == KEYED_REQUEST then
+      local request = frames.decode_request(data, at + 1, stop, kind == KEYED_REQUEST)
       if not request then
         return false
       end
@@ -137,19 +137,32 @@ local function do_requests(self, deadline)
   return done > 0
 end
 
--- Reads what has arrived, all of it where cancels may be among it.
-local function read(self, readable)
-  local waiting = self.queue_first <= self.queue_last
-  if not self.binary then
-    waiting = self.inbox.ended
+-- Whether there is enough to do without reading: for a link there never is, as a cancel may have arrived.
+local function has_enough(self)
+  if self.binary then
+    return self.queue_last - self.queue_first + 1 >= limits.queue
   end
-  if self.ended or not readable and (waiting and not self.binary or self.socket:select(0) == 0) then
+  return self.inbox.ended
+end
+
+-- Whether reading on would bring nothing that is needed now.
+local function is_sated(self)
+  local box = self.inbox
+  return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.ended)
+end
+
+-- Reads what has arrived.
+local function read(self, readable)
+  if self.ended or not readable and (has_enough(self) or self.socket:select(0) == 0) then
     return
   end
-  local size = self.read_size
   connection.receive(self)
-  if self.read_size > limits.small_read or size > limits.small_read then -- it was full, there may be more
-    connection.drain(self)
+  for _ = 1, limits.turn.reads do
+    -- A read that was not full has left nothing.
+    if self.read_size == limits.small_read or self.ended or is_sated(self) or self.socket:select(0) == 0 then
+      return
+    end
+    connection.receive(self)
   end
 end
 

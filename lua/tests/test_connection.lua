@@ -61,6 +61,15 @@ test("messages that come together are answered together and in order", function(
   eq(socket.written, "GAME<|END|><|ERROR|><|END|>x<|END|>")
 end)
 
+test("a turn that ends with the last message leaves the next one its own", function()
+  local socket, _, take = connect()
+  for _ = 1, 3 do
+    socket:arrive(("core.step" .. END):rep(limits.turn.requests))
+    take()
+  end
+  eq(#emu.calls, 3 * limits.turn.requests)
+end)
+
 test("a reply that is taken in parts arrives whole", function()
   local socket, self, take = connect()
   local text = ("0123456789"):rep(200000)

@@ -54,6 +54,14 @@ test("frames.tsv", function()
   eq(first[1].name, "read8")
   eq(first[2], 0x02000000)
   eq(first.change, false)
+  local keyed_data = rows['keyed id 7, answered 5, key "k1", reset']
+  eq(keyed_data:byte(5), frames.KEYED_REQUEST)
+  local keyed = assert(frames.decode_request(keyed_data, 6, #keyed_data + 1, true))
+  eq(keyed.key, "k1")
+  eq(keyed[1].name, "reset")
+  for cut = 6, #keyed_data do
+    eq(frames.decode_request(keyed_data:sub(1, cut - 1), 6, cut, true), nil, "cut at " .. cut)
+  end
   local second = request "id 4294967295, answered 0, current_frame, get_keys"
   eq(second.id, 0xFFFFFFFF)
   eq(second[1].name, "current_frame")
