@@ -6,7 +6,9 @@ package.path = folder .. "?.lua;" .. folder .. "../src/?.lua;" .. package.path
 local harness = require "harness"
 harness.root = folder .. "../../"
 
-local PARTS = { "arguments", "messages", "frames", "keyed", "sessions", "holds", "inbox", "connection", "files", "steering", "bundle" }
+local PARTS = {
+  "arguments", "messages", "frames", "keyed", "sessions", "holds", "inbox", "connection", "files", "steering", "bundle",
+}
 
 for _, part in ipairs(PARTS) do
   require("test_" .. part)
