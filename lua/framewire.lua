@@ -55,6 +55,7 @@ parts.limits = (function()
     queue = 4096, -- requests of a connection that are decoded and not done yet
     outbox = 64 * MIB, -- bytes of replies that a client does not take
     full_outbox = 8 * MIB, -- bytes of replies from which on a connection's next requests wait
+    first_hold = MIB // 4, -- bytes of replies that are held back at first while there is a backlog
     unread_seconds = 10, -- for which a client may take none of its replies
     backlog = 512, -- clients that connect within one frame; the system's own limit may be lower
     connections = 400, -- select() in mGBA ends the whole program at file descriptor 1024
@@ -1593,7 +1594,7 @@ parts.connection = (function()
   -- mGBA does not ignore SIGPIPE: a second write to a connection whose other end is gone ends the emulator with all that
   -- is in it. So each write comes right after a look at the connection that found nothing to read, because the end of a
   -- connection, too, is something to read. What else is found is read ahead into the inbox. From a client that sends faster
-  -- than it can be served that would be more and more, so its replies are held back until its backlog is done.
+  -- than it can be served that would be more and more, so its replies are held back for a while, and sent in fewer writes.
 
   local inbox = require "inbox"
   local limits = require "limits"
@@ -1623,6 +1624,7 @@ parts.connection = (function()
       sending = nil, -- the string being sent, `sent` bytes of it gone
       sent = 0,
       unsent = 0, -- bytes in all that wait to be sent
+      hold = limits.first_hold, -- bytes of replies to hold back while there is a backlog
       wrote = false, -- whether anything was ever sent
       stuck_time = nil, -- since when nothing could be sent, by the clock and by ticks
       stuck_tick = nil,
@@ -1741,10 +1743,23 @@ parts.connection = (function()
     return count == #slice and self.unsent > 0
   end
 
+  -- Whether there is a backlog, for whose sake replies wait until there are more.
+  local function holds_back(self)
+    if self.inbox.size < limits.read_ahead then
+      self.hold = limits.first_hold
+      return false
+    end
+    if self.unsent < self.hold then
+      return true
+    end
+    self.hold = math.min(2 * self.hold, limits.full_outbox)
+    return false
+  end
+
   -- Sends what waits, as far as the client takes it now.
   function connection.flush(self)
-    if self.inbox.size >= limits.read_ahead and self.unsent < limits.full_outbox then
-      return -- held back
+    if holds_back(self) then
+      return
     end
     for _ = 1, limits.turn.slices do
       if self.unsent == 0 or not connection.drain(self) or not send_slice(self) then
@@ -1991,24 +2006,23 @@ parts.steering = (function()
 
   local steering = {
     NORMAL_RATE = 16777216 / 280896, -- frames a second of a Game Boy Advance and of a Game Boy
-    MAX_BUDGET = 12, -- milliseconds of a frame's 16.7: mGBA's window must not wait for longer
+    MAX_BUDGET = 10, -- milliseconds of a frame's 16.7: mGBA's window must not wait for longer
   }
 
   local FAST_RATE = 70 -- frames in a second from which on it is fast-forward, not catching up
+  local TOLERANCE = 1.5 -- frames behind at which the budget is cut: the count of a second is one off anyway
+  local SPARE = 8 -- milliseconds idle in a frame: with so many the budget is not to blame for missing frames
+  local RESERVE = 1.5 -- milliseconds idle in a frame that are left to mGBA
   local GROWTH = 0.5 -- milliseconds a second; after a cut it begins small again, so as not to overshoot where it ended
   local SMALL_GROWTH, SWELL = 0.1, 1.3
   local MARGIN = 0.5 -- milliseconds that are cut off beyond what was too much
-  local TOLERANCE = 1.5 -- frames behind at which the budget is cut: the count of a second is one off anyway
-  local PATIENCE = 3 -- seconds without a budget after which a low rate is taken to be the emulator's own
   local BREATH = 8 -- in one of so many seconds the budget is halved, or else fast-forward could not be seen
 
   function steering.new()
     return {
       budget = 0, -- milliseconds a frame
-      target = steering.NORMAL_RATE, -- frames a second that the emulator reaches when it is left alone
       growth = GROWTH,
       behind = 0, -- frames missing
-      starved = 0, -- seconds for which the rate has been too low without a budget
       seconds = 0, -- since it was opened
       fast = false, -- whether it is fast-forward
     }
@@ -2017,47 +2031,36 @@ parts.steering = (function()
   -- Clients begin to ask. `busy` is the milliseconds of processor time a frame that go to everything else.
   function steering.open(self, busy)
     self.budget = math.max(0, math.min(steering.MAX_BUDGET, 1000 / steering.NORMAL_RATE - 2 * busy - 3))
-    self.growth, self.behind, self.starved, self.seconds = GROWTH, 0, 0, 0
+    self.growth, self.behind, self.seconds = GROWTH, 0, 0
   end
 
-  local function grow(self)
-    self.starved = 0
-    self.budget = math.min(steering.MAX_BUDGET, self.budget + self.growth)
+  local function grow(self, most)
+    self.budget = math.max(0, math.min(steering.MAX_BUDGET, self.budget + math.min(self.growth, most)))
     self.growth = math.min(GROWTH, self.growth * SWELL)
   end
 
   local function cut(self, frames)
-    local missing = 1000 / math.max(frames, 1) - 1000 / self.target -- milliseconds a frame
+    local missing = 1000 / math.max(frames, 1) - 1000 / steering.NORMAL_RATE -- milliseconds a frame
     self.budget = math.max(0, self.budget - 1.5 * missing - MARGIN)
     self.growth, self.behind = SMALL_GROWTH, 0
   end
 
-  local function starve(self, frames)
-    self.behind = TOLERANCE
-    self.starved = self.starved + 1
-    if self.starved >= PATIENCE then
-      self.target, self.behind, self.starved = frames, 0, 0
-    end
-  end
-
-  -- A second has passed in which `frames` were run.
-  function steering.steer(self, frames)
+  -- A second has passed in which `frames` were run. In each of them `idle` milliseconds were spent neither on clients nor
+  -- on the processor.
+  function steering.steer(self, frames, idle)
     self.seconds = self.seconds + 1
     self.fast = frames >= FAST_RATE
     if self.fast then
       self.budget, self.behind = 0, 0
       return
     end
-    if frames > self.target + 1 then
-      self.target = math.min(frames, steering.NORMAL_RATE)
-    end
-    self.behind = math.max(0, self.behind + self.target - frames)
+    self.behind = math.max(0, self.behind + steering.NORMAL_RATE - frames)
     if self.behind <= TOLERANCE then
-      grow(self)
-    elseif self.budget > 0 then
+      grow(self, idle - RESERVE)
+    elseif idle < SPARE then
       cut(self, frames)
     else
-      starve(self, frames)
+      self.behind = 0
     end
   end
 
@@ -2178,7 +2181,9 @@ parts.server = (function()
   local steer = steering.new()
   local second, second_tick -- when a second of the clock was seen to begin
   local left_at = 0 -- processor time at which the last frame was left
-  local outside, outside_ticks = 0, 0 -- processor time spent outside of this script
+  local outside, outside_ticks = 0, 0 -- processor time spent outside of this script, in how many frames
+  local inside = 0 -- time spent in it, in the same frames
+  local busy_outside = 0 -- milliseconds of processor time a frame spent outside, in the last second
 
   ---- Listening ---------------------------------------------------------------------------------------------------------
 
@@ -2346,6 +2351,7 @@ parts.server = (function()
       spent, busy = spent + used, busy + used
     end
     stopwatch.end_window(busy)
+    inside = inside + spent
   end
 
   -- Counts frames by the clock's seconds. One that is longer, as mGBA was paused, tells nothing.
@@ -2355,8 +2361,11 @@ parts.server = (function()
       return
     end
     if second == now - 1 then
-      steering.steer(steer, ticks.now - second_tick)
+      local frames = ticks.now - second_tick
+      steering.steer(steer, frames, 1000 / frames - 1000 * (outside + inside) / outside_ticks)
     end
+    busy_outside = 1000 * outside / outside_ticks
+    outside, inside, outside_ticks = 0, 0, 0
     second, second_tick = now, ticks.now
   end
 
@@ -2377,8 +2386,7 @@ parts.server = (function()
       serve(true, now + FRAME_SECONDS)
       if ticks.now - request_tick < LINGER then
         if not open then
-          steering.open(steer, 1000 * outside / outside_ticks)
-          outside, outside_ticks = 0, 0
+          steering.open(steer, busy_outside)
         end
         serve_window(steering.allowance(steer) / 1000 - (clock() - now))
       end

@@ -3,7 +3,7 @@
 -- mGBA does not ignore SIGPIPE: a second write to a connection whose other end is gone ends the emulator with all that
 -- is in it. So each write comes right after a look at the connection that found nothing to read, because the end of a
 -- connection, too, is something to read. What else is found is read ahead into the inbox. From a client that sends faster
--- than it can be served that would be more and more, so its replies are held back until its backlog is done.
+-- than it can be served that would be more and more, so its replies are held back for a while, and sent in fewer writes.
 
 local inbox = require "inbox"
 local limits = require "limits"
@@ -33,6 +33,7 @@ function connection.new(socket)
     sending = nil, -- the string being sent, `sent` bytes of it gone
     sent = 0,
     unsent = 0, -- bytes in all that wait to be sent
+    hold = limits.first_hold, -- bytes of replies to hold back while there is a backlog
     wrote = false, -- whether anything was ever sent
     stuck_time = nil, -- since when nothing could be sent, by the clock and by ticks
     stuck_tick = nil,
@@ -151,10 +152,23 @@ local function send_slice(self)
   return count == #slice and self.unsent > 0
 end
 
+-- Whether there is a backlog, for whose sake replies wait until there are more.
+local function holds_back(self)
+  if self.inbox.size < limits.read_ahead then
+    self.hold = limits.first_hold
+    return false
+  end
+  if self.unsent < self.hold then
+    return true
+  end
+  self.hold = math.min(2 * self.hold, limits.full_outbox)
+  return false
+end
+
 -- Sends what waits, as far as the client takes it now.
 function connection.flush(self)
-  if self.inbox.size >= limits.read_ahead and self.unsent < limits.full_outbox then
-    return -- held back
+  if holds_back(self) then
+    return
   end
   for _ = 1, limits.turn.slices do
     if self.unsent == 0 or not connection.drain(self) or not send_slice(self) then

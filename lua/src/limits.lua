@@ -13,6 +13,7 @@ local limits = {
   queue = 4096, -- requests of a connection that are decoded and not done yet
   outbox = 64 * MIB, -- bytes of replies that a client does not take
   full_outbox = 8 * MIB, -- bytes of replies from which on a connection's next requests wait
+  first_hold = MIB // 4, -- bytes of replies that are held back at first while there is a backlog
   unread_seconds = 10, -- for which a client may take none of its replies
   backlog = 512, -- clients that connect within one frame; the system's own limit may be lower
   connections = 400, -- select() in mGBA ends the whole program at file descriptor 1024

@@ -33,7 +33,9 @@ local request_tick = -LINGER -- of the last request
 local steer = steering.new()
 local second, second_tick -- when a second of the clock was seen to begin
 local left_at = 0 -- processor time at which the last frame was left
-local outside, outside_ticks = 0, 0 -- processor time spent outside of this script
+local outside, outside_ticks = 0, 0 -- processor time spent outside of this script, in how many frames
+local inside = 0 -- time spent in it, in the same frames
+local busy_outside = 0 -- milliseconds of processor time a frame spent outside, in the last second
 
 ---- Listening ---------------------------------------------------------------------------------------------------------
 
@@ -201,6 +203,7 @@ local function serve_window(length)
     spent, busy = spent + used, busy + used
   end
   stopwatch.end_window(busy)
+  inside = inside + spent
 end
 
 -- Counts frames by the clock's seconds. One that is longer, as mGBA was paused, tells nothing.
@@ -210,8 +213,11 @@ local function count_frames()
     return
   end
   if second == now - 1 then
-    steering.steer(steer, ticks.now - second_tick)
+    local frames = ticks.now - second_tick
+    steering.steer(steer, frames, 1000 / frames - 1000 * (outside + inside) / outside_ticks)
   end
+  busy_outside = 1000 * outside / outside_ticks
+  outside, inside, outside_ticks = 0, 0, 0
   second, second_tick = now, ticks.now
 end
 
@@ -232,8 +238,7 @@ function server.frame()
     serve(true, now + FRAME_SECONDS)
     if ticks.now - request_tick < LINGER then
       if not open then
-        steering.open(steer, 1000 * outside / outside_ticks)
-        outside, outside_ticks = 0, 0
+        steering.open(steer, busy_outside)
       end
       serve_window(steering.allowance(steer) / 1000 - (clock() - now))
     end

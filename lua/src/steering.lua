@@ -5,24 +5,23 @@
 
 local steering = {
   NORMAL_RATE = 16777216 / 280896, -- frames a second of a Game Boy Advance and of a Game Boy
-  MAX_BUDGET = 12, -- milliseconds of a frame's 16.7: mGBA's window must not wait for longer
+  MAX_BUDGET = 10, -- milliseconds of a frame's 16.7: mGBA's window must not wait for longer
 }
 
 local FAST_RATE = 70 -- frames in a second from which on it is fast-forward, not catching up
+local TOLERANCE = 1.5 -- frames behind at which the budget is cut: the count of a second is one off anyway
+local SPARE = 8 -- milliseconds idle in a frame: with so many the budget is not to blame for missing frames
+local RESERVE = 1.5 -- milliseconds idle in a frame that are left to mGBA
 local GROWTH = 0.5 -- milliseconds a second; after a cut it begins small again, so as not to overshoot where it ended
 local SMALL_GROWTH, SWELL = 0.1, 1.3
 local MARGIN = 0.5 -- milliseconds that are cut off beyond what was too much
-local TOLERANCE = 1.5 -- frames behind at which the budget is cut: the count of a second is one off anyway
-local PATIENCE = 3 -- seconds without a budget after which a low rate is taken to be the emulator's own
 local BREATH = 8 -- in one of so many seconds the budget is halved, or else fast-forward could not be seen
 
 function steering.new()
   return {
     budget = 0, -- milliseconds a frame
-    target = steering.NORMAL_RATE, -- frames a second that the emulator reaches when it is left alone
     growth = GROWTH,
     behind = 0, -- frames missing
-    starved = 0, -- seconds for which the rate has been too low without a budget
     seconds = 0, -- since it was opened
     fast = false, -- whether it is fast-forward
   }
@@ -31,47 +30,36 @@ end
 -- Clients begin to ask. `busy` is the milliseconds of processor time a frame that go to everything else.
 function steering.open(self, busy)
   self.budget = math.max(0, math.min(steering.MAX_BUDGET, 1000 / steering.NORMAL_RATE - 2 * busy - 3))
-  self.growth, self.behind, self.starved, self.seconds = GROWTH, 0, 0, 0
+  self.growth, self.behind, self.seconds = GROWTH, 0, 0
 end
 
-local function grow(self)
-  self.starved = 0
-  self.budget = math.min(steering.MAX_BUDGET, self.budget + self.growth)
+local function grow(self, most)
+  self.budget = math.max(0, math.min(steering.MAX_BUDGET, self.budget + math.min(self.growth, most)))
   self.growth = math.min(GROWTH, self.growth * SWELL)
 end
 
 local function cut(self, frames)
-  local missing = 1000 / math.max(frames, 1) - 1000 / self.target -- milliseconds a frame
+  local missing = 1000 / math.max(frames, 1) - 1000 / steering.NORMAL_RATE -- milliseconds a frame
   self.budget = math.max(0, self.budget - 1.5 * missing - MARGIN)
   self.growth, self.behind = SMALL_GROWTH, 0
 end
 
-local function starve(self, frames)
-  self.behind = TOLERANCE
-  self.starved = self.starved + 1
-  if self.starved >= PATIENCE then
-    self.target, self.behind, self.starved = frames, 0, 0
-  end
-end
-
--- A second has passed in which `frames` were run.
-function steering.steer(self, frames)
+-- A second has passed in which `frames` were run. In each of them `idle` milliseconds were spent neither on clients nor
+-- on the processor.
+function steering.steer(self, frames, idle)
   self.seconds = self.seconds + 1
   self.fast = frames >= FAST_RATE
   if self.fast then
     self.budget, self.behind = 0, 0
     return
   end
-  if frames > self.target + 1 then
-    self.target = math.min(frames, steering.NORMAL_RATE)
-  end
-  self.behind = math.max(0, self.behind + self.target - frames)
+  self.behind = math.max(0, self.behind + steering.NORMAL_RATE - frames)
   if self.behind <= TOLERANCE then
-    grow(self)
-  elseif self.budget > 0 then
+    grow(self, idle - RESERVE)
+  elseif idle < SPARE then
     cut(self, frames)
   else
-    starve(self, frames)
+    self.behind = 0
   end
 end
 

@@ -3,21 +3,23 @@ local steering = require "steering"
 local test, eq = harness.test, harness.eq
 
 -- An emulator that takes `cost` milliseconds for a frame and waits for the next frame's time, unless `fast`. Clients ask
--- all the time. Runs some seconds and gives the frames of each, and the budget at the end of each.
+-- all the time; `error` is how many times longer than thought they are served. Runs some seconds and gives the frames of
+-- each, and the budget at the end of each.
 local function run(self, seconds, emulator)
   local time, next_frame, frames, budgets = 0, 0, {}, {}
   local pace = 1000 / (emulator.pace or steering.NORMAL_RATE)
   for second = 1, seconds do
-    local count = 0
+    local count, served = 0, 0
     while time < second * 1000 do
-      time = time + emulator.cost + steering.allowance(self)
+      local allowance = steering.allowance(self)
+      time = time + emulator.cost + (emulator.error or 1) * allowance
       if not emulator.fast then
         next_frame = math.max(next_frame + pace, time - 50) -- catches up a little, as sound does
         time = math.max(time, next_frame)
       end
-      count = count + 1
+      count, served = count + 1, served + allowance
     end
-    steering.steer(self, count)
+    steering.steer(self, count, 1000 / count - emulator.cost - served / count)
     frames[second], budgets[second] = count, self.budget
   end
   return frames, budgets
@@ -68,6 +70,13 @@ test("a heavy game keeps its rate, and clients get what is left", function()
   at_least(sum / 50, 5, "the budget, of 7.7 that are left")
 end)
 
+test("time that is estimated wrongly is found out by the frames it costs", function()
+  for _, error in ipairs { 0.5, 1.5, 2 } do
+    local frames = run(opened(5), 60, { cost = 5, error = error })
+    at_least(slowest({ table.unpack(frames, 6) }), 58.5, "the rate at an error of " .. error)
+  end
+end)
+
 test("a game that becomes heavy gets its time back in seconds", function()
   local self = opened(1)
   run(self, 10, { cost = 1 })
@@ -77,7 +86,7 @@ end)
 
 test("a machine too slow for full speed loses little more", function()
   local frames = run(opened(20), 60, { cost = 20 })
-  at_least(slowest(frames), 48, "the rate, of 50 without clients")
+  at_least(slowest(frames), 49, "the rate, of 50 without clients")
 end)
 
 test("slow motion is no slow machine", function()
@@ -107,16 +116,27 @@ end)
 test("catching up after a stop is not fast-forward", function()
   local self = opened(1)
   run(self, 5, { cost = 1 })
-  steering.steer(self, 20)
-  steering.steer(self, 64)
+  steering.steer(self, 20, 1)
+  steering.steer(self, 64, 1)
   eq(self.fast, false)
+end)
+
+test("a rate that is low for other reasons costs clients little", function()
+  math.randomseed(1)
+  local self = opened(1)
+  local sum = 0
+  for _ = 1, 100 do
+    steering.steer(self, math.random(57, 60), 16.7 - 1.5 - self.budget)
+    sum = sum + self.budget
+  end
+  at_least(sum / 100, 6, "the budget")
 end)
 
 test("the budget never leaves its bounds", function()
   math.randomseed(1)
   local self = opened(3)
   for _ = 1, 100000 do
-    steering.steer(self, math.random(3) == 1 and math.random(0, 2000) or math.random(55, 62))
+    steering.steer(self, math.random(3) == 1 and math.random(0, 2000) or math.random(55, 62), math.random(0, 16))
     at_least(self.budget, 0, "the budget")
     at_least(steering.MAX_BUDGET, self.budget, "the bound")
   end
