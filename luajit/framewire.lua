@@ -11,10 +11,11 @@
 --   time     clocks and dates                 num      digits and words in C memory
 --   buffer   growing bytes in C memory        sys      the running system's declarations
 --   options  command lines                    textlink a lasting connection to a script in mGBA
+--   channel  messages through shared memory
 
 local names = {
   "socket", "http", "loop", "poller", "timer", "signal", "thread", "worker", "watch", "shm", "time", "num", "buffer",
-  "sys", "options", "textlink",
+  "sys", "options", "textlink", "channel",
 }
 
 local known = {}

@@ -26,6 +26,7 @@ struct fw_addrinfo {
 struct fw_pollfd { int fd; short events; short revents; };
 struct fw_epoll_event { uint32_t events; int32_t fd; uint32_t unused; } ]] .. epoll_packed .. [[;
 struct fw_timespec { long sec; long nsec; };
+struct fw_flock { short type; short whence; long start; long len; int pid; };
 struct fw_rlimit { unsigned long current; unsigned long maximum; };
 struct fw_sigset { unsigned long words[128 / sizeof(long)]; };
 struct fw_signalfd_siginfo { uint32_t signo; uint8_t rest[124]; };
@@ -77,6 +78,8 @@ int abs(int);
 int shm_open(const char *, int, uint32_t);
 int shm_unlink(const char *);
 int ftruncate(int, long);
+int fw_fcntl(int, int, struct fw_flock *) __asm__("fcntl");
+int fw_membarrier(long, int, unsigned int, int) __asm__("syscall");
 void *mmap(void *, size_t, int, int, int, long);
 int munmap(void *, size_t);
 int fw_futex(long, void *, int, uint32_t, const struct fw_timespec *, void *, uint32_t) __asm__("syscall");
@@ -140,6 +143,8 @@ M.constants = {
   S_IFMT = 0xf000, S_IFREG = 0x8000, S_IFDIR = 0x4000,
   PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1,
   FUTEX_WAIT = 0, FUTEX_WAKE = 1,
+  F_WRLCK = 1, F_UNLCK = 2, F_OFD_GETLK = 36, F_OFD_SETLK = 37, SEEK_SET = 0,
+  MEMBARRIER_CMD_GLOBAL_EXPEDITED = 2, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED = 4,
   WNOHANG = 1, PR_SET_PDEATHSIG = 1, _SC_NPROCESSORS_ONLN = 84, RLIMIT_NOFILE = 7,
   SIGHUP = 1, SIGINT = 2, SIGKILL = 9, SIGUSR1 = 10, SIGUSR2 = 12, SIGPIPE = 13, SIGTERM = 15, SIGCHLD = 17,
   SIG_BLOCK = 0, SIG_UNBLOCK = 1, SFD_NONBLOCK = 0x800, SFD_CLOEXEC = 0x80000,
@@ -153,6 +158,7 @@ M.constants = {
 M.syscalls = {
   SYS_futex = ({ x64 = 202, arm64 = 98 })[ffi.arch] or 240,
   SYS_openat2 = 437,
+  SYS_membarrier = ({ x64 = 324, x86 = 375, arm64 = 283 })[ffi.arch] or 389,
 }
 
 --- Structures to compare with the C compiler: ours, theirs, and fields as { ours, theirs }.
@@ -166,6 +172,8 @@ M.structs = {
   { "struct fw_pollfd", "struct pollfd", { { "events", "events" }, { "revents", "revents" } } },
   { "struct fw_epoll_event", "struct epoll_event", { { "events", "events" }, { "fd", "data" } } },
   { "struct fw_timespec", "struct timespec", { { "sec", "tv_sec" }, { "nsec", "tv_nsec" } } },
+  { "struct fw_flock", "struct flock",
+    { { "type", "l_type" }, { "whence", "l_whence" }, { "start", "l_start" }, { "len", "l_len" } } },
   { "struct fw_rlimit", "struct rlimit", { { "current", "rlim_cur" }, { "maximum", "rlim_max" } } },
   { "struct fw_sigset", "sigset_t", {} },
   { "struct fw_signalfd_siginfo", "struct signalfd_siginfo", { { "signo", "ssi_signo" } } },
@@ -229,12 +237,13 @@ local stat = ffi.new("struct fw_statx")
 ---@return string kind "file", "directory" or "other"
 ---@return integer inode
 ---@return integer owner user number
+---@return integer mode permission bits
 function M.stat(fd)
   if ffi.C.statx(fd, "", M.AT_EMPTY_PATH, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
   local kind = bit.band(stat.mode, M.S_IFMT)
   return tonumber(stat.size), tonumber(stat.mtime.sec),
     kind == M.S_IFREG and "file" or kind == M.S_IFDIR and "directory" or "other",
-    tonumber(stat.ino), stat.uid
+    tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)
 end
 
 --- Opens a folder for `open_beneath`. Returns a descriptor or -1.
@@ -345,6 +354,33 @@ end
 --- Wakes waiters of a word. Returns how many, or -1.
 function M.futex_wake(word, count)
   return ffi.C.fw_futex(M.SYS_futex, word, M.FUTEX_WAKE, count, nil, nil, 0)
+end
+
+local flock = ffi.new("struct fw_flock")
+
+local function lock_byte(fd, command, byte)
+  flock.type, flock.whence, flock.start, flock.len, flock.pid = M.F_WRLCK, M.SEEK_SET, byte, 1, 0
+  return ffi.C.fw_fcntl(fd, command, flock)
+end
+
+--- Locks one byte of an open file for as long as the description is open anywhere. Returns 0 or -1.
+function M.lock(fd, byte)
+  return lock_byte(fd, M.F_OFD_SETLK, byte)
+end
+
+--- Whether somebody else holds the lock of a byte.
+function M.is_locked(fd, byte)
+  return lock_byte(fd, M.F_OFD_GETLK, byte) == 0 and flock.type ~= M.F_UNLCK
+end
+
+--- Lets other processes' `barrier` reach this one. Returns 0 or -1.
+function M.accept_barriers()
+  return ffi.C.fw_membarrier(M.SYS_membarrier, M.MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0)
+end
+
+--- Makes every process that accepts it pass a full memory barrier, and this one too. Returns 0 or -1.
+function M.barrier()
+  return ffi.C.fw_membarrier(M.SYS_membarrier, M.MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0)
 end
 
 --- Opens a shared memory object. Returns a descriptor or -1.

@@ -1,0 +1,129 @@
+--- Messages between two processes of one user through shared memory. Linux on x86-64.
+--
+--   local here = assert(channel.create("demo"))        -- in one process
+--   local there = assert(channel.connect("demo", 1))   -- in the other, a second to wait for the first
+--   there:send("hello")
+--   print(here:receive())                              -- hello
+--
+-- Messages have 1 byte to 1 MiB, come in order, and none is lost or torn. Whoever waits spins for `spin` seconds and
+-- then sleeps in the kernel. When a side ends, however it ends, the other is told within a tenth of a second.
+-- docs/channel.md describes the memory; crates/channel is the same in Rust.
+--
+-- Open channels after forking: a child that inherits an endpoint keeps its side alive.
+
+local ffi = require "ffi"
+local blocks = require "framewire.channel.block"
+local layout = require "framewire.channel.layout"
+local receivers = require "framewire.channel.receiver"
+local senders = require "framewire.channel.sender"
+local shm = require "framewire.shm"
+local sys = require "framewire.sys"
+local time = require "framewire.time"
+local waiting = require "framewire.channel.wait"
+
+local M = { MAX_MESSAGE = layout.MAX_MESSAGE }
+
+local Endpoint = {}
+Endpoint.__index = Endpoint
+
+-- Plain loads and stores are in order on this processor and not on others, and LuaJIT has no other kind.
+local supported = sys.name == "linux" and ffi.arch == "x64"
+
+local function check_system()
+  if supported then return true end
+  return nil, "channels need Linux on x86-64, and this is " .. sys.name .. " on " .. ffi.arch
+end
+
+local function word(self, offset)
+  return ffi.cast("volatile int32_t *", self.block.data + offset)
+end
+
+local function new(block, options)
+  local self = setmetatable({ block = block, spin = options and options.spin or 50e-6 }, Endpoint)
+  local rings = block.data + layout.HEADER
+  local ring_size = block.slots * layout.SLOT
+  local bulks = rings + 2 * ring_size
+  local mine, other = block.side, 1 - block.side
+  self.sender = senders.new(self, rings + mine * ring_size, bulks + mine * block.bulk)
+  self.receiver = receivers.new(self, rings + other * ring_size, bulks + other * block.bulk)
+  --- Memory beside the rings that both sides see, for whatever they agree on.
+  self.extra, self.extra_size = bulks + 2 * block.bulk, block.extra
+  return self
+end
+
+--- Makes a channel. One process makes it; one at a time attaches to it.
+---@param name string
+---@param options? table `spin`: seconds to spin before sleeping, 50e-6 if left out; `slots`, a power of two from 8, and
+--- `bulk`, bytes for long messages: room for each direction; `extra`: bytes beside the rings
+---@return table|nil endpoint
+---@return string? message
+function M.create(name, options)
+  local ok, message = check_system()
+  if not ok then return nil, message end
+  local block
+  block, message = blocks.create(name, {
+    slots = options and options.slots or layout.SLOTS,
+    bulk = options and options.bulk or layout.BULK,
+    extra = options and options.extra or 0,
+  })
+  if not block then return nil, message end
+  return new(block, options)
+end
+
+--- Attaches to a channel that another process has made.
+---@param name string
+---@param timeout? number seconds to wait until it is there and free, 0 if left out
+---@param options? table `spin`
+---@return table|nil endpoint
+---@return string? message
+function M.connect(name, timeout, options)
+  local ok, message = check_system()
+  if not ok then return nil, message end
+  local block
+  block, message = blocks.attach(name, timeout or 0)
+  if not block then return nil, message end
+  shm.wake(block.data + layout.AT_ATTACHED)
+  return new(block, options)
+end
+
+local function is_attached(self)
+  return word(self, layout.AT_ATTACHED)[0] ~= 0
+end
+
+--- Waits until the other process has attached.
+---@param timeout? number seconds; for ever if left out
+---@return true|nil ok
+---@return string? message "timeout"
+function Endpoint:accept(timeout)
+  local deadline = timeout and time.monotonic() + timeout
+  while not is_attached(self) do
+    local rest = deadline and deadline - time.monotonic() or 1
+    if rest <= 0 then return nil, "timeout" end
+    shm.wait(self.block.data + layout.AT_ATTACHED, 0, math.min(rest, 1))
+  end
+  return true
+end
+
+--- Sends a string. Results as `Sender:send`.
+function Endpoint:send(data, timeout)
+  return self.sender:send(data, timeout)
+end
+
+--- Waits for a message and returns it as a string. Results as `Receiver:receive`.
+function Endpoint:receive(timeout)
+  return self.receiver:receive(timeout)
+end
+
+--- Ends the channel in good order: the other side still gets what was sent, and then "closed".
+function Endpoint:close()
+  local block = self.block
+  if block.fd < 0 then return end
+  local side = block.side
+  block:say_closed()
+  if block.barriers then sys.barrier() end
+  waiting.wake(word(self, layout.AT_READER[1 - side]))
+  waiting.wake(word(self, layout.AT_WRITER[1 - side]))
+  block:close()
+end
+
+return M

@@ -1,0 +1,210 @@
+--- A channel's block of shared memory: making it, finding it, and knowing whether the other side lives.
+--
+-- Each side holds a lock on one byte of the block's file for as long as it lives: the creator on byte 0, the one that
+-- attaches on byte 1. The kernel lets go of it when the process ends, however it ends. Byte 2 is the name's: who takes
+-- over a leftover locks only that, so a leftover never looks alive.
+
+local ffi = require "ffi"
+local layout = require "framewire.channel.layout"
+local sys = require "framewire.sys"
+local time = require "framewire.time"
+
+local C = ffi.C
+
+local M = {}
+
+local Block = {}
+Block.__index = Block
+
+local MODE = 384 -- 0600
+local CREATOR, NAME = 0, 2 -- bytes to lock; whoever attaches locks byte 1
+
+local function path_of(name)
+  if type(name) ~= "string" or not name:find("^[%w_%-][%w_%-%.]*$") or #name > 200 then
+    return nil, "a channel's name is letters, digits, '-', '_' and '.', not '" .. tostring(name) .. "'"
+  end
+  return "/framewire." .. name
+end
+
+local function word(data, offset)
+  return ffi.cast("volatile uint32_t *", data + offset)
+end
+
+local function total(slots, bulk, extra)
+  return layout.HEADER + 2 * slots * layout.SLOT + 2 * bulk + extra
+end
+
+local function map(fd, size)
+  local data = C.mmap(nil, size, sys.PROT_READ + sys.PROT_WRITE, sys.MAP_SHARED, fd, 0)
+  if ffi.cast("intptr_t", data) == -1 then return sys.fail("mmap") end
+  return ffi.cast("uint8_t *", data)
+end
+
+-- What keeps others out: the file is ours, and nobody else may open it.
+local function check_owner(fd, name)
+  local size, _, _, _, owner, mode = sys.stat(fd)
+  if not size then return sys.fail("channel '" .. name .. "'") end
+  if owner ~= C.geteuid() or bit.band(mode, 63) ~= 0 then
+    return nil, "channel '" .. name .. "' belongs to another user, or others may open it; choose another name"
+  end
+  return size
+end
+
+local function same_file(path, inode)
+  local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CLOEXEC, 0)
+  if fd < 0 then return false end
+  local _, _, _, now = sys.stat(fd)
+  C.close(fd)
+  return now == inode
+end
+
+local function finish(fd, data, fields)
+  fields.fd, fields.data = fd, data
+  -- Where the kernel lacks this, whoever sleeps looks more often instead.
+  fields.barriers = sys.accept_barriers() == 0
+  return setmetatable(fields, Block)
+end
+
+local function initialise(fd, path, sizes)
+  local size = total(sizes.slots, sizes.bulk, sizes.extra)
+  if C.ftruncate(fd, size) ~= 0 then return sys.fail("channel '" .. path .. "'") end
+  local data, message = map(fd, size)
+  if not data then return nil, message end
+  word(data, layout.AT_VERSION)[0] = layout.VERSION
+  word(data, layout.AT_SLOTS)[0] = sizes.slots
+  word(data, layout.AT_BULK)[0] = sizes.bulk
+  word(data, layout.AT_EXTRA)[0] = sizes.extra
+  word(data, layout.AT_CREATOR)[0] = C.getpid()
+  ffi.cast("volatile uint64_t *", data)[0] = ffi.cast("const uint64_t *", layout.MAGIC)[0]
+  return finish(fd, data, {
+    side = 0, path = path, size = size, slots = sizes.slots, bulk = sizes.bulk, extra = sizes.extra,
+  })
+end
+
+--- Makes the block of a name, in place of one whose creator is gone.
+---@param name string
+---@param sizes table `slots`, `bulk`, `extra`
+---@return table|nil block
+---@return string? message
+function M.create(name, sizes)
+  local path, message = path_of(name)
+  if not path then return nil, message end
+  for _ = 1, 100 do
+    local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CREAT + sys.O_CLOEXEC, MODE)
+    if fd < 0 then return sys.fail("channel '" .. name .. "'") end
+    local owned, problem = check_owner(fd, name)
+    if not owned then
+      C.close(fd)
+      return nil, problem
+    end
+    if sys.lock(fd, NAME) ~= 0 then
+      C.close(fd)
+      return nil, "channel '" .. name .. "' is served already; stop that program or choose another name"
+    end
+    local size, _, _, inode = sys.stat(fd)
+    if same_file(path, inode) then
+      if size == 0 then
+        sys.lock(fd, CREATOR)
+        local block
+        block, problem = initialise(fd, path, sizes)
+        if block then return block end
+        C.shm_unlink(path)
+        C.close(fd)
+        return nil, problem
+      end
+      C.shm_unlink(path) -- a leftover
+    end
+    C.close(fd)
+  end
+  return nil, "channel '" .. name .. "' changes all the time; is another program starting and ending in a loop?"
+end
+
+local function adopt(fd, size, name)
+  if size < layout.HEADER then return nil, "is not ready" end
+  local header, message = map(fd, layout.HEADER)
+  if not header then return nil, message, true end
+  local ready = ffi.string(header, 8) == layout.MAGIC
+  local version, slots = word(header, layout.AT_VERSION)[0], word(header, layout.AT_SLOTS)[0]
+  local bulk, extra = word(header, layout.AT_BULK)[0], word(header, layout.AT_EXTRA)[0]
+  C.munmap(header, layout.HEADER)
+  if not ready then return nil, "is not ready" end
+  if version ~= layout.VERSION then
+    return nil, ("speaks version %d of the channel, this library %d"):format(version, layout.VERSION), true
+  end
+  if slots < 8 or bit.band(slots, slots - 1) ~= 0 or size ~= total(slots, bulk, extra) then
+    return nil, "is damaged", true
+  end
+  local data
+  data, message = map(fd, size)
+  if not data then return nil, message, true end
+  word(data, layout.AT_ATTACHED)[0] = C.getpid()
+  return finish(fd, data, { side = 1, name = name, size = size, slots = slots, bulk = bulk, extra = extra })
+end
+
+local function try_attach(path, name)
+  local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CLOEXEC, 0)
+  if fd < 0 then return nil, "is not there; start the program that serves it" end
+  local block, message, final
+  local size, problem = check_owner(fd, name)
+  if not size then
+    message, final = problem, "whole"
+  elseif not sys.is_locked(fd, CREATOR) then
+    message = "is a leftover of a program that ended; start it again"
+  elseif sys.lock(fd, 1) ~= 0 then
+    message = "has a client already"
+  else
+    block, message, final = adopt(fd, size, name)
+  end
+  if block and not sys.is_locked(fd, CREATOR) then
+    block:close()
+    return nil, "ended while we attached"
+  end
+  if not block then C.close(fd) end
+  return block, message, final
+end
+
+--- Attaches to the block of a name, waiting for it if need be.
+---@param name string
+---@param timeout number seconds
+---@return table|nil block
+---@return string? message
+function M.attach(name, timeout)
+  local path, message = path_of(name)
+  if not path then return nil, message end
+  local deadline = time.monotonic() + timeout
+  while true do
+    local block, problem, final = try_attach(path, name)
+    if block then return block end
+    if final == "whole" then return nil, problem end
+    if final or time.monotonic() >= deadline then return nil, ("channel '%s' %s"):format(name, problem) end
+    time.sleep(0.002)
+  end
+end
+
+--- Whether the other side lives. Before anybody has attached it counts as living.
+---@return boolean
+function Block:peer_lives()
+  if self.side == 0 and word(self.data, layout.AT_ATTACHED)[0] == 0 then return true end
+  return sys.is_locked(self.fd, 1 - self.side)
+end
+
+--- Whether the other side has said that it ends.
+function Block:peer_closed()
+  return word(self.data, layout.AT_CLOSED[1 - self.side])[0] ~= 0
+end
+
+--- Says that this side ends.
+function Block:say_closed()
+  word(self.data, layout.AT_CLOSED[self.side])[0] = 1
+end
+
+--- Lets go of the memory and of this side's lock. The creator's name goes too.
+function Block:close()
+  if self.fd < 0 then return end
+  if self.side == 0 then C.shm_unlink(self.path) end
+  C.munmap(self.data, self.size)
+  C.close(self.fd)
+  self.fd, self.data = -1, nil
+end
+
+return M

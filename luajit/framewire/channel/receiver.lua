@@ -1,0 +1,159 @@
+--- The receiving half of a channel's endpoint.
+
+local bit = require "bit"
+local ffi = require "ffi"
+local layout = require "framewire.channel.layout"
+local waiting = require "framewire.channel.wait"
+
+local C = ffi.C
+local band, tobit = bit.band, bit.tobit
+local pause = waiting.pause
+
+local INLINE_MAX, EXPRESS_MAX, MAX_MESSAGE = layout.INLINE_MAX, layout.EXPRESS_MAX, layout.MAX_MESSAGE
+local SLOT, SLOT_DATA, HALF_DATA, HALF_LENGTH = layout.SLOT, layout.SLOT_DATA, layout.HALF_DATA, layout.HALF_LENGTH
+local CONSUMED = layout.HALF_CONSUMED / 4
+
+ffi.cdef [[
+struct fw_channel_receiver {
+  int64_t stamp;            // of the message that is next
+  int32_t next;             // its number, 32 bits of it
+  int32_t published;        // how many the other side knows to be read
+  int32_t slots, batch;
+  volatile int32_t *own;    // our half of the line
+  uint8_t *express;         // the other half
+  uint8_t *ring, *bulk;
+  volatile int32_t *writer; // set while the writer waits for room
+  double bulk_size;
+  bool eager;               // the message at hand frees room that the writer may want
+};
+]]
+
+local M = {}
+
+local Receiver = {}
+Receiver.__index = Receiver
+
+function M.new(endpoint, ring, bulk)
+  local block = endpoint.block
+  local side = block.side
+  local state = ffi.new("struct fw_channel_receiver")
+  state.stamp, state.slots, state.batch, state.bulk_size = 1, block.slots, block.slots / 8, block.bulk
+  state.own = ffi.cast("volatile int32_t *", block.data + layout.AT_HALF[side])
+  state.express = block.data + layout.AT_HALF[1 - side]
+  state.ring, state.bulk = ring, bulk
+  state.writer = ffi.cast("volatile int32_t *", block.data + layout.AT_WRITER[1 - side])
+  return setmetatable({
+    state = state,
+    endpoint = endpoint,
+    word = ffi.cast("volatile int32_t *", block.data + layout.AT_READER[side]),
+  }, Receiver)
+end
+
+-- Tells the other side what has been read.
+local function publish(s)
+  s.published = s.next
+  -- SYNC POINT (room): stores are visible in order and our reads are done, so the room may be written again.
+  s.own[CONSUMED] = s.next
+  C.abs(0)
+  if s.writer[0] ~= 0 then waiting.wake(s.writer) end
+end
+
+local function is_ready(s)
+  local slot = s.ring + band(s.next, s.slots - 1) * SLOT
+  return ffi.cast("volatile int64_t *", slot)[0] == s.stamp
+    or ffi.cast("volatile int64_t *", s.express)[0] == s.stamp
+end
+
+local function in_bulk(s, slot, length)
+  local offset = ffi.cast("uint32_t *", slot + layout.SLOT_BULK)[0]
+  if length > MAX_MESSAGE or offset + length > s.bulk_size then
+    error("the channel is damaged: a message outside of its room", 0)
+  end
+  s.eager = true
+  return s.bulk + offset, length
+end
+
+local function peek(s)
+  local slot = s.ring + band(s.next, s.slots - 1) * SLOT
+  -- SYNC POINT (message): loads are done in order here, so what is read after the stamp is what was written before it.
+  if ffi.cast("volatile int64_t *", slot)[0] == s.stamp then
+    local length = ffi.cast("uint32_t *", slot)[layout.SLOT_LENGTH / 4]
+    if length > INLINE_MAX then return in_bulk(s, slot, length) end
+    return slot + SLOT_DATA, length
+  end
+  local express = s.express
+  if ffi.cast("volatile int64_t *", express)[0] == s.stamp then
+    s.eager = true
+    local length = express[HALF_LENGTH]
+    if length > EXPRESS_MAX then length = EXPRESS_MAX end
+    return express + HALF_DATA, length
+  end
+end
+
+--- The next message, where it lies, if there is one. It stays there until `release`; asking again gives the same.
+---@return ffi.cdata*|nil data uint8_t *
+---@return integer? length
+function Receiver:peek()
+  return peek(self.state)
+end
+
+local function await_slow(self, timeout)
+  local s, endpoint = self.state, self.endpoint
+  local spins = endpoint.spin
+  if timeout and timeout < spins then spins = timeout end
+  if not waiting.spin(is_ready, s, spins) then
+    if s.published ~= s.next then publish(s) end
+    local ok, message = waiting.sleep(endpoint, self.word, is_ready, s, timeout and timeout - spins)
+    if not ok then return nil, message end
+  end
+  return peek(s)
+end
+
+--- Waits for the next message.
+---@param timeout? number seconds; for ever if left out
+---@return ffi.cdata*|nil data as `peek`
+---@return integer|string length, or "timeout", "closed", or why nothing more can come
+function Receiver:await(timeout)
+  local s = self.state
+  -- Written out, because a loop here would be compiled apart from the loop that calls this.
+  local data, length = peek(s)
+  if data ~= nil then return data, length end
+  pause()
+  data, length = peek(s)
+  if data ~= nil then return data, length end
+  pause()
+  data, length = peek(s)
+  if data ~= nil then return data, length end
+  pause()
+  data, length = peek(s)
+  if data ~= nil then return data, length end
+  pause()
+  data, length = peek(s)
+  if data ~= nil then return data, length end
+  return await_slow(self, timeout)
+end
+
+--- Is done with the message that `peek` or `await` gave: its place may be written again.
+function Receiver:release()
+  local s = self.state
+  s.stamp = s.stamp + 1
+  s.next = tobit(s.next + 1)
+  if s.eager or tobit(s.next - s.published) >= s.batch then
+    s.eager = false
+    publish(s)
+  end
+end
+
+--- Waits for the next message and takes it as a string.
+---@param timeout? number seconds; for ever if left out
+---@return string|nil data
+---@return string? message
+function Receiver:receive(timeout)
+  local data, length = self:await(timeout)
+  if data == nil then return nil, length end
+  local text = ffi.string(data, length)
+  self:release()
+  return text
+end
+
+return M

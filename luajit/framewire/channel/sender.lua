@@ -1,0 +1,164 @@
+--- The sending half of a channel's endpoint.
+
+local bit = require "bit"
+local ffi = require "ffi"
+local layout = require "framewire.channel.layout"
+local waiting = require "framewire.channel.wait"
+
+local C = ffi.C
+local band, tobit = bit.band, bit.tobit
+
+local INLINE_MAX, EXPRESS_MAX, MAX_MESSAGE = layout.INLINE_MAX, layout.EXPRESS_MAX, layout.MAX_MESSAGE
+local SLOT, SLOT_DATA, HALF_DATA, HALF_LENGTH = layout.SLOT, layout.SLOT_DATA, layout.HALF_DATA, layout.HALF_LENGTH
+local CONSUMED = layout.HALF_CONSUMED / 4
+
+ffi.cdef [[
+struct fw_channel_sender {
+  int64_t stamp;              // of the next message: its number and one more
+  int32_t head;               // the next message's number, 32 bits of it
+  int32_t slots;
+  uint8_t *express;           // our half of the line
+  volatile int32_t *theirs;   // the other half
+  uint8_t *ring, *bulk, *place;
+  volatile int32_t *reader;   // set while the reader sleeps
+  int32_t length;             // of the message reserved, 0 if there is none
+  int32_t oldest, newest;     // messages in bulk that may be unread: where they are in `pending`
+  double bulk_size, bulk_head, bulk_tail;
+};
+struct fw_channel_pending { double ends; int32_t number; };
+]]
+
+local M = {}
+
+local Sender = {}
+Sender.__index = Sender
+
+function M.new(endpoint, ring, bulk)
+  local block = endpoint.block
+  local side = block.side
+  local state = ffi.new("struct fw_channel_sender")
+  state.stamp, state.slots, state.bulk_size = 1, block.slots, block.bulk
+  state.express = block.data + layout.AT_HALF[side]
+  state.theirs = ffi.cast("volatile int32_t *", block.data + layout.AT_HALF[1 - side])
+  state.ring, state.bulk = ring, bulk
+  state.reader = ffi.cast("volatile int32_t *", block.data + layout.AT_READER[1 - side])
+  return setmetatable({
+    state = state,
+    endpoint = endpoint,
+    pending = ffi.new("struct fw_channel_pending[?]", block.slots),
+    word = ffi.cast("volatile int32_t *", block.data + layout.AT_WRITER[side]),
+  }, Sender)
+end
+
+-- Gives back the bulk room of messages that have been read.
+local function reclaim(self)
+  local s, pending = self.state, self.pending
+  local consumed = s.theirs[CONSUMED]
+  while s.oldest ~= s.newest do
+    local first = pending[band(s.oldest, s.slots - 1)]
+    if tobit(consumed - first.number) <= 0 then break end
+    s.bulk_tail = first.ends
+    s.oldest = tobit(s.oldest + 1)
+  end
+end
+
+-- Where a long message would begin; it lies in one piece, so the end of the room may be left out.
+local function bulk_start(s, length)
+  local offset = s.bulk_head % s.bulk_size
+  if offset + length > s.bulk_size then return s.bulk_head - offset + s.bulk_size end
+  return s.bulk_head
+end
+
+local function has_room(self)
+  local s = self.state
+  if tobit(s.head - s.theirs[CONSUMED]) >= s.slots then return false end
+  if s.length <= INLINE_MAX then return true end
+  reclaim(self)
+  return bulk_start(s, s.length) + s.length - s.bulk_tail <= s.bulk_size
+end
+
+local function reserve_slow(self, length, timeout)
+  local s = self.state
+  if length < 1 or length > MAX_MESSAGE then
+    return nil, "a message has 1 to " .. MAX_MESSAGE .. " bytes, not " .. tostring(length)
+  end
+  s.length = length
+  if not has_room(self) then
+    local ok, message = waiting.wait(self.endpoint, self.word, has_room, self, timeout)
+    if not ok then
+      s.length = 0
+      return nil, message
+    end
+  end
+  local slot = s.ring + band(s.head, s.slots - 1) * SLOT
+  if length <= INLINE_MAX then
+    s.place = slot
+    return slot + SLOT_DATA
+  end
+  local start = bulk_start(s, length)
+  local offset = start % s.bulk_size
+  s.bulk_head = start + math.ceil(length / 64) * 64
+  local entry = self.pending[band(s.newest, s.slots - 1)]
+  entry.number, entry.ends = s.head, s.bulk_head
+  s.newest = tobit(s.newest + 1)
+  ffi.cast("uint32_t *", slot + layout.SLOT_BULK)[0] = offset
+  s.place = slot
+  return s.bulk + offset
+end
+
+--- Finds room for a message, to write it where it will be read. `commit` sends it.
+---@param length integer bytes, 1 to 1 MiB
+---@param timeout? number seconds to wait for room; for ever if left out
+---@return ffi.cdata*|nil place uint8_t *
+---@return string? message "timeout", "closed", or why there is nobody to send to
+function Sender:reserve(length, timeout)
+  local s = self.state
+  local waits = tobit(s.head - s.theirs[CONSUMED])
+  if length >= 1 then
+    if waits == 0 and length <= EXPRESS_MAX then
+      s.length, s.place = length, s.express
+      return s.express + HALF_DATA
+    elseif length <= INLINE_MAX and waits < s.slots then
+      local slot = s.ring + band(s.head, s.slots - 1) * SLOT
+      s.length, s.place = length, slot
+      return slot + SLOT_DATA
+    end
+  end
+  return reserve_slow(self, length, timeout)
+end
+
+--- Sends the message that was reserved.
+function Sender:commit()
+  local s = self.state
+  local length = s.length
+  if length == 0 then error("nothing is reserved", 2) end
+  local place, stamp = s.place, s.stamp
+  if place == s.express then
+    place[HALF_LENGTH] = length
+  else
+    ffi.cast("uint32_t *", place)[layout.SLOT_LENGTH / 4] = length
+  end
+  -- SYNC POINT (message): this processor makes stores visible in their order, so whoever sees the stamp sees the rest.
+  ffi.cast("volatile int64_t *", place)[0] = stamp
+  s.stamp = stamp + 1
+  s.head = tobit(s.head + 1)
+  s.length = 0
+  -- SYNC POINT (sleep): see wait.lua. The call keeps the compiler from reading the word before.
+  C.abs(0)
+  if s.reader[0] ~= 0 then waiting.wake(s.reader) end
+end
+
+--- Sends a string.
+---@param data string
+---@param timeout? number seconds to wait for room
+---@return true|nil ok
+---@return string? message
+function Sender:send(data, timeout)
+  local place, message = self:reserve(#data, timeout)
+  if place == nil then return nil, message end
+  ffi.copy(place, data, #data)
+  self:commit()
+  return true
+end
+
+return M

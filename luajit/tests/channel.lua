@@ -1,0 +1,229 @@
+--- Channels: messages between processes through shared memory.
+
+local ffi = require "ffi"
+local channel = require "framewire.channel"
+local check = require "tests.support.check"
+local layout = require "framewire.channel.layout"
+local process = require "tests.support.process"
+local shm = require "framewire.shm"
+local time = require "framewire.time"
+local worker = require "framewire.worker"
+
+local name = "test-" .. ffi.C.getpid()
+
+-- A message whose bytes tell its number and length, so that a torn or misplaced one shows.
+local function message(number, length)
+  return (string.char(number % 251, length % 256, number % 7):rep(math.ceil(length / 3))):sub(1, length)
+end
+
+local function length_of(number)
+  local kind = number % 50
+  if kind == 49 then return 1 + number * 7919 % 300000 end
+  if kind > 40 then return 1 + number * 31 % 5000 end
+  return 1 + number * 13 % 130
+end
+
+local function pair(options)
+  local here = assert(channel.create(name, options))
+  return here, assert(channel.connect(name, 1, options))
+end
+
+check.test("messages of every size come whole, both ways", function()
+  local here, there = pair()
+  for _, length in ipairs { 1, 2, 19, 20, 111, 112, 113, 4096, 1048575, 1048576 } do
+    assert(here:send(message(length, length)))
+    check.equal(there:receive(1), message(length, length), "down")
+    assert(there:send(message(length + 1, length)))
+    check.equal(here:receive(1), message(length + 1, length), "up")
+  end
+  for _, length in ipairs { 0, 1048577 } do
+    local ok, problem = here:send(("x"):rep(length))
+    check.equal(ok, nil)
+    check.contains(problem, "1 to 1048576 bytes")
+  end
+  there:close()
+  here:close()
+end)
+
+check.test("messages come in order, and a full channel waits", function()
+  local here, there = pair { slots = 16 }
+  local sent = 0
+  while here:send(message(sent, length_of(sent)), 0) do sent = sent + 1 end
+  check.equal(sent, 16)
+  for number = 0, 3 do check.equal(there:receive(0), message(number, length_of(number))) end
+  -- The room of what was read comes back in groups.
+  for number = sent, sent + 2 do assert(here:send(message(number, length_of(number)), 0)) end
+  check.equal(select(2, here:send("x", 0.01)), "timeout")
+  for number = 4, sent + 2 do check.equal(there:receive(0), message(number, length_of(number))) end
+  check.equal(select(2, there:receive(0.01)), "timeout")
+  there:close()
+  here:close()
+end)
+
+check.test("two processes exchange many messages of mixed sizes", function()
+  local COUNT = 20000
+  process.beside(function()
+    local there = assert(channel.connect(name, 5))
+    for number = 0, COUNT - 1 do
+      local text = assert(there:receive(5))
+      if text ~= message(number, length_of(number)) then error("message " .. number .. " is torn") end
+      if number % 3 == 0 then assert(there:send(text, 5)) end
+    end
+    assert(there:receive(5) == "end")
+    there:close()
+  end, function()
+    local here = assert(channel.create(name))
+    assert(here:accept(5))
+    local back = 0
+    for number = 0, COUNT - 1 do
+      assert(here:send(message(number, length_of(number)), 5))
+      while back <= number do
+        local text = here:receive(0)
+        if not text then break end
+        check.equal(text, message(back, length_of(back)))
+        back = back + 3
+      end
+    end
+    while back < COUNT do
+      check.equal(here:receive(5), message(back, length_of(back)))
+      back = back + 3
+    end
+    assert(here:send("end"))
+    check.equal(select(2, here:receive(5)), "closed")
+    here:close()
+  end, true)
+end)
+
+check.test("messages are written and read where they lie", function()
+  local here, there = pair()
+  local place = assert(here.sender:reserve(4))
+  ffi.cast("uint32_t *", place)[0] = 77
+  check.equal(there.receiver:peek(), nil)
+  here.sender:commit()
+  local data, length = there.receiver:peek()
+  check.equal(length, 4)
+  check.equal(ffi.cast("uint32_t *", data)[0], 77)
+  there.receiver:release()
+  check.equal(there.receiver:peek(), nil)
+  check.equal(pcall(here.sender.commit, here.sender), false)
+  there:close()
+  here:close()
+end)
+
+check.test("what was sent before a close arrives, then the close", function()
+  local here, there = pair()
+  there:send("last words")
+  there:close()
+  check.equal(here:receive(1), "last words")
+  check.equal(select(2, here:receive(1)), "closed")
+  here:close()
+end)
+
+check.test("a sleeper is woken, and does not use the processor", function()
+  process.beside(function()
+    local there = assert(channel.connect(name, 5))
+    for _ = 1, 5 do
+      time.sleep(0.12)
+      assert(there:send("wake up"))
+    end
+    assert(there:receive(5) == "bye")
+  end, function()
+    local here = assert(channel.create(name))
+    assert(here:accept(5))
+    local cpu = time.cpu()
+    for _ = 1, 5 do check.equal(here:receive(5), "wake up") end
+    assert(time.cpu() - cpu < 0.06, "used " .. time.cpu() - cpu)
+    here:send("bye")
+    here:close()
+  end, true)
+end)
+
+-- Kills whoever is on the other side at some moment of a busy exchange.
+local function kill_peer(creates)
+  local peer = assert(worker.start(function()
+    local mine = creates and assert(channel.create(name)) or assert(channel.connect(name, 5))
+    if creates then mine:accept(5) end
+    local number = 0
+    while true do
+      mine:send(message(number, length_of(number)))
+      number = number + 1
+    end
+  end))
+  local mine = creates and assert(channel.connect(name, 5)) or assert(channel.create(name))
+  if not creates then assert(mine:accept(5)) end
+  local number, killed = 0, false
+  local deadline = time.monotonic() + math.random() * 0.01
+  while true do
+    local text, problem = mine:receive(1)
+    if not text then
+      check.equal(problem, "the other side has ended without closing")
+      break
+    end
+    check.equal(text, message(number, length_of(number)), "message " .. number)
+    number = number + 1
+    if not killed and time.monotonic() >= deadline then
+      peer:signal("KILL")
+      killed = true
+    end
+  end
+  mine:close()
+  peer:wait(1)
+end
+
+check.test("a killed peer is noticed, its messages are whole, and the next start works", function()
+  for round = 1, 40 do kill_peer(round % 2 == 0) end
+end)
+
+check.test("an idle side notices a killed peer within a tenth of a second", function()
+  local peer = assert(worker.start(function()
+    assert(channel.connect(name, 5))
+    time.sleep(60)
+  end))
+  local here = assert(channel.create(name))
+  assert(here:accept(5))
+  here:receive(0.07)
+  peer:signal("KILL")
+  local seconds = process.timed(function()
+    check.equal(select(2, here:receive(5)), "the other side has ended without closing")
+  end)
+  assert(seconds < 0.1, "took " .. seconds)
+  here:close()
+  peer:wait(1)
+end)
+
+check.test("one creates and one attaches", function()
+  local here, there = pair()
+  check.contains(select(2, channel.create(name)), "served already")
+  check.contains(select(2, channel.connect(name)), "has a client already")
+  there:close()
+  here:close()
+  check.contains(select(2, channel.connect(name)), "is not there")
+  check.contains(select(2, channel.create("a/b")), "letters")
+end)
+
+check.test("blocks that others can open, and damaged ones, are refused", function()
+  local path = "/dev/shm/framewire." .. name
+  os.remove(path)
+  process.write(path, ("x"):rep(8192))
+  assert(os.execute("chmod 666 " .. path) == 0)
+  check.contains(select(2, channel.create(name)), "others may open it")
+  check.contains(select(2, channel.connect(name)), "others may open it")
+  assert(os.execute("chmod 600 " .. path) == 0)
+  check.contains(select(2, channel.connect(name)), "leftover")
+  local here = assert(channel.create(name))
+  ffi.cast("uint32_t *", here.block.data)[layout.AT_SLOTS / 4] = 12
+  check.contains(select(2, channel.connect(name)), "damaged")
+  ffi.cast("uint32_t *", here.block.data)[layout.AT_VERSION / 4] = 9
+  check.contains(select(2, channel.connect(name)), "version 9")
+  here:close()
+  check.equal(shm.open("framewire." .. name), nil)
+end)
+
+check.test("memory beside the rings is shared", function()
+  local here, there = pair { extra = 4096 }
+  check.equal(there.extra_size, 4096)
+  here.extra[4095] = 9
+  check.equal(there.extra[4095], 9)
+  there:close()
+  here:close()
+end)
