@@ -179,20 +179,16 @@ local function serve_window(length)
   local done = false -- whether there may be more to do without waiting
   stopwatch.begin_window()
   while spent < length do
-    local target, ready = nil, false
+    local target, ready = hottest(), false
     if not done then
-      target = hottest()
-      if not target then
-        break
-      end
       local passed
-      ready, passed = stopwatch.wait(target.socket)
+      ready, passed = stopwatch.wait(target and target.socket or listener)
       spent = spent + passed
     end
     local start = clock()
-    done = ready and take_turn(target, true, start)
-    if not ready or #connections > 1 then
-      local all = spent - looked_around >= 0.001
+    done = ready and target and take_turn(target, true, start)
+    if not ready or not target or #connections > 1 then
+      local all = not target or spent - looked_around >= 0.001
       if all then
         looked_around = spent
         accept_all()
