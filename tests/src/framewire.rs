@@ -29,7 +29,16 @@ impl Framewire {
     ///
     /// [`Error::Ended`] with what it wrote if it ends instead, [`Error::Timeout`] if it does neither.
     pub fn serve(args: &[&str]) -> Result<Self> {
-        let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
+        Self::serve_at("127.0.0.1:0", args)
+    }
+
+    /// As [`Framewire::serve`], at an address that is given.
+    ///
+    /// # Errors
+    ///
+    /// As [`Framewire::serve`].
+    pub fn serve_at(address: &str, args: &[&str]) -> Result<Self> {
+        let mut all = vec!["serve", "--listen", address];
         all.extend(args);
         let logs = TempDir::new().map_err(Error::io("make a folder for logs"))?;
         let mut process = start(&logs, &all)?;

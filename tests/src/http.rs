@@ -64,18 +64,33 @@ impl Http {
         self.send("POST", path, "", Vec::new())
     }
 
+    /// `POST`s to a path with an `Idempotency-Key`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Http::get`].
+    pub fn post_keyed(&self, path: &str, key: &str) -> Result<Reply> {
+        self.exchange("POST", path, &[("idempotency-key", key)], Vec::new())
+    }
+
     /// Any request; without a content type when that is empty.
     ///
     /// # Errors
     ///
     /// As [`Http::get`].
     pub fn send(&self, method: &str, path: &str, content_type: &str, body: Vec<u8>) -> Result<Reply> {
+        let header = [("content-type", content_type)];
+        let headers = if content_type.is_empty() { &[][..] } else { &header[..] };
+        self.exchange(method, path, headers, body)
+    }
+
+    fn exchange(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Result<Reply> {
         let broken = |error: ureq::Error| Error::io("exchange HTTP")(std::io::Error::other(error));
         let method =
             Method::from_bytes(method.as_bytes()).map_err(|error| broken(ureq::Error::Http(error.into())))?;
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
-        if !content_type.is_empty() {
-            request = request.header("content-type", content_type);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
         let failed = |error| broken(ureq::Error::Http(error));
         let mut response = if body.is_empty() {

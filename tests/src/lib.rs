@@ -1,12 +1,14 @@
 //! What the end-to-end tests stand on: our own program, started, driven and stopped, and clients of it.
 //!
 //! - [`Framewire`]: our program, built from this checkout; [`paths`] says where things are in it;
+//! - [`Proxy`]: a network that breaks;
 //! - [`Http`] and [`TextClient`]: blocking clients of what it and the script answer;
 //! - and from `framewire-stock`: [`StockMgba`], a stock mGBA in a window, and what belongs to it.
 
 mod framewire;
 mod http;
 pub mod paths;
+mod proxy;
 mod text;
 
 pub use framewire::Framewire;
@@ -15,4 +17,5 @@ pub use framewire_stock::{
     until_some,
 };
 pub use http::{Http, Reply};
+pub use proxy::Proxy;
 pub use text::TextClient;

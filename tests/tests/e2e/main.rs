@@ -2,6 +2,7 @@
 
 mod ending;
 mod game;
+mod once;
 mod routes;
 mod served;
 mod stock;

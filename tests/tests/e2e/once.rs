@@ -1,0 +1,120 @@
+//! Every tap is done exactly once, whatever breaks: the network on both sides of the bridge, and the bridge itself.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use framewire_e2e::{Framewire, Http, Proxy, Signal, paths, ports, until};
+
+use super::served::PATIENCE;
+
+const PRESSES: u32 = 0x0200_0010;
+const BUTTONS: [&str; 10] = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"];
+
+/// Faults that cut connections, and those that kill the bridge.
+const CUTS: usize = 200;
+const KILLS: usize = 5;
+const TAPS: usize = 10_000;
+
+#[test]
+fn ten_thousand_taps_through_cut_connections_and_killed_bridges() {
+    let folder = tempfile::tempdir().unwrap();
+    let rom = folder.path().join("demo.gba");
+    fs::copy(paths::rom(), &rom).unwrap();
+    let script_port = ports::free();
+    let settings = folder.path().join("settings.lua");
+    fs::write(&settings, format!("framewire = {{port = {script_port}}}")).unwrap();
+    let host = Framewire::serve(&[
+        "--speed",
+        "4",
+        "--rom",
+        rom.to_str().unwrap(),
+        "--lua",
+        settings.to_str().unwrap(),
+        "--lua",
+        paths::script().to_str().unwrap(),
+    ])
+    .unwrap();
+    let game = host.http();
+    until("the game runs", PATIENCE, || Ok(presses(&game).is_some())).unwrap();
+
+    let to_script = Proxy::start(SocketAddr::from(([127, 0, 0, 1], script_port))).unwrap();
+    let bridge_port = ports::free();
+    let bridge = || {
+        Framewire::serve_at(
+            &format!("127.0.0.1:{bridge_port}"),
+            &["--attach", &to_script.address().to_string(), "--quiet"],
+        )
+        .unwrap()
+    };
+    let to_bridge = Proxy::start(SocketAddr::from(([127, 0, 0, 1], bridge_port))).unwrap();
+    let mut running = bridge();
+
+    let next = AtomicUsize::new(0);
+    let done = AtomicUsize::new(0);
+    let base = format!("http://{}", to_bridge.address());
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let http = Http::new(&base);
+                loop {
+                    let tap = next.fetch_add(1, Ordering::Relaxed);
+                    if tap >= TAPS {
+                        break;
+                    }
+                    tap_until_answered(&http, tap);
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let begun = Instant::now();
+        for fault in 0..CUTS + KILLS {
+            // Faults are spread over the taps, so that each meets traffic.
+            let due = TAPS * (fault + 1) / (CUTS + KILLS + 1);
+            while done.load(Ordering::Relaxed) < due {
+                assert!(begun.elapsed() < Duration::from_secs(600), "no progress");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if fault % (CUTS / KILLS + 1) == CUTS / KILLS {
+                running.signal(Signal::KILL).unwrap();
+                running.wait_exit(PATIENCE).unwrap();
+                running = bridge();
+            } else if fault % 2 == 0 {
+                to_script.cut();
+            } else {
+                to_bridge.cut();
+            }
+        }
+    });
+    let total = || presses(&game).unwrap_or_default();
+    until("the game saw every tap", Duration::from_secs(300), || Ok(total() >= TAPS as u64)).unwrap();
+    until("keys are let go", PATIENCE, || Ok(game.get("/core/getkeys")?.text() == "0")).unwrap();
+    assert_eq!(total(), TAPS as u64);
+}
+
+/// Repeats a tap under one key until it is answered.
+fn tap_until_answered(http: &Http, tap: usize) {
+    let button = BUTTONS[tap % BUTTONS.len()];
+    let target = format!("/mgba-http/button/hold?button={button}&duration=1");
+    let begun = Instant::now();
+    loop {
+        match http.post_keyed(&target, &format!("tap-{tap}")) {
+            Ok(reply) if reply.status == 200 => return,
+            Ok(reply) => assert!(reply.status >= 500, "{}: {}", reply.status, reply.text()),
+            Err(_) => {}
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "tap {tap} was never answered");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Presses of all buttons together, as the game counted them.
+fn presses(game: &Http) -> Option<u64> {
+    let reply = game.get(&format!("/core/readrange?address={PRESSES}&length=40")).ok()?;
+    let text = reply.text();
+    let bytes: Vec<u8> = text.split(',').map_while(|pair| u8::from_str_radix(pair, 16).ok()).collect();
+    let words =
+        bytes.chunks_exact(4).map(|word| u64::from(u32::from_le_bytes([word[0], word[1], word[2], word[3]])));
+    (bytes.len() == 40).then(|| words.sum())
+}
