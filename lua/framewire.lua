@@ -645,10 +645,18 @@ parts.emulator = (function()
     refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), table.concat(names, ", "))
   end
 
+  -- The value of a register. The Game Boy's have 8 bits, pairs of them 16; mGBA sets just these and leaves the rest to
+  -- chance.
   function emulator.register(name)
-    return emu:readRegister(name)
-      or refuse(BAD_ARGUMENT, "unknown register %q; there are r0 to r15 and cpsr, on the Game Boy a, b, c, d, e, f, h, l, "
-        .. "af, bc, de, hl, pc and sp", sentence(name))
+    local value = emu:readRegister(name)
+    if not value then
+      refuse(BAD_ARGUMENT, "unknown register %q; there are r0 to r15 and cpsr, on the Game Boy a, b, c, d, e, f, h, l, af, "
+        .. "bc, de, hl, pc and sp", sentence(name))
+    end
+    if emu:platform() == GAME_BOY_ADVANCE then
+      return value
+    end
+    return value & (#name == 1 and 0xFF or 0xFFFF)
   end
 
   -- Loads a ROM if it is one, and says whether it did.
@@ -936,7 +944,7 @@ parts.messages = (function()
     none = function() return SUCCESS end,
     bool = function(value) return value and "true" or "false" end,
     int = function(value) return format("%d", value) end,
-    text = arguments.as_it_is,
+    text = refusal.printable,
     bytes = arguments.to_hex,
     names = function(value) return table.concat(value, ",") end,
   }

@@ -17,7 +17,7 @@ local WRITE = {
   none = function() return SUCCESS end,
   bool = function(value) return value and "true" or "false" end,
   int = function(value) return format("%d", value) end,
-  text = arguments.as_it_is,
+  text = refusal.printable,
   bytes = arguments.to_hex,
   names = function(value) return table.concat(value, ",") end,
 }
