@@ -58,10 +58,10 @@ local function listen()
   if not problem then
     log.info(" %s listening on %s:%d", version.script, server.address, server.port)
   elseif not retry_tick then
-    log.error(" cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one (such "
-      .. "as mGBA-http's, or this one when scripting was reset without closing mGBA). Close that, or choose another port "
-      .. "before this script is loaded: `framewire = {port = %d}` in Lua, or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's "
-      .. "environment. Trying again every second.", server.address, server.port, problem, server.port + 1, server.port + 1)
+    log.error(" cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one, such as "
+      .. "mGBA-http's. Close that, or choose another port before this script is loaded: `framewire = {port = %d}` in Lua, "
+      .. "or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's environment. Trying again every second.",
+      server.address, server.port, problem, server.port + 1, server.port + 1)
   end
   retry_tick = ticks.now + ticks.per_second
 end
