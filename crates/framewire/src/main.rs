@@ -10,6 +10,8 @@ mod script;
 mod serve;
 mod settings;
 mod signals;
+#[cfg(all(feature = "study", target_os = "linux"))]
+mod study;
 mod text_or_number;
 
 use std::process::ExitCode;
@@ -34,6 +36,9 @@ enum Command {
     Serve(Box<serve::Args>),
     /// Measure a server, a script or the embedded core under load.
     Bench(Box<bench::Args>),
+    /// Repeat the load-test study of 2025 on this machine and write a page about it.
+    #[cfg(all(feature = "study", target_os = "linux"))]
+    Study(study::Args),
     /// Print the Lua script to load into mGBA.
     Script(script::Args),
     /// Say what is found here, what is wrong, and what to do about it.
@@ -46,6 +51,8 @@ fn main() -> ExitCode {
         None => serve::run(cli.serve),
         Some(Command::Serve(args)) => serve::run(*args),
         Some(Command::Bench(args)) => bench::run(*args),
+        #[cfg(all(feature = "study", target_os = "linux"))]
+        Some(Command::Study(args)) => study::run(&args),
         Some(Command::Script(args)) => script::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),
     };
