@@ -1,0 +1,139 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::time::{Duration, Instant};
+
+use crate::layout::{BULK_ALIGN, MAX_MESSAGE};
+use crate::memory::{Block, Side, Sleeper};
+use crate::{Error, Receiver, Sender, wait};
+
+/// How a channel is made and waited for. Whoever attaches uses `spin` alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Slots in each direction: a power of two from 8 to 65,536. That many messages may wait.
+    pub slots: usize,
+    /// Bytes for long messages in each direction: a multiple of 4,096 that holds the longest message.
+    pub bulk: usize,
+    /// Bytes beside the rings, a multiple of 4,096; see [`Extra`].
+    pub extra: usize,
+    /// How long to look again and again before sleeping.
+    pub spin: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { slots: 4096, bulk: 2 * MAX_MESSAGE, extra: 0, spin: Duration::from_micros(50) }
+    }
+}
+
+/// One side of a channel. Dropping it, or both of its halves, ends the channel: the other side still gets what was sent.
+pub struct Endpoint {
+    /// Sends to the other side.
+    pub sender: Sender,
+    /// Receives from the other side.
+    pub receiver: Receiver,
+}
+
+impl Endpoint {
+    /// Makes a channel, in place of a leftover of a process that died. One process makes it, one at a time attaches.
+    ///
+    /// # Errors
+    /// [`Error::Served`], [`Error::Foreign`], [`Error::Name`], [`Error::Size`] and [`Error::System`].
+    pub fn create(name: &str, options: Options) -> Result<Endpoint, Error> {
+        if !options.slots.is_power_of_two() || !(8..=65_536).contains(&options.slots) {
+            return Err(Error::Size("slots: a power of two from 8 to 65536 is accepted"));
+        }
+        // Twice the longest message, so that one always fits whatever is left out at the room's end.
+        if !(2 * MAX_MESSAGE..=1 << 30).contains(&options.bulk) || !options.bulk.is_multiple_of(4096) {
+            return Err(Error::Size("bulk: a multiple of 4096 from 2 MiB to 1 GiB is accepted"));
+        }
+        if options.extra > 1 << 30 || !options.extra.is_multiple_of(4096) {
+            return Err(Error::Size("extra: a multiple of 4096 up to 1 GiB is accepted"));
+        }
+        const { assert!(MAX_MESSAGE.is_multiple_of(BULK_ALIGN)) };
+        Ok(Endpoint::new(Block::create(name, options.slots, options.bulk, options.extra)?, options.spin))
+    }
+
+    /// Attaches to a channel that another process has made, waiting for it to be there and free.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] and [`Error::Attached`] after the time, and what is wrong with the name or the memory.
+    pub fn connect(name: &str, timeout: Option<Duration>, options: Options) -> Result<Endpoint, Error> {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            match Block::attach(name) {
+                Ok(block) => return Ok(Endpoint::new(block, options.spin)),
+                Err(Error::Missing(_) | Error::Attached(_))
+                    if deadline.is_none_or(|deadline| Instant::now() < deadline) =>
+                {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn new(block: Block, spin: Duration) -> Endpoint {
+        let side = block.side();
+        let block = Arc::new(block);
+        Endpoint {
+            sender: Sender::new(block.clone(), side, spin),
+            receiver: Receiver::new(block, side, spin),
+        }
+    }
+
+    /// Waits until the other process has attached to a channel made here.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`].
+    pub fn accept(&self, timeout: Option<Duration>) -> Result<(), Error> {
+        let block = &self.receiver.memory;
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        while !block.is_attached() {
+            let rest =
+                deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if rest.is_zero() {
+                return Err(Error::Timeout);
+            }
+            block.sleep_until_attached(rest.min(Duration::from_secs(1)));
+        }
+        Ok(())
+    }
+
+    /// The memory beside the rings.
+    pub fn extra(&self) -> Extra {
+        Extra(self.receiver.memory.clone())
+    }
+
+    /// Gets a thread out of [`Receiver::wait`].
+    pub fn waker(&self) -> Waker {
+        Waker { block: self.receiver.memory.clone(), side: self.receiver.side }
+    }
+}
+
+/// Gets a thread of this process out of its waiting for a message. Keeps the channel open, like a half of the endpoint.
+#[derive(Clone)]
+pub struct Waker {
+    block: Arc<Block>,
+    side: Side,
+}
+
+impl Waker {
+    /// Has a wait that sleeps, or is about to, look again. What it should see must have been stored before.
+    pub fn wake(&self) {
+        // SYNC POINT (sleep): pairs with the barrier in `wait::sleep`; a full fence, as a thread
+        // that is not the channel's other side may do this seldom enough.
+        fence(Ordering::SeqCst);
+        wait::wake(&*self.block, Sleeper::Reader(self.side));
+    }
+}
+
+/// Memory beside the rings that both sides see, for whatever they agree on. Keeps the channel open, like a half of the
+/// endpoint.
+#[derive(Clone)]
+pub struct Extra(Arc<Block>);
+
+impl AsRef<[AtomicU32]> for Extra {
+    fn as_ref(&self) -> &[AtomicU32] {
+        self.0.extra()
+    }
+}

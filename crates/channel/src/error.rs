@@ -1,0 +1,55 @@
+use crate::layout::MAX_MESSAGE;
+
+/// Why there is no message, or no channel.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The time ran out first.
+    #[error("the time ran out")]
+    Timeout,
+    /// The other side has ended the channel in good order.
+    #[error("the other side has closed the channel")]
+    Closed,
+    /// The other side's process has ended, or lost its endpoint, without closing.
+    #[error("the other side has ended without closing")]
+    Died,
+    /// A message of this many bytes cannot be sent.
+    #[error("a message has 1 to {MAX_MESSAGE} bytes, not {0}")]
+    Length(usize),
+    /// The other side wrote what no side of this version writes.
+    #[error("the channel is damaged: {0}")]
+    Damaged(&'static str),
+    /// The name cannot be used.
+    #[error("a channel's name is letters, digits, '-', '_' and '.', not {0:?}")]
+    Name(String),
+    /// Sizes that a channel cannot have.
+    #[error("{0}")]
+    Size(&'static str),
+    /// Another process has made a channel of this name and lives.
+    #[error("channel {0:?} is served already; stop that program or choose another name")]
+    Served(String),
+    /// Somebody else is attached.
+    #[error("channel {0:?} has a client already")]
+    Attached(String),
+    /// Nobody serves a channel of this name.
+    #[error("channel {0:?} is not there; start the program that serves it")]
+    Missing(String),
+    /// The memory of this name is not safe to use.
+    #[error("channel {0:?} belongs to another user, or others may open it; choose another name")]
+    Foreign(String),
+    /// Made by another version.
+    #[error("channel {name:?} speaks version {version}, this program {}", crate::layout::VERSION)]
+    Version {
+        /// The channel.
+        name: String,
+        /// What it speaks.
+        version: u32,
+    },
+    /// The system refused.
+    #[error("channel: {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What it said.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,36 @@
+//! Where things lie; `docs/channel.md` is the description. All offsets are in bytes.
+
+/// The longest message in bytes.
+pub const MAX_MESSAGE: usize = 1 << 20;
+
+/// The first eight bytes of a block that is ready.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"FWCHAN1\0");
+/// Version of the layout.
+pub const VERSION: u32 = 1;
+/// The longest message that fits the express line.
+pub const EXPRESS_MAX: usize = 19;
+/// The longest message that lies in its slot.
+pub const INLINE_MAX: usize = 112;
+/// Where long messages may begin.
+pub const BULK_ALIGN: usize = 64;
+
+/// Offsets in a block.
+#[cfg(not(loom))]
+pub mod at {
+    pub const MAGIC: usize = 0;
+    pub const VERSION: usize = 8;
+    pub const SLOTS: usize = 12;
+    pub const BULK: usize = 16;
+    pub const EXTRA: usize = 20;
+    pub const CREATOR: usize = 64;
+    pub const ATTACHED: usize = 68;
+    /// One word a side.
+    pub const CLOSED: usize = 72;
+    /// One half a side.
+    pub const EXPRESS: usize = 128;
+    /// One word a side, and one word a side.
+    pub const READER_SLEEPS: usize = 256;
+    pub const WRITER_SLEEPS: usize = 264;
+    /// The first slot.
+    pub const RINGS: usize = 4096;
+}

@@ -1,0 +1,52 @@
+//! Messages between two processes of one user through shared memory: 1 byte to 1 MiB each, in order, none lost or torn.
+//!
+//! ```no_run
+//! use framewire_channel::{Endpoint, Options};
+//! let mut here = Endpoint::create("demo", Options::default())?; // in one process
+//! let mut there = Endpoint::connect("demo", None, Options::default())?; // in the other
+//! there.sender.send(b"hello", None)?;
+//! assert_eq!(&*here.receiver.receive(None)?, b"hello");
+//! # Ok::<(), framewire_channel::Error>(())
+//! ```
+//!
+//! - [`Endpoint`]: one side of a channel, with its two halves;
+//! - [`Sender`] and [`Receiver`]: write and read messages where they lie ([`Reserved`], [`Message`]), or copy them;
+//! - [`Waker`]: gets a thread of this process out of its waiting for a message;
+//! - [`Extra`]: memory beside the rings that both sides see;
+//! - [`Error`]: why there is no message, or no channel.
+//!
+//! `docs/channel.md` describes the memory byte by byte; `luajit/framewire/channel.lua` is the same in Lua. Inside, from the
+//! bytes upwards: `memory` is where bytes lie and the only place that asks the system for anything, `ring` moves messages,
+//! `wait` spins and sleeps. Linux only: elsewhere the crate is empty.
+
+#![cfg(any(target_os = "linux", loom))]
+
+#[cfg(not(loom))]
+mod endpoint;
+mod error;
+mod layout;
+mod memory;
+mod ring;
+mod sync;
+mod wait;
+
+#[cfg(not(loom))]
+pub use endpoint::{Endpoint, Extra, Options, Waker};
+pub use error::Error;
+pub use layout::MAX_MESSAGE;
+
+/// Sends messages to the other side. Ends the channel together with its [`Receiver`] when both are dropped.
+#[cfg(not(loom))]
+pub type Sender = ring::Sender<memory::Block>;
+/// Receives messages from the other side.
+#[cfg(not(loom))]
+pub type Receiver = ring::Receiver<memory::Block>;
+/// Room for a message, to write it where it will be read.
+#[cfg(not(loom))]
+pub type Reserved<'a> = ring::Reserved<'a, memory::Block>;
+/// A message where it lies. Its room is given back when this is dropped.
+#[cfg(not(loom))]
+pub type Message<'a> = ring::Message<'a, memory::Block>;
+
+#[cfg(all(test, loom))]
+mod model;

@@ -1,0 +1,255 @@
+//! A channel's block of shared memory: making it, finding it, and knowing whether the other side lives.
+//!
+//! Each side holds a lock on one byte of the block's file for as long as it lives: the creator on byte 0, the one that
+//! attaches on byte 1. The kernel lets go of it when the process ends, however it ends. Byte 2 is the name's: who takes
+//! over a leftover locks only that, so a leftover never looks alive.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::slice;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::sys::{self, Mapping};
+use super::{Half, Memory, Side, Sleeper, Slot};
+use crate::Error;
+use crate::layout::{MAGIC, VERSION, at};
+
+const NAME_LOCK: i64 = 2;
+/// Longest sleep without looking whether the other side lives.
+const LOOK: Duration = Duration::from_millis(50);
+/// The same where barriers do not reach other processes, so that a missed call costs no more than this.
+const LOOK_WITHOUT_BARRIERS: Duration = Duration::from_millis(1);
+
+/// The block of one side.
+pub struct Block {
+    file: File,
+    mapping: Mapping,
+    path: CString,
+    side: Side,
+    slots: usize,
+    bulk: usize,
+    extra: usize,
+    barriers: bool,
+}
+
+fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+    move |source| Error::System { what, source }
+}
+
+fn path_of(name: &str) -> Result<CString, Error> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if name.is_empty() || name.len() > 200 || name.starts_with('.') || !name.chars().all(fits) {
+        return Err(Error::Name(name.to_owned()));
+    }
+    CString::new(format!("/framewire.{name}")).map_err(|_| Error::Name(name.to_owned()))
+}
+
+/// What keeps others out: the file is ours, and nobody else may open it.
+fn check_owner(file: &File, name: &str) -> Result<(), Error> {
+    let data = file.metadata().map_err(system("cannot look at the memory"))?;
+    if data.uid() != sys::user() || data.mode() & 0o077 != 0 {
+        return Err(Error::Foreign(name.to_owned()));
+    }
+    Ok(())
+}
+
+fn total(slots: usize, bulk: usize, extra: usize) -> usize {
+    at::RINGS + 2 * slots * size_of::<Slot>() + 2 * bulk + extra
+}
+
+fn words(mapping: &Mapping, offset: usize) -> &AtomicU32 {
+    // SAFETY: inside the mapping's first page, aligned, and only ever used as an atomic.
+    unsafe { AtomicU32::from_ptr(mapping.at(offset).cast()) }
+}
+
+fn magic(mapping: &Mapping) -> &AtomicU64 {
+    // SAFETY: as above.
+    unsafe { AtomicU64::from_ptr(mapping.at(at::MAGIC).cast()) }
+}
+
+impl Block {
+    /// Makes the block of a name, in place of one whose creator is gone.
+    pub fn create(name: &str, slots: usize, bulk: usize, extra: usize) -> Result<Block, Error> {
+        let path = path_of(name)?;
+        loop {
+            let file = sys::open(&path, true).map_err(|source| match source.kind() {
+                ErrorKind::PermissionDenied => Error::Foreign(name.to_owned()),
+                _ => system("cannot make shared memory")(source),
+            })?;
+            check_owner(&file, name)?;
+            if !sys::lock(&file, NAME_LOCK) {
+                return Err(Error::Served(name.to_owned()));
+            }
+            let data = file.metadata().map_err(system("cannot look at the memory"))?;
+            let named = sys::open(&path, false).and_then(|file| file.metadata());
+            if !named.is_ok_and(|named| named.ino() == data.ino()) {
+                continue;
+            }
+            if data.size() > 0 {
+                sys::unlink(&path); // a leftover
+                continue;
+            }
+            sys::lock(&file, Side::Creator as i64);
+            let size = total(slots, bulk, extra);
+            let mapping = file.set_len(size as u64).and_then(|()| Mapping::new(&file, size));
+            let mapping = mapping.map_err(|source| {
+                sys::unlink(&path);
+                system("cannot get so much shared memory")(source)
+            })?;
+            for (offset, value) in
+                [(at::VERSION, VERSION as usize), (at::SLOTS, slots), (at::BULK, bulk), (at::EXTRA, extra)]
+            {
+                words(&mapping, offset).store(value as u32, Ordering::Relaxed);
+            }
+            words(&mapping, at::CREATOR).store(std::process::id(), Ordering::Relaxed);
+            // SYNC POINT (ready): who sees the magic sees the sizes.
+            magic(&mapping).store(MAGIC, Ordering::Release);
+            let barriers = sys::accept_barriers();
+            return Ok(Block { file, mapping, path, side: Side::Creator, slots, bulk, extra, barriers });
+        }
+    }
+
+    /// Attaches to the block of a name.
+    pub fn attach(name: &str) -> Result<Block, Error> {
+        let path = path_of(name)?;
+        let missing = || Error::Missing(name.to_owned());
+        let file = sys::open(&path, false).map_err(|source| match source.kind() {
+            ErrorKind::NotFound => missing(),
+            ErrorKind::PermissionDenied => Error::Foreign(name.to_owned()),
+            _ => system("cannot open shared memory")(source),
+        })?;
+        check_owner(&file, name)?;
+        if !sys::is_locked(&file, Side::Creator as i64) {
+            return Err(missing());
+        }
+        if !sys::lock(&file, Side::Attached as i64) {
+            return Err(Error::Attached(name.to_owned()));
+        }
+        let size = file.metadata().map_err(system("cannot look at the memory"))?.size() as usize;
+        if size < at::RINGS {
+            return Err(missing());
+        }
+        let mapping = Mapping::new(&file, size).map_err(system("cannot map shared memory"))?;
+        // SYNC POINT (ready).
+        if magic(&mapping).load(Ordering::Acquire) != MAGIC {
+            return Err(missing());
+        }
+        let word = |offset| words(&mapping, offset).load(Ordering::Relaxed);
+        if word(at::VERSION) != VERSION {
+            return Err(Error::Version { name: name.to_owned(), version: word(at::VERSION) });
+        }
+        let [slots, bulk, extra] = [at::SLOTS, at::BULK, at::EXTRA].map(|offset| word(offset) as usize);
+        if slots < 8 || !slots.is_power_of_two() || total(slots, bulk, extra) != size {
+            return Err(Error::Damaged("its sizes do not fit"));
+        }
+        let barriers = sys::accept_barriers();
+        let attached = words(&mapping, at::ATTACHED);
+        attached.store(std::process::id(), Ordering::Release);
+        sys::futex_wake(attached);
+        let block = Block { file, mapping, path, side: Side::Attached, slots, bulk, extra, barriers };
+        if block.peer_lives(Side::Attached) { Ok(block) } else { Err(missing()) }
+    }
+
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Whether the other process has attached, which is told to whoever created the block.
+    pub fn is_attached(&self) -> bool {
+        words(&self.mapping, at::ATTACHED).load(Ordering::Acquire) != 0
+    }
+
+    /// Sleeps until somebody attaches, at most so long.
+    pub fn sleep_until_attached(&self, limit: Duration) {
+        sys::futex_wait(words(&self.mapping, at::ATTACHED), 0, limit);
+    }
+
+    /// The memory beside the rings, as words.
+    pub fn extra(&self) -> &[AtomicU32] {
+        let start = self.mapping.at(at::RINGS + 2 * self.slots * size_of::<Slot>() + 2 * self.bulk);
+        // SAFETY: inside the mapping, 64-byte aligned because every size before it is, and only used as atomics.
+        unsafe { slice::from_raw_parts(start.cast(), self.extra / 4) }
+    }
+}
+
+impl Memory for Block {
+    fn half(&self, side: Side) -> &Half {
+        // SAFETY: inside the mapping, aligned, and any bytes are a valid `Half`.
+        unsafe { &*self.mapping.at(at::EXPRESS + side as usize * size_of::<Half>()).cast() }
+    }
+
+    fn slots(&self, side: Side) -> &[Slot] {
+        let start = self.mapping.at(at::RINGS + side as usize * self.slots * size_of::<Slot>());
+        // SAFETY: inside the mapping, aligned, and any bytes are a valid `Slot`.
+        unsafe { slice::from_raw_parts(start.cast(), self.slots) }
+    }
+
+    fn bulk_size(&self) -> usize {
+        self.bulk
+    }
+
+    fn bulk(&self, side: Side, offset: usize, length: usize) -> *mut u8 {
+        assert!(length <= self.bulk && offset <= self.bulk - length, "outside of the bulk room");
+        let start = at::RINGS + 2 * self.slots * size_of::<Slot>() + side as usize * self.bulk;
+        self.mapping.at(start + offset)
+    }
+
+    fn watch_bulk(&self, _: Side, _: usize, _: usize, _: bool) {}
+
+    fn sleeps(&self, sleeper: Sleeper) -> &AtomicU32 {
+        words(
+            &self.mapping,
+            match sleeper {
+                Sleeper::Reader(side) => at::READER_SLEEPS + 4 * side as usize,
+                Sleeper::Writer(side) => at::WRITER_SLEEPS + 4 * side as usize,
+            },
+        )
+    }
+
+    fn sleep(&self, sleeper: Sleeper, limit: Duration) {
+        sys::futex_wait(self.sleeps(sleeper), 1, limit);
+    }
+
+    fn wake(&self, sleeper: Sleeper) {
+        sys::futex_wake(self.sleeps(sleeper));
+    }
+
+    fn barrier(&self) {
+        if self.barriers {
+            sys::barrier();
+        }
+    }
+
+    fn look(&self) -> Duration {
+        if self.barriers { LOOK } else { LOOK_WITHOUT_BARRIERS }
+    }
+
+    fn peer_closed(&self, side: Side) -> bool {
+        words(&self.mapping, at::CLOSED + 4 * side.other() as usize).load(Ordering::Acquire) != 0
+    }
+
+    fn peer_lives(&self, side: Side) -> bool {
+        match side {
+            // Before anybody has attached, nobody can have died.
+            Side::Creator if !self.is_attached() => true,
+            _ => sys::is_locked(&self.file, side.other() as i64),
+        }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        words(&self.mapping, at::CLOSED + 4 * self.side as usize).store(1, Ordering::Release);
+        self.barrier();
+        for sleeper in [Sleeper::Reader(self.side.other()), Sleeper::Writer(self.side.other())] {
+            self.sleeps(sleeper).store(0, Ordering::Release);
+            self.wake(sleeper);
+        }
+        if self.side == Side::Creator {
+            sys::unlink(&self.path);
+        }
+    }
+}

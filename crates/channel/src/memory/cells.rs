@@ -1,0 +1,122 @@
+//! The two places where a message and its stamp share a cache line.
+
+use std::cell::UnsafeCell;
+
+use crate::layout::{EXPRESS_MAX, INLINE_MAX};
+use crate::sync::{AtomicU32, AtomicU64, Shadow};
+
+/// A side's half of the express line.
+#[repr(C, align(32))]
+pub struct Half {
+    /// Number of the message that lies here, and one more; 0 before the first.
+    pub stamp: AtomicU64,
+    data: UnsafeCell<[u8; EXPRESS_MAX]>,
+    length: UnsafeCell<u8>,
+    /// How many messages of the other side this side has read, 32 bits of it.
+    pub consumed: AtomicU32,
+    shadow: Shadow,
+}
+
+/// One place in a ring.
+#[repr(C, align(128))]
+pub struct Slot {
+    /// Number of the message that lies here, and one more; 0 before the first.
+    pub stamp: AtomicU64,
+    length: UnsafeCell<u32>,
+    /// Where a long message lies.
+    bulk: UnsafeCell<u32>,
+    data: UnsafeCell<[u8; INLINE_MAX]>,
+    shadow: Shadow,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Half>() == 32 && size_of::<Slot>() == 128);
+
+// SAFETY: everything but the stamps is touched by one side at a time: by the writer while the stamp is old, and by the
+// reader from the stamp's becoming new until it publishes that it has read the message.
+unsafe impl Sync for Half {}
+// SAFETY: as above.
+unsafe impl Sync for Slot {}
+
+impl Half {
+    /// Where a message's bytes lie.
+    pub fn data(&self) -> *mut u8 {
+        self.data.get().cast()
+    }
+
+    /// Writes the length; the writer's to call.
+    pub fn set_length(&self, length: usize) {
+        self.shadow.write();
+        // SAFETY: see `Sync` above.
+        unsafe { *self.length.get() = length as u8 }
+    }
+
+    /// Reads the length; the reader's to call. Whatever the other side wrote, the bytes are inside the half.
+    pub fn length(&self) -> usize {
+        self.shadow.read();
+        // SAFETY: see `Sync` above.
+        usize::from(unsafe { *self.length.get() }).min(EXPRESS_MAX)
+    }
+
+    /// Notes a last read of the bytes.
+    pub fn watch(&self) {
+        self.shadow.read();
+    }
+}
+
+impl Slot {
+    /// Where a short message's bytes lie.
+    pub fn data(&self) -> *mut u8 {
+        self.data.get().cast()
+    }
+
+    /// Writes the length, and where a long message lies; the writer's to call.
+    pub fn describe(&self, length: usize, bulk: usize) {
+        self.shadow.write();
+        // SAFETY: see `Sync` above.
+        unsafe {
+            *self.length.get() = length as u32;
+            if length > INLINE_MAX {
+                *self.bulk.get() = bulk as u32;
+            }
+        }
+    }
+
+    /// Reads the length and where a long message lies; the reader's to call. Neither can be trusted.
+    pub fn description(&self) -> (usize, usize) {
+        self.shadow.read();
+        // SAFETY: see `Sync` above.
+        unsafe { (*self.length.get() as usize, *self.bulk.get() as usize) }
+    }
+
+    /// Notes a last read of the bytes.
+    pub fn watch(&self) {
+        self.shadow.read();
+    }
+}
+
+#[cfg(loom)]
+impl Default for Half {
+    fn default() -> Self {
+        Half {
+            stamp: AtomicU64::new(0),
+            data: UnsafeCell::new([0; EXPRESS_MAX]),
+            length: UnsafeCell::new(0),
+            consumed: AtomicU32::new(0),
+            shadow: Shadow::default(),
+        }
+    }
+}
+
+#[cfg(loom)]
+impl Default for Slot {
+    fn default() -> Self {
+        Slot {
+            stamp: AtomicU64::new(0),
+            length: UnsafeCell::new(0),
+            bulk: UnsafeCell::new(0),
+            data: UnsafeCell::new([0; INLINE_MAX]),
+            shadow: Shadow::default(),
+        }
+    }
+}

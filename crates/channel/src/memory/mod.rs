@@ -1,0 +1,66 @@
+//! Where the bytes of a channel lie.
+
+#[cfg(not(loom))]
+mod block;
+mod cells;
+#[cfg(not(loom))]
+pub mod sys;
+
+#[cfg(not(loom))]
+pub use block::Block;
+pub use cells::{Half, Slot};
+
+use std::time::Duration;
+
+use crate::sync::AtomicU32;
+
+/// One of the two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Creator = 0,
+    Attached = 1,
+}
+
+impl Side {
+    pub fn other(self) -> Side {
+        match self {
+            Side::Creator => Side::Attached,
+            Side::Attached => Side::Creator,
+        }
+    }
+}
+
+/// Who sleeps on a word.
+#[derive(Debug, Clone, Copy)]
+pub enum Sleeper {
+    Reader(Side),
+    Writer(Side),
+}
+
+/// Memory of a channel. References that it gives stay valid as long as it lives.
+pub trait Memory: Send + Sync {
+    /// The half of the express line that a side writes.
+    fn half(&self, side: Side) -> &Half;
+    /// The slots that a side writes; their number is a power of two.
+    fn slots(&self, side: Side) -> &[Slot];
+    /// Room for the long messages that a side writes, in bytes.
+    fn bulk_size(&self) -> usize;
+    /// A range of that room, which lies inside of it.
+    fn bulk(&self, side: Side, offset: usize, length: usize) -> *mut u8;
+    /// Notes that a range of that room is read or written; for loom.
+    fn watch_bulk(&self, side: Side, offset: usize, length: usize, write: bool);
+    /// The word that is 1 while somebody sleeps.
+    fn sleeps(&self, sleeper: Sleeper) -> &AtomicU32;
+    /// Sleeps while the word is 1, at most so long.
+    fn sleep(&self, sleeper: Sleeper, limit: Duration);
+    /// Gets whoever sleeps there out of it.
+    fn wake(&self, sleeper: Sleeper);
+    /// Makes all processes of the channel pass a full barrier.
+    fn barrier(&self);
+    /// Longest sleep without looking whether the other side lives.
+    fn look(&self) -> Duration;
+    /// Whether the other side of `side` has said that it ends.
+    fn peer_closed(&self, side: Side) -> bool;
+    /// Whether the other side of `side` lives.
+    fn peer_lives(&self, side: Side) -> bool;
+}

@@ -1,0 +1,130 @@
+//! The system calls of a channel, each behind a safe function.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{Error, Result};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// Not in the libc crate; from the kernel's `linux/membarrier.h`.
+const MEMBARRIER_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
+const MEMBARRIER_REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
+
+fn check(result: libc::c_int) -> Result<libc::c_int> {
+    if result < 0 { Err(Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Opens a shared memory object, and makes an empty one that only this user can open if `create`.
+pub fn open(path: &CString, create: bool) -> Result<File> {
+    let flags = libc::O_RDWR | libc::O_CLOEXEC | if create { libc::O_CREAT } else { 0 };
+    // SAFETY: the path ends with a NUL.
+    let fd = check(unsafe { libc::shm_open(path.as_ptr(), flags, 0o600) })?;
+    // SAFETY: a descriptor just opened, and nobody else's.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Takes a shared memory object's name away.
+pub fn unlink(path: &CString) {
+    // SAFETY: the path ends with a NUL.
+    unsafe { libc::shm_unlink(path.as_ptr()) };
+}
+
+/// This process' user.
+pub fn user() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+fn byte_lock(byte: i64) -> libc::flock {
+    libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: byte,
+        l_len: 1,
+        l_pid: 0,
+    }
+}
+
+/// Locks a byte of an open file until its last descriptor is closed. Returns false if somebody else holds it.
+pub fn lock(file: &File, byte: i64) -> bool {
+    let lock = byte_lock(byte);
+    // SAFETY: the descriptor is open and the structure is of the kind that the command takes.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) == 0 }
+}
+
+/// Whether somebody else holds the lock of a byte.
+pub fn is_locked(file: &File, byte: i64) -> bool {
+    let mut lock = byte_lock(byte);
+    // SAFETY: as in `lock`.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) };
+    result == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
+}
+
+/// A file's first bytes in memory, shared with every process that maps them.
+pub struct Mapping {
+    start: NonNull<u8>,
+    size: usize,
+}
+
+// SAFETY: memory is not bound to a thread; what may be done with it is for whoever reads and writes it to say.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `size` bytes, which the file must have.
+    pub fn new(file: &File, size: usize) -> Result<Mapping> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the system chooses the address, so nothing that is mapped already is touched.
+        let start =
+            unsafe { libc::mmap(ptr::null_mut(), size, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        if start == libc::MAP_FAILED {
+            return Err(Error::last_os_error());
+        }
+        NonNull::new(start.cast()).map(|start| Mapping { start, size }).ok_or_else(Error::last_os_error)
+    }
+
+    /// The address of an offset, which must be inside.
+    pub fn at(&self, offset: usize) -> *mut u8 {
+        assert!(offset <= self.size, "offset {offset} outside of a mapping of {} bytes", self.size);
+        // SAFETY: just checked.
+        unsafe { self.start.as_ptr().add(offset) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`, and no reference outlives this.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.size) };
+    }
+}
+
+/// Sleeps while a word has a value, at most so long.
+pub fn futex_wait(word: &AtomicU32, value: u32, limit: Duration) {
+    let limit = libc::timespec {
+        tv_sec: limit.as_secs() as libc::time_t,
+        tv_nsec: limit.subsec_nanos() as libc::c_long,
+    };
+    // SAFETY: the word and the time live through the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &limit) };
+}
+
+/// Wakes all who sleep on a word.
+pub fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the word lives through the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+/// Lets other processes' `barrier` reach this one; false if the kernel has none.
+pub fn accept_barriers() -> bool {
+    // SAFETY: touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 }
+}
+
+/// Makes every process that accepts it pass a full memory barrier, this one too.
+pub fn barrier() {
+    // SAFETY: touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_GLOBAL_EXPEDITED, 0, 0) };
+}

@@ -1,0 +1,150 @@
+//! loom's models: every interleaving of two small sides, with the memory model of the language.
+//!
+//! Run by `RUSTFLAGS="--cfg loom" cargo test --release -p framewire-channel --lib model` with a target folder of its own.
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loom::sync::{Condvar, Mutex};
+use loom::thread;
+
+use crate::layout::BULK_ALIGN;
+use crate::memory::{Half, Memory, Side, Sleeper, Slot};
+use crate::ring::{Receiver, Sender};
+use crate::sync::{AtomicU32, Ordering, Shadow, fence};
+
+const BULK: usize = 384;
+
+/// The memory of a channel on loom's heap.
+struct Model {
+    halves: [Half; 2],
+    slots: Vec<Slot>,
+    bulk: UnsafeCell<[u8; BULK]>,
+    shadows: [Shadow; BULK / BULK_ALIGN],
+    sleeping: [AtomicU32; 4],
+    lock: Mutex<()>,
+    woken: Condvar,
+    unused: Vec<Slot>,
+}
+
+// SAFETY: the bulk room is written and read under the ring's protocol, which `shadows` checks.
+unsafe impl Sync for Model {}
+// SAFETY: as above.
+unsafe impl Send for Model {}
+
+impl Model {
+    fn pair(slots: usize) -> (Sender<Model>, Receiver<Model>) {
+        let model = Arc::new(Model {
+            halves: Default::default(),
+            slots: (0..slots).map(|_| Slot::default()).collect(),
+            bulk: UnsafeCell::new([0; BULK]),
+            shadows: Default::default(),
+            sleeping: Default::default(),
+            lock: Mutex::new(()),
+            woken: Condvar::new(),
+            unused: vec![Slot::default()],
+        });
+        (
+            Sender::new(model.clone(), Side::Creator, Duration::ZERO),
+            Receiver::new(model, Side::Attached, Duration::ZERO),
+        )
+    }
+}
+
+impl Memory for Model {
+    fn half(&self, side: Side) -> &Half {
+        &self.halves[side as usize]
+    }
+    fn slots(&self, side: Side) -> &[Slot] {
+        if side == Side::Creator { &self.slots } else { &self.unused }
+    }
+    fn bulk_size(&self) -> usize {
+        BULK
+    }
+    fn bulk(&self, _: Side, offset: usize, length: usize) -> *mut u8 {
+        assert!(offset + length <= BULK);
+        self.bulk.get().cast::<u8>().wrapping_add(offset)
+    }
+    fn watch_bulk(&self, _: Side, offset: usize, length: usize, write: bool) {
+        for shadow in &self.shadows[offset / BULK_ALIGN..(offset + length).div_ceil(BULK_ALIGN)] {
+            if write { shadow.write() } else { shadow.read() }
+        }
+    }
+    fn sleeps(&self, sleeper: Sleeper) -> &AtomicU32 {
+        &self.sleeping[match sleeper {
+            Sleeper::Reader(side) => side as usize,
+            Sleeper::Writer(side) => 2 + side as usize,
+        }]
+    }
+    fn sleep(&self, sleeper: Sleeper, _: Duration) {
+        // As a futex: the value is looked at under a lock that wakers take. It never wakes by itself, so that a call that is
+        // missed is a deadlock, which loom reports.
+        let mut guard = self.lock.lock().unwrap();
+        while self.sleeps(sleeper).load(Ordering::Relaxed) == 1 {
+            guard = self.woken.wait(guard).unwrap();
+        }
+    }
+    fn wake(&self, _: Sleeper) {
+        let _guard = self.lock.lock().unwrap();
+        self.woken.notify_all();
+    }
+    fn barrier(&self) {
+        fence(Ordering::SeqCst);
+    }
+    fn look(&self) -> Duration {
+        Duration::from_secs(3600)
+    }
+    fn peer_closed(&self, _: Side) -> bool {
+        false
+    }
+    fn peer_lives(&self, _: Side) -> bool {
+        true
+    }
+}
+
+fn check(bound: usize, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(bound);
+    builder.check(body);
+}
+
+/// Sends messages of these lengths through so many slots, the bytes of each telling its number.
+fn exchange(bound: usize, slots: usize, lengths: &'static [usize]) {
+    check(bound, move || {
+        let (mut sender, mut receiver) = Model::pair(slots);
+        let writer = thread::spawn(move || {
+            for (number, length) in lengths.iter().enumerate() {
+                let mut place = sender.reserve(*length, None).unwrap();
+                place.fill(number as u8 + 1);
+                place.commit();
+            }
+        });
+        for (number, length) in lengths.iter().enumerate() {
+            let message = receiver.receive(None).unwrap();
+            assert_eq!(message.len(), *length);
+            assert!(message.iter().all(|byte| *byte == number as u8 + 1), "message {number} is torn");
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn model_short_messages_by_the_express_line_and_slots() {
+    exchange(3, 2, &[11, 11, 11]);
+}
+
+#[test]
+fn model_a_full_ring_waits_and_is_woken() {
+    exchange(3, 1, &[30, 30, 30]);
+}
+
+#[test]
+fn model_long_messages_share_their_room() {
+    exchange(3, 2, &[200, 150, 120]);
+}
+
+#[test]
+fn model_places_mix() {
+    exchange(2, 2, &[5, 40, 150, 5]);
+}

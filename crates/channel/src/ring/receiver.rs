@@ -1,0 +1,182 @@
+use std::ops::Deref;
+use std::slice;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::layout::{INLINE_MAX, MAX_MESSAGE};
+use crate::memory::{Memory, Side, Sleeper};
+use crate::sync::{Ordering, light_fence};
+use crate::{Error, wait};
+
+/// The receiving half of an endpoint.
+pub struct Receiver<M: Memory> {
+    pub(crate) memory: Arc<M>,
+    pub(crate) side: Side,
+    pub(crate) spin: Duration,
+    /// Number of the next message.
+    next: u64,
+    /// How many the other side knows to be read.
+    published: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Express,
+    Slot,
+}
+
+impl<M: Memory> Receiver<M> {
+    pub(crate) fn new(memory: Arc<M>, side: Side, spin: Duration) -> Self {
+        Receiver { memory, side, spin, next: 0, published: 0 }
+    }
+
+    /// Waits for the next message, for ever without a `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`]; [`Error::Closed`] and [`Error::Died`] once all that was sent before the end has been read.
+    pub fn receive(&mut self, timeout: Option<Duration>) -> Result<Message<'_, M>, Error> {
+        let place = match self.find() {
+            Some(place) => place,
+            None => self.wait_for_message(timeout, || false)?.ok_or(Error::Timeout)?,
+        };
+        self.message(place)
+    }
+
+    /// The next message if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn try_receive(&mut self) -> Result<Option<Message<'_, M>>, Error> {
+        self.find().map(|place| self.message(place)).transpose()
+    }
+
+    /// Waits until there is a message or `stop` says that something else wants doing. A sleeping wait looks at `stop` when a
+    /// `Waker` wakes it. Returns whether there is a message.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub fn wait(&mut self, timeout: Option<Duration>, stop: impl Fn() -> bool) -> Result<bool, Error> {
+        if self.find().is_some() {
+            return Ok(true);
+        }
+        Ok(self.wait_for_message(timeout, stop)?.is_some())
+    }
+
+    #[inline]
+    fn find(&self) -> Option<Place> {
+        let writer = self.side.other();
+        let slots = self.memory.slots(writer);
+        // SYNC POINT (message): pairs with the stores in `Sender::publish`.
+        if slots[self.next as usize & (slots.len() - 1)].stamp.load(Ordering::Acquire) == self.next + 1 {
+            return Some(Place::Slot);
+        }
+        // SYNC POINT (message): as above.
+        (self.memory.half(writer).stamp.load(Ordering::Acquire) == self.next + 1).then_some(Place::Express)
+    }
+
+    fn wait_for_message(
+        &mut self,
+        timeout: Option<Duration>,
+        stop: impl Fn() -> bool,
+    ) -> Result<Option<Place>, Error> {
+        let memory = self.memory.clone();
+        let mut place = None;
+        let found = wait::spin(self.spin.min(timeout.unwrap_or(self.spin)), || {
+            place = self.find();
+            place.is_some() || stop()
+        });
+        if !found {
+            // A writer that waits for room must not wait for a reader that waits for it.
+            if self.published != self.next as u32 {
+                self.publish();
+            }
+            let rest = timeout.map(|timeout| timeout.saturating_sub(self.spin));
+            wait::sleep(&*memory, self.side, Sleeper::Reader(self.side), rest, || {
+                place = self.find();
+                place.is_some() || stop()
+            })?;
+        }
+        Ok(place)
+    }
+
+    fn message(&mut self, place: Place) -> Result<Message<'_, M>, Error> {
+        let writer = self.side.other();
+        let (start, length, bulk) = match place {
+            Place::Express => {
+                let half = self.memory.half(writer);
+                (half.data(), half.length(), None)
+            }
+            Place::Slot => {
+                let slots = self.memory.slots(writer);
+                let slot = &slots[self.next as usize & (slots.len() - 1)];
+                let (length, offset) = slot.description();
+                if length <= INLINE_MAX {
+                    (slot.data(), length, None)
+                } else {
+                    let size = self.memory.bulk_size();
+                    if length > MAX_MESSAGE || length > size || offset > size - length {
+                        return Err(Error::Damaged("a message lies outside of its room"));
+                    }
+                    (self.memory.bulk(writer, offset, length), length, Some(offset))
+                }
+            }
+        };
+        // SAFETY: the place is inside the memory, which the receiver keeps alive, and has `length` bytes; it is the reader's
+        // until it publishes that it has read the message, which the guard does that holds this. (A process of the same
+        // user that breaks the protocol can change the bytes meanwhile; that is outside of what is defended against.)
+        let bytes = unsafe { slice::from_raw_parts(start, length) };
+        Ok(Message { receiver: self, bytes, place, bulk })
+    }
+
+    #[inline]
+    fn release(&mut self, at_once: bool) {
+        self.next += 1;
+        let unpublished = (self.next as u32).wrapping_sub(self.published) as usize;
+        // A group of slots is given back together, so that the word does not go from core to core for each.
+        if at_once || unpublished >= self.memory.slots(self.side.other()).len() / 8 {
+            self.publish();
+        }
+    }
+
+    fn publish(&mut self) {
+        self.published = self.next as u32;
+        // SYNC POINT (room): pairs with the load in `Sender::find`; all reads are done.
+        self.memory.half(self.side).consumed.store(self.published, Ordering::Release);
+        // SYNC POINT (sleep): pairs with `wait::sleep`.
+        light_fence();
+        wait::wake(&*self.memory, Sleeper::Writer(self.side.other()));
+    }
+}
+
+/// A message where it lies. Dropping it gives its room back.
+pub struct Message<'a, M: Memory> {
+    receiver: &'a mut Receiver<M>,
+    bytes: &'a [u8],
+    place: Place,
+    bulk: Option<usize>,
+}
+
+impl<M: Memory> Deref for Message<'_, M> {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+impl<M: Memory> Drop for Message<'_, M> {
+    fn drop(&mut self) {
+        let writer = self.receiver.side.other();
+        let memory = &self.receiver.memory;
+        match self.place {
+            Place::Express => memory.half(writer).watch(),
+            Place::Slot => {
+                let slots = memory.slots(writer);
+                slots[self.receiver.next as usize & (slots.len() - 1)].watch();
+            }
+        }
+        if let Some(offset) = self.bulk {
+            memory.watch_bulk(writer, offset, self.bytes.len(), false);
+        }
+        self.receiver.release(self.bulk.is_some() || matches!(self.place, Place::Express));
+    }
+}

@@ -1,0 +1,179 @@
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+use std::slice;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::layout::{BULK_ALIGN, EXPRESS_MAX, INLINE_MAX, MAX_MESSAGE};
+use crate::memory::{Memory, Side, Sleeper};
+use crate::sync::{Ordering, light_fence};
+use crate::{Error, wait};
+
+/// The sending half of an endpoint.
+pub struct Sender<M: Memory> {
+    memory: Arc<M>,
+    side: Side,
+    spin: Duration,
+    /// Number of the next message.
+    head: u64,
+    /// Where the next long message would begin, and where the first one begins that may be unread; both only grow.
+    bulk_head: u64,
+    bulk_tail: u64,
+    /// Long messages that may be unread: their numbers and where they end.
+    long: VecDeque<(u32, u64)>,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Express,
+    Slot,
+    Bulk(usize),
+}
+
+impl<M: Memory> Sender<M> {
+    pub(crate) fn new(memory: Arc<M>, side: Side, spin: Duration) -> Self {
+        Sender { memory, side, spin, head: 0, bulk_head: 0, bulk_tail: 0, long: VecDeque::new() }
+    }
+
+    /// Finds room for a message of `length` bytes, 1 to [`MAX_MESSAGE`], to write it where it will be read. What lies there
+    /// before is of no meaning. Waits for room, for ever without a `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; [`Error::Timeout`]; [`Error::Closed`] and [`Error::Died`] if there is no room and nobody to make
+    /// any.
+    pub fn reserve(&mut self, length: usize, timeout: Option<Duration>) -> Result<Reserved<'_, M>, Error> {
+        if length == 0 || length > MAX_MESSAGE || length > self.memory.bulk_size().max(INLINE_MAX) {
+            return Err(Error::Length(length));
+        }
+        let place = match self.find(length) {
+            Some(place) => place,
+            None => self.wait(length, timeout)?,
+        };
+        let slot = self.slot();
+        let start = match place {
+            Place::Express => self.memory.half(self.side).data(),
+            Place::Slot => self.memory.slots(self.side)[slot].data(),
+            Place::Bulk(offset) => self.memory.bulk(self.side, offset, length),
+        };
+        // SAFETY: the place is inside the memory, which the sender keeps alive, and has `length` bytes; it is the writer's
+        // until the stamp is stored, which takes the guard that holds this.
+        let bytes = unsafe { slice::from_raw_parts_mut(start, length) };
+        Ok(Reserved { sender: self, place, bytes })
+    }
+
+    /// Sends a copy of `data`.
+    ///
+    /// # Errors
+    /// As [`reserve`](Self::reserve).
+    pub fn send(&mut self, data: &[u8], timeout: Option<Duration>) -> Result<(), Error> {
+        let mut place = self.reserve(data.len(), timeout)?;
+        place.copy_from_slice(data);
+        place.commit();
+        Ok(())
+    }
+
+    fn slot(&self) -> usize {
+        self.head as usize & (self.memory.slots(self.side).len() - 1)
+    }
+
+    #[inline]
+    fn find(&mut self, length: usize) -> Option<Place> {
+        // SYNC POINT (room): pairs with the store in `Receiver::publish`; the reader is done with what it counts.
+        let consumed = self.memory.half(self.side.other()).consumed.load(Ordering::Acquire);
+        let unread = (self.head as u32).wrapping_sub(consumed) as usize;
+        if unread == 0 && length <= EXPRESS_MAX {
+            return Some(Place::Express);
+        }
+        if unread >= self.memory.slots(self.side).len() {
+            return None;
+        }
+        if length <= INLINE_MAX {
+            return Some(Place::Slot);
+        }
+        while let Some(&(number, end)) = self.long.front() {
+            if (consumed.wrapping_sub(number) as i32) <= 0 {
+                break;
+            }
+            self.bulk_tail = end;
+            self.long.pop_front();
+        }
+        let size = self.memory.bulk_size() as u64;
+        let offset = self.bulk_head % size;
+        // A message lies in one piece, so the end of the room may be left out.
+        let start =
+            if offset + length as u64 > size { self.bulk_head - offset + size } else { self.bulk_head };
+        let fits = start + length as u64 - self.bulk_tail <= size;
+        fits.then_some(Place::Bulk((start % size) as usize))
+    }
+
+    #[cold]
+    fn wait(&mut self, length: usize, timeout: Option<Duration>) -> Result<Place, Error> {
+        let memory = self.memory.clone();
+        let (side, spin) = (self.side, self.spin);
+        let mut place = None;
+        wait::wait(&*memory, side, Sleeper::Writer(side), spin, timeout, || {
+            place = self.find(length);
+            place.is_some()
+        })?;
+        place.ok_or(Error::Timeout)
+    }
+
+    fn publish(&mut self, place: Place, length: usize) {
+        let stamp = self.head + 1;
+        match place {
+            Place::Express => {
+                let half = self.memory.half(self.side);
+                half.set_length(length);
+                // SYNC POINT (message): pairs with the load in `Receiver::find`; who sees the stamp sees the message.
+                half.stamp.store(stamp, Ordering::Release);
+            }
+            Place::Slot | Place::Bulk(_) => {
+                let slot = &self.memory.slots(self.side)[self.slot()];
+                let mut start = 0;
+                if let Place::Bulk(offset) = place {
+                    start = offset;
+                    self.memory.watch_bulk(self.side, offset, length, true);
+                    let size = self.memory.bulk_size() as u64;
+                    let skipped = (offset as u64 + size - self.bulk_head % size) % size;
+                    let end = self.bulk_head + skipped + length.next_multiple_of(BULK_ALIGN) as u64;
+                    self.bulk_head = end;
+                    self.long.push_back((self.head as u32, end));
+                }
+                slot.describe(length, start);
+                // SYNC POINT (message): as above.
+                slot.stamp.store(stamp, Ordering::Release);
+            }
+        }
+        self.head = stamp;
+        // SYNC POINT (sleep): pairs with `wait::sleep`.
+        light_fence();
+        wait::wake(&*self.memory, Sleeper::Reader(self.side.other()));
+    }
+}
+
+/// Room for a message. Nothing is sent if it is dropped without [`commit`](Self::commit).
+pub struct Reserved<'a, M: Memory> {
+    sender: &'a mut Sender<M>,
+    place: Place,
+    bytes: &'a mut [u8],
+}
+
+impl<M: Memory> Reserved<'_, M> {
+    /// Sends the message.
+    pub fn commit(self) {
+        self.sender.publish(self.place, self.bytes.len());
+    }
+}
+
+impl<M: Memory> Deref for Reserved<'_, M> {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+impl<M: Memory> DerefMut for Reserved<'_, M> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.bytes
+    }
+}

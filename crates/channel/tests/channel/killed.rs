@@ -1,0 +1,84 @@
+use std::env;
+use std::time::{Duration, Instant};
+
+use framewire_channel::{Endpoint, Error, Options};
+
+use crate::support::{LONG, NAME, ROLE, SECOND, check, fill, length, name, spawn};
+
+/// Rounds of killing; `FRAMEWIRE_KILLS` sets another number.
+fn rounds() -> u32 {
+    env::var("FRAMEWIRE_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(50)
+}
+
+/// The process that is killed: sends without end.
+#[test]
+#[ignore = "run by the tests below in a process of its own"]
+fn victim() {
+    let Ok(role) = env::var(ROLE) else { return };
+    let name = env::var(NAME).expect("the channel's name");
+    let mut mine = match role.as_str() {
+        "create" => Endpoint::create(&name, Options::default()).expect("a new channel"),
+        _ => Endpoint::connect(&name, LONG, Options::default()).expect("the other side"),
+    };
+    mine.accept(LONG).expect("somebody there");
+    for number in 0.. {
+        let Ok(mut place) = mine.sender.reserve(length(number), LONG) else { return };
+        fill(&mut place, number);
+        place.commit();
+    }
+}
+
+#[test]
+fn a_killed_side_is_noticed_and_the_next_start_works() {
+    let name = name();
+    for round in 0..rounds() {
+        let theirs_to_make = round % 2 == 0;
+        let mut child = spawn("killed::victim", if theirs_to_make { "create" } else { "connect" }, &name);
+        let mut mine = if theirs_to_make {
+            Endpoint::connect(&name, LONG, Options::default())
+        } else {
+            Endpoint::create(&name, Options::default())
+        }
+        .unwrap_or_else(|error| panic!("round {round}: {error}"));
+        mine.accept(LONG).expect("somebody there");
+        let kill_at = Instant::now() + Duration::from_micros(fastrand::u64(0..5000));
+        let mut killed = None;
+        for number in 0.. {
+            match mine.receiver.receive(LONG) {
+                Ok(message) => check(&message, number),
+                Err(Error::Died) => break,
+                Err(error) => panic!("round {round}: {error}"),
+            }
+            if killed.is_none() && Instant::now() >= kill_at {
+                child.kill().expect("a kill");
+                killed = Some(Instant::now());
+            }
+        }
+        // What had been sent was read first; the notice itself is timed below.
+        assert!(killed.expect("it was killed").elapsed() < Duration::from_secs(5));
+        child.wait().expect("its end");
+    }
+}
+
+/// The other process that is killed: does nothing.
+#[test]
+#[ignore = "run by the test below in a process of its own"]
+fn sleeper() {
+    let Ok(name) = env::var(NAME) else { return };
+    let mut mine = Endpoint::connect(&name, LONG, Options::default()).expect("the other side");
+    let _ = mine.receiver.receive(None);
+}
+
+#[test]
+fn a_killed_side_is_noticed_within_a_tenth_of_a_second() {
+    let name = name();
+    let mut mine = Endpoint::create(&name, Options::default()).expect("a new channel");
+    let mut child = spawn("killed::sleeper", "connect", &name);
+    mine.accept(LONG).expect("somebody there");
+    assert!(matches!(mine.receiver.receive(Some(Duration::from_millis(70))), Err(Error::Timeout)));
+    child.kill().expect("a kill");
+    let killed = Instant::now();
+    assert!(matches!(mine.receiver.receive(SECOND), Err(Error::Died)));
+    assert!(killed.elapsed() < Duration::from_millis(100), "took {:?}", killed.elapsed());
+    child.wait().expect("its end");
+}

@@ -1,0 +1,71 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use framewire_channel::{Endpoint, Error, Options};
+
+use crate::support::{SECOND, name};
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(format!("/dev/shm/framewire.{name}"))
+}
+
+#[test]
+fn one_makes_it_and_one_attaches() {
+    let name = name();
+    let options = Options::default();
+    assert!(matches!(Endpoint::connect(&name, Some(Duration::ZERO), options), Err(Error::Missing(_))));
+    let here = Endpoint::create(&name, options).expect("a new channel");
+    assert!(matches!(Endpoint::create(&name, options), Err(Error::Served(_))));
+    assert!(matches!(here.accept(Some(Duration::from_millis(5))), Err(Error::Timeout)));
+    let there = Endpoint::connect(&name, SECOND, options).expect("the other side");
+    here.accept(SECOND).expect("attached");
+    assert!(matches!(Endpoint::connect(&name, Some(Duration::ZERO), options), Err(Error::Attached(_))));
+    drop((here, there));
+    assert!(!file(&name).exists());
+}
+
+#[test]
+fn memory_that_others_can_open_is_refused() {
+    let name = name();
+    fs::write(file(&name), [1; 8192]).expect("a file");
+    fs::set_permissions(file(&name), PermissionsExt::from_mode(0o666)).expect("permissions");
+    let options = Options::default();
+    assert!(matches!(Endpoint::create(&name, options), Err(Error::Foreign(_))));
+    assert!(matches!(Endpoint::connect(&name, SECOND, options), Err(Error::Foreign(_))));
+    fs::set_permissions(file(&name), PermissionsExt::from_mode(0o600)).expect("permissions");
+    assert!(matches!(Endpoint::connect(&name, Some(Duration::ZERO), options), Err(Error::Missing(_))));
+    let here = Endpoint::create(&name, options).expect("a leftover is replaced");
+    let mode = fs::metadata(file(&name)).expect("the new file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    drop(here);
+}
+
+#[test]
+fn bad_names_and_sizes_are_refused() {
+    for name in ["", "a/b", "..", "a b"] {
+        assert!(matches!(Endpoint::create(name, Options::default()), Err(Error::Name(_))), "{name}");
+    }
+    for (slots, bulk, extra) in [(12, 2 << 20, 0), (64, 1 << 20, 0), (64, 2 << 20, 5)] {
+        let options = Options { slots, bulk, extra, ..Options::default() };
+        assert!(matches!(Endpoint::create(&name(), options), Err(Error::Size(_))));
+    }
+}
+
+#[test]
+fn a_closed_channel_is_noticed_at_once() {
+    let name = name();
+    let here = Endpoint::create(&name, Options::default()).expect("a new channel");
+    let mut there = Endpoint::connect(&name, SECOND, Options::default()).expect("the other side");
+    let waiting = std::thread::spawn(move || {
+        let error = there.receiver.receive(None).err();
+        (error, Instant::now())
+    });
+    std::thread::sleep(Duration::from_millis(80));
+    let closed = Instant::now();
+    drop(here);
+    let (error, noticed) = waiting.join().expect("the waiting thread");
+    assert!(matches!(error, Some(Error::Closed)), "{error:?}");
+    assert!(noticed - closed < Duration::from_millis(40));
+}
