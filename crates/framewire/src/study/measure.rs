@@ -1,3 +1,5 @@
+//! Does the steps that are left, one after another, each in the window that it needs.
+
 use std::thread;
 use std::time::{Duration, Instant};
 

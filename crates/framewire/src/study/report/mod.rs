@@ -1,3 +1,5 @@
+//! The page: `docs/study.md`, from the files alone.
+
 use std::path::Path;
 
 use super::folder::Folder;
