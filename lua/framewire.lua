@@ -1278,9 +1278,14 @@ parts.requests = (function()
     return frames.encode_reply(id, emulator.frame(), 1, encode_refusal(status, text))
   end
 
-  -- Does a request's operations in order, up to the first that fails, and gives the reply frame.
+  -- Refusals that say nothing of the request itself: the same may be done a moment later.
+  local PASSING = { [refusal.BUSY] = true, [refusal.NO_GAME] = true }
+
+  -- Does a request's operations in order, up to the first that fails. Gives the reply frame, and whether nothing was done for
+  -- a reason that passes.
   function requests.perform(request)
     local results, size = {}, 0
+    local passing = false
     for index = 1, request.count do
       local place = 4 * index - 3
       local op = request[place]
@@ -1291,6 +1296,7 @@ parts.requests = (function()
       else
         log.debug(": %s: %s", op.name, problem)
         encoded = encode_refusal(result, problem)
+        passing = index == 1 and PASSING[result] == true
       end
       if size + #encoded > MAX_RESULTS then
         done, encoded = false, TOO_LARGE
@@ -1301,7 +1307,7 @@ parts.requests = (function()
         break
       end
     end
-    return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results))
+    return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results)), passing
   end
 
   return requests
@@ -1420,7 +1426,7 @@ parts.sessions = (function()
   function sessions.answer(session, request)
     forget(session, request.answered)
     if not request.change then
-      return requests.perform(request)
+      return (requests.perform(request))
     end
     local id = request.id
     local reply = session.replies[id]
@@ -1436,8 +1442,9 @@ parts.sessions = (function()
     local key = request.key
     reply = key and keyed.recall(key, id)
     if not reply then
-      reply = requests.perform(request)
-      if key then
+      local passing
+      reply, passing = requests.perform(request)
+      if key and not passing then
         keyed.remember(key, reply)
       end
     end

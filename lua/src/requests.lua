@@ -19,9 +19,14 @@ function requests.refused(id, status, text)
   return frames.encode_reply(id, emulator.frame(), 1, encode_refusal(status, text))
 end
 
--- Does a request's operations in order, up to the first that fails, and gives the reply frame.
+-- Refusals that say nothing of the request itself: the same may be done a moment later.
+local PASSING = { [refusal.BUSY] = true, [refusal.NO_GAME] = true }
+
+-- Does a request's operations in order, up to the first that fails. Gives the reply frame, and whether nothing was done for
+-- a reason that passes.
 function requests.perform(request)
   local results, size = {}, 0
+  local passing = false
   for index = 1, request.count do
     local place = 4 * index - 3
     local op = request[place]
@@ -32,6 +37,7 @@ function requests.perform(request)
     else
       log.debug(": %s: %s", op.name, problem)
       encoded = encode_refusal(result, problem)
+      passing = index == 1 and PASSING[result] == true
     end
     if size + #encoded > MAX_RESULTS then
       done, encoded = false, TOO_LARGE
@@ -42,7 +48,7 @@ function requests.perform(request)
       break
     end
   end
-  return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results))
+  return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results)), passing
 end
 
 return requests

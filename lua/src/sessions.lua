@@ -67,7 +67,7 @@ end
 function sessions.answer(session, request)
   forget(session, request.answered)
   if not request.change then
-    return requests.perform(request)
+    return (requests.perform(request))
   end
   local id = request.id
   local reply = session.replies[id]
@@ -83,8 +83,9 @@ function sessions.answer(session, request)
   local key = request.key
   reply = key and keyed.recall(key, id)
   if not reply then
-    reply = requests.perform(request)
-    if key then
+    local passing
+    reply, passing = requests.perform(request)
+    if key and not passing then
       keyed.remember(key, reply)
     end
   end

@@ -24,41 +24,42 @@ local function machine()
   return self
 end
 
-test("a hold of n frames is let go in frame n + 2, as mGBA-http does it", function()
+-- The mask after each frame of a row's steps, as lengths of runs.
+local function play(steps)
   local it = machine()
-  it.holds.hold(1, 15)
-  eq(it.mask, 1, "at once")
-  eq(it.step(18), ("1"):rep(16) .. "00")
-end)
-
-test("a hold of no frames is seen", function()
-  local it = machine()
-  it.holds.hold(1, 0)
-  eq(it.step(3), "100")
-end)
-
-test("each hold of a key is a press of its own", function()
-  local it = machine()
-  for _ = 1, 3 do
-    it.holds.hold(1, 1)
+  local runs = {}
+  for step in (steps .. "; "):gmatch "(.-); " do
+    local name, first, second = step:match "^(%S+) (%d+) ?(%d*)$"
+    first = math.tointeger(first)
+    if name == "hold" then
+      it.holds.hold(first, math.tointeger(second))
+    elseif name == "let_go" then
+      it.holds.let_go(first)
+      it.mask = it.mask & ~first
+    else
+      for _ = 1, first do
+        it.holds.advance()
+        local run = runs[#runs]
+        if run and run.mask == it.mask then
+          run.length = run.length + 1
+        else
+          table.insert(runs, { mask = it.mask, length = 1 })
+        end
+      end
+    end
   end
-  eq(it.step(13), "1101110111000")
-end)
+  for index, run in ipairs(runs) do
+    runs[index] = ("%d*%d"):format(run.mask, run.length)
+  end
+  return table.concat(runs, " ")
+end
 
-test("keys that are free do not wait", function()
-  local it = machine()
-  it.holds.hold(1, 10)
-  it.holds.hold(2, 1)
-  eq(it.mask, 3)
-end)
-
-test("several keys at once wait for the last of them", function()
-  local it = machine()
-  it.holds.hold(1, 1)
-  it.holds.hold(3, 1)
-  it.holds.hold(2, 1) -- came later, so it does not overtake
-  eq(it.step(12), "110333022200")
-end)
+for _, row in ipairs(harness.vectors "holds.tsv") do
+  local name, steps, masks = table.unpack(row)
+  test("holds.tsv: " .. name, function()
+    eq(play(steps), masks)
+  end)
+end
 
 test("a key that was set by hand belongs to the hand", function()
   local it = machine()

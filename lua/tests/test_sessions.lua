@@ -128,3 +128,18 @@ test("known sessions are found again, the oldest of too many are forgotten", fun
   eq(select(2, sessions.named("session " .. limits.sessions)), true, "the latest")
   eq(sessions.named "open", open, "one in use")
 end)
+
+test("a key that was refused because there was no game is done with the next one", function()
+  local session = begin()
+  local function keyed_request(id)
+    local data = string.pack("<I4I4s1I2", id, id, "refused once", 1) .. RESET
+    return frames.decode_request(data, 1, #data + 1, true)
+  end
+  local game = emu
+  emu = nil
+  eq(status(sessions.answer(session, keyed_request(1))), refusal.NO_GAME)
+  emu = game
+  eq(status(sessions.answer(session, keyed_request(2))), 0)
+  eq(status(sessions.answer(session, keyed_request(3))), 0)
+  eq(done "reset", 1)
+end)

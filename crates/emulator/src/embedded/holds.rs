@@ -1,35 +1,41 @@
-//! Keys held for a number of frames. `lua/framewire.lua` has the same rules; `vectors/holds.tsv` holds both.
+//! Keys held for a number of frames. `lua/src/holds.lua` has the same rules; the vectors of
+//! `crates/protocol/vectors/holds.tsv` hold both to them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use framewire_protocol::Key;
 
 /// Most holds that wait for an earlier one of the same key.
-pub(super) const MAX_QUEUED: usize = 65_536;
+pub(super) const MAX_WAITING: usize = 65_536;
 
-/// Holds by the count of frames that were run, which never goes back, unlike the core's own frame counter.
+const KEYS: usize = Key::ALL.len();
+
+/// Holds by ticks, the frames that were run: the core's own counter goes back on a reset. As each key has a queue, the
+/// game sees a press for every hold.
 #[derive(Debug, Default)]
 pub(super) struct Holds {
-    /// Frames run so far.
     tick: u64,
-    running: Vec<Running>,
-    queued: VecDeque<Queued>,
-    /// For each key the first tick at which a new hold of it may begin.
-    free: [u64; Key::ALL.len()],
+    next_id: u64,
+    waiting: HashMap<u64, Hold>,
+    keys: [KeyState; KEYS],
+    /// The holds that end at a tick.
+    ends: BTreeMap<u64, Vec<u64>>,
 }
 
-#[derive(Debug)]
-struct Running {
+#[derive(Debug, Clone, Copy)]
+struct Hold {
     keys: u16,
-    /// The tick at which the keys are let go.
-    end: u64,
+    frames: u32,
 }
 
-#[derive(Debug)]
-struct Queued {
-    keys: u16,
-    start: u64,
-    end: u64,
+#[derive(Debug, Default)]
+struct KeyState {
+    /// The hold that keeps it down.
+    owner: Option<u64>,
+    /// The first tick at which it may be pressed anew.
+    free: u64,
+    /// The holds that wait for it. One of several keys is in several queues.
+    queue: VecDeque<u64>,
 }
 
 /// Keys to hold and keys to let go of, now.
@@ -39,60 +45,75 @@ pub(super) struct Change {
     pub clear: u16,
 }
 
+/// The numbers of the keys in a mask.
+fn numbers(keys: u16) -> impl Iterator<Item = usize> {
+    (0..KEYS).filter(move |key| keys & 1 << key != 0)
+}
+
 impl Holds {
-    /// Holds `keys` for `frames`, at once or when each of them is free; `None` if too many wait already.
+    /// Holds `keys` for `frames`, at once or when earlier holds of them have ended; `None` if too many wait already.
     pub fn hold(&mut self, keys: u16, frames: u32) -> Option<Change> {
-        let of_keys = |free: &[u64; Key::ALL.len()]| {
-            (0..free.len()).filter(|key| keys & (1 << key) != 0).map(|key| free[key]).max().unwrap_or(0)
-        };
-        let start = of_keys(&self.free).max(self.tick);
-        // mGBA-http lets go in the first frame behind `duration` frames and one more.
-        let end = start + u64::from(frames) + 2;
-        if start > self.tick && self.queued.len() >= MAX_QUEUED {
+        if self.waiting.len() >= MAX_WAITING {
             return None;
         }
-        for key in (0..self.free.len()).filter(|key| keys & (1 << key) != 0) {
-            self.free[key] = end + 1;
+        let id = self.next_id;
+        self.next_id += 1;
+        self.waiting.insert(id, Hold { keys, frames });
+        for key in numbers(keys) {
+            self.keys[key].queue.push_back(id);
         }
-        if start > self.tick {
-            self.queued.push_back(Queued { keys, start, end });
-            return Some(Change::default());
-        }
-        self.running.push(Running { keys, end });
-        Some(Change { add: keys, clear: 0 })
+        let mut change = Change::default();
+        self.begin_if_next(id, &mut change);
+        Some(change)
     }
 
     /// A frame was run.
     pub fn advance(&mut self) -> Change {
         self.tick += 1;
         let mut change = Change::default();
-        self.running.retain(|hold| {
-            let over = hold.end <= self.tick;
-            if over {
-                change.clear |= hold.keys;
+        for id in self.ends.remove(&self.tick).unwrap_or_default() {
+            for (number, key) in self.keys.iter_mut().enumerate().filter(|(_, key)| key.owner == Some(id)) {
+                key.owner = None;
+                key.free = self.tick + 1;
+                change.clear |= 1 << number;
             }
-            !over
-        });
-        // Each waits for its own keys, so a later one may begin before an earlier one.
-        let tick = self.tick;
-        let running = &mut self.running;
-        self.queued.retain(|hold| {
-            let begins = hold.start <= tick;
-            if begins {
-                change.add |= hold.keys;
-                running.push(Running { keys: hold.keys, end: hold.end });
+        }
+        for number in 0..KEYS {
+            if let Some(&id) = self.keys[number].queue.front() {
+                self.begin_if_next(id, &mut change);
             }
-            !begins
-        });
+        }
         change
     }
 
-    /// The keys were set or cleared by hand: holds of them that run have no more effect on them.
-    pub fn release(&mut self, keys: u16) {
-        self.running.retain_mut(|hold| {
-            hold.keys &= !keys;
-            hold.keys != 0
+    /// These keys were set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting.
+    pub fn let_go(&mut self, keys: u16) {
+        for number in numbers(keys) {
+            let key = &mut self.keys[number];
+            if key.owner.take().is_some() {
+                key.free = self.tick + 1;
+            }
+        }
+    }
+
+    fn begin_if_next(&mut self, id: u64, change: &mut Change) {
+        let Some(hold) = self.waiting.get(&id).copied() else { return };
+        let is_next = numbers(hold.keys).all(|number| {
+            let key = &self.keys[number];
+            key.owner.is_none() && key.free <= self.tick && key.queue.front() == Some(&id)
         });
+        if !is_next {
+            return;
+        }
+        self.waiting.remove(&id);
+        for number in numbers(hold.keys) {
+            let key = &mut self.keys[number];
+            key.queue.pop_front();
+            key.owner = Some(id);
+        }
+        // mGBA-http lets go in the first frame behind `frames` and one more.
+        self.ends.entry(self.tick + u64::from(hold.frames) + 2).or_default().push(id);
+        change.add |= hold.keys;
     }
 }
 
@@ -100,49 +121,53 @@ impl Holds {
 mod tests {
     use super::*;
 
-    /// The mask after each of `frames` frames.
-    fn play(holds: &mut Holds, mut mask: u16, frames: usize) -> Vec<u16> {
-        (0..frames)
-            .map(|_| {
-                let change = holds.advance();
-                mask = mask & !change.clear | change.add;
-                mask
-            })
-            .collect()
-    }
-
-    #[test]
-    fn a_hold_ends_as_in_mgba_http() {
+    /// The mask after each frame of a row's steps, as lengths of runs.
+    fn play(steps: &str) -> String {
         let mut holds = Holds::default();
-        assert_eq!(holds.hold(1, 15), Some(Change { add: 1, clear: 0 }));
-        let masks = play(&mut holds, 1, 20);
-        assert_eq!(masks.iter().position(|mask| *mask == 0), Some(16), "still seen at frame +16: {masks:?}");
+        let mut mask = 0;
+        let mut runs: Vec<(u16, u32)> = Vec::new();
+        for step in steps.split("; ") {
+            let words: Vec<&str> = step.split(' ').collect();
+            let number = |at: usize| words[at].parse::<u32>().expect("a number");
+            match words[0] {
+                "hold" => mask |= holds.hold(number(1) as u16, number(2)).expect("room").add,
+                "let_go" => {
+                    holds.let_go(number(1) as u16);
+                    mask &= !(number(1) as u16);
+                }
+                "run" => {
+                    for _ in 0..number(1) {
+                        let change = holds.advance();
+                        mask = mask & !change.clear | change.add;
+                        match runs.last_mut() {
+                            Some((last, length)) if *last == mask => *length += 1,
+                            _ => runs.push((mask, 1)),
+                        }
+                    }
+                }
+                other => panic!("no step {other:?}"),
+            }
+        }
+        runs.iter().map(|(mask, length)| format!("{mask}*{length}")).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn two_taps_of_one_key_are_two_presses() {
+    fn the_vectors_that_the_script_keeps_too() {
+        let text = include_str!("../../../protocol/vectors/holds.tsv");
+        for row in text.lines().filter(|line| !line.starts_with('#')) {
+            let columns: Vec<&str> = row.split('\t').collect();
+            let [name, steps, masks] = columns[..] else { panic!("{row:?} has three columns") };
+            assert_eq!(play(steps), masks, "{name}");
+        }
+    }
+
+    #[test]
+    fn too_many_are_refused() {
         let mut holds = Holds::default();
         holds.hold(1, 1);
-        holds.hold(1, 1);
-        let masks = play(&mut holds, 1, 10);
-        let presses = masks.windows(2).filter(|pair| pair[0] == 0 && pair[1] == 1).count();
-        assert_eq!(presses, 1, "one more rising edge behind the first: {masks:?}");
-        assert_eq!(masks.last(), Some(&0));
-    }
-
-    #[test]
-    fn a_hold_of_another_key_does_not_wait() {
-        let mut holds = Holds::default();
-        holds.hold(1, 15);
-        assert_eq!(holds.hold(2, 15), Some(Change { add: 2, clear: 0 }));
-    }
-
-    #[test]
-    fn a_key_cleared_by_hand_is_not_touched_at_the_end() {
-        let mut holds = Holds::default();
-        holds.hold(3, 1);
-        holds.release(1);
-        let clears: u16 = (0..5).map(|_| holds.advance().clear).sum();
-        assert_eq!(clears, 2);
+        for _ in 0..MAX_WAITING {
+            assert!(holds.hold(1, 1).is_some());
+        }
+        assert_eq!(holds.hold(1, 1), None);
     }
 }

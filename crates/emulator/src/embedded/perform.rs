@@ -6,7 +6,7 @@ use framewire_libmgba::{Core, Error, Level};
 use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value};
 
 use super::Console;
-use super::holds::{Change, Holds, MAX_QUEUED};
+use super::holds::{Change, Holds, MAX_WAITING};
 use super::memory::Memory;
 
 /// A core with what belongs to it between frames.
@@ -28,7 +28,9 @@ impl Machine {
             return outcome.clone();
         }
         let outcome = self.operations(batch);
-        if let Some(key) = key {
+        // A refusal that says nothing of the request itself: with the same key it may be done a moment later.
+        let passing = matches!(&outcome.results[..], [Err(error)] if error.status == Status::Busy);
+        if let Some(key) = key.filter(|_| !passing) {
             self.memory.remember(key, outcome.clone());
         }
         outcome
@@ -161,23 +163,25 @@ impl Machine {
             },
             Op::SetKeys { keys } => {
                 let keys = check_keys(keys)?;
-                self.holds.release(Keys::MASK);
+                self.holds.let_go(Keys::MASK);
                 core.set_keys(keys);
                 Value::None
             }
             Op::AddKeys { keys } => {
-                core.add_keys(check_keys(keys)?);
+                let keys = check_keys(keys)?;
+                self.holds.let_go(keys);
+                core.add_keys(keys);
                 Value::None
             }
             Op::ClearKeys { keys } => {
                 let keys = check_keys(keys)?;
-                self.holds.release(keys);
+                self.holds.let_go(keys);
                 core.clear_keys(keys);
                 Value::None
             }
             Op::HoldKeys { keys, frames } => {
                 let change = self.holds.hold(check_keys(keys)?, frames).ok_or_else(|| {
-                    OpError::new(Status::Busy, format!("{MAX_QUEUED} holds wait for their keys already"))
+                    OpError::new(Status::Busy, format!("{MAX_WAITING} holds wait for their keys already"))
                 })?;
                 self.apply(change);
                 Value::None
