@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test bench rom setup setup-test fmt lint build
+.PHONY: run test loom bench rom setup setup-test fmt lint build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -16,9 +16,14 @@ build: setup
 test: setup-test lint
 	$(CARGO) build --locked -p framewire
 	$(CARGO) test --locked --workspace
+	$(MAKE) loom
 	$(LUA) lua/tests/run.lua
 	$(LUAJIT) luajit/tests/run.lua
 	$(MAKE) -C rom check
+
+# Every interleaving of the channel's rings: a quarter of a minute.
+loom:
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom $(CARGO) test --locked --release -p framewire-channel --lib model
 
 # Figures, not tests: they want a quiet machine.
 bench: setup-test

@@ -20,6 +20,8 @@
 //! `wait` spins and sleeps. Linux only: elsewhere the crate is empty.
 
 #![cfg(any(target_os = "linux", loom))]
+// The models use a part of it.
+#![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 #[cfg(not(loom))]
 mod endpoint;

@@ -3,12 +3,7 @@ use std::time::{Duration, Instant};
 
 use framewire_channel::{Endpoint, Error, Options};
 
-use crate::support::{LONG, NAME, ROLE, SECOND, check, fill, length, name, spawn};
-
-/// Rounds of killing; `FRAMEWIRE_KILLS` sets another number.
-fn rounds() -> u32 {
-    env::var("FRAMEWIRE_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(50)
-}
+use crate::support::{LONG, NAME, ROLE, SECOND, check, fill, kills, length, name, spawn};
 
 /// The process that is killed: sends without end.
 #[test]
@@ -31,7 +26,7 @@ fn victim() {
 #[test]
 fn a_killed_side_is_noticed_and_the_next_start_works() {
     let name = name();
-    for round in 0..rounds() {
+    for round in 0..kills() {
         let theirs_to_make = round % 2 == 0;
         let mut child = spawn("killed::victim", if theirs_to_make { "create" } else { "connect" }, &name);
         let mut mine = if theirs_to_make {

@@ -3,5 +3,6 @@
 
 mod exchange;
 mod killed;
+mod lua;
 mod names;
 mod support;

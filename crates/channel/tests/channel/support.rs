@@ -20,6 +20,11 @@ pub fn pair(options: Options) -> (Endpoint, Endpoint) {
     (here, there)
 }
 
+/// Rounds of killing; `FRAMEWIRE_KILLS` sets another number.
+pub fn kills() -> u32 {
+    std::env::var("FRAMEWIRE_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(50)
+}
+
 /// The length of message `number` of a mixed stream.
 pub fn length(number: u32) -> usize {
     let number = number as usize;
