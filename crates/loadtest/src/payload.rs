@@ -10,6 +10,8 @@ pub enum Payload {
     Uuid,
     /// So many random letters, digits, `-` and `_`: unreserved in URLs and free of any protocol's separators.
     Bytes(usize),
+    /// The same, each of a random size from the first number to the second.
+    Between(usize, usize),
 }
 
 /// Largest payload in bytes.
@@ -18,11 +20,11 @@ pub const LARGEST: usize = 16 * 1024 * 1024;
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 impl Payload {
-    /// Length in bytes.
+    /// Length in bytes; the largest one if it varies.
     pub fn size(self) -> usize {
         match self {
             Payload::Uuid => 36,
-            Payload::Bytes(size) => size,
+            Payload::Bytes(size) | Payload::Between(_, size) => size,
         }
     }
 
@@ -31,14 +33,17 @@ impl Payload {
         out.clear();
         match self {
             Payload::Uuid => uuid(random, out),
-            Payload::Bytes(size) => {
-                while out.len() < size {
-                    let bits = random.u64(..);
-                    let count = (size - out.len()).min(10);
-                    out.extend((0..count).map(|index| LETTERS[(bits >> (6 * index)) as usize & 63]));
-                }
-            }
+            Payload::Bytes(size) => letters(size, random, out),
+            Payload::Between(least, most) => letters(random.usize(least..=most), random, out),
         }
+    }
+}
+
+fn letters(size: usize, random: &mut fastrand::Rng, out: &mut Vec<u8>) {
+    while out.len() < size {
+        let bits = random.u64(..);
+        let count = (size - out.len()).min(10);
+        out.extend((0..count).map(|index| LETTERS[(bits >> (6 * index)) as usize & 63]));
     }
 }
 
@@ -60,24 +65,32 @@ impl fmt::Display for Payload {
         match self {
             Payload::Uuid => write!(f, "uuid"),
             Payload::Bytes(size) => write!(f, "{size}"),
+            Payload::Between(least, most) => write!(f, "{least}..{most}"),
         }
     }
 }
 
 /// Why text names no payload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no payload; write uuid, or a number of bytes from 1 to {LARGEST}")]
+#[error(
+    "{0:?} is no payload; write uuid, a number of bytes from 1 to {LARGEST}, or two such numbers as 1..5000"
+)]
 pub struct PayloadError(String);
 
 impl FromStr for Payload {
     type Err = PayloadError;
 
     fn from_str(text: &str) -> Result<Self, PayloadError> {
-        match text.parse() {
-            _ if text == "uuid" => Ok(Payload::Uuid),
-            Ok(size) if (1..=LARGEST).contains(&size) => Ok(Payload::Bytes(size)),
-            _ => Err(PayloadError(text.to_owned())),
-        }
+        let size = |text: &str| text.parse().ok().filter(|size| (1..=LARGEST).contains(size));
+        let payload = match text.split_once("..") {
+            _ if text == "uuid" => Some(Payload::Uuid),
+            None => size(text).map(Payload::Bytes),
+            Some((least, most)) => size(least)
+                .zip(size(most))
+                .filter(|(least, most)| least <= most)
+                .map(|(a, b)| Payload::Between(a, b)),
+        };
+        payload.ok_or_else(|| PayloadError(text.to_owned()))
     }
 }
 
@@ -111,8 +124,28 @@ mod tests {
             assert_eq!(out.len(), size);
             assert!(out.iter().all(|byte| LETTERS.contains(byte)));
         }
-        assert!("0".parse::<Payload>().is_err());
-        assert!("5k".parse::<Payload>().is_err());
         assert_eq!("5000".parse(), Ok(Payload::Bytes(5000)));
+    }
+
+    #[test]
+    fn sizes_between_two_are_all_met() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut out = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            Payload::Between(1, 5).fill(&mut random, &mut out);
+            seen.insert(out.len());
+        }
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn text_that_names_a_payload_is_read_back() {
+        for text in ["uuid", "5000", "1..5000", "7..7"] {
+            assert_eq!(text.parse::<Payload>().unwrap().to_string(), text);
+        }
+        for text in ["0", "5k", "5..1", "0..5", "..5", "1..", "uuid..5"] {
+            assert!(text.parse::<Payload>().is_err(), "{text}");
+        }
     }
 }

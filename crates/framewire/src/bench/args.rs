@@ -34,8 +34,8 @@ pub struct RunArgs {
     /// Wait between two runs
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration, help_heading = "Load")]
     pub rest: Duration,
-    /// What a request carries: uuid, or a number of random bytes
-    #[arg(short, long, value_name = "uuid|BYTES", default_value = "uuid", help_heading = "Load")]
+    /// What a request carries: uuid, a number of random bytes, or 1..5000 for random sizes
+    #[arg(short, long, value_name = "uuid|BYTES|A..B", default_value = "uuid", help_heading = "Load")]
     pub payload: Payload,
 
     /// Search the highest rate that meets --goal, beginning at the first of --rates

@@ -68,9 +68,9 @@ pub struct TargetInfo {
 pub struct Settings {
     /// `constant`, `poisson` or `closed`.
     pub arrivals: String,
-    /// `uuid` or a number of bytes.
+    /// `uuid`, a number of bytes, or two numbers joined by `..` between which the sizes were.
     pub payload: String,
-    /// Size of the payload in bytes.
+    /// Size of the payload in bytes; the largest one if it varied.
     pub payload_bytes: usize,
     /// Whether replies had to equal it.
     pub checked: bool,
