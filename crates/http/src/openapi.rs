@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use framewire_protocol::Key;
+use framewire_protocol::{Key, MAX_KEY};
 use serde_json::{Value, json};
 use utoipa::openapi::path::{
     HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn,
@@ -99,6 +99,7 @@ fn operation(route: &Route) -> Operation {
         .operation_id(Some(operation_id(route)))
         .summary(Some(route.doc()))
         .parameters(Some(route.params.iter().map(parameter)))
+        .parameters(Some((route.verb == Verb::Post).then(idempotency_key)))
         .response("200", success(route.reply));
     operation = match route.body {
         RequestBody::Ignored => operation,
@@ -151,6 +152,21 @@ fn parameter(param: &Param) -> Parameter {
         .description(Some(format!("{} It takes {}.", param.doc, param.kind.accepts())))
         .schema(Some(parameter_schema(param)))
         .explode((param.kind == Kind::Buttons).then_some(true))
+        .build()
+}
+
+fn idempotency_key() -> Parameter {
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(
+            "Names this request, such as by a UUID: repeated with the same key because its answer was never heard, it is \
+             done once and answered as the first time. The last 16,384 keys are remembered.",
+        ))
+        .schema(Some(
+            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(MAX_KEY)),
+        ))
         .build()
 }
 

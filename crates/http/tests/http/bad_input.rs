@@ -12,7 +12,8 @@ fn good(param: &Param) -> &'static str {
         Kind::Button | Kind::Buttons => "A",
         Kind::Name if param.name == "regName" => "r0",
         Kind::Name => "wram",
-        Kind::Text | Kind::Path => "x",
+        Kind::Text => "x",
+        Kind::Path => concat!(env!("CARGO_TARGET_TMPDIR"), "/bad-input"),
     }
 }
 

@@ -84,7 +84,8 @@ fn the_openapi_document_describes_every_route() {
             .as_array()
             .map(|params| params.iter().map(|param| param["name"].as_str().unwrap()).collect())
             .unwrap_or_default();
-        let expected: Vec<&str> = route.params.iter().map(|param| param.name).collect();
+        let header = (route.verb == Verb::Post).then_some("Idempotency-Key");
+        let expected: Vec<&str> = route.params.iter().map(|param| param.name).chain(header).collect();
         assert_eq!(names, expected, "{}", route.path);
         for status in ["200", "400", "413", "502", "503", "504"] {
             assert!(operation["responses"][status].is_object(), "{} {status}", route.path);
