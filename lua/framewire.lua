@@ -491,12 +491,14 @@ parts.files = (function()
     return machine == 40 and (entry == 0x08000000 or entry == 0x02000000 or entry == 0x020000C0)
   end
 
-  -- The tests of libmgba's GBAIsROM and GBIsROM.
+  local GBA_HEADER = 0xC0
+
+  -- The tests of libmgba's GBAIsROM and GBIsROM, and that the header is whole: mGBA reads on behind it.
   local function is_gba_rom(head)
     if sub(head, 1, 4) == "\127ELF" then
       return is_gba_elf(head)
     end
-    if byte(head, 4) ~= 0xEA or #head < 0xB3 then
+    if byte(head, 4) ~= 0xEA or #head < GBA_HEADER then
       return false
     end
     if byte(head, 0xB3) ~= 0x96 and sub(head, 5, 0xA0) ~= rep("\0", 0x9C) then
@@ -589,6 +591,26 @@ parts.files = (function()
     end
     local state = STATES[advance]
     return #data >= state.size and unpack("<I4", data) & ~0xFF == state.magic
+  end
+
+  -- Writes a file, and says whether it did.
+  function files.write(path, bytes)
+    local file = io.open(path, "wb")
+    local written = file and file:write(bytes)
+    return file and file:close() and written ~= nil or false
+  end
+
+  -- Whether a file that mGBA was to write is there, may be written and begins so; if not, why.
+  function files.is_written(path, beginning)
+    if package.config:sub(1, 1) == "\\" and find(path, "[\128-\255]") then
+      return true -- Windows: mGBA takes paths as UTF-8, Lua does not
+    end
+    local file, problem = io.open(path, "r+b")
+    local head = file and file:read(#beginning)
+    if file then
+      file:close()
+    end
+    return file ~= nil and head == beginning, problem or path .. " holds something else"
   end
 
   return files
@@ -694,6 +716,30 @@ parts.emulator = (function()
     return files.is_state(data, advance) and emulator.yes(emu:loadStateBuffer(data, flags))
   end
 
+  -- Saves a state to a file, and says whether it did. mGBA 0.10.1 cannot save one without a picture: it leaves zeros.
+  function emulator.save_state_file(path, flags)
+    if emulator.yes(emu:saveStateFile(path, flags)) then
+      return true
+    end
+    local state = emu:saveStateBuffer(flags)
+    return state ~= nil and files.write(path, state) == true
+  end
+
+  local PNG = "\x89PNG" -- how such a file begins
+
+  local function is_png(data)
+    return type(data) == "string" and data:sub(1, #PNG) == PNG
+  end
+
+  -- Writes a picture to a file. mGBA does not say whether it could.
+  function emulator.screenshot_file(path)
+    emu:screenshot(path)
+    local good, problem = files.is_written(path, PNG)
+    if not good then
+      refuse(FAILED, "mGBA wrote no picture: %s", sentence(problem))
+    end
+  end
+
   local function read_and_remove(path)
     local file = io.open(path, "rb")
     local data = file and file:read("a")
@@ -702,10 +748,6 @@ parts.emulator = (function()
     end
     os.remove(path)
     return data
-  end
-
-  local function is_png(data)
-    return type(data) == "string" and data:sub(1, 4) == "\x89PNG"
   end
 
   -- mGBA 0.10 gives pictures away as files only. Where no file can be made, a state with a picture is a PNG too.
@@ -865,9 +907,7 @@ parts.operations = (function()
     return emu:saveStateBuffer(flags) or refuse(refusal.FAILED, "mGBA could not save the state")
   end)
   operation(0x61, "load_state", CHANGE, "data:bytes flags:flags=29", "bool", emulator.load_state)
-  operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", function(path, flags)
-    return yes(emu:saveStateFile(path, flags))
-  end)
+  operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", emulator.save_state_file)
   operation(0x63, "load_state_file", CHANGE, "path:path flags:flags=29", "bool", function(path, flags)
     return yes(emu:loadStateFile(path, flags))
   end)
@@ -895,7 +935,7 @@ parts.operations = (function()
   operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
 
   operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
-  operation(0x91, "screenshot_file", CHANGE, "path:path", "none", function(path) emu:screenshot(path) end)
+  operation(0x91, "screenshot_file", CHANGE, "path:path", "none", emulator.screenshot_file)
 
   operation(0xa0, "console_log", CHANGE, "message:text", "none", function(text) console:log(text) end).game = false
   operation(0xa1, "console_warn", CHANGE, "message:text", "none", function(text) console:warn(text) end).game = false
@@ -1156,7 +1196,7 @@ parts.frames = (function()
   local operations = require "operations"
   local refusal = require "refusal"
 
-  local byte, pack, unpack = string.byte, string.pack, string.unpack
+  local byte, pack, sub, unpack = string.byte, string.pack, string.sub, string.unpack
   local printable, by_code = refusal.printable, operations.by_code
 
   local frames = {
@@ -1221,6 +1261,9 @@ parts.frames = (function()
       id, answered, count, next_at = unpack("<I4I4I2", data, at)
     end
     local request = { id = id, answered = answered, key = key, count = count, change = false }
+    if key then
+      request.batch = sub(data, next_at - 2, stop - 1)
+    end
     if count > limits.ops then
       return nil
     end
@@ -1325,29 +1368,33 @@ parts.keyed = (function()
 
   local keyed = {}
 
-  local replies = {} -- by key
+  local replies, batches = {}, {} -- by key: the reply, and the bytes of what was asked for
   local order = {} -- the keys in the order they were done, from `first` to `last`
   local first, last = 1, 0
   local bytes = 0
 
-  -- The reply that was given under a key, as the one to request `id`; nil if none is known.
-  function keyed.recall(key, id)
+  -- The reply that was given to a batch under a key, as the one to request `id`; nil if the key is not known, and true with
+  -- it if the key was another batch's.
+  function keyed.recall(key, batch, id)
     local reply = replies[key]
+    if reply and batches[key] ~= batch then
+      return nil, true
+    end
     return reply and sub(reply, 1, 5) .. pack("<I4", id) .. sub(reply, 10)
   end
 
-  -- Keeps the reply to a request of a key that is not kept.
-  function keyed.remember(key, reply)
+  -- Keeps the reply to a batch of a key that is not kept.
+  function keyed.remember(key, batch, reply)
     last = last + 1
     order[last] = key
-    replies[key] = reply
-    bytes = bytes + #reply
+    replies[key], batches[key] = reply, batch
+    bytes = bytes + #reply + #batch
     while last - first >= limits.keyed_replies or bytes > limits.reply_bytes and first < last do
       local oldest = order[first]
       order[first] = nil
       first = first + 1
-      bytes = bytes - #replies[oldest]
-      replies[oldest] = nil
+      bytes = bytes - #replies[oldest] - #batches[oldest]
+      replies[oldest], batches[oldest] = nil, nil
     end
   end
 
@@ -1440,12 +1487,17 @@ parts.sessions = (function()
       return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
     end
     local key = request.key
-    reply = key and keyed.recall(key, id)
-    if not reply then
+    local others
+    if key then
+      reply, others = keyed.recall(key, request.batch, id)
+    end
+    if others then
+      reply = requests.refused(id, refusal.BAD_ARGUMENT, "the key was used for another request; choose a new one")
+    elseif not reply then
       local passing
       reply, passing = requests.perform(request)
       if key and not passing then
-        keyed.remember(key, reply)
+        keyed.remember(key, request.batch, reply)
       end
     end
     remember(session, id, reply)

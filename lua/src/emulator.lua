@@ -95,6 +95,30 @@ function emulator.load_state(data, flags)
   return files.is_state(data, advance) and emulator.yes(emu:loadStateBuffer(data, flags))
 end
 
+-- Saves a state to a file, and says whether it did. mGBA 0.10.1 cannot save one without a picture: it leaves zeros.
+function emulator.save_state_file(path, flags)
+  if emulator.yes(emu:saveStateFile(path, flags)) then
+    return true
+  end
+  local state = emu:saveStateBuffer(flags)
+  return state ~= nil and files.write(path, state) == true
+end
+
+local PNG = "\x89PNG" -- how such a file begins
+
+local function is_png(data)
+  return type(data) == "string" and data:sub(1, #PNG) == PNG
+end
+
+-- Writes a picture to a file. mGBA does not say whether it could.
+function emulator.screenshot_file(path)
+  emu:screenshot(path)
+  local good, problem = files.is_written(path, PNG)
+  if not good then
+    refuse(FAILED, "mGBA wrote no picture: %s", sentence(problem))
+  end
+end
+
 local function read_and_remove(path)
   local file = io.open(path, "rb")
   local data = file and file:read("a")
@@ -103,10 +127,6 @@ local function read_and_remove(path)
   end
   os.remove(path)
   return data
-end
-
-local function is_png(data)
-  return type(data) == "string" and data:sub(1, 4) == "\x89PNG"
 end
 
 -- mGBA 0.10 gives pictures away as files only. Where no file can be made, a state with a picture is a PNG too.

@@ -12,12 +12,14 @@ local function is_gba_elf(head)
   return machine == 40 and (entry == 0x08000000 or entry == 0x02000000 or entry == 0x020000C0)
 end
 
--- The tests of libmgba's GBAIsROM and GBIsROM.
+local GBA_HEADER = 0xC0
+
+-- The tests of libmgba's GBAIsROM and GBIsROM, and that the header is whole: mGBA reads on behind it.
 local function is_gba_rom(head)
   if sub(head, 1, 4) == "\127ELF" then
     return is_gba_elf(head)
   end
-  if byte(head, 4) ~= 0xEA or #head < 0xB3 then
+  if byte(head, 4) ~= 0xEA or #head < GBA_HEADER then
     return false
   end
   if byte(head, 0xB3) ~= 0x96 and sub(head, 5, 0xA0) ~= rep("\0", 0x9C) then
@@ -110,6 +112,26 @@ function files.is_state(data, advance)
   end
   local state = STATES[advance]
   return #data >= state.size and unpack("<I4", data) & ~0xFF == state.magic
+end
+
+-- Writes a file, and says whether it did.
+function files.write(path, bytes)
+  local file = io.open(path, "wb")
+  local written = file and file:write(bytes)
+  return file and file:close() and written ~= nil or false
+end
+
+-- Whether a file that mGBA was to write is there, may be written and begins so; if not, why.
+function files.is_written(path, beginning)
+  if package.config:sub(1, 1) == "\\" and find(path, "[\128-\255]") then
+    return true -- Windows: mGBA takes paths as UTF-8, Lua does not
+  end
+  local file, problem = io.open(path, "r+b")
+  local head = file and file:read(#beginning)
+  if file then
+    file:close()
+  end
+  return file ~= nil and head == beginning, problem or path .. " holds something else"
 end
 
 return files

@@ -4,7 +4,7 @@ local limits = require "limits"
 local operations = require "operations"
 local refusal = require "refusal"
 
-local byte, pack, unpack = string.byte, string.pack, string.unpack
+local byte, pack, sub, unpack = string.byte, string.pack, string.sub, string.unpack
 local printable, by_code = refusal.printable, operations.by_code
 
 local frames = {
@@ -69,6 +69,9 @@ function frames.decode_request(data, at, stop, is_keyed)
     id, answered, count, next_at = unpack("<I4I4I2", data, at)
   end
   local request = { id = id, answered = answered, key = key, count = count, change = false }
+  if key then
+    request.batch = sub(data, next_at - 2, stop - 1)
+  end
   if count > limits.ops then
     return nil
   end

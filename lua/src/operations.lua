@@ -135,9 +135,7 @@ operation(0x60, "save_state", READ, "flags:flags=31", "bytes", function(flags)
   return emu:saveStateBuffer(flags) or refuse(refusal.FAILED, "mGBA could not save the state")
 end)
 operation(0x61, "load_state", CHANGE, "data:bytes flags:flags=29", "bool", emulator.load_state)
-operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", function(path, flags)
-  return yes(emu:saveStateFile(path, flags))
-end)
+operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", emulator.save_state_file)
 operation(0x63, "load_state_file", CHANGE, "path:path flags:flags=29", "bool", function(path, flags)
   return yes(emu:loadStateFile(path, flags))
 end)
@@ -165,7 +163,7 @@ operation(0x80, "reset", CHANGE, "", "none", function() emu:reset() end)
 operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
 
 operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
-operation(0x91, "screenshot_file", CHANGE, "path:path", "none", function(path) emu:screenshot(path) end)
+operation(0x91, "screenshot_file", CHANGE, "path:path", "none", emulator.screenshot_file)
 
 operation(0xa0, "console_log", CHANGE, "message:text", "none", function(text) console:log(text) end).game = false
 operation(0xa1, "console_warn", CHANGE, "message:text", "none", function(text) console:warn(text) end).game = false

@@ -81,12 +81,17 @@ function sessions.answer(session, request)
     return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
   end
   local key = request.key
-  reply = key and keyed.recall(key, id)
-  if not reply then
+  local others
+  if key then
+    reply, others = keyed.recall(key, request.batch, id)
+  end
+  if others then
+    reply = requests.refused(id, refusal.BAD_ARGUMENT, "the key was used for another request; choose a new one")
+  elseif not reply then
     local passing
     reply, passing = requests.perform(request)
     if key and not passing then
-      keyed.remember(key, reply)
+      keyed.remember(key, request.batch, reply)
     end
   end
   remember(session, id, reply)

@@ -11,6 +11,11 @@ local function request(id, answered, batch)
   return frames.decode_request(data, 1, #data + 1)
 end
 
+local function keyed_request(id, key, batch)
+  local data = string.pack("<I4I4s1I2", id, id, key, 1) .. batch
+  return frames.decode_request(data, 1, #data + 1, true)
+end
+
 local RESET, READ = "\x80", "\x20\0\0\0\2"
 
 local function begin(values)
@@ -131,15 +136,19 @@ end)
 
 test("a key that was refused because there was no game is done with the next one", function()
   local session = begin()
-  local function keyed_request(id)
-    local data = string.pack("<I4I4s1I2", id, id, "refused once", 1) .. RESET
-    return frames.decode_request(data, 1, #data + 1, true)
-  end
   local game = emu
   emu = nil
-  eq(status(sessions.answer(session, keyed_request(1))), refusal.NO_GAME)
+  eq(status(sessions.answer(session, keyed_request(1, "refused once", RESET))), refusal.NO_GAME)
   emu = game
-  eq(status(sessions.answer(session, keyed_request(2))), 0)
-  eq(status(sessions.answer(session, keyed_request(3))), 0)
+  eq(status(sessions.answer(session, keyed_request(2, "refused once", RESET))), 0)
+  eq(status(sessions.answer(session, keyed_request(3, "refused once", RESET))), 0)
   eq(done "reset", 1)
+end)
+
+test("a key that was used for another request is refused, and nothing is done", function()
+  local session = begin()
+  sessions.answer(session, keyed_request(1, "used", RESET))
+  local write = "\x24" .. string.pack("<I4I1", 0x02000000, 1)
+  eq(status(sessions.answer(session, keyed_request(2, "used", write))), refusal.BAD_ARGUMENT)
+  eq(done "write8", 0)
 end)

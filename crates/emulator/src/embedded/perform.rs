@@ -7,7 +7,7 @@ use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, S
 
 use super::Console;
 use super::holds::{Change, Holds, MAX_WAITING};
-use super::memory::Memory;
+use super::memory::{Memory, Recalled};
 
 /// A core with what belongs to it between frames.
 pub(super) struct Machine {
@@ -24,14 +24,21 @@ impl Machine {
     /// Does a batch, unless its key says that it was done already.
     pub fn perform(&mut self, mut batch: Batch) -> Outcome {
         let key = batch.key.take().filter(|_| batch.effect() == Effect::Change);
-        if let Some(outcome) = key.as_ref().and_then(|key| self.memory.recall(key)) {
-            return outcome.clone();
+        let Some(key) = key else { return self.operations(batch) };
+        match self.memory.recall(&key, &batch) {
+            Recalled::Outcome(outcome) => return outcome.clone(),
+            Recalled::Another => {
+                let message = "the key was used for another request; choose a new one";
+                let error = OpError::new(Status::BadArgument, message);
+                return Outcome { frame: self.core.frame_counter(), results: vec![Err(error)] };
+            }
+            Recalled::Nothing => {}
         }
-        let outcome = self.operations(batch);
+        let outcome = self.operations(batch.clone());
         // A refusal that says nothing of the request itself: with the same key it may be done a moment later.
         let passing = matches!(&outcome.results[..], [Err(error)] if error.status == Status::Busy);
-        if let Some(key) = key.filter(|_| !passing) {
-            self.memory.remember(key, outcome.clone());
+        if !passing {
+            self.memory.remember(key, &batch, outcome.clone());
         }
         outcome
     }

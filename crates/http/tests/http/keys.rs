@@ -114,3 +114,17 @@ fn a_tap_repeated_with_its_key_is_one_press() {
     assert_eq!(tap(&"k".repeat(256)), 400);
     assert_eq!(tap(""), 400);
 }
+
+#[test]
+fn a_key_used_for_another_request_is_refused_and_presses_nothing() {
+    let server = Server::start();
+    let hold = |button: &str| {
+        let path = format!("/mgba-http/button/hold?button={button}&duration=600");
+        server.request_with("POST", &path, "Idempotency-Key: used\r\n", b"")
+    };
+    assert_eq!(hold("A").status, 200);
+    let reply = hold("B");
+    assert_eq!(reply.status, 400);
+    assert!(reply.text().contains("used for another request"), "{}", reply.text());
+    assert_eq!(server.number("/core/getkeys"), 1);
+}
