@@ -219,8 +219,8 @@ fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::plan;
     use crate::study::results::Idle;
-    use crate::study::steps;
 
     fn about(seconds: f64) -> About {
         About::new("mgba-qt 0.10.1".to_owned(), seconds, 20.0)
@@ -231,7 +231,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(&dir.path().join("a/b")).unwrap();
         folder.begin(about(5.0), vec!["first".to_owned()]).unwrap();
-        let steps = steps::all();
+        let steps = plan::all();
         let idle = steps.iter().find(|step| matches!(step.kind, Kind::Idle { .. })).unwrap();
         assert!(!folder.is_done(idle));
         let result = Idle { seconds: 20.0, before: 1.5, after: Some(2.5), error: None, then: vec![] };
@@ -259,7 +259,7 @@ mod tests {
     fn a_broken_or_half_report_is_measured_again() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path()).unwrap();
-        let steps = steps::all();
+        let steps = plan::all();
         let run = steps.iter().find(|step| matches!(step.kind, Kind::Run(_))).unwrap();
         fs::write(folder.file(run), "{\"schema\": \"framewire-bench\"").unwrap();
         assert!(!folder.is_done(run));

@@ -140,7 +140,17 @@ impl<'a> Measure<'a> {
         Ok(Some(line))
     }
 
-    fn run(&self, step: &Step, run: &Run) -> anyhow::Result<Option<Report>> {
+    fn run(&mut self, step: &Step, run: &Run) -> anyhow::Result<Option<Report>> {
+        if !run.keeps {
+            return self.measure(step, run);
+        }
+        self.window.as_mut().context("no window")?.set_keeping(true)?;
+        let report = self.measure(step, run);
+        self.window.as_mut().context("no window")?.set_keeping(false)?;
+        report
+    }
+
+    fn measure(&self, step: &Step, run: &Run) -> anyhow::Result<Option<Report>> {
         let place = match run.stand {
             Stand::Embedded => Place { address: None, counter: None },
             stand => {

@@ -1,6 +1,6 @@
 //! `framewire study`: the load-test study of 2025 again, on this machine, and what came of it since.
 //!
-//! - [`figures`]: what was published then; [`steps`]: everything that is measured now, in order;
+//! - [`figures`]: what was published then; [`plan`]: everything that is measured now, in order, as [`steps`];
 //! - [`programs`]: what must be installed, and this program in other roles; [`window`]: a stock mGBA with a script, the
 //!   study's kind (`study.lua`) or ours; [`counter`]: its frame number; [`clients`]: single requests;
 //! - [`run`]: rows of requests, by `framewire bench`; [`stampede`], [`ending`] with [`silent`]: the other steps;
@@ -16,6 +16,7 @@ mod figures;
 #[expect(dead_code, reason = "the page reads the results")]
 mod folder;
 mod measure;
+mod plan;
 mod programs;
 mod progress;
 mod report;
@@ -36,7 +37,8 @@ use framewire_loadtest::Stop;
 
 use folder::{About, Folder};
 use measure::Measure;
-use steps::{GROUPS, IDLE, Step};
+use plan::{GROUPS, IDLE};
+use steps::Step;
 
 /// Exit code of a study that was stopped by a signal.
 const STOPPED: u8 = 130;
@@ -57,7 +59,8 @@ pub struct Args {
     /// Throw away what was measured before
     #[arg(long)]
     fresh: bool,
-    /// Measure only these groups: v4, v5, v6, v7, mux, repeat, stampede, ending, bridge, embedded, idle
+    /// Measure only these groups: v4, v5, v6, v7, beyond, kept, mux, repeat, stampede, ending,
+    /// bridge, embedded, idle
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     only: Vec<String>,
     /// Measure nothing, only write the page of what there is
@@ -94,7 +97,7 @@ impl Args {
         if let Some(unknown) = self.only.iter().find(|name| !known.contains(&name.as_str())) {
             bail!("{unknown:?} is no group; --only takes some of {}", known.join(","));
         }
-        let mut steps = steps::all();
+        let mut steps = plan::all();
         steps.retain(|step| self.only.is_empty() || self.only.iter().any(|name| name == step.group));
         Ok(steps)
     }
@@ -117,7 +120,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mgba = programs::check()?;
     let folder = Folder::open(folder_path)?;
     if args.fresh {
-        folder.clear(&steps::all())?;
+        folder.clear(&plan::all())?;
     }
     let about = About::new(mgba, args.row().as_secs_f64(), args.idle().as_secs_f64());
     let command = std::iter::once("framewire".to_owned()).chain(std::env::args().skip(1)).collect();

@@ -9,6 +9,7 @@ local READ = 1024 -- bytes at a time
 
 local port = framewire and framewire.port or 8888
 local number = 0 -- of the connection accepted last
+local kept = {} -- closed sockets, while `study_keeps` asks for that: then they are never collected as garbage
 
 -- Lines about every connection would slow the console's window down, so they are written only while they are wanted.
 local function say(level, ...)
@@ -25,6 +26,9 @@ local function accepted(client)
   local function ended(reason)
     say(reason == "disconnected" and "log" or "error", "client %d: %s", own, tostring(reason))
     client:close()
+    if study_keeps then
+      kept[#kept + 1] = client
+    end
   end
 
   client:add("error", ended)

@@ -90,6 +90,16 @@ impl StudyWindow {
         Ok(())
     }
 
+    /// Has the study's script keep the sockets that it closes, or leave them to the garbage collector.
+    ///
+    /// # Errors
+    /// If the window does not take it.
+    pub fn set_keeping(&mut self, keeping: bool) -> anyhow::Result<()> {
+        // Those that it closed before are collected now, while nobody is connected whom it could hit.
+        self.mgba.lua(&format!("collectgarbage() collectgarbage() study_keeps = {keeping}"))?;
+        Ok(())
+    }
+
     /// Connections that the script holds, the idle one left out.
     ///
     /// # Errors
