@@ -92,11 +92,10 @@ refused("framewire.nothing", "unknown message")
 
 test("a picture that mGBA did not write is an error", function()
   local path = os.tmpname()
-  local reply, found, lines = ask("core.screenshot," .. path)
+  local reply, found = ask("core.screenshot," .. path)
   os.remove(path)
   eq(reply, ERROR)
   eq(found, "screenshot " .. path, "what mGBA was asked")
-  eq(lines:find("mGBA wrote no picture", 1, true) ~= nil, true, lines)
 end)
 
 test("a state that mGBA cannot write is written for it", function()

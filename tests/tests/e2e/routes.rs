@@ -168,6 +168,12 @@ fn states(served: &Served) {
         assert_eq!((reply.status, reply.text().as_str()), (200, "true"), "{flags}");
         assert_eq!(read(), 0xdead_beef, "{flags}");
     }
+    let bare = served.file("bare.ss");
+    assert_eq!(served.post(&format!("/core/savestatefile?path={bare}&flags=0")), "true");
+    write(1);
+    assert_eq!(served.post(&format!("/core/loadstatefile?path={bare}&flags=0")), "true");
+    assert_eq!(read(), 0xdead_beef, "a bare state in a file");
+    assert_eq!(served.post(&format!("/core/savestatefile?path={}", served.file(""))), "false", "a folder");
     let file = served.file("a state, with+signs.ss");
     write(2);
     assert_eq!(served.post(&format!("/core/savestatefile?path={file}")), "true");
@@ -227,6 +233,13 @@ fn picture(served: &Served) {
     assert_eq!(served.post(&format!("/core/screenshot?path={}", served.file("shot +1.png"))), "");
     until("the picture is there", PATIENCE, || Ok(png(&fs::read(&file).unwrap_or_default()).is_some()))
         .unwrap();
+    served.refused(
+        "POST",
+        &format!("/core/screenshot?path={}", served.file("no folder/x.png")),
+        502,
+        "x.png",
+    );
+    served.refused("POST", &format!("/core/screenshot?path={}", served.file("")), 502, "directory");
     let reply = served.get("/screen.png");
     assert_eq!((reply.status, reply.content_type.as_str()), (200, "image/png"));
     assert_eq!(png(&reply.body), Some((240, 160)));
@@ -259,9 +272,13 @@ fn files(served: &Served) {
     })
     .unwrap();
     fs::write(served.folder.path().join("text.gba"), "no ROM").unwrap();
-    let text = served.file("text.gba");
-    assert_eq!(served.post(&format!("/core/loadfile?path={text}")), "false");
-    assert_eq!(served.post(&format!("/mgba-http/extension/loadfile?path={text}")), "false");
+    // libmgba takes a ROM whose header is cut off, and reads on behind its end.
+    fs::write(served.folder.path().join("cut.gba"), &fs::read(paths::rom()).unwrap()[..0xb3]).unwrap();
+    for name in ["text.gba", "cut.gba"] {
+        let file = served.file(name);
+        assert_eq!(served.post(&format!("/core/loadfile?path={file}")), "false", "{name}");
+        assert_eq!(served.post(&format!("/mgba-http/extension/loadfile?path={file}")), "false", "{name}");
+    }
     assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
     served.ready();
 }
