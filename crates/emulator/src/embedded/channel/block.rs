@@ -1,0 +1,150 @@
+//! The block of memory that the client sees: where the picture is, the frame's number, and the memory that it watches.
+//! `docs/emulator-channel.md` describes it.
+
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use framewire_channel::Extra;
+use framewire_libmgba::{Canvas, PICTURE};
+
+use super::super::perform::Machine;
+
+const MAGIC: [u32; 2] = [u32::from_le_bytes(*b"FWFR"), u32::from_le_bytes(*b"AME1")];
+const VERSION: u32 = 1;
+
+/// Offsets of header fields, in words.
+mod at {
+    pub const MAGIC: usize = 0;
+    pub const VERSION: usize = 2;
+    pub const SEQUENCE: usize = 3;
+    pub const FRAME: usize = 4;
+    pub const TICK: usize = 5;
+    pub const WIDTH: usize = 6;
+    pub const HEIGHT: usize = 7;
+    pub const STRIDE: usize = 8;
+    pub const PICTURE: usize = 9;
+    pub const CLOCK: usize = 10;
+    pub const PLATFORM: usize = 11;
+    pub const KEYS: usize = 12;
+    pub const WATCHED: usize = 13;
+    pub const WATCH: usize = 14;
+}
+
+const HEADER: usize = 4096 / 4;
+/// Room for watched memory in bytes.
+pub const WATCH_ROOM: usize = 64 * 1024;
+/// Where the core draws, and the copy for a client that does not hold the clock; in words.
+const LIVE: usize = HEADER + WATCH_ROOM / 4;
+const COPY: usize = LIVE + PICTURE;
+/// Size of the block in bytes.
+pub const SIZE: usize = (COPY + PICTURE) * 4;
+/// Bytes from one row of the picture to the next.
+const STRIDE: usize = 1024;
+
+/// A range of the bus that is copied into the block.
+#[derive(Debug, Clone, Copy)]
+pub struct Watch {
+    pub address: u32,
+    pub length: u32,
+}
+
+pub struct Block(Extra);
+
+/// The part of the block that the core draws into.
+struct Screen(Extra);
+
+impl AsRef<[AtomicU32]> for Screen {
+    fn as_ref(&self) -> &[AtomicU32] {
+        &self.0.as_ref()[LIVE..COPY]
+    }
+}
+
+impl Block {
+    pub fn new(extra: Extra) -> Block {
+        let block = Block(extra);
+        block.set(at::VERSION, VERSION);
+        block.set(at::STRIDE, STRIDE as u32);
+        block.set(at::WATCH, (HEADER * 4) as u32);
+        block.set(at::MAGIC, MAGIC[0]);
+        block.set(at::MAGIC + 1, MAGIC[1]);
+        block
+    }
+
+    /// Memory for the core to draw into.
+    pub fn canvas(&self) -> Canvas {
+        Box::new(Screen(self.0.clone()))
+    }
+
+    fn words(&self) -> &[AtomicU32] {
+        self.0.as_ref()
+    }
+
+    fn set(&self, at: usize, value: u32) {
+        self.words()[at].store(value, Ordering::Relaxed);
+    }
+
+    fn get(&self, at: usize) -> u32 {
+        self.words()[at].load(Ordering::Relaxed)
+    }
+
+    /// The picture where the core draws it may change: the sequence is odd.
+    pub fn begin(&self) {
+        self.set(at::SEQUENCE, self.get(at::SEQUENCE) | 1);
+        // SYNC POINT (picture): pairs with the client's looks at the sequence before and after it reads. Who sees
+        // a byte that is written from here on sees the odd number behind it.
+        fence(Ordering::Release);
+    }
+
+    /// It does not change any more: the sequence is even and another one.
+    pub fn end(&self, ran: bool) {
+        let sequence = self.get(at::SEQUENCE);
+        // SYNC POINT (picture): as above; who sees this number sees all that was written before.
+        self.words()[at::SEQUENCE].store((sequence | 1).wrapping_add(1), Ordering::Release);
+        if ran {
+            self.set(at::TICK, self.get(at::TICK).wrapping_add(1));
+        }
+    }
+
+    /// Brings up to date what a client reads: the picture's place, the frame's number, the watched memory. Whoever does not
+    /// hold the clock gets a copy of the picture, because the core goes on drawing.
+    pub fn refresh(&self, machine: &mut Machine, watches: &[Watch], holds_clock: bool) {
+        let core = &mut machine.core;
+        let picture = core.frame();
+        if !holds_clock {
+            // The core draws into these very words, and not now: this is its thread.
+            let rows = picture.height as usize * STRIDE / 4;
+            let words = self.words();
+            for (to, from) in words[COPY..COPY + rows].iter().zip(&words[LIVE..LIVE + rows]) {
+                to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+        }
+        self.set(at::WIDTH, picture.width);
+        self.set(at::HEIGHT, picture.height);
+        self.set(at::PICTURE, 4 * if holds_clock { LIVE } else { COPY } as u32);
+        self.set(at::CLOCK, u32::from(holds_clock));
+        self.set(at::FRAME, core.frame_counter());
+        self.set(at::PLATFORM, core.platform().number());
+        self.set(at::KEYS, core.keys().into());
+        let mut word = HEADER;
+        for watch in watches {
+            for offset in (0..watch.length).step_by(4) {
+                let address = watch.address.wrapping_add(offset);
+                let bytes = (watch.length - offset).min(4);
+                let value = if bytes == 4 && address.is_multiple_of(4) {
+                    core.read32(address)
+                } else {
+                    (0..bytes).fold(0, |value, byte| {
+                        value | u32::from(core.read8(address.wrapping_add(byte))) << (8 * byte)
+                    })
+                };
+                self.set(word, value);
+                word += 1;
+            }
+        }
+        self.set(at::WATCHED, 4 * (word - HEADER) as u32);
+    }
+}
+
+/// Bytes of the watch room that these take: each begins at a multiple of four.
+pub fn room_for(watches: &[Watch]) -> usize {
+    watches.iter().map(|watch| (watch.length as usize).next_multiple_of(4)).fold(0, usize::saturating_add)
+}
