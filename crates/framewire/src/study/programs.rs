@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -16,8 +15,6 @@ use super::clients::get;
 const NEEDED: [(&str, &str); 3] = [("mgba-qt", "mgba-qt"), ("Xvfb", "xvfb"), ("setpriv", "util-linux")];
 /// Longest wait for a program of ours to start.
 const START: Duration = Duration::from_secs(20);
-/// The program that runs, also when its file was replaced by a newer one since.
-const OURSELVES: &str = "/proc/self/exe";
 const READY: &str = "listening on http://";
 
 /// Refuses a machine on which a program is missing; otherwise says which mGBA there is.
@@ -58,8 +55,10 @@ pub fn ourselves<A: AsRef<OsStr>>(
     args: impl IntoIterator<Item = A>,
     folder: &Path,
 ) -> anyhow::Result<Process> {
-    let process = Process::spawn_path("framewire", Path::new(OURSELVES), logs, |command| {
-        command.arg0("framewire").args(args).current_dir(folder);
+    // The program that runs, also when its file was replaced by a newer one since.
+    let program = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
+    let process = Process::spawn_path("framewire", &program, logs, |command| {
+        command.args(args).current_dir(folder);
         // Settings that are meant for a server of the user's.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("FRAMEWIRE") {
