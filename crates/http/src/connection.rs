@@ -76,6 +76,8 @@ async fn serve(
     });
     let connection = http1::Builder::new()
         .max_buf_size(BUFFER)
+        // A client may say that it sends no more (as `nc -N` does) and wait for the reply.
+        .half_close(true)
         .serve_connection(TokioIo::new(Guarded::new(stream, activity.clone())), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);

@@ -57,6 +57,14 @@ fn a_client_may_close_its_side_early() {
     assert_title(&mut stream);
     stream.shutdown(Shutdown::Write).unwrap();
     assert!(is_closed(&mut stream));
+
+    let mut stream = server.connect();
+    stream.write_all(&TITLE.repeat(3)).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    for _ in 0..3 {
+        assert_title(&mut stream);
+    }
+    assert!(is_closed(&mut stream));
 }
 
 /// The body of a POST that has no use for it is read, so that the next request is found behind it.
