@@ -19,8 +19,8 @@ use super::window::{StudyWindow, millis};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// For which a script may still write about what happened.
 const AFTERWARDS: Duration = Duration::from_secs(1);
-/// For which the network is silent.
-const SILENCE: Duration = Duration::from_secs(5);
+/// For which the network is silent: longer than a link waits for a machine that acknowledges nothing.
+const SILENCE: Duration = Duration::from_secs(15);
 /// Longest wait of a caller for one reply.
 const CALL: Duration = Duration::from_secs(3);
 /// Between two requests while the network is watched.
@@ -136,7 +136,7 @@ fn watch(
         bail!("{} has no answer before anything happened: {problem}", ending.client);
     }
     let start = Instant::now();
-    network.fall_silent();
+    network.fall_silent().context("cannot silence the network")?;
     while start.elapsed() < SILENCE {
         let answer = ask();
         if let (Err(problem), None) = (answer, ending.noticed) {
@@ -145,7 +145,7 @@ fn watch(
         }
         thread::sleep(PAUSE);
     }
-    network.come_back();
+    network.come_back().context("cannot end the silence")?;
     ending.silence = Some(millis(start.elapsed()));
     let back = Instant::now();
     ending.new_client = first_answer(window.address(), window.script(), PATIENCE).map(millis);

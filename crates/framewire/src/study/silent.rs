@@ -4,29 +4,34 @@ use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Forwards connections until it falls silent. A connection that saw silence stays silent for ever, with both its ends
-/// open, as when a cable is pulled or a router forgets; those made after the network's return work.
+use socket2::{SockFilter, SockRef};
+
+/// A packet filter that lets nothing pass: it returns 0 bytes of each packet.
+const NOTHING: [SockFilter; 1] = [SockFilter::new(0x06, 0, 0, 0)];
+
+/// Forwards connections. While it is silent, packets that reach it vanish before the system sees them: nothing is
+/// acknowledged, refused or ended, as when a cable is pulled. What TCP still repeats when it is back gets through.
 #[derive(Debug)]
 pub struct Network {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
-    silent: AtomicBool,
+    listener: TcpListener,
     over: AtomicBool,
-    /// Both ends of the connections that are there, and whether they still work.
-    pairs: Mutex<HashMap<u64, Pair>>,
+    wires: Mutex<Wires>,
 }
 
-#[derive(Debug)]
-struct Pair {
-    ends: [TcpStream; 2],
-    dead: Arc<AtomicBool>,
+#[derive(Debug, Default)]
+struct Wires {
+    silent: bool,
+    /// Both ends of the connections that are there.
+    pairs: HashMap<u64, [TcpStream; 2]>,
 }
 
 impl Network {
@@ -37,10 +42,11 @@ impl Network {
     pub fn start(target: SocketAddr) -> io::Result<Network> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared::default());
+        let shared = Shared { listener, over: AtomicBool::new(false), wires: Mutex::default() };
+        let shared = Arc::new(shared);
         let of_thread = Arc::clone(&shared);
         thread::spawn(move || {
-            for (number, client) in (0..).zip(listener.incoming()) {
+            for (number, client) in (0..).zip(of_thread.listener.incoming()) {
                 if of_thread.over.load(Ordering::Relaxed) {
                     return;
                 }
@@ -57,76 +63,72 @@ impl Network {
     }
 
     /// From now on nothing gets through.
-    pub fn fall_silent(&self) {
-        self.shared.silent.store(true, Ordering::Relaxed);
-        for pair in self.shared.pairs().values() {
-            pair.dead.store(true, Ordering::Relaxed);
-        }
+    ///
+    /// # Errors
+    /// If the system does not take the filter.
+    pub fn fall_silent(&self) -> io::Result<()> {
+        let mut wires = self.shared.wires();
+        wires.silent = true;
+        SockRef::from(&self.shared.listener).attach_filter(&NOTHING)?;
+        wires.pairs.values().flatten().try_for_each(|end| SockRef::from(end).attach_filter(&NOTHING))
     }
 
-    /// From now on new connections get through.
-    pub fn come_back(&self) {
-        self.shared.silent.store(false, Ordering::Relaxed);
+    /// From now on everything gets through.
+    ///
+    /// # Errors
+    /// If the system keeps the filter.
+    pub fn come_back(&self) -> io::Result<()> {
+        let mut wires = self.shared.wires();
+        wires.silent = false;
+        SockRef::from(&self.shared.listener).detach_filter()?;
+        wires.pairs.values().flatten().try_for_each(|end| SockRef::from(end).detach_filter())
     }
 }
 
 impl Drop for Network {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
-        // Wakes the threads.
-        let _ = TcpStream::connect(self.address);
-        for pair in self.shared.pairs().values() {
-            for end in &pair.ends {
-                let _ = end.shutdown(Shutdown::Both);
-            }
+        // Wakes the threads. If it is silent still, that of the listener stays until the program's end.
+        let _ = SockRef::from(&self.shared.listener).shutdown(Shutdown::Both);
+        for end in self.shared.wires().pairs.values().flatten() {
+            let _ = end.shutdown(Shutdown::Both);
         }
     }
 }
 
 impl Shared {
-    fn pairs(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Pair>> {
-        self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
+    fn wires(&self) -> MutexGuard<'_, Wires> {
+        self.wires.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn join(self: &Arc<Self>, number: u64, client: TcpStream, target: SocketAddr) -> io::Result<()> {
-        // Under the lock, so that it is either found dead here or made dead by who falls silent.
-        let mut pairs = self.pairs();
-        let silent = self.silent.load(Ordering::Relaxed);
-        // In silence nothing reaches the other side; the client's end stays open towards nobody.
-        let server = if silent { client.try_clone()? } else { TcpStream::connect(target)? };
+        let server = TcpStream::connect(target)?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
-        let dead = Arc::new(AtomicBool::new(silent));
-        let ends = [client.try_clone()?, server.try_clone()?];
-        pairs.insert(number, Pair { ends, dead: Arc::clone(&dead) });
-        drop(pairs);
-        if silent {
-            return Ok(());
+        let mut wires = self.wires();
+        if wires.silent {
+            // It came in the last moment before the silence.
+            SockRef::from(&client).attach_filter(&NOTHING)?;
+            SockRef::from(&server).attach_filter(&NOTHING)?;
         }
+        wires.pairs.insert(number, [client.try_clone()?, server.try_clone()?]);
+        drop(wires);
         for (from, to) in [(client.try_clone()?, server.try_clone()?), (server, client)] {
-            let (shared, dead) = (Arc::clone(self), Arc::clone(&dead));
-            thread::spawn(move || shared.forward(number, from, to, &dead));
+            let shared = Arc::clone(self);
+            thread::spawn(move || shared.forward(number, from, to));
         }
         Ok(())
     }
 
-    fn forward(&self, number: u64, mut from: TcpStream, mut to: TcpStream, dead: &AtomicBool) {
+    fn forward(&self, number: u64, mut from: TcpStream, mut to: TcpStream) {
         let mut piece = [0; 16 * 1024];
-        loop {
-            let read = from.read(&mut piece);
-            if dead.load(Ordering::Relaxed) {
-                // What came is lost, an end too.
-                return;
-            }
-            match read {
-                Ok(count @ 1..) if to.write_all(&piece[..count]).is_ok() => {}
-                _ => break,
+        while let Ok(count @ 1..) = from.read(&mut piece) {
+            if to.write_all(&piece[..count]).is_err() {
+                break;
             }
         }
-        if let Some(pair) = self.pairs().remove(&number) {
-            for end in pair.ends {
-                let _ = end.shutdown(Shutdown::Both);
-            }
+        for end in self.wires().pairs.remove(&number).into_iter().flatten() {
+            let _ = end.shutdown(Shutdown::Both);
         }
     }
 }
@@ -161,19 +163,20 @@ mod tests {
     }
 
     #[test]
-    fn what_saw_silence_stays_silent_and_open_and_newcomers_get_through_again() {
+    fn in_silence_nothing_arrives_or_ends_and_afterwards_everything_does() {
         let network = Network::start(echoing()).unwrap();
-        let mut before = client(&network);
-        echo(&mut before).unwrap();
-        network.fall_silent();
-        let mut during = client(&network);
-        for stream in [&mut before, &mut during] {
-            assert_eq!(echo(stream).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        }
-        network.come_back();
-        echo(&mut client(&network)).unwrap();
-        for stream in [&mut before, &mut during] {
-            assert_eq!(echo(stream).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        }
+        let mut client = client(&network);
+        echo(&mut client).unwrap();
+        network.fall_silent().unwrap();
+        assert_eq!(echo(&mut client).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let newcomer = TcpStream::connect_timeout(&network.address(), Duration::from_millis(300));
+        assert_eq!(newcomer.unwrap_err().kind(), io::ErrorKind::TimedOut);
+
+        network.come_back().unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        // What was sent in the silence, repeated by the system.
+        client.read_exact(&mut [0]).unwrap();
+        echo(&mut client).unwrap();
+        echo(&mut TcpStream::connect(network.address()).unwrap()).unwrap();
     }
 }

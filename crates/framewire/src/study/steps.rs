@@ -156,7 +156,7 @@ impl Step {
             Kind::Run(_) => return row + Duration::from_secs(2),
             Kind::Stampede { script: Script::Study, clients } if *clients > 5 => 25,
             Kind::Stampede { .. } => 3,
-            Kind::Ending { way: Way::Network, .. } => 20,
+            Kind::Ending { way: Way::Network, .. } => 25,
             Kind::Ending { .. } => 4,
             Kind::Idle { .. } => 2,
         };
