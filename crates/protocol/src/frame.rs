@@ -2,7 +2,7 @@
 //!
 //! A frame is `u32 length`, `u8 kind`, body; `length` counts the kind and the body.
 
-use crate::op::{Batch, Outcome};
+use crate::batch::{Batch, Outcome};
 use crate::wire::{DecodeError, Reader, Wire};
 use crate::{MAX_FRAME, MAX_KEY};
 
@@ -59,7 +59,7 @@ mod kind {
 }
 
 impl Frame {
-    /// Appends the frame with its length to `out`.
+    /// Appends the frame with its length to `out`. A request's batch must have passed [`Batch::check`].
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; 4]);
@@ -69,9 +69,9 @@ impl Frame {
                 request.id.encode(out);
                 request.answered.encode(out);
                 if let Some(key) = &request.batch.key {
-                    let key = &key.as_bytes()[..key.len().min(MAX_KEY)];
+                    debug_assert!(key.len() <= MAX_KEY, "check() was not asked");
                     out.push(key.len() as u8);
-                    out.extend_from_slice(key);
+                    out.extend_from_slice(key.as_bytes());
                 }
                 request.batch.encode(out);
             }

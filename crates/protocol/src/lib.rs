@@ -5,29 +5,34 @@
 //! - [`wire`]: little-endian primitives over a byte buffer;
 //! - [`value`]: the self-describing result of an operation;
 //! - [`op`]: **the table of operations**, from which codecs, routes and docs are made or against which they are tested;
+//! - [`batch`]: operations done together, and what becomes of them;
 //! - [`error`]: why an operation was refused, as a status and a sentence;
 //! - [`frame`]: the frames on a binary connection and the decoder that finds them in a stream;
 //! - [`hello`]: the one text exchange that turns a connection binary;
+//! - [`hex`]: bytes as text;
 //! - [`marker`]: mGBA-http's text messages, for scripts that speak nothing else;
 //! - [`key`]: the ten buttons.
 //!
 //! The wire format is described in `docs/protocol.md`. Its test vectors, `vectors/*.tsv`, are read by this crate's
 //! tests and by the Lua script's.
 
+pub mod batch;
 pub mod error;
 pub mod frame;
 pub mod hello;
+pub mod hex;
 pub mod key;
 pub mod marker;
 pub mod op;
 pub mod value;
 pub mod wire;
 
+pub use batch::{Batch, Outcome};
 pub use error::{OpError, Status};
 pub use frame::{Decoder, Frame, FrameError, Reply, Request};
 pub use hello::{Hello, Welcome};
 pub use key::{Key, Keys};
-pub use op::{Batch, Effect, Op, OpInfo, Outcome};
+pub use op::{Effect, Op, OpInfo};
 pub use value::Value;
 pub use wire::DecodeError;
 

@@ -3,6 +3,7 @@
 //! The form has no escapes, so it cannot carry everything: see [`NotCarried`]. mGBA-http 0.10 is the reference.
 
 use crate::error::OpError;
+pub use crate::hex::{hex_pairs, parse_hex_pairs};
 use crate::key::Keys;
 use crate::op::{ArgKind, Op, ResultKind};
 use crate::value::Value;
@@ -25,48 +26,6 @@ pub enum NotCarried {
         "the {0} cannot be sent to mGBA-http's script: it holds a comma or {END:?}, or is empty; load Framewire's script (`framewire script`)"
     )]
     Separator(&'static str),
-}
-
-/// Bytes as mGBA-http writes them: `d3,00,ea`.
-pub fn hex_pairs(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(bytes.len() * 3);
-    for (index, byte) in bytes.iter().enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    text
-}
-
-/// Reads what [`hex_pairs`] writes, in either letter case, with white space anywhere; `None` if it is something else.
-/// A pair may lack its first digit.
-pub fn parse_hex_pairs(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 3 + 1);
-    let mut pair = None;
-    let mut digits = 0;
-    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
-        if byte == b',' {
-            bytes.push(pair.take()?);
-            digits = 0;
-            continue;
-        }
-        let digit = char::from(byte).to_digit(16)? as u8;
-        digits += 1;
-        if digits > 2 {
-            return None;
-        }
-        pair = Some(pair.unwrap_or(0) << 4 | digit);
-    }
-    match pair {
-        Some(last) => bytes.push(last),
-        // Nothing at all is no bytes; a comma at the end lacks its pair.
-        None if bytes.is_empty() => {}
-        None => return None,
-    }
-    Some(bytes)
 }
 
 /// The message for an operation, end marker included.

@@ -83,7 +83,10 @@ fn check<T: Wire + PartialEq + std::fmt::Debug>(item: &T, hex: &str) {
 #[test]
 fn operations() {
     for (name, args, hex) in rows(include_str!("../vectors/ops.tsv")) {
-        check(&op(name, args), hex);
+        let op = op(name, args);
+        check(&op, hex);
+        assert_eq!(op.size(), unhex(hex).len(), "{op:?}");
+        assert_eq!((op.info().name, op.info().code), (name, op.code()));
     }
 }
 

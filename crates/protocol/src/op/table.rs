@@ -1,130 +1,7 @@
-//! The table of operations: each is defined here once, and in one place of `lua/framewire.lua`.
-//!
-//! The table makes the [`Op`] type, its binary codec, its marker text where mGBA-http has a message for it, and
-//! [`OPS`], from which documents are generated and against which routes and the Lua script are tested.
+//! The table itself, and the macro that makes everything from it.
 
-#[cfg(doc)]
-use crate::MAX_KEY;
-use crate::MAX_OPS;
-use crate::error::OpError;
-use crate::value::Value;
+use super::kinds::{ArgInfo, Argument, Effect, OpInfo, ResultKind};
 use crate::wire::{DecodeError, Reader, Wire};
-
-/// Whether doing an operation twice differs from doing it once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// Only looks: may be repeated freely.
-    Read,
-    /// Changes the emulator, its files or its log: must be done exactly once.
-    Change,
-}
-
-/// The type of an argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArgKind {
-    /// Unsigned, 8 bits.
-    U8,
-    /// Unsigned, 16 bits.
-    U16,
-    /// Unsigned, 32 bits.
-    U32,
-    /// Signed, 32 bits.
-    I32,
-    /// True or false, one byte.
-    Bool,
-    /// UTF-8 with its length in front.
-    Text,
-    /// Bytes with their length in front.
-    Bytes,
-}
-
-impl ArgKind {
-    /// The format of Lua's `string.pack` for it, little-endian.
-    pub fn pack_format(self) -> &'static str {
-        match self {
-            ArgKind::U8 | ArgKind::Bool => "I1",
-            ArgKind::U16 => "I2",
-            ArgKind::U32 => "I4",
-            ArgKind::I32 => "i4",
-            ArgKind::Text | ArgKind::Bytes => "s4",
-        }
-    }
-}
-
-/// The type of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResultKind {
-    /// [`Value::None`].
-    None,
-    /// [`Value::Bool`].
-    Bool,
-    /// [`Value::Int`].
-    Int,
-    /// [`Value::Text`].
-    Text,
-    /// [`Value::Bytes`].
-    Bytes,
-    /// [`Value::List`] of text.
-    Names,
-}
-
-/// An argument in the table.
-#[derive(Debug, Clone, Copy)]
-pub struct ArgInfo {
-    /// Its name in documents and JSON.
-    pub name: &'static str,
-    /// Its type.
-    pub kind: ArgKind,
-    /// What it means, with its unit.
-    pub doc: &'static str,
-}
-
-/// A row of the table.
-#[derive(Debug, Clone, Copy)]
-pub struct OpInfo {
-    /// The byte that names it on a binary connection.
-    pub code: u8,
-    /// Its name in documents and JSON.
-    pub name: &'static str,
-    /// Whether it changes anything.
-    pub effect: Effect,
-    /// Its arguments in order.
-    pub args: &'static [ArgInfo],
-    /// The type of its result.
-    pub result: ResultKind,
-    /// mGBA-http's message key that takes the same arguments in the same order, if there is one.
-    pub marker: Option<&'static str>,
-    /// What it does.
-    pub doc: &'static str,
-}
-
-/// A Rust type that arguments have.
-pub(crate) trait Argument: Wire {
-    const KIND: ArgKind;
-    /// The form it has in a marker message.
-    fn to_marker(&self) -> Vec<u8>;
-}
-
-macro_rules! arguments {
-    ($($ty:ty = $kind:ident, |$value:ident| $marker:expr;)*) => {$(
-        impl Argument for $ty {
-            const KIND: ArgKind = ArgKind::$kind;
-            fn to_marker(&self) -> Vec<u8> {
-                let $value = self;
-                $marker
-            }
-        }
-    )*};
-}
-arguments! {
-    u8 = U8, |value| value.to_string().into_bytes();
-    u16 = U16, |value| value.to_string().into_bytes();
-    u32 = U32, |value| value.to_string().into_bytes();
-    i32 = I32, |value| value.to_string().into_bytes();
-    bool = Bool, |value| value.to_string().into_bytes();
-    String = Text, |value| value.clone().into_bytes();
-    Vec<u8> = Bytes, |value| format!("[{}]", crate::marker::hex_pairs(value)).into_bytes();
-}
 
 macro_rules! ops {
     ($(
@@ -159,17 +36,31 @@ macro_rules! ops {
             },
         )*];
 
+        /// Where the row of a variant is in the table.
+        enum Row { $( $variant, )* }
+
         impl Op {
+            /// Its row of the table.
+            pub fn info(&self) -> &'static OpInfo {
+                let row = match self { $( Op::$variant { .. } => Row::$variant, )* };
+                &OPS[row as usize]
+            }
+
             /// Its code on a binary connection.
             pub fn code(&self) -> u8 {
                 match self { $( Op::$variant { .. } => $code, )* }
             }
 
-            fn encode_args(&self, out: &mut Vec<u8>) {
+            /// Bytes of its arguments' binary form.
+            pub(super) fn args_size(&self) -> usize {
+                match self { $( Op::$variant { $($arg),* } => 0 $( + Argument::size($arg) )*, )* }
+            }
+
+            pub(super) fn encode_args(&self, out: &mut Vec<u8>) {
                 match self { $( Op::$variant { $($arg),* } => { let _ = &out; $( $arg.encode(out); )* } )* }
             }
 
-            fn decode_args(code: u8, reader: &mut Reader<'_>) -> Result<Op, DecodeError> {
+            pub(super) fn decode_args(code: u8, reader: &mut Reader<'_>) -> Result<Op, DecodeError> {
                 let _ = &reader;
                 match code {
                     $( $code => Ok(Op::$variant { $( $arg: reader.get()? ),* }), )*
@@ -477,127 +368,5 @@ ops! {
     0xa2 ConsoleError "console_error" Change -> None = "console.error" {
         /// The line.
         message: String,
-    }
-}
-
-impl Op {
-    /// Its row of the table.
-    pub fn info(&self) -> &'static OpInfo {
-        let code = self.code();
-        OPS.iter().find(|info| info.code == code).expect("the macro makes a row for each variant")
-    }
-}
-
-impl Wire for Op {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.push(self.code());
-        self.encode_args(out);
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let code = reader.get::<u8>()?;
-        Op::decode_args(code, reader)
-    }
-}
-
-/// Operations done in order at one frame boundary; the first that fails is the last that is tried.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Batch {
-    /// The operations, at most [`MAX_OPS`].
-    pub ops: Vec<Op>,
-    /// Names the batch over repetitions by a caller that never heard the answer, 1 to [`MAX_KEY`] bytes: an emulator
-    /// that remembers an outcome under this key gives it again instead of doing the batch twice.
-    pub key: Option<String>,
-}
-
-impl Batch {
-    /// A batch of these operations.
-    pub fn new(ops: Vec<Op>) -> Batch {
-        Batch { ops, key: None }
-    }
-
-    /// Whether any of its operations changes anything.
-    pub fn effect(&self) -> Effect {
-        match self.ops.iter().any(|op| op.info().effect == Effect::Change) {
-            true => Effect::Change,
-            false => Effect::Read,
-        }
-    }
-}
-
-impl From<Op> for Batch {
-    fn from(op: Op) -> Batch {
-        Batch::new(vec![op])
-    }
-}
-
-impl Wire for Batch {
-    fn encode(&self, out: &mut Vec<u8>) {
-        (self.ops.len() as u16).encode(out);
-        self.ops.iter().for_each(|op| op.encode(out));
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let count = usize::from(reader.get::<u16>()?);
-        if count > MAX_OPS {
-            return Err(DecodeError::TooLarge { what: "batch", limit: MAX_OPS });
-        }
-        let ops = (0..count).map(|_| reader.get()).collect::<Result<_, _>>()?;
-        Ok(Batch::new(ops))
-    }
-}
-
-/// What became of a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// The emulator's frame counter when the batch was done.
-    pub frame: u32,
-    /// One result an operation, in order; after an error there are no more.
-    pub results: Vec<Result<Value, OpError>>,
-}
-
-impl Outcome {
-    /// The result of a batch of one.
-    pub fn single(mut self) -> Result<Value, OpError> {
-        match self.results.pop() {
-            Some(result) if self.results.is_empty() => result,
-            _ => Err(OpError::failed("the reply does not hold one result")),
-        }
-    }
-}
-
-impl Wire for Outcome {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.frame.encode(out);
-        (self.results.len() as u16).encode(out);
-        for result in &self.results {
-            match result {
-                Ok(value) => {
-                    out.push(0);
-                    value.encode(out);
-                }
-                Err(error) => {
-                    error.status.encode(out);
-                    error.message.encode(out);
-                }
-            }
-        }
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let frame = reader.get()?;
-        let count = usize::from(reader.get::<u16>()?);
-        let results = (0..count)
-            .map(|_| {
-                Ok(match reader.clone().get::<u8>()? {
-                    0 => {
-                        reader.get::<u8>()?;
-                        Ok(reader.get()?)
-                    }
-                    _ => Err(OpError { status: reader.get()?, message: reader.get()? }),
-                })
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Outcome { frame, results })
     }
 }

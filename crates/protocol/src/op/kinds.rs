@@ -1,0 +1,128 @@
+//! What the columns of the table hold.
+
+use crate::hex::hex_pairs;
+#[cfg(doc)]
+use crate::value::Value;
+use crate::wire::Wire;
+
+/// Whether doing an operation twice differs from doing it once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Only looks: may be repeated freely.
+    Read,
+    /// Changes the emulator, its files or its log: must be done exactly once.
+    Change,
+}
+
+/// The type of an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgKind {
+    /// Unsigned, 8 bits.
+    U8,
+    /// Unsigned, 16 bits.
+    U16,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Signed, 32 bits.
+    I32,
+    /// True or false, one byte.
+    Bool,
+    /// UTF-8 with its length in front.
+    Text,
+    /// Bytes with their length in front.
+    Bytes,
+}
+
+impl ArgKind {
+    /// The format of Lua's `string.pack` for it, little-endian.
+    pub fn pack_format(self) -> &'static str {
+        match self {
+            ArgKind::U8 | ArgKind::Bool => "I1",
+            ArgKind::U16 => "I2",
+            ArgKind::U32 => "I4",
+            ArgKind::I32 => "i4",
+            ArgKind::Text | ArgKind::Bytes => "s4",
+        }
+    }
+}
+
+/// The type of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultKind {
+    /// [`Value::None`].
+    None,
+    /// [`Value::Bool`].
+    Bool,
+    /// [`Value::Int`].
+    Int,
+    /// [`Value::Text`].
+    Text,
+    /// [`Value::Bytes`].
+    Bytes,
+    /// [`Value::List`] of text.
+    Names,
+}
+
+/// An argument in the table.
+#[derive(Debug, Clone, Copy)]
+pub struct ArgInfo {
+    /// Its name in documents and JSON.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: ArgKind,
+    /// What it means, with its unit.
+    pub doc: &'static str,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct OpInfo {
+    /// The byte that names it on a binary connection.
+    pub code: u8,
+    /// Its name in documents and JSON.
+    pub name: &'static str,
+    /// Whether it changes anything.
+    pub effect: Effect,
+    /// Its arguments in order.
+    pub args: &'static [ArgInfo],
+    /// The type of its result.
+    pub result: ResultKind,
+    /// mGBA-http's message key that takes the same arguments in the same order, if there is one.
+    pub marker: Option<&'static str>,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+/// A Rust type that arguments have.
+pub(super) trait Argument: Wire {
+    const KIND: ArgKind;
+    /// Bytes of its binary form.
+    fn size(&self) -> usize;
+    /// The form it has in a marker message.
+    fn to_marker(&self) -> Vec<u8>;
+}
+
+macro_rules! arguments {
+    ($($ty:ty = $kind:ident, |$value:ident| $size:expr, $marker:expr;)*) => {$(
+        impl Argument for $ty {
+            const KIND: ArgKind = ArgKind::$kind;
+            fn size(&self) -> usize {
+                let $value = self;
+                $size
+            }
+            fn to_marker(&self) -> Vec<u8> {
+                let $value = self;
+                $marker
+            }
+        }
+    )*};
+}
+arguments! {
+    u8 = U8, |value| size_of_val(value), value.to_string().into_bytes();
+    u16 = U16, |value| size_of_val(value), value.to_string().into_bytes();
+    u32 = U32, |value| size_of_val(value), value.to_string().into_bytes();
+    i32 = I32, |value| size_of_val(value), value.to_string().into_bytes();
+    bool = Bool, |value| size_of_val(value), value.to_string().into_bytes();
+    String = Text, |value| 4 + value.len(), value.clone().into_bytes();
+    Vec<u8> = Bytes, |value| 4 + value.len(), format!("[{}]", hex_pairs(value)).into_bytes();
+}
