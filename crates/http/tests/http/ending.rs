@@ -2,6 +2,8 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::failures::{attached, silent_port};
@@ -14,7 +16,7 @@ fn requests_under_way_are_answered() {
     let mut server = attached(address, |app| app.deadline = Duration::from_millis(600));
     let mut streams: Vec<TcpStream> = (0..20).map(|_| server.connect()).collect();
     for stream in &mut streams {
-        stream.write_all(b"GET /core/getgametitle HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        stream.write_all(b"GET /core/getgametitle HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     }
     server.stop();
     for stream in &mut streams {
@@ -30,7 +32,7 @@ fn idle_connections_do_not_delay_the_end() {
     let mut server = Server::start();
     let mut idle: Vec<TcpStream> = (0..10).map(|_| server.connect()).collect();
     for stream in idle.iter_mut().take(5) {
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
         assert_eq!(Reply::read(stream).status, 200);
     }
     let start = Instant::now();
@@ -47,22 +49,25 @@ fn idle_connections_do_not_delay_the_end() {
 fn a_busy_client_loses_no_request() {
     let mut server = Server::with(|app| app.limits.last_call = Duration::from_secs(1));
     let mut stream = server.connect();
+    let answered = Arc::new(AtomicU32::new(0));
+    let counter = answered.clone();
     let client = std::thread::spawn(move || {
-        let mut answered = 0;
         loop {
-            stream.write_all(b"GET /core/currentFrame HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+            stream.write_all(b"GET /core/currentFrame HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
             let reply = Reply::read(&mut stream);
             assert_eq!(reply.status, 200);
-            answered += 1;
+            counter.fetch_add(1, Relaxed);
             if reply.header("connection") == Some("close") {
                 assert!(is_closed(&mut stream));
-                return answered;
+                return;
             }
         }
     });
-    std::thread::sleep(Duration::from_millis(100));
+    wait_for("some replies", || answered.load(Relaxed) > 20);
     server.stop();
-    assert!(client.join().unwrap() > 0);
+    let before = answered.load(Relaxed);
+    client.join().unwrap();
+    assert!(answered.load(Relaxed) > before, "the last reply came after the word to stop");
     wait_for("the end", || server.has_stopped());
 }
 
@@ -70,7 +75,7 @@ fn a_busy_client_loses_no_request() {
 fn pipelined_requests_that_were_sent_are_answered() {
     let mut server = Server::with(|app| app.limits.last_call = Duration::from_secs(1));
     let mut stream = server.connect();
-    stream.write_all(&b"GET /core/currentFrame HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100)).unwrap();
+    stream.write_all(&b"GET /core/currentFrame HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100)).unwrap();
     server.stop();
     for _ in 0..100 {
         assert_eq!(Reply::read(&mut stream).status, 200);
@@ -86,7 +91,7 @@ fn the_end_does_not_wait_for_ever() {
         app.limits.grace = Duration::from_millis(300);
     });
     let mut stream = server.connect();
-    stream.write_all(b"GET /core/getgametitle HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    stream.write_all(b"GET /core/getgametitle HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let start = Instant::now();
     server.stop();
     wait_for("the end", || server.has_stopped());

@@ -13,7 +13,7 @@ fn a_head_that_does_not_arrive_is_408() {
     // One byte now and then does not buy more time.
     let mut trickle = stream.try_clone().unwrap();
     let writer = std::thread::spawn(move || {
-        for byte in b"GET /core/getgametitle HTTP/1.1\r\nhost: x\r\n" {
+        for byte in b"GET /core/getgametitle HTTP/1.1\r\nhost: localhost\r\n" {
             if trickle.write_all(&[*byte]).is_err() {
                 return;
             }
@@ -32,7 +32,9 @@ fn a_head_that_does_not_arrive_is_408() {
 fn a_body_that_does_not_arrive_is_408() {
     let server = Server::with(|app| app.limits.body = Duration::from_millis(200));
     let mut stream = server.connect();
-    stream.write_all(b"POST /mgbaendpoint HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
+    stream
+        .write_all(b"POST /mgbaendpoint HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\nhalf")
+        .unwrap();
     assert_eq!(Reply::read(&mut stream).status, 408);
     assert!(is_closed(&mut stream));
 }
@@ -44,7 +46,7 @@ fn an_idle_connection_is_closed_after_a_while_and_not_before() {
         app.limits.idle = Duration::from_millis(1500);
     });
     let mut stream = server.connect();
-    let request = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for _ in 0..3 {
         // Longer than a head may take: lying idle is something else.
         std::thread::sleep(Duration::from_millis(300));
@@ -63,7 +65,8 @@ fn a_client_that_does_not_read_is_cut_off() {
         app.limits.max_connections = 1;
     });
     let mut stream = server.connect();
-    let request = b"GET /core/readrange?address=0x02000000&length=16777216 HTTP/1.1\r\nhost: x\r\n\r\n";
+    let request =
+        b"GET /core/readrange?address=0x02000000&length=16777216 HTTP/1.1\r\nhost: localhost\r\n\r\n";
     stream.write_all(request).unwrap();
     wait_for("its place to be free", || server.get("/healthz").status == 200);
     let mut reply = Vec::new();
@@ -93,7 +96,7 @@ fn more_connections_than_are_accepted_are_told_so() {
     let server = Server::with(|app| app.limits.max_connections = 3);
     let mut open: Vec<_> = (0..3).map(|_| server.connect()).collect();
     for stream in &mut open {
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
         assert_eq!(Reply::read(stream).status, 200);
     }
     let reply = server.get("/healthz");
@@ -107,7 +110,7 @@ fn many_clients_at_once_are_all_answered() {
     let server = Server::start();
     let streams: Vec<_> = (0..300).map(|_| server.connect()).collect();
     for (number, mut stream) in streams.iter().enumerate() {
-        write!(stream, "GET /mgbaendpoint?message={number} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        write!(stream, "GET /mgbaendpoint?message={number} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     }
     for (number, mut stream) in streams.into_iter().enumerate() {
         assert_eq!(Reply::read(&mut stream).text(), number.to_string());

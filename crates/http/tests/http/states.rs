@@ -67,7 +67,7 @@ fn any_content_type_or_none_is_accepted() {
         let mut stream = server.connect();
         let length = body.len();
         let head = format!(
-            "POST /core/loadstatebuffer HTTP/1.1\r\nhost: x\r\n{header}content-length: {length}\r\n\r\n"
+            "POST /core/loadstatebuffer HTTP/1.1\r\nhost: localhost\r\n{header}content-length: {length}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body.as_bytes()).unwrap();
