@@ -60,7 +60,7 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
         let signal = stop.await;
         info!("{signal}: finishing what is under way");
     };
-    framewire_http::serve(listener, app, stop).await?;
+    framewire_http::serve(listener, app, stop).await;
     chosen.close().await;
     info!("stopped");
     Ok(())

@@ -1,4 +1,3 @@
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -22,10 +21,8 @@ const TURNED_AWAY: usize = 64;
 
 /// Serves `app` on `listener` until `shutdown` ends. Then requests under way are answered, for at most
 /// [`Limits::grace`](crate::Limits::grace), and connections closed.
-///
-/// # Errors
-/// None at present: what goes wrong with one connection does not concern the others.
-pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+/// What goes wrong with one connection does not concern the others.
+pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>) {
     let Limits { last_call, grace, .. } = app.limits;
     let (stop, stopped) = watch::channel(false);
     let shared = Arc::new(Shared { router: router(app.clone()), app, last_call: AtomicBool::new(false) });
@@ -46,7 +43,6 @@ pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output
             grace.as_secs()
         );
     }
-    Ok(())
 }
 
 /// Lets clients in.

@@ -88,7 +88,7 @@ impl Server {
             let _ = stopped.await;
         };
         let thread = std::thread::spawn(move || {
-            runtime.block_on(framewire_http::serve(listener, app, shutdown)).unwrap();
+            runtime.block_on(framewire_http::serve(listener, app, shutdown));
         });
         Server { address, folder, stop: Some(stop), thread: Some(thread) }
     }
