@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 use framewire_emulator::{Emulator, EmulatorError};
 use framewire_protocol::{Batch, Op, Value};
 
+use crate::budget::Budget;
+
 /// What all requests share.
 #[derive(Clone)]
 pub struct App {
@@ -24,6 +26,9 @@ pub struct Limits {
     pub max_body: usize,
     /// Largest message for `POST /mgbaendpoint` in bytes. In a URL, [`Limits::MAX_HEAD`] ends it sooner.
     pub max_message: usize,
+    /// Bytes of large results that may be held at once, for all clients together; a request that would need more is
+    /// answered with 503.
+    pub max_replies: usize,
     /// Connections open at once; a further one is answered with 503 and closed.
     pub max_connections: usize,
     /// Time for a request's head to arrive, from its first byte on.
@@ -52,6 +57,7 @@ impl Default for Limits {
         Limits {
             max_body: 8 * 1024 * 1024,
             max_message: 1024 * 1024,
+            max_replies: 256 * 1024 * 1024,
             max_connections: 4096,
             head: Duration::from_secs(10),
             body: Duration::from_secs(30),
@@ -69,11 +75,24 @@ impl App {
     pub fn new(emulator: Arc<dyn Emulator>, deadline: Duration) -> App {
         App { emulator, deadline, limits: Limits::default(), log_requests: true }
     }
+}
+
+/// What routes work with.
+pub(crate) struct Site {
+    pub(crate) app: App,
+    /// The memory that large replies may take.
+    pub(crate) replies: Budget,
+}
+
+impl Site {
+    pub(crate) fn new(app: App) -> Site {
+        Site { replies: Budget::new(app.limits.max_replies), app }
+    }
 
     /// Does one operation within the deadline. With a key it is done once, however often it is asked for.
     pub(crate) async fn call(&self, op: Op, key: Option<String>) -> Result<Value, EmulatorError> {
         let batch = Batch { key, ..op.into() };
-        let pending = self.emulator.submit(batch, Instant::now() + self.deadline);
+        let pending = self.app.emulator.submit(batch, Instant::now() + self.app.deadline);
         Ok(pending.await?.single()?)
     }
 }

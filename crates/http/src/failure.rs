@@ -42,7 +42,8 @@ impl Failure {
         Failure { status: StatusCode::METHOD_NOT_ALLOWED, message, header }
     }
 
-    fn busy(message: String) -> Failure {
+    /// There is no room for it now.
+    pub(crate) fn busy(message: String) -> Failure {
         let header = Some((RETRY_AFTER, HeaderValue::from_static("1")));
         Failure { status: StatusCode::SERVICE_UNAVAILABLE, message, header }
     }

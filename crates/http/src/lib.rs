@@ -5,14 +5,16 @@
 //!
 //! - [`serve`] accepts connections and ends them cleanly; `connection` is the life of one of them and `guard` its
 //!   watch over slow and oversized clients;
-//! - [`router`] finds what a request is for; [`App`] is what all requests share;
+//! - `routes` finds what a request is for, and holds Framewire's own: health, state, picture, documents; [`App`] is
+//!   what all requests share;
 //! - [`compat`] holds **the table of mGBA-http's 62 routes**, from which dispatch, checks and documents come;
-//! - `routes` are Framewire's own: health, state, picture, documents;
 //! - [`openapi`] writes the OpenAPI document from the tables;
 //! - `idempotency` reads the header by which a caller repeats a request safely;
+//! - `budget` bounds the memory of replies;
 //! - `failure` maps every way of failing to a status and a sentence.
 
 mod app;
+mod budget;
 pub mod compat;
 mod connection;
 mod docs;
@@ -24,5 +26,4 @@ mod routes;
 mod server;
 
 pub use app::{App, Limits};
-pub use routes::router;
 pub use server::serve;

@@ -1,5 +1,7 @@
 //! Framewire's own routes, and where every request goes.
 
+use std::sync::Arc;
+
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -10,12 +12,12 @@ use framewire_emulator::State as EmulatorState;
 use framewire_protocol::{Op, Value};
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::{App, Site};
 use crate::failure::Failure;
 use crate::{compat, docs, openapi};
 
 /// All routes over `app`: a service that needs no more than a connection around it.
-pub fn router(app: App) -> Router {
+pub(crate) fn router(app: App) -> Router {
     Router::new()
         .route("/healthz", get(health))
         .route("/v1/emulator", get(state))
@@ -27,12 +29,12 @@ pub fn router(app: App) -> Router {
         .route("/scalar/v1", get(docs::page)) // mGBA-http's
         .method_not_allowed_fallback(wrong_method)
         .fallback(compat_or_nothing)
-        .with_state(app)
+        .with_state(Arc::new(Site::new(app)))
 }
 
-async fn compat_or_nothing(State(app): State<App>, request: Request) -> Response {
+async fn compat_or_nothing(State(site): State<Arc<Site>>, request: Request) -> Response {
     match compat::find(request.uri().path()) {
-        Some(place) => compat::answer(&app, place, request).await,
+        Some(place) => compat::answer(&site, place, request).await,
         None => Failure::no_such_path(request.uri().path()).into_response(),
     }
 }
@@ -43,17 +45,17 @@ async fn wrong_method(request: Request) -> Response {
 }
 
 /// Says that the server is up, whatever its emulator does; how that is, is beside it.
-async fn health(State(app): State<App>) -> Response {
-    let state = app.emulator.state();
+async fn health(State(site): State<Arc<Site>>) -> Response {
+    let state = site.app.emulator.state();
     Json(json!({ "status": "ok", "connected": state.connected, "run": state.run })).into_response()
 }
 
-async fn state(State(app): State<App>) -> Json<EmulatorState> {
-    Json(app.emulator.state())
+async fn state(State(site): State<Arc<Site>>) -> Json<EmulatorState> {
+    Json(site.app.emulator.state())
 }
 
-async fn screen(State(app): State<App>) -> Result<Response, Failure> {
-    match app.call(Op::Screenshot {}, None).await? {
+async fn screen(State(site): State<Arc<Site>>) -> Result<Response, Failure> {
+    match site.call(Op::Screenshot {}, None).await? {
         Value::Bytes(png) => {
             Ok(([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], png).into_response())
         }

@@ -31,9 +31,20 @@ pub(super) async fn read(body: Body, limit: usize, limits: &Limits) -> Result<By
     }
 }
 
+/// Texts beyond this are read on a thread of their own, so that they hold no other request up.
+const LONG: usize = 64 * 1024;
+
 /// Reads a savestate as `savestatebuffer` writes it: hex pairs joined by commas, in brackets or not, with white space
 /// anywhere.
-pub(super) fn savestate(body: &[u8]) -> Result<Vec<u8>, Failure> {
+pub(super) async fn savestate(body: Bytes) -> Result<Vec<u8>, Failure> {
+    if body.len() <= LONG {
+        return parse(&body);
+    }
+    let parsed = tokio::task::spawn_blocking(move || parse(&body)).await;
+    parsed.unwrap_or_else(|error| Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())))
+}
+
+fn parse(body: &[u8]) -> Result<Vec<u8>, Failure> {
     let refusal = |problem: &str| {
         Failure::bad_request(format!(
             "the body {problem}: it takes a savestate as hex pairs, such as [d3,00,ea], as POST /core/savestatebuffer \
@@ -54,12 +65,12 @@ pub(super) fn savestate(body: &[u8]) -> Result<Vec<u8>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::savestate;
+    use super::parse;
 
     #[test]
     fn savestates_in_all_their_spellings() {
         for text in ["[d3,00,ea]", "d3,00,ea", " [ D3 , 0 0,\r\n\tea ]\n", "[d3,0,ea]"] {
-            assert_eq!(savestate(text.as_bytes()).unwrap(), [0xd3, 0x00, 0xea], "{text:?}");
+            assert_eq!(parse(text.as_bytes()).unwrap(), [0xd3, 0x00, 0xea], "{text:?}");
         }
     }
 
@@ -69,8 +80,8 @@ mod tests {
             "", " ", "[]", "[ ]", "[", "]", "[d3", "d3]", "[d3,]", "[d3,,00]", "[d3;00]", "[g0]", "[d300]",
             "[0x1]",
         ] {
-            assert!(savestate(text.as_bytes()).is_err(), "{text:?}");
+            assert!(parse(text.as_bytes()).is_err(), "{text:?}");
         }
-        assert!(savestate(b"[\xff]").is_err());
+        assert!(parse(b"[\xff]").is_err());
     }
 }

@@ -16,7 +16,7 @@ use super::args::{Arg, Args};
 use super::params::Kind;
 use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
 use super::{body, query};
-use crate::app::App;
+use crate::app::Site;
 use crate::failure::Failure;
 use crate::idempotency;
 
@@ -70,18 +70,18 @@ impl Place {
 }
 
 /// Answers a request for `place`.
-pub(crate) async fn answer(app: &App, place: &Place, request: Request) -> Response {
+pub(crate) async fn answer(site: &Site, place: &Place, request: Request) -> Response {
     match place.route(request.method()) {
-        Some(route) => run(app, route, request).await.unwrap_or_else(Failure::into_response),
+        Some(route) => run(site, route, request).await.unwrap_or_else(Failure::into_response),
         None => Failure::wrong_method(request.uri().path(), place.allow()).into_response(),
     }
 }
 
-async fn run(app: &App, route: &Route, request: Request) -> Result<Response, Failure> {
+async fn run(site: &Site, route: &Route, request: Request) -> Result<Response, Failure> {
     let (parts, body) = request.into_parts();
     let key = idempotency::key(&parts.headers)?;
     let mut args = Args::default();
-    if let Some(arg) = read_body(app, route.body, body).await? {
+    if let Some(arg) = read_body(site, route.body, body).await? {
         args.push(arg);
     }
     query::read(route.params, parts.uri.query().unwrap_or(""), &mut args)?;
@@ -91,8 +91,9 @@ async fn run(app: &App, route: &Route, request: Request) -> Result<Response, Fai
             format!("the row of {} in the table is wrong", route.path),
         )
     })?;
-    let value = app.call(op, key).await.map_err(|error| refusal(route, error))?;
-    Ok(route.reply.response(value))
+    let share = site.replies.share(&op)?;
+    let value = site.call(op, key).await.map_err(|error| refusal(route, error))?;
+    Ok(route.reply.response(value, share))
 }
 
 /// A name is looked up by the emulator, which says what there is; callers know it as a parameter.
@@ -106,8 +107,8 @@ fn refusal(route: &Route, error: EmulatorError) -> Failure {
 }
 
 /// Reads the body even where it has no meaning, so that the next request on the connection is found behind it.
-async fn read_body(app: &App, kind: RequestBody, body: Body) -> Result<Option<Arg>, Failure> {
-    let limits = &app.limits;
+async fn read_body(site: &Site, kind: RequestBody, body: Body) -> Result<Option<Arg>, Failure> {
+    let limits = &site.app.limits;
     Ok(match kind {
         RequestBody::Ignored => {
             body::read(body, limits.max_body, limits).await?;
@@ -115,7 +116,7 @@ async fn read_body(app: &App, kind: RequestBody, body: Body) -> Result<Option<Ar
         }
         RequestBody::Savestate => {
             let text = body::read(body, limits.max_body, limits).await?;
-            Some(Arg::Bytes(body::savestate(&text)?))
+            Some(Arg::Bytes(body::savestate(text).await?))
         }
         RequestBody::Message => Some(Arg::Bytes(body::read(body, limits.max_message, limits).await?.into())),
     })

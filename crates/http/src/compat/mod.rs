@@ -9,6 +9,7 @@
 mod args;
 mod body;
 mod dispatch;
+mod hex;
 mod number;
 mod params;
 mod query;

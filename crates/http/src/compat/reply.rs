@@ -4,10 +4,12 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use framewire_protocol::marker::hex_pairs;
+use bytes::Bytes;
 use framewire_protocol::op::ResultKind;
 use framewire_protocol::{Keys, Value};
 
+use super::hex;
+use crate::budget::Share;
 use crate::failure::Failure;
 
 /// The form of a route's reply.
@@ -45,8 +47,8 @@ impl From<ResultKind> for Reply {
 }
 
 impl Reply {
-    /// Writes a result.
-    pub(crate) fn response(self, value: Value) -> Response {
+    /// Writes a result, which keeps its share of the memory until it is sent.
+    pub(crate) fn response(self, value: Value, share: Share) -> Response {
         let body = match (self, value) {
             (_, Value::None) => Body::empty(),
             (_, Value::Bool(value)) => Body::from(if value { "true" } else { "false" }),
@@ -56,13 +58,25 @@ impl Reply {
             },
             (_, Value::Int(number)) => Body::from(number.to_string()),
             (_, Value::Text(text)) => Body::from(text),
-            (Reply::Raw, Value::Bytes(bytes)) => Body::from(bytes),
-            (_, Value::Bytes(bytes)) => Body::from(hex_pairs(&bytes)),
+            (Reply::Raw, Value::Bytes(bytes)) => Body::from(Bytes::from_owner(Raw { bytes, _share: share })),
+            (_, Value::Bytes(bytes)) => hex::body(bytes, share),
             (_, Value::List(items)) => Body::from(joined(items)),
         };
         let mut response = Response::new(body);
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         response
+    }
+}
+
+/// Bytes that are sent as they are.
+struct Raw {
+    bytes: Vec<u8>,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Raw {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

@@ -7,6 +7,7 @@ mod failures;
 mod files;
 mod game;
 mod keys;
+mod large;
 mod log;
 mod memory;
 mod own;

@@ -1,0 +1,58 @@
+//! A bound on the memory that large replies take together, however many connections ask for them.
+
+use std::sync::Arc;
+
+use framewire_protocol::Op;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::failure::Failure;
+
+/// Bytes that are counted as one.
+const UNIT: usize = 1024;
+
+/// Results up to this size are not counted: all connections together cannot hold much of them.
+const SMALL: usize = 16 * 1024;
+
+/// More than a savestate has, with its picture and the game's save.
+const STATE: usize = 1024 * 1024;
+
+/// The memory that is left for replies.
+#[derive(Debug, Clone)]
+pub(crate) struct Budget(Arc<Semaphore>);
+
+/// A part of a [`Budget`], given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Budget {
+    pub(crate) fn new(bytes: usize) -> Budget {
+        Budget(Arc::new(Semaphore::new((bytes / UNIT).min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// Takes what the result of `op` may need, before it is asked for.
+    pub(crate) fn share(&self, op: &Op) -> Result<Share, Failure> {
+        let bytes = largest_result(op);
+        if bytes <= SMALL {
+            return Ok(Share { _permit: None });
+        }
+        let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
+        match self.0.clone().try_acquire_many_owned(units) {
+            Ok(permit) => Ok(Share { _permit: Some(permit) }),
+            Err(_) => Err(Failure::busy(format!(
+                "other large replies are on their way and leave no room for {bytes} bytes more; read those, or ask for \
+                 less at a time, and try again"
+            ))),
+        }
+    }
+}
+
+fn largest_result(op: &Op) -> usize {
+    match op {
+        Op::ReadRange { length, .. } | Op::DomainReadRange { length, .. } => *length as usize,
+        Op::SaveState { .. } => STATE,
+        Op::Echo { data } => data.len(),
+        _ => 0,
+    }
+}

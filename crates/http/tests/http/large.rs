@@ -1,0 +1,42 @@
+//! Large replies, and how many of them there may be.
+
+use std::io::{Read, Write};
+
+use super::support::{Server, wait_for};
+
+const MIB: usize = 1024 * 1024;
+
+/// The text comes in pieces; at their seams too it is what it is as a whole.
+#[test]
+fn a_large_range_arrives_as_it_is() {
+    let server = Server::start();
+    // Around the size of a piece, 16 KiB, and of the game's ROM over and over.
+    for length in [16_383, 16_384, 16_385, 32_768, 32_769, 300_000] {
+        let text = server.text(&format!("/core/readrange?address=0x08000000&length={length}"));
+        assert_eq!(text.len(), 3 * length - 1);
+        let rom = std::fs::read(super::support::repository("rom/framewire-demo.gba")).unwrap();
+        let bytes = framewire_protocol::marker::parse_hex_pairs(&text).unwrap();
+        let known = length.min(rom.len());
+        assert!(bytes[..known] == rom[..known], "{length} bytes");
+    }
+}
+
+/// Replies that nobody reads take memory until they are read; others have to wait then, but for small ones.
+#[test]
+fn large_replies_have_a_bound_together() {
+    let server = Server::with(|app| app.limits.max_replies = 20 * MIB);
+    let large = "/core/readrange?address=0&length=16777216";
+    let mut stream = server.connect();
+    write!(stream, "GET {large} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+    // Its head is here, so it is being sent; the rest is not read yet.
+    stream.read_exact(&mut [0; 12]).unwrap();
+    let reply = server.get(large);
+    assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.text());
+    assert!(reply.text().contains("ask for less"), "{}", reply.text());
+    assert_eq!(server.get("/core/readrange?address=0&length=16384").status, 200);
+    assert_eq!(server.post("/core/savestatebuffer").status, 200);
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).unwrap();
+    assert!(rest.len() > 3 * 16 * MIB);
+    wait_for("room", || server.get(large).status == 200);
+}
