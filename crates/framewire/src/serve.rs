@@ -44,6 +44,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 async fn serve(settings: Settings) -> anyhow::Result<()> {
     let stop = signals::stop()?;
     let address = settings.listen()?;
+    let access = settings.access()?;
     let listener = TcpListener::bind(address).await.with_context(|| {
         format!("cannot listen at {address}; choose another port with --listen, or see `framewire doctor` for who has it")
     })?;
@@ -55,7 +56,7 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
         );
     }
     println!("listening on http://{address}");
-    let app = App::new(chosen.emulator(), settings.deadline());
+    let app = App { access, ..App::new(chosen.emulator(), settings.deadline()) };
     let stop = async {
         let signal = stop.await;
         info!("{signal}: finishing what is under way");

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use framewire_http::Access;
 use serde::Deserialize;
 
 use crate::logging::Format;
@@ -40,6 +41,12 @@ pub struct Settings {
     #[arg(long, value_name = "SECONDS", env = "FRAMEWIRE_DEADLINE")]
     #[serde(deserialize_with = "text_or_number::deserialize")]
     pub deadline: Option<Seconds>,
+    /// Let web pages of this origin drive the emulator, such as http://localhost:3000, null or * [usual: none]
+    #[arg(long, value_name = "ORIGIN", env = "FRAMEWIRE_ALLOW_ORIGIN", value_delimiter = ',')]
+    pub allow_origin: Vec<String>,
+    /// Answer to this host name too, or to any for *, beside IP addresses and localhost [usual: none]
+    #[arg(long, value_name = "NAME", env = "FRAMEWIRE_ALLOW_HOST", value_delimiter = ',')]
+    pub allow_host: Vec<String>,
     /// Log warnings and errors only
     #[arg(short, long, env = "FRAMEWIRE_QUIET")]
     pub quiet: bool,
@@ -63,6 +70,8 @@ impl Settings {
             speed: self.speed.or(other.speed),
             lua: if self.lua.is_empty() { other.lua } else { self.lua },
             deadline: self.deadline.or(other.deadline),
+            allow_origin: if self.allow_origin.is_empty() { other.allow_origin } else { self.allow_origin },
+            allow_host: if self.allow_host.is_empty() { other.allow_host } else { self.allow_host },
             quiet: self.quiet || other.quiet,
             log_format: self.log_format.or(other.log_format),
         }
@@ -97,6 +106,21 @@ impl Settings {
         text.replace("localhost", "127.0.0.1").parse().with_context(|| {
             format!("--listen {text}: not an address and port; write it like {USUAL_LISTEN} or [::1]:5000")
         })
+    }
+
+    /// Which web pages may drive the emulator.
+    ///
+    /// # Errors
+    /// If an origin or a name is none.
+    pub fn access(&self) -> anyhow::Result<Access> {
+        let mut access = Access::default();
+        for origin in &self.allow_origin {
+            access.allow_origin(origin).context("--allow-origin")?;
+        }
+        for name in &self.allow_host {
+            access.allow_host(name).context("--allow-host")?;
+        }
+        Ok(access)
     }
 
     /// How long the emulator has for a request.
@@ -180,12 +204,24 @@ mod tests {
             ("speed = 0", "0.01 to 1000"),
             ("speed = \"fast\"", "unlimited"),
             ("deadline = \"-1\"", "3600"),
+            ("allow-origin = \"http://localhost\"", "sequence"),
         ] {
             let error = format!("{:#}", from_toml(text).expect_err(text));
             assert!(error.contains(says), "{text}: {error}");
         }
         let missing = Settings::default().with_file(Some(Path::new("no such file")));
         assert!(missing.is_err());
+    }
+
+    #[test]
+    fn pages_and_names_are_checked() -> anyhow::Result<()> {
+        let settings =
+            from_toml("allow-origin = [\"http://localhost:3000\", \"null\"]\nallow-host = [\"desk\"]")?;
+        settings.access()?;
+        for text in ["allow-origin = [\"localhost:3000\"]", "allow-host = [\"desk:5000\"]"] {
+            assert!(from_toml(text)?.access().is_err(), "{text}");
+        }
+        Ok(())
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 use framewire_emulator::{Emulator, EmulatorError};
 use framewire_protocol::{Batch, Op, Value};
 
+use crate::access::Access;
 use crate::budget::Budget;
 
 /// What all requests share.
@@ -15,6 +16,8 @@ pub struct App {
     pub deadline: Duration,
     /// What a client may ask of the server.
     pub limits: Limits,
+    /// Which web pages may ask at all.
+    pub access: Access,
     /// Whether each request leaves a line in the log: an event of level INFO and target `framewire::http`.
     pub log_requests: bool,
 }
@@ -73,7 +76,7 @@ impl Default for Limits {
 impl App {
     /// An app with the default limits and a log of requests.
     pub fn new(emulator: Arc<dyn Emulator>, deadline: Duration) -> App {
-        App { emulator, deadline, limits: Limits::default(), log_requests: true }
+        App { emulator, deadline, limits: Limits::default(), access: Access::default(), log_requests: true }
     }
 }
 

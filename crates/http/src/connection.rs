@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::CONNECTION;
 use axum::http::{HeaderValue, Request, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,7 +21,9 @@ use tokio::time::{MissedTickBehavior, interval_at, timeout};
 use tower::ServiceExt;
 use tracing::{Level, enabled, info};
 
+use crate::access::{Admitted, tell_page};
 use crate::app::{App, Limits};
+use crate::failure::Failure;
 use crate::guard::{Activity, Guarded, Refusal, Verdict, Watchdog};
 
 /// Largest request head plus what a client may have sent behind it, in hyper's buffer.
@@ -104,19 +106,40 @@ async fn answer(shared: &Shared, activity: &Activity, request: Request<Incoming>
     activity.begin_request();
     let log = shared.app.log_requests && enabled!(target: "framewire::http", Level::INFO);
     let line = log.then(|| (Instant::now(), request.method().clone(), request.uri().path().to_owned()));
-    let Ok(mut response) = shared.router.clone().oneshot(request.map(Body::new)).await;
+    let (mut response, refused) = match admit(shared, request).await {
+        Ok(response) => (response, false),
+        Err(failure) => (failure.into_response(), true),
+    };
     let status = response.status();
     if let Some((start, method, path)) = line {
         let micros = start.elapsed().as_micros() as u64;
         info!(target: "framewire::http", %method, path, status = status.as_u16(), micros);
     }
     // With these the rest of the body is still to come, and nobody will read it.
-    let unread = matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
+    let unread = refused || matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
     if unread || shared.last_call.load(Relaxed) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     activity.end_request(unread);
     response
+}
+
+/// Answers a request unless it comes from a foreign web page.
+async fn admit(shared: &Shared, request: Request<Incoming>) -> Result<Response, Failure> {
+    let page = match shared.app.access.judge(request.method(), request.headers())? {
+        Admitted::Own => None,
+        Admitted::Page(origin) => Some(origin.clone()),
+        Admitted::Question(origin) => {
+            let mut response = StatusCode::NO_CONTENT.into_response();
+            tell_page(origin, response.headers_mut());
+            return Ok(response);
+        }
+    };
+    let Ok(mut response) = shared.router.clone().oneshot(request.map(Body::new)).await;
+    if let Some(origin) = page {
+        tell_page(&origin, response.headers_mut());
+    }
+    Ok(response)
 }
 
 /// Sends a reply outside of hyper and makes sure that it arrives.

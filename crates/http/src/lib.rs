@@ -5,6 +5,7 @@
 //!
 //! - [`serve`] accepts connections and ends them cleanly; `connection` is the life of one of them and `guard` its
 //!   watch over slow and oversized clients;
+//! - `access` turns away what foreign web pages have a browser send;
 //! - `routes` finds what a request is for, and holds Framewire's own: health, state, picture, documents; [`App`] is
 //!   what all requests share;
 //! - [`compat`] holds **the table of mGBA-http's 62 routes**, from which dispatch, checks and documents come;
@@ -13,6 +14,7 @@
 //! - `budget` bounds the memory of replies;
 //! - `failure` maps every way of failing to a status and a sentence.
 
+mod access;
 mod app;
 mod budget;
 pub mod compat;
@@ -25,5 +27,6 @@ pub mod openapi;
 mod routes;
 mod server;
 
+pub use access::{Access, AccessError};
 pub use app::{App, Limits};
 pub use server::serve;

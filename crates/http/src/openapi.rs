@@ -18,11 +18,16 @@ use utoipa::openapi::{
 use crate::compat::{ECHO, Kind, Param, ROUTES, Reply, RequestBody, Route, Verb};
 
 /// What any route that asks the emulator may answer, beside success.
-const FAILURES: [(&str, &str, &str); 8] = [
+const FAILURES: [(&str, &str, &str); 9] = [
     (
         "400",
         "BadRequest",
         "A parameter or the body is missing, unreadable or out of range; the text says which and what it takes.",
+    ),
+    (
+        "403",
+        "Foreign",
+        "A browser sent it for a web page, or to a name, that was not allowed; the text says how to allow it.",
     ),
     ("408", "Slow", "The body did not arrive in time."),
     ("413", "TooLarge", "The URL or the body is larger than is accepted."),

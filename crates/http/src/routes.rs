@@ -16,7 +16,7 @@ use crate::app::{App, Site};
 use crate::failure::Failure;
 use crate::{compat, docs, openapi};
 
-/// All routes over `app`: a service that needs no more than a connection around it.
+/// All routes over `app`, for requests that were admitted.
 pub(crate) fn router(app: App) -> Router {
     Router::new()
         .route("/healthz", get(health))

@@ -1,5 +1,6 @@
 //! The HTTP front end over real parts: a libmgba core running the demo game, real sockets, a real link.
 
+mod access;
 mod bad_input;
 mod console;
 mod ending;

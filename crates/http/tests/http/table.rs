@@ -1,6 +1,7 @@
 //! The table against mGBA-http's own, and every row against a real core.
 
 use framewire_http::compat::{Kind, Param, ROUTES, Reply, RequestBody, Route, Verb};
+use framewire_protocol::Effect;
 use framewire_protocol::op::OPS;
 
 use super::support::{Server, encoded};
@@ -52,6 +53,12 @@ fn replies_and_docs_are_those_of_the_operations() {
         assert!(route.doc().ends_with('.'), "{} says what it does", route.path);
         if let Some(op) = OPS.iter().find(|op| op.marker == Some(route.message)) {
             assert_eq!(route.reply, Reply::from(op.result), "{}", route.path);
+            // Web pages are told apart by a header that browsers leave out of GETs.
+            assert!(
+                op.effect == Effect::Read || route.verb == Verb::Post,
+                "{} changes something",
+                route.path
+            );
         }
     }
 }

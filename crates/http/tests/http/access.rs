@@ -1,0 +1,73 @@
+//! What a browser sends for a foreign web page, and what programs and the server's own pages send.
+
+use std::io::Write;
+
+use super::support::{Reply, Server};
+
+/// A request with these headers and no others.
+fn ask(server: &Server, line: &str, headers: &str) -> Reply {
+    let mut stream = server.connect();
+    write!(stream, "{line} HTTP/1.1\r\n{headers}content-length: 0\r\n\r\n").unwrap();
+    Reply::read(&mut stream)
+}
+
+#[test]
+fn a_foreign_page_is_refused_and_does_nothing() {
+    let server = Server::start();
+    let path = server.file("picture.png");
+    for origin in ["http://evil.example", "https://localhost:3000", "null"] {
+        let headers = format!("host: {}\r\norigin: {origin}\r\n", server.address);
+        let reply = ask(&server, &format!("POST /core/screenshot?path={path}"), &headers);
+        assert_eq!(reply.status, 403, "{origin}");
+        assert!(reply.text().contains(&format!("--allow-origin {origin}")), "{}", reply.text());
+        assert_eq!(reply.header("access-control-allow-origin"), None);
+    }
+    assert!(!std::path::Path::new(&path).exists());
+}
+
+#[test]
+fn a_foreign_name_for_this_server_is_refused() {
+    let server = Server::start();
+    for line in ["GET /core/getgametitle", "POST /core/step", "GET /healthz", "GET /nothing"] {
+        let reply = ask(&server, line, "host: evil.example:5000\r\n");
+        assert_eq!((reply.status, reply.header("connection")), (403, Some("close")), "{line}");
+        assert!(reply.text().contains("--allow-host evil.example"), "{}", reply.text());
+    }
+}
+
+#[test]
+fn programs_and_pages_of_this_server_are_served() {
+    let server = Server::start();
+    let port = server.address.port();
+    let own = format!("host: localhost:{port}\r\norigin: http://localhost:{port}\r\n");
+    for headers in [
+        format!("host: 127.0.0.1:{port}\r\n"),
+        format!("host: [::1]:{port}\r\n"),
+        format!("host: localhost:{port}\r\n"),
+        "host: localhost\r\n".to_owned(),
+        own,
+    ] {
+        assert_eq!(ask(&server, "POST /core/step", &headers).status, 200, "{headers}");
+    }
+    let mut stream = server.connect();
+    stream.write_all(b"GET /core/getgametitle HTTP/1.0\r\n\r\n").unwrap();
+    assert_eq!(Reply::read(&mut stream).status, 200, "without any headers");
+}
+
+#[test]
+fn an_allowed_page_is_served_and_may_read_the_reply() {
+    let server = Server::with(|app| {
+        app.access.allow_origin("http://tool.example").unwrap();
+        app.access.allow_host("desk").unwrap();
+    });
+    let page = "host: desk:5000\r\norigin: http://tool.example\r\n";
+    let reply = ask(&server, "POST /core/step", page);
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("access-control-allow-origin"), Some("http://tool.example"));
+    assert_eq!(reply.header("vary"), Some("origin"));
+    let question = format!("{page}access-control-request-method: POST\r\n");
+    let reply = ask(&server, "OPTIONS /core/step", &question);
+    assert_eq!((reply.status, reply.header("access-control-allow-methods")), (204, Some("GET, HEAD, POST")));
+    let other = ask(&server, "POST /core/step", "host: desk\r\norigin: http://other.example\r\n");
+    assert_eq!(other.status, 403);
+}
