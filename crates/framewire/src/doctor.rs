@@ -7,6 +7,7 @@ use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
 
 use crate::settings::USUAL_LISTEN;
+use crate::{causes, say};
 
 /// How long each thing that is looked for has to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -43,9 +44,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let findings = runtime
         .block_on(async { vec![program(), library(), script(&args.attach).await, port(&args.listen).await] });
     for finding in &findings {
-        println!("{} {}", if finding.well { "ok  " } else { "look" }, finding.text);
+        say::line(format_args!("{} {}", if finding.well { "ok  " } else { "look" }, finding.text))?;
         if let Some(advice) = &finding.advice {
-            println!("     {advice}");
+            say::line(format_args!("     {advice}"))?;
         }
     }
     Ok(if findings.iter().all(|finding| finding.well) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -67,7 +68,7 @@ fn library() -> Finding {
     match Core::from_bytes(crate::assets::DEMO_ROM) {
         Ok(core) => well(format!("libmgba {version} runs the demo game ({})", core.title())),
         Err(error) => wrong(
-            format!("libmgba {version} does not run the demo game: {error}"),
+            format!("libmgba {version} does not run the demo game: {}", causes::in_a_line(&error)),
             "install the distribution's libmgba again (`make setup` in the checkout), or use --attach with a stock mGBA",
         ),
     }

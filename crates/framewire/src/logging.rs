@@ -23,6 +23,8 @@ pub fn start(format: Format, quiet: bool) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // They would go to standard error too, by a macro that panics when nobody reads that any more.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     match format {
         Format::Text => builder.with_target(false).init(),

@@ -2,10 +2,12 @@
 
 mod assets;
 mod bench;
+mod causes;
 mod choose;
 mod doctor;
 mod logging;
 mod open_files;
+mod say;
 mod script;
 mod serve;
 mod settings;
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
         Some(Command::Doctor(args)) => doctor::run(args),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("framewire: {error:#}");
+        say::notice(format_args!("framewire: {}", causes::of(error.as_ref()).join("\n  because: ")));
         ExitCode::FAILURE
     })
 }

@@ -1,17 +1,54 @@
 //! The system's limit on open files, which is one on connections too.
 
-/// Raises the soft limit to the hard one: the usual 1,024 is less than the server's own limit on connections.
+/// The first file descriptor for which select(2) is undefined. libmgba's script sockets use it: a higher one ends the
+/// whole process.
 #[cfg(unix)]
-pub fn raise_limit() {
+const SELECT: u64 = 1024;
+
+/// Descriptors that HTTP connections leave to others: 400 for clients of a script, 64 for clients that are being turned
+/// away, and 48 for files, the runtime and sockets that listen.
+#[cfg(unix)]
+const RESERVED: u64 = 512;
+
+/// Raises the soft limit to the hard one: the usual 1,024 is less than the server's own limit on connections. Returns for
+/// how many HTTP connections it suffices.
+#[cfg(unix)]
+pub fn raise_limit() -> usize {
+    set_limit(u64::MAX)
+}
+
+/// Sets the soft limit to what libmgba's script sockets bear. Returns for how many HTTP connections it suffices.
+#[cfg(unix)]
+pub fn limit_for_select() -> usize {
+    set_limit(SELECT)
+}
+
+#[cfg(unix)]
+fn set_limit(most: u64) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    if limit.current != limit.maximum
-        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
-    {
-        tracing::debug!("the limit on open files stays at {:?}: {error}", limit.current);
-    }
+    let wanted = limit.maximum.unwrap_or(u64::MAX).min(most);
+    let wanted = if wanted == u64::MAX { None } else { Some(wanted) };
+    let current = match setrlimit(Resource::Nofile, Rlimit { current: wanted, ..limit }) {
+        Ok(()) => wanted,
+        Err(error) => {
+            tracing::debug!("the limit on open files stays at {:?}: {error}", limit.current);
+            limit.current
+        }
+    };
+    let current = current.unwrap_or(u64::MAX);
+    // Where there are few altogether, half of them are for HTTP all the same.
+    current.saturating_sub(RESERVED).max(current / 2).try_into().unwrap_or(usize::MAX)
 }
 
 /// Other systems have no such limit.
 #[cfg(not(unix))]
-pub fn raise_limit() {}
+pub fn raise_limit() -> usize {
+    usize::MAX
+}
+
+/// Other systems bear any descriptor.
+#[cfg(not(unix))]
+pub fn limit_for_select() -> usize {
+    usize::MAX
+}

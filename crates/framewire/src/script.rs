@@ -1,12 +1,12 @@
 //! `framewire script`: the Lua file that is built in.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 
 use crate::assets::SCRIPT;
+use crate::say;
 
 /// Arguments of `framewire script`.
 #[derive(Debug, clap::Args)]
@@ -23,16 +23,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             std::fs::write(&path, SCRIPT).with_context(|| {
                 format!("cannot write {}; name a file in a folder you may write to", path.display())
             })?;
-            eprintln!(
+            say::notice(format_args!(
                 "wrote {}; in mGBA: Tools > Scripting... > File > Load script, with a ROM loaded",
                 path.display()
-            );
+            ));
         }
-        None => match io::stdout().write_all(SCRIPT.as_bytes()) {
-            // `framewire script | head` is no failure.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            result => result?,
-        },
+        None => say::output(SCRIPT).context("cannot print the script")?,
     }
     Ok(ExitCode::SUCCESS)
 }

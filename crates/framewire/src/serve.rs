@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tracing::{info, warn};
 
 use crate::settings::Settings;
-use crate::{choose, logging, open_files, signals};
+use crate::{choose, logging, open_files, say, signals};
 
 /// Arguments of `framewire serve`.
 #[derive(Debug, clap::Args)]
@@ -29,40 +29,59 @@ pub struct Args {
 }
 
 /// Serves until a signal asks for the end.
+///
+/// # Errors
+/// If a setting is wrong, the address is taken, or the emulator cannot be started.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings.with_file(args.config.as_deref())?;
     logging::start(settings.log_format.unwrap_or_default(), settings.quiet);
-    if settings.lua.is_empty() {
-        // libmgba's script sockets use select(2), which is undefined above file descriptor 1,023.
-        open_files::raise_limit();
-    }
+    let connections = match settings.lua.is_empty() {
+        true => open_files::raise_limit(),
+        false => open_files::limit_for_select(),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(settings))?;
+    runtime.block_on(serve(settings, connections))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(settings: Settings) -> anyhow::Result<()> {
-    let stop = signals::stop()?;
+/// Serves at most so many HTTP `connections` at once.
+async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
+    let mut stop = std::pin::pin!(signals::stop()?);
     let address = settings.listen()?;
-    let access = settings.access()?;
     let listener = TcpListener::bind(address).await.with_context(|| {
         format!("cannot listen at {address}; choose another port with --listen, or see `framewire doctor` for who has it")
     })?;
-    let chosen = choose::emulator(&settings).await?;
+    let chosen = tokio::select! {
+        chosen = choose::emulator(&settings) => chosen?,
+        signal = &mut stop => {
+            info!("{signal}: stopped before the emulator had started");
+            return Ok(());
+        }
+    };
     let address = listener.local_addr()?;
     if !address.ip().is_loopback() {
         warn!(
             "{address} can be reached from other machines, and whoever reaches it controls the emulator and its files"
         );
     }
-    println!("listening on http://{address}");
-    let app = App { access, ..App::new(chosen.emulator(), settings.deadline()) };
+    say::line(format_args!("listening on http://{address}")).context("cannot print the address")?;
+    let mut app = App::new(chosen.emulator(), settings.deadline());
+    app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;
-        info!("{signal}: finishing what is under way");
+        info!("{signal}: finishing what is under way; Ctrl+C ends it at once");
+        tokio::spawn(end_at_once());
     };
     framewire_http::serve(listener, app, stop).await;
     chosen.close().await;
     info!("stopped");
     Ok(())
+}
+
+/// Ends the process with the next Ctrl+C, whatever it is busy with. Only with that: a closed terminal may well send
+/// SIGHUP twice, and who stops services more than one signal.
+async fn end_at_once() {
+    signals::interrupt().await;
+    warn!("Ctrl+C: ended at once");
+    std::process::exit(signals::INTERRUPTED);
 }

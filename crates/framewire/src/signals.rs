@@ -27,3 +27,13 @@ pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
         "Ctrl+C"
     })
 }
+
+/// Exit code of a program that Ctrl+C ended.
+pub const INTERRUPTED: i32 = 130;
+
+/// Waits for Ctrl+C.
+pub async fn interrupt() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}
