@@ -63,6 +63,18 @@ impl Framewire {
         Ok((status, process.stdout(), process.stderr()))
     }
 
+    /// The program with these arguments, for tests that hold its streams and its end themselves.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if it cannot be built.
+    pub fn command(args: &[&str]) -> Result<Command> {
+        let mut command = Command::new(binary()?);
+        command.args(args);
+        without_settings(&mut command);
+        Ok(command)
+    }
+
     /// Where it listens, such as `http://127.0.0.1:43210`.
     #[must_use]
     pub fn url(&self) -> &str {
@@ -109,13 +121,17 @@ impl Framewire {
 fn start(logs: &TempDir, args: &[&str]) -> Result<Process> {
     Process::spawn_path("framewire", &binary()?, logs.path(), |command| {
         command.args(args).current_dir(logs.path());
-        // Neither the settings of who runs the tests nor theirs for the script belong in here.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("FRAMEWIRE") {
-                command.env_remove(name);
-            }
-        }
+        without_settings(command);
     })
+}
+
+/// Neither the settings of who runs the tests nor theirs for the script belong in here.
+fn without_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("FRAMEWIRE") {
+            command.env_remove(name);
+        }
+    }
 }
 
 /// The program: `FRAMEWIRE_BIN`, or else built now, in the profile of these tests, so that it is never an old one.

@@ -1,6 +1,6 @@
-//! What people see: the picture, the lamps, the same game twice.
+//! What people see: the picture and its lamps.
 
-use framewire_e2e::{Framewire, until};
+use framewire_e2e::until;
 
 use super::served::{PATIENCE, Served};
 
@@ -31,21 +31,4 @@ fn pixel(picture: &[u8], (x, y): (usize, usize)) -> Vec<u8> {
     let width = info.color_type.samples();
     let start = y * info.line_size + x * width;
     pixels[start..start + width].to_vec()
-}
-
-#[test]
-fn without_arguments_there_is_always_something_to_drive() {
-    let server = Framewire::serve(&[]).unwrap();
-    let http = server.http();
-    until("a title", PATIENCE, || Ok(http.get("/core/getgametitle")?.status == 200)).unwrap();
-}
-
-#[test]
-fn doctor_and_script_say_something_useful() {
-    let (status, said, _) = Framewire::run(&["script"], PATIENCE).unwrap();
-    assert!(status.success() && said.contains("Framewire"));
-    let (_, said, _) = Framewire::run(&["doctor", "--attach", "127.0.0.1:1"], PATIENCE).unwrap();
-    assert!(said.contains("no script at 127.0.0.1:1") && said.contains("Load script"), "{said}");
-    let (status, _, said) = Framewire::run(&["serve", "--rom", "no-such-file.gba"], PATIENCE).unwrap();
-    assert!(!status.success() && said.contains("no-such-file.gba"), "{said}");
 }

@@ -3,6 +3,7 @@
 mod ending;
 mod game;
 mod once;
+mod program;
 mod routes;
 mod served;
 mod stock;
