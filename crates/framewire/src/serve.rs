@@ -48,6 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     let mut stop = std::pin::pin!(signals::stop()?);
     let address = settings.listen()?;
+    let access = settings.access()?;
     let listener = TcpListener::bind(address).await.with_context(|| {
         format!("cannot listen at {address}; choose another port with --listen, or see `framewire doctor` for who has it")
     })?;
@@ -65,7 +66,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
         );
     }
     say::line(format_args!("listening on http://{address}")).context("cannot print the address")?;
-    let mut app = App::new(chosen.emulator(), settings.deadline());
+    let mut app = App { access, ..App::new(chosen.emulator(), settings.deadline()) };
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;
