@@ -11,11 +11,11 @@
 --   time     clocks and dates                 num      digits and words in C memory
 --   buffer   growing bytes in C memory        sys      the running system's declarations
 --   options  command lines                    textlink a lasting connection to a script in mGBA
---   channel  messages through shared memory
+--   channel  messages through shared memory    emulator a core served by `framewire serve --channel`
 
 local names = {
   "socket", "http", "loop", "poller", "timer", "signal", "thread", "worker", "watch", "shm", "time", "num", "buffer",
-  "sys", "options", "textlink", "channel",
+  "sys", "options", "textlink", "channel", "emulator",
 }
 
 local known = {}

@@ -57,6 +57,17 @@ function M.start(main)
   return setmetatable({ pid = pid }, Worker)
 end
 
+--- Becomes another program; returns only if that fails.
+---@param arguments string[] the program, looked for on the path if its name holds no slash, and its arguments
+---@return nil
+---@return string message
+function M.become(arguments)
+  local list = ffi.new("const char *[?]", #arguments + 1)
+  for index, argument in ipairs(arguments) do list[index - 1] = argument end
+  C.execvp(arguments[1], ffi.cast("char *const *", list))
+  return sys.fail("cannot run " .. arguments[1])
+end
+
 --- Waits for the process to end.
 ---@param timeout? number seconds; for ever if left out
 ---@return integer|nil code exit code; nil if a signal ended it or time ran out

@@ -8,8 +8,8 @@ local check = require "tests.support.check"
 local time = require "framewire.time"
 
 local files = {
-  "declarations", "numbers", "loop", "sockets", "processes", "threads", "memory", "channel", "watching", "parser",
-  "http", "hostile", "timeouts", "static", "many", "textlink", "programs", "documentation",
+  "declarations", "numbers", "loop", "sockets", "processes", "threads", "memory", "channel", "emulator", "watching",
+  "parser", "http", "hostile", "timeouts", "static", "many", "textlink", "programs", "documentation",
 }
 
 check.root = root

@@ -27,7 +27,7 @@ pub enum Error {
     /// Another process has made a channel of this name and lives.
     #[error("channel {0:?} is served already; stop that program or choose another name")]
     Served(String),
-    /// Somebody else is attached.
+    /// Somebody else is attached, or was a moment ago.
     #[error("channel {0:?} has a client already")]
     Attached(String),
     /// Nobody serves a channel of this name.

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "embedded")]
+use framewire_emulator::Embedded;
+#[cfg(feature = "embedded")]
+use framewire_emulator::embedded::Config;
 use framewire_emulator::{Attached, Emulator};
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
@@ -20,7 +24,7 @@ pub enum Chosen {
     Attached(Arc<Attached>),
     /// A core in this process.
     #[cfg(feature = "embedded")]
-    Embedded(Arc<framewire_emulator::Embedded>),
+    Embedded(Arc<Embedded>),
 }
 
 impl Chosen {
@@ -48,9 +52,17 @@ impl Chosen {
 /// answers, or else the demo game.
 pub async fn emulator(settings: &Settings) -> anyhow::Result<Chosen> {
     if let Some(address) = &settings.attach {
+        anyhow::ensure!(
+            settings.channel.is_none(),
+            "a channel is of an embedded core; take --channel out, or --attach"
+        );
         return attach(with_port(address));
     }
-    if settings.rom.is_none() && settings.lua.is_empty() && settings.speed.is_none() {
+    if settings.rom.is_none()
+        && settings.lua.is_empty()
+        && settings.speed.is_none()
+        && settings.channel.is_none()
+    {
         let address = format!("127.0.0.1:{DEFAULT_PORT}");
         match probe(&address, PATIENCE).await {
             Found::Script(Script::Framewire(version)) => {
@@ -88,7 +100,7 @@ fn attach(address: String) -> anyhow::Result<Chosen> {
 #[cfg(feature = "embedded")]
 fn embed(settings: &Settings) -> anyhow::Result<Chosen> {
     use anyhow::Context;
-    use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
+    use framewire_emulator::embedded::{Rom, Speed};
 
     use crate::settings::SpeedSetting;
 
@@ -102,7 +114,11 @@ fn embed(settings: &Settings) -> anyhow::Result<Chosen> {
         Some(SpeedSetting::Unlimited) => Speed::Unlimited,
     };
     let config = Config { rom, speed, paused: false, scripts: settings.lua.clone(), console: console::new };
-    let embedded = Embedded::start(config).context("cannot start the embedded core")?;
+    let embedded = match &settings.channel {
+        None => Embedded::start(config).map_err(anyhow::Error::from),
+        Some(name) => on_channel(config, name),
+    };
+    let embedded = embedded.context("cannot start the embedded core")?;
     let state = embedded.state();
     info!(
         "running {} in an embedded core (libmgba {})",
@@ -110,6 +126,16 @@ fn embed(settings: &Settings) -> anyhow::Result<Chosen> {
         state.library_version.unwrap_or_default()
     );
     Ok(Chosen::Embedded(Arc::new(embedded)))
+}
+
+#[cfg(all(feature = "embedded", target_os = "linux"))]
+fn on_channel(config: Config, name: &str) -> anyhow::Result<Embedded> {
+    Ok(Embedded::start_on_channel(config, name)?)
+}
+
+#[cfg(all(feature = "embedded", not(target_os = "linux")))]
+fn on_channel(_config: Config, _name: &str) -> anyhow::Result<Embedded> {
+    anyhow::bail!("channels need Linux; take --channel out")
 }
 
 #[cfg(not(feature = "embedded"))]

@@ -37,6 +37,9 @@ pub struct Settings {
     /// Load this Lua script into the embedded core; may be given several times
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_LUA", value_delimiter = ',')]
     pub lua: Vec<PathBuf>,
+    /// Offer the embedded core to programs on this machine through the shared-memory channel NAME too (Linux)
+    #[arg(long, value_name = "NAME", env = "FRAMEWIRE_CHANNEL", conflicts_with = "attach")]
+    pub channel: Option<String>,
     /// Seconds after which a request that the emulator did not answer fails [usual: 3]
     #[arg(long, value_name = "SECONDS", env = "FRAMEWIRE_DEADLINE")]
     #[serde(deserialize_with = "text_or_number::deserialize")]
@@ -69,6 +72,7 @@ impl Settings {
             listen: self.listen.or(other.listen),
             speed: self.speed.or(other.speed),
             lua: if self.lua.is_empty() { other.lua } else { self.lua },
+            channel: self.channel.or(other.channel),
             deadline: self.deadline.or(other.deadline),
             allow_origin: if self.allow_origin.is_empty() { other.allow_origin } else { self.allow_origin },
             allow_host: if self.allow_host.is_empty() { other.allow_host } else { self.allow_host },

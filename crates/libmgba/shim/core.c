@@ -211,6 +211,7 @@ int fw_open(const char* path, struct fw_core** out) {
 	}
 	self->core = core;
 	self->pixels = pixels;
+	self->drawn = pixels;
 	configure(core);
 	core->setVideoBuffer(core, (void*) pixels, FW_STRIDE);
 	fw_audio_setup(core);

@@ -120,6 +120,10 @@ int fw_save_set(struct fw_core*, const uint8_t* data, size_t len);
 
 /* 32-bit pixels in memory order red, green, blue, unused; `stride` in pixels. */
 const uint32_t* fw_frame(const struct fw_core*, unsigned* width, unsigned* height, size_t* stride);
+/* Draws there from now on (FW_PICTURE pixels, which must stay until drawing
+ * goes elsewhere), or for NULL into the core's own memory again. */
+#define FW_PICTURE (256 * 224)
+void fw_draw_into(struct fw_core*, uint32_t* pixels);
 int fw_screenshot(struct fw_core*, uint8_t** out, size_t* len);
 unsigned fw_audio_rate(const struct fw_core*);
 size_t fw_audio_available(struct fw_core*);

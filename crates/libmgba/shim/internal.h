@@ -22,6 +22,7 @@ struct fw_scripts;
 struct fw_core {
 	struct mCore* core;
 	uint32_t* pixels; /* FW_STRIDE * FW_ROWS */
+	uint32_t* drawn; /* where the picture is: `pixels`, or what fw_draw_into was given */
 	struct fw_scripts* scripts; /* NULL until attached */
 	char* path; /* of the ROM */
 	const void* rom; /* where its bytes were when last looked */

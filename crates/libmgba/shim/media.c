@@ -25,7 +25,20 @@ const uint32_t* fw_frame(const struct fw_core* self, unsigned* width, unsigned* 
 		*height = FW_ROWS;
 	}
 	*stride = FW_STRIDE;
-	return self->pixels;
+	return self->drawn;
+}
+
+/* libmgba leaves out lines that have not changed, so the picture moves along. */
+void fw_draw_into(struct fw_core* self, uint32_t* pixels) {
+	if (!pixels) {
+		pixels = self->pixels;
+	}
+	if (pixels == self->drawn) {
+		return;
+	}
+	memcpy(pixels, self->drawn, sizeof(*pixels) * FW_STRIDE * FW_ROWS);
+	self->drawn = pixels;
+	self->core->setVideoBuffer(self->core, (void*) pixels, FW_STRIDE);
 }
 
 int fw_screenshot(struct fw_core* self, uint8_t** out, size_t* len) {

@@ -47,4 +47,5 @@ pub use crate::log::{Level, log_off, log_to};
 pub use crate::media::Frame;
 pub use crate::memory::MAX_RANGE;
 pub use crate::state::{MAX_SAVE_SIZE, MAX_STATE_SIZE, flags};
+pub use crate::sys::{Canvas, PICTURE};
 pub use crate::version::{Version, version};

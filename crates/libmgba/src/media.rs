@@ -3,6 +3,7 @@ use std::path::Path;
 
 use crate::core::Core;
 use crate::error::Error;
+use crate::sys::Canvas;
 
 /// The picture as the machine last drew it, borrowed from the core.
 #[derive(Clone, Copy)]
@@ -45,6 +46,18 @@ impl Core {
     pub fn frame(&self) -> Frame<'_> {
         let (width, height, stride, pixels) = self.handle.frame();
         Frame { width, height, stride, pixels }
+    }
+
+    /// Draws into `canvas` from now on, as rows of 256 pixels, or with `None` into
+    /// memory of the core's own again. The picture of now is moved there. Gives
+    /// back what the core drew into before. [`frame`](Core::frame) and screenshots
+    /// show the picture wherever it is.
+    ///
+    /// # Panics
+    ///
+    /// If the canvas has less than [`PICTURE`](crate::PICTURE) words.
+    pub fn draw_into(&mut self, canvas: Option<Canvas>) -> Option<Canvas> {
+        self.handle.draw_into(canvas)
     }
 
     /// The picture now as a PNG file's bytes.

@@ -137,6 +137,11 @@ local function adopt(fd, size, name)
   local data
   data, message = map(fd, size)
   if not data then return nil, message, true end
+  if word(data, layout.AT_ATTACHED)[0] ~= 0 then
+    -- A client before this one: its creator makes a new block, and this one is not for us.
+    C.munmap(data, size)
+    return nil, "has a client already"
+  end
   word(data, layout.AT_ATTACHED)[0] = C.getpid()
   return finish(fd, data, { side = 1, name = name, size = size, slots = slots, bulk = bulk, extra = extra })
 end

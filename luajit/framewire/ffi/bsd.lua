@@ -57,6 +57,7 @@ void *mmap(void *, size_t, int, int, int, int64_t);
 int munmap(void *, size_t);
 
 int fork(void);
+int execvp(const char *program, char *const *arguments);
 void _exit(int);
 int getpid(void);
 uint32_t geteuid(void);

@@ -85,6 +85,7 @@ int munmap(void *, size_t);
 int fw_futex(long, void *, int, uint32_t, const struct fw_timespec *, void *, uint32_t) __asm__("syscall");
 
 int fork(void);
+int execvp(const char *program, char *const *arguments);
 void _exit(int);
 int getpid(void);
 uint32_t geteuid(void);

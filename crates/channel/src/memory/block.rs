@@ -145,8 +145,12 @@ impl Block {
         if slots < 8 || !slots.is_power_of_two() || total(slots, bulk, extra) != size {
             return Err(Error::Damaged("its sizes do not fit"));
         }
-        let barriers = sys::accept_barriers();
         let attached = words(&mapping, at::ATTACHED);
+        if attached.load(Ordering::Relaxed) != 0 {
+            // A client before this one: its creator makes a new block, and this one is not for us.
+            return Err(Error::Attached(name.to_owned()));
+        }
+        let barriers = sys::accept_barriers();
         attached.store(std::process::id(), Ordering::Release);
         sys::futex_wake(attached);
         let block = Block { file, mapping, path, side: Side::Attached, slots, bulk, extra, barriers };

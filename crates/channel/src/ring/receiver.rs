@@ -79,7 +79,6 @@ impl<M: Memory> Receiver<M> {
         timeout: Option<Duration>,
         stop: impl Fn() -> bool,
     ) -> Result<Option<Place>, Error> {
-        let memory = self.memory.clone();
         let mut place = None;
         let found = wait::spin(self.spin.min(timeout.unwrap_or(self.spin)), || {
             place = self.find();
@@ -91,7 +90,7 @@ impl<M: Memory> Receiver<M> {
                 self.publish();
             }
             let rest = timeout.map(|timeout| timeout.saturating_sub(self.spin));
-            wait::sleep(&*memory, self.side, Sleeper::Reader(self.side), rest, || {
+            wait::sleep(&*self.memory, self.side, Sleeper::Reader(self.side), rest, || {
                 place = self.find();
                 place.is_some() || stop()
             })?;

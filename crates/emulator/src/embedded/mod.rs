@@ -1,5 +1,8 @@
 //! A core in this process, owned by a thread of its own.
 
+#[cfg(target_os = "linux")]
+mod channel;
+mod guest;
 mod holds;
 mod memory;
 mod pace;
@@ -17,6 +20,7 @@ use framewire_protocol::Batch;
 use parking_lot::Mutex;
 
 use crate::{Emulator, EmulatorError, Kind, Pending, Responder, Run, State};
+use guest::{Bell, Guest};
 pub use pace::Speed;
 use perform::Machine;
 use worker::Worker;
@@ -59,6 +63,10 @@ pub enum StartError {
     /// The system gave no thread.
     #[error("no thread for the core: {0}")]
     Thread(#[from] std::io::Error),
+    /// The channel cannot be made.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Channel(#[from] framewire_channel::Error),
 }
 
 enum Job {
@@ -78,9 +86,31 @@ struct Report {
     code: String,
 }
 
+/// The core with its game, reset, and its scripts loaded.
+fn machine(config: &Config) -> Result<Machine, StartError> {
+    let mut core = match &config.rom {
+        Rom::File(path) => Core::open(path)?,
+        Rom::Bytes(bytes) => Core::from_bytes(bytes)?,
+    };
+    if matches!(config.rom, Rom::File(_)) {
+        core.autoload_save();
+    }
+    core.reset();
+    if !config.scripts.is_empty() {
+        core.attach_scripts((config.console)())?;
+    }
+    for script in &config.scripts {
+        core.load_script(script)?;
+    }
+    let console = (config.console)();
+    Ok(Machine { core, holds: Default::default(), memory: Default::default(), console, games: 0 })
+}
+
 /// An embedded emulator. Dropping it stops the core.
 pub struct Embedded {
     jobs: Sender<Job>,
+    /// Wakes the thread where it waits for more than jobs.
+    bell: Bell,
     report: Arc<Mutex<Report>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -91,41 +121,49 @@ impl Embedded {
     /// # Errors
     /// If the ROM cannot be read or is none, or if a script fails to load.
     pub fn start(config: Config) -> Result<Embedded, StartError> {
-        let mut core = match &config.rom {
-            Rom::File(path) => Core::open(path)?,
-            Rom::Bytes(bytes) => Core::from_bytes(bytes)?,
-        };
-        if matches!(config.rom, Rom::File(_)) {
-            core.autoload_save();
-        }
-        core.reset();
-        if !config.scripts.is_empty() {
-            core.attach_scripts((config.console)())?;
-        }
-        for script in &config.scripts {
-            core.load_script(script)?;
-        }
-        let machine = Machine {
-            core,
-            holds: Default::default(),
-            memory: Default::default(),
-            console: (config.console)(),
-        };
+        let machine = machine(&config)?;
+        Embedded::with_guest(config, machine, None, Bell::default())
+    }
+
+    /// Starts a core on a thread of its own that also serves a channel of this name: one client at a time steps the core,
+    /// reads it and sees its picture through shared memory, as `docs/emulator-channel.md` says.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), and if the channel cannot be made, such as when another program serves it.
+    #[cfg(target_os = "linux")]
+    pub fn start_on_channel(config: Config, name: &str) -> Result<Embedded, StartError> {
+        let mut machine = machine(&config)?;
+        let bell = Bell::default();
+        let station = channel::Station::open(name, &mut machine, bell.clone())?;
+        Embedded::with_guest(config, machine, Some(Box::new(station)), bell)
+    }
+
+    fn with_guest(
+        config: Config,
+        machine: Machine,
+        guest: Option<Box<dyn Guest>>,
+        bell: Bell,
+    ) -> Result<Embedded, StartError> {
         let (jobs, inbox) = bounded(CAPACITY);
         let report = Arc::new(Mutex::new(Report::default()));
-        let worker = Worker::new(machine, inbox, report.clone(), config.speed, config.paused);
+        let worker = Worker::new(machine, inbox, guest, report.clone(), config.speed, config.paused);
         let thread = std::thread::Builder::new().name("core".to_owned()).spawn(move || worker.run())?;
-        Ok(Embedded { jobs, report, thread: Some(thread) })
+        Ok(Embedded { jobs, bell, report, thread: Some(thread) })
+    }
+
+    fn tell(&self, job: Job) {
+        let _ = self.jobs.send(job);
+        self.bell.ring();
     }
 
     /// Changes how fast frames go by.
     pub fn set_speed(&self, speed: Speed) {
-        let _ = self.jobs.send(Job::Speed(speed));
+        self.tell(Job::Speed(speed));
     }
 
     /// Stops frames, or lets them go on. Batches are answered all the same.
     pub fn set_paused(&self, paused: bool) {
-        let _ = self.jobs.send(Job::Pause(paused));
+        self.tell(Job::Pause(paused));
     }
 }
 
@@ -133,7 +171,10 @@ impl Emulator for Embedded {
     fn submit(&self, batch: Batch, deadline: Instant) -> Pending {
         let (responder, pending) = Pending::new();
         match self.jobs.try_send(Job::Batch { batch, deadline, responder }) {
-            Ok(()) => pending,
+            Ok(()) => {
+                self.bell.ring();
+                pending
+            }
             Err(TrySendError::Full(_)) => Pending::refused(EmulatorError::Busy(CAPACITY)),
             Err(TrySendError::Disconnected(_)) => Pending::refused(EmulatorError::Stopped),
         }
@@ -159,7 +200,7 @@ impl Emulator for Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        let _ = self.jobs.send(Job::Stop);
+        self.tell(Job::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

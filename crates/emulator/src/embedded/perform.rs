@@ -16,6 +16,8 @@ pub(super) struct Machine {
     pub memory: Memory,
     /// Takes lines of the console operations and of scripts.
     pub console: Console,
+    /// How often another game was put in, or tried to be.
+    pub games: u32,
 }
 
 type Result<T = Value> = std::result::Result<T, OpError>;
@@ -47,6 +49,9 @@ impl Machine {
     fn operations(&mut self, batch: Batch) -> Outcome {
         let mut results = Vec::with_capacity(batch.ops.len());
         for op in batch.ops {
+            if matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. }) {
+                self.games = self.games.wrapping_add(1);
+            }
             let result = self.operation(op);
             let failed = result.is_err();
             results.push(result);
@@ -249,6 +254,7 @@ impl Machine {
             Err(Error::OtherPlatform { .. }) => {
                 let mut other = Core::open(path).map_err(failed)?;
                 other.adopt_scripts(&mut self.core);
+                other.draw_into(self.core.draw_into(None));
                 self.core = other;
             }
             Err(_) => return Ok(Value::Bool(false)),

@@ -3,9 +3,10 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 use framewire_link::Pulse;
-use framewire_protocol::Op;
+use framewire_protocol::Effect;
 use parking_lot::Mutex;
 
+use super::guest::{Clock, Guest};
 use super::pace::{Next, Pace, Speed};
 use super::perform::Machine;
 use super::{Job, Report};
@@ -20,6 +21,7 @@ const SERVICE: Duration = Duration::from_millis(4);
 pub(super) struct Worker {
     machine: Machine,
     inbox: Receiver<Job>,
+    guest: Option<Box<dyn Guest>>,
     report: Arc<Mutex<Report>>,
     pace: Pace,
     paused: bool,
@@ -27,6 +29,8 @@ pub(super) struct Worker {
     frames: u32,
     pulse: Pulse,
     reported: Instant,
+    /// Which of the machine's games the report names.
+    identified: u32,
 }
 
 /// The worker is to end.
@@ -36,6 +40,7 @@ impl Worker {
     pub fn new(
         machine: Machine,
         inbox: Receiver<Job>,
+        guest: Option<Box<dyn Guest>>,
         report: Arc<Mutex<Report>>,
         speed: Speed,
         paused: bool,
@@ -48,12 +53,14 @@ impl Worker {
         let mut worker = Worker {
             machine,
             inbox,
+            guest,
             report,
             pace,
             paused,
             frames: 0,
             pulse: Pulse::default(),
             reported: now,
+            identified: 0,
         };
         worker.publish(now);
         worker.identify();
@@ -68,24 +75,63 @@ impl Worker {
         let now = Instant::now();
         if now - self.reported >= REPORT {
             self.publish(now);
+            if let Some(guest) = &mut self.guest {
+                guest.look();
+            }
         }
-        match self.pace.next(now) {
+        let clock = self.guest.as_mut().map_or(Clock::Ours, |guest| guest.serve(&mut self.machine));
+        let next = match clock {
+            Clock::Ours => self.pace.next(now),
+            Clock::Frame => Next::Now,
+            Clock::Still => Next::At(now + REPORT),
+        };
+        if self.machine.games != self.identified {
+            self.identify();
+        }
+        match next {
             Next::Now => {
                 self.serve_waiting(now + SERVICE)?;
-                self.pace.ran(now);
-                self.machine.run_frame();
-                self.frames = self.frames.wrapping_add(1);
+                if clock == Clock::Ours {
+                    self.pace.ran(now);
+                }
+                self.run_frame();
                 Ok(())
             }
-            Next::At(due) => match self.inbox.recv_deadline(due.min(now + REPORT)) {
-                Ok(job) => self.job(job),
-                Err(RecvTimeoutError::Timeout) => Ok(()),
-                Err(RecvTimeoutError::Disconnected) => Err(Stop),
-            },
+            Next::At(due) => self.wait(due.min(now + REPORT)),
+            Next::Never if self.guest.is_some() => self.wait(now + REPORT),
             Next::Never => match self.inbox.recv() {
                 Ok(job) => self.job(job),
                 Err(_) => Err(Stop),
             },
+        }
+    }
+
+    fn run_frame(&mut self) {
+        if let Some(guest) = &mut self.guest {
+            guest.before();
+        }
+        self.machine.run_frame();
+        self.frames = self.frames.wrapping_add(1);
+        if let Some(guest) = &mut self.guest {
+            guest.after(&mut self.machine, true);
+        }
+    }
+
+    /// Waits for a job, or for what the guest is asked, until `end` at the latest.
+    fn wait(&mut self, end: Instant) -> Result<(), Stop> {
+        let Some(guest) = &mut self.guest else {
+            return match self.inbox.recv_deadline(end) {
+                Ok(job) => self.job(job),
+                Err(RecvTimeoutError::Timeout) => Ok(()),
+                Err(RecvTimeoutError::Disconnected) => Err(Stop),
+            };
+        };
+        let inbox = &self.inbox;
+        guest.wait(end.saturating_duration_since(Instant::now()), &|| !inbox.is_empty());
+        match self.inbox.try_recv() {
+            Ok(job) => self.job(job),
+            Err(TryRecvError::Empty) => Ok(()),
+            Err(TryRecvError::Disconnected) => Err(Stop),
         }
     }
 
@@ -112,10 +158,18 @@ impl Worker {
                 )));
             }
             Job::Batch { batch, responder, .. } => {
-                let new_game =
-                    batch.ops.iter().any(|op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. }));
-                let outcome = self.machine.perform(batch);
-                if new_game {
+                let changes = batch.effect() == Effect::Change;
+                let guest = self.guest.as_mut().filter(|_| changes);
+                let outcome = match guest {
+                    None => self.machine.perform(batch),
+                    Some(guest) => {
+                        guest.before();
+                        let outcome = self.machine.perform(batch);
+                        guest.after(&mut self.machine, false);
+                        outcome
+                    }
+                };
+                if self.machine.games != self.identified {
                     self.identify();
                 }
                 responder.respond(Ok(outcome));
@@ -133,6 +187,7 @@ impl Worker {
 
     /// Publishes which game it is.
     fn identify(&mut self) {
+        self.identified = self.machine.games;
         let mut report = self.report.lock();
         report.title = self.machine.core.title();
         report.code = self.machine.core.code();

@@ -98,6 +98,7 @@ unsafe extern "C" {
         height: *mut c_uint,
         stride: *mut usize,
     ) -> *const u32;
+    pub fn fw_draw_into(core: *mut RawCore, pixels: *mut u32);
     pub fn fw_screenshot(core: *mut RawCore, out: *mut *mut u8, len: *mut usize) -> c_int;
     pub fn fw_audio_rate(core: *const RawCore) -> c_uint;
     pub fn fw_audio_available(core: *mut RawCore) -> usize;

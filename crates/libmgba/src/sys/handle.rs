@@ -1,6 +1,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Mutex, PoisonError};
 
 use super::console::{self, Console};
@@ -20,7 +21,17 @@ pub struct Handle {
     /// Where the scripts' messages go; `Some` as long as scripts are attached,
     /// and dropped only after them.
     console: Option<Console>,
+    /// Where the core draws if that is not memory of its own; dropped only when
+    /// it draws elsewhere.
+    canvas: Option<Canvas>,
 }
+
+/// The size of any picture in pixels: rows of 256, and 224 of them.
+pub const PICTURE: usize = 256 * 224;
+
+/// Memory that a core can draw into. It gives the same words for as long as it
+/// lives, at least [`PICTURE`] of them.
+pub type Canvas = Box<dyn AsRef<[AtomicU32]> + Send>;
 
 // SAFETY: a console is `Send`. A core has no tie to the thread that made it: libmgba keeps per-thread
 // data only for threads that it starts itself, and the shim starts none.
@@ -39,7 +50,7 @@ impl Handle {
         // SAFETY: `path` ends with a NUL and `raw` is a place for the answer.
         check(unsafe { ffi::fw_open(path.as_ptr(), &mut raw) })?;
         let raw = NonNull::new(raw).ok_or(Status::NoMemory)?;
-        Ok(Handle { raw, console: None })
+        Ok(Handle { raw, console: None, canvas: None })
     }
 
     fn ptr(&self) -> *mut RawCore {
@@ -271,6 +282,24 @@ impl Handle {
         // the handle, and is written only by calls that take `&mut self`.
         let bytes = unsafe { slice::from_raw_parts(pixels.cast(), stride * height as usize) };
         (width, height, stride, bytes)
+    }
+
+    /// Draws into `canvas` from now on, or into memory of its own; gives back
+    /// what it drew into before.
+    pub fn draw_into(&mut self, canvas: Option<Canvas>) -> Option<Canvas> {
+        let pixels = match &canvas {
+            None => ptr::null_mut(),
+            Some(canvas) => {
+                let words: &[AtomicU32] = (**canvas).as_ref();
+                assert!(words.len() >= PICTURE, "a canvas of {} pixels, {PICTURE} are needed", words.len());
+                words.as_ptr().cast::<u32>().cast_mut()
+            }
+        };
+        // SAFETY: see the type; NULL, or as many words as a picture has, which
+        // may be written through a shared reference because they are atomics. The
+        // canvas is kept until the core draws elsewhere.
+        unsafe { ffi::fw_draw_into(self.ptr(), pixels) }
+        std::mem::replace(&mut self.canvas, canvas)
     }
 
     pub fn screenshot(&mut self) -> Result<Vec<u8>, Status> {

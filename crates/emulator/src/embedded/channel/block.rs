@@ -65,7 +65,8 @@ impl Block {
         block.set(at::STRIDE, STRIDE as u32);
         block.set(at::WATCH, (HEADER * 4) as u32);
         block.set(at::MAGIC, MAGIC[0]);
-        block.set(at::MAGIC + 1, MAGIC[1]);
+        // SYNC POINT (ready): who sees the magic whole sees the fields of the header that do not change.
+        block.words()[at::MAGIC + 1].store(MAGIC[1], Ordering::Release);
         block
     }
 

@@ -1,0 +1,116 @@
+//! What a client says over the channel, and what it is answered. `docs/emulator-channel.md` describes the bytes.
+//!
+//! Beside its own short messages the channel carries the binary frames of `docs/protocol.md`, without their length.
+
+use framewire_protocol::wire::{Reader, Wire};
+use framewire_protocol::{DecodeError, Frame, OpError, Outcome, Reply, Request, Status};
+
+use super::block::{WATCH_ROOM, Watch, room_for};
+
+mod kind {
+    pub const STEP: u8 = 64;
+    pub const RUN: u8 = 65;
+    pub const LOOK: u8 = 66;
+    pub const WATCH: u8 = 67;
+    pub const DONE: u8 = 72;
+    pub const REFUSED: u8 = 73;
+}
+
+/// In place of keys: leave them as they are.
+const KEEP_KEYS: u16 = u16::MAX;
+/// Most ranges that are watched at once.
+const MAX_WATCHES: usize = 1024;
+
+/// What a client asks for.
+#[derive(Debug)]
+pub enum Asked {
+    /// Take the clock, hold these keys, run so many frames, and bring the block up to date.
+    Step { keys: Option<u16>, frames: u32 },
+    /// Give the clock back.
+    Run,
+    /// Bring the block up to date.
+    Look,
+    /// Copy these ranges into the block whenever it is brought up to date.
+    Watch(Vec<Watch>),
+    /// Do a batch.
+    Batch(Request),
+    /// Are you there?
+    Ping(u32),
+}
+
+/// Reads a message.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(bytes: &[u8]) -> Result<Asked, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    let asked = match reader.get::<u8>()? {
+        kind::STEP => {
+            reader.get::<u8>()?;
+            let keys = reader.get::<u16>()?;
+            Asked::Step { keys: (keys != KEEP_KEYS).then_some(keys), frames: reader.get()? }
+        }
+        kind::RUN => Asked::Run,
+        kind::LOOK => Asked::Look,
+        kind::WATCH => {
+            reader.get::<u8>()?;
+            let count = usize::from(reader.get::<u16>()?);
+            if count > MAX_WATCHES {
+                return Err(DecodeError::TooLarge { what: "watches", limit: MAX_WATCHES });
+            }
+            let watches: Vec<Watch> = (0..count)
+                .map(|_| Ok(Watch { address: reader.get()?, length: reader.get()? }))
+                .collect::<Result<_, DecodeError>>()?;
+            if room_for(&watches) > WATCH_ROOM {
+                return Err(DecodeError::TooLarge { what: "watched memory", limit: WATCH_ROOM });
+            }
+            Asked::Watch(watches)
+        }
+        _ => match Frame::decode(bytes)? {
+            Frame::Request(request) => return Ok(Asked::Batch(request)),
+            Frame::Ping(id) => return Ok(Asked::Ping(id)),
+            _ => return Err(DecodeError::Unknown { what: "message", value: bytes[0] }),
+        },
+    };
+    reader.finish()?;
+    Ok(asked)
+}
+
+/// It was done; the core's frame counter.
+pub fn done(frame: u32) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[0] = kind::DONE;
+    bytes[4..].copy_from_slice(&frame.to_le_bytes());
+    bytes
+}
+
+/// It was not done, and why.
+pub fn refused(status: Status, message: &str) -> Vec<u8> {
+    let mut bytes = vec![kind::REFUSED, status as u8];
+    message.to_owned().encode(&mut bytes);
+    bytes
+}
+
+/// What became of a batch. One that does not fit into a message is answered by an error.
+pub fn reply(id: u32, outcome: Outcome) -> Vec<u8> {
+    let frame = outcome.frame;
+    let bytes = frame_bytes(&Frame::Reply(Reply { id, outcome }));
+    if bytes.len() <= framewire_channel::MAX_MESSAGE {
+        return bytes;
+    }
+    let message = format!(
+        "it was done, and its result has {} bytes, of which a channel's message holds {}; ask for less at a time",
+        bytes.len(),
+        framewire_channel::MAX_MESSAGE
+    );
+    let outcome = Outcome { frame, results: vec![Err(OpError::new(Status::TooLarge, message))] };
+    frame_bytes(&Frame::Reply(Reply { id, outcome }))
+}
+
+/// A frame of the binary protocol, without its length.
+pub fn frame_bytes(frame: &Frame) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    frame.encode(&mut bytes);
+    bytes.drain(..4);
+    bytes
+}

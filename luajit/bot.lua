@@ -1,0 +1,89 @@
+--- Plays the demo game through shared memory, frame by frame. `luajit bot.lua --help` tells the options.
+
+local here = arg[0]:match("^(.*)[/\\]") or "."
+package.path = here .. "/?.lua;" .. package.path
+
+local cli = require "framewire.options"
+local emulator = require "framewire.emulator"
+local player = require "bot.player"
+local time = require "framewire.time"
+local worker = require "framewire.worker"
+
+local options = cli.read(arg, {
+  usage = "luajit bot.lua [options]",
+  about = "Plays the demo game of `framewire serve --channel NAME` and prints what it scored, beside what doing\n"
+    .. "nothing scores in the same time.",
+  { "channel", "NAME", "the emulator's channel", default = "demo" },
+  { "frames", "N", "frames to play", kind = "integer", low = 1, high = 1e9, default = 18000 },
+  { "start", nil, "start the emulator too, and stop it at the end" },
+  { "program", "PATH", "framewire, for --start", default = here .. "/../target/release/framewire" },
+  { "core", "N", "keep to this processor core", kind = "integer" },
+})
+
+local function fail(message)
+  io.stderr:write("bot.lua: ", message, "\n")
+  os.exit(1)
+end
+
+local function start_emulator()
+  local process = assert(worker.start(function()
+    -- Where it listens for HTTP is of no interest here.
+    local quietly = 'exec "$0" serve --channel "$1" --listen 127.0.0.1:0 --quiet >/dev/null'
+    assert(worker.become { "sh", "-c", quietly, options.program, options.channel })
+  end))
+  local game, message = emulator.connect(options.channel, { wait = 10 })
+  if game then return game, process end
+  process:signal("TERM")
+  fail(("%s\nIs there a program %s? `make build` makes it; --program names another."):format(message, options.program))
+end
+
+local function find_emulator()
+  if options.start then return start_emulator() end
+  local game, message = emulator.connect(options.channel)
+  if game then return game end
+  fail(("%s\nStart one by\n  framewire serve --channel %s\nor let this program do it with --start.")
+    :format(message, options.channel))
+end
+
+-- Resets the game, plays it, and returns the best score of a game, and how long it took.
+local function play(game, memory, decide)
+  assert(game:call("reset"))
+  local best = 0
+  local start = time.monotonic()
+  for _ = 1, options.frames do
+    assert(game:step(decide()))
+    if memory.score > best then best = memory.score end
+  end
+  return best, time.monotonic() - start
+end
+
+local function nothing()
+  return 0
+end
+
+local function main()
+  if options.core then assert(worker.pin(options.core)) end
+  local game, process = find_emulator()
+  local title = assert(game:call("game_title"))
+  if title ~= "FRAMEWIRE" then
+    fail("this bot knows the demo game, not " .. title .. "; start framewire without --rom")
+  end
+  assert(game:step(0, 0))
+  local one = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
+
+  local idle = play(game, one.game, nothing)
+  local best, seconds = play(game, one.game, function() return one:decide() end)
+  print(("doing nothing: %d points"):format(idle))
+  local times = best / math.max(idle, 1)
+  print(("the bot:       %d points, %.0f times as many; level %d"):format(best, times, one.game.level))
+  print(("%d decisions in %.1f s: %.0f decisions/s, %.0f times the console's speed")
+    :format(options.frames, seconds, options.frames / seconds, options.frames / seconds / 59.7275))
+
+  game:close()
+  if process then
+    process:signal("TERM")
+    process:wait(10)
+  end
+end
+
+main()

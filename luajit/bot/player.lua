@@ -1,0 +1,127 @@
+--- Plays the demo game: looks where the ball comes down, goes there, and returns it to where the most points are.
+
+local bit = require "bit"
+local ffi = require "ffi"
+local balls = require "bot.ball"
+local keys = require("framewire.emulator").keys
+
+ffi.cdef [[
+// From `frame` to `bricks` of rom/memory-map.toml.
+struct fw_demo_game {
+  uint32_t frame;
+  uint16_t held, state;
+  uint32_t presses[10];
+  int16_t ball_x, ball_y, ball_dx, ball_dy, paddle_x;
+  uint16_t paddle_width;
+  uint32_t score, high_score;
+  uint16_t lives, level, bricks_left, timer;
+  uint32_t random;
+  uint16_t rally, factor;
+  uint32_t games, last_score;
+  uint8_t bricks[70];
+};
+]]
+
+local SERVE, PLAY, OVER = 0, 1, 3
+local STEP, DASH = 48, 96 -- what the paddle moves in a frame
+local LOOK_AHEAD = 600
+-- Parts of half the paddle from its middle at which a ball may be taken.
+local SPOTS = { -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8 }
+local CHANCES = { -6, -1, 5 }
+
+local M = {
+  --- Where the game's memory that the player needs begins, and how long it is.
+  ADDRESS = 0x02000008,
+  SIZE = ffi.sizeof("struct fw_demo_game"),
+}
+
+local Player = {}
+Player.__index = Player
+
+--- A player.
+---@param memory ffi.cdata* the game's memory, from `ADDRESS` on
+function M.new(memory)
+  return setmetatable({
+    game = ffi.cast("const struct fw_demo_game *", memory),
+    ball = balls.new(),
+    trial = balls.new(),
+    planned = nil, -- the return, as level and rally, that `spot` was chosen for
+    spot = 0,
+  }, Player)
+end
+
+local function read_ball(self)
+  local game, ball = self.game, self.ball
+  ball.x, ball.y, ball.dx, ball.dy = game.ball_x, game.ball_y, game.ball_dx, game.ball_dy
+  ball.left, ball.points = game.bricks_left, 0
+  ffi.copy(ball.bricks, game.bricks, 70)
+end
+
+-- Points a frame to be had by taking the ball, which has come down, this far from the middle.
+local function worth(self, offset)
+  local game, trial = self.game, self.trial
+  local speed = balls.speed(game.level, game.rally + 1)
+  local points, frames = 0, 0
+  for _, chance in ipairs(CHANCES) do
+    balls.copy(trial, self.ball)
+    trial.points = 0
+    balls.bounce(trial, offset, game.paddle_width, speed, chance)
+    local _, flown = balls.fly(trial, LOOK_AHEAD)
+    points, frames = points + trial.points, frames + flown
+    if trial.left == 0 then points = points + 100 * game.level end
+  end
+  return points / frames
+end
+
+local function choose_spot(self)
+  local half = self.game.paddle_width / 2
+  local best, most = 0, -1
+  for _, spot in ipairs(SPOTS) do
+    local offset = math.floor(spot * half)
+    local value = worth(self, offset)
+    if value > most then best, most = offset, value end
+  end
+  return best
+end
+
+-- The keys that bring the paddle nearest to a place in this frame.
+local function move_to(self, target)
+  local distance = target - self.game.paddle_x
+  local reach = math.abs(distance)
+  local mask = 0
+  if reach >= DASH + STEP / 2 then
+    mask = distance < 0 and keys.L + keys.Left or keys.R + keys.Right
+  elseif reach >= DASH - STEP / 2 then
+    mask = distance < 0 and keys.L or keys.R
+  elseif reach >= STEP / 2 then
+    mask = distance < 0 and keys.Left or keys.Right
+  end
+  return mask
+end
+
+local function play(self)
+  local game, ball = self.game, self.ball
+  read_ball(self)
+  -- The last brick falls first: there is nothing to catch.
+  if not balls.fly(ball, LOOK_AHEAD) then return move_to(self, ball.x) end
+  local plan = game.level * 65536 + game.rally
+  if self.planned ~= plan then
+    -- A flight's end is known from its start, so the return is chosen once.
+    self.planned, self.spot = plan, choose_spot(self)
+  end
+  return move_to(self, ball.x - self.spot)
+end
+
+--- Decides on the keys of the next frame.
+---@return integer mask
+function Player:decide()
+  local game = self.game
+  if game.state == PLAY then return play(self) end
+  self.planned = nil
+  -- Only a key that goes down counts.
+  if game.state == SERVE then return bit.band(game.held, keys.A) == 0 and keys.A or 0 end
+  if game.state == OVER then return bit.band(game.held, keys.Start) == 0 and keys.Start or 0 end
+  return 0
+end
+
+return M

@@ -1,0 +1,234 @@
+--- An emulator in another process, through shared memory: `framewire serve --channel NAME`. Linux on x86-64.
+--
+--   local game = assert(emulator.connect("demo"))
+--   local score = game:watch(0x02000044, 4)          -- uint8_t *: these bytes, after each step
+--   game:step(emulator.keys.A)                       -- hold A, run a frame
+--   print(ffi.cast("uint32_t *", score)[0], game:pixel(120, 80))
+--   print(game:call("game_title"))
+--
+-- From the first `step` on the game stands still between steps, until `run` or `close`. The picture and the watched
+-- memory lie where they can be read in place: nothing is copied, and while both sides are busy none makes a system
+-- call. docs/emulator-channel.md says what goes over the channel.
+
+local ffi = require "ffi"
+local bit = require "bit"
+local channel = require "framewire.channel"
+local codec = require "framewire.emulator.codec"
+local time = require "framewire.time"
+
+local cast = ffi.cast
+local tobit = bit.tobit
+
+ffi.cdef [[
+struct fw_screen {
+  volatile uint32_t magic[2];
+  uint32_t version;
+  volatile uint32_t sequence; // odd while the emulator may draw
+  uint32_t frame;             // the core's frame counter
+  uint32_t tick;              // frames run since the channel was made
+  uint32_t width, height;     // of the picture in pixels
+  uint32_t stride;            // bytes from row to row
+  uint32_t picture;           // where it lies
+  uint32_t clock;             // 1 if the client says when frames are run
+  uint32_t platform;          // 0 Game Boy Advance, 1 Game Boy
+  uint32_t keys;              // held
+  uint32_t watched;           // bytes of watched memory
+  uint32_t watch;             // where it lies
+};
+]]
+
+local STEP, RUN, LOOK, WATCH, DONE, REFUSED = 64, 65, 66, 67, 72, 73
+local KEEP_KEYS = 65535
+-- Longer than a frame takes, so that whoever waits for one does not sleep.
+local SPIN = 2e-3
+local PATIENCE = 10
+
+local M = {
+  --- Bits of a mask of keys.
+  keys = { A = 1, B = 2, Select = 4, Start = 8, Right = 16, Left = 32, Up = 64, Down = 128, R = 256, L = 512 },
+}
+
+local Emulator = {}
+Emulator.__index = Emulator
+
+--- Connects to a running emulator. One client at a time may.
+---@param name string of the channel
+---@param options? table `wait`: seconds until it must be there and free, 0.2 if left out, in which an emulator has done
+--- with the client before; `spin`: seconds to look for an answer before sleeping; `patience`: seconds until a missing
+--- answer is an error, 10 if left out
+---@return table|nil emulator
+---@return string? message
+function M.connect(name, options)
+  options = options or {}
+  local line, message = channel.connect(name, options.wait or 0.2, { spin = options.spin or SPIN })
+  if not line then return nil, message end
+  local screen = cast("struct fw_screen *", line.extra)
+  -- The channel is there a moment before its contents.
+  local deadline = time.monotonic() + 1
+  while line.extra_size >= 4096 and screen.magic[1] == 0 and time.monotonic() < deadline do time.sleep(1e-3) end
+  if line.extra_size < 4096 or ffi.string(line.extra, 8) ~= "FWFRAME1" or screen.version ~= 1 then
+    line:close()
+    return nil, ("channel '%s' is not an emulator's, or of another version"):format(name)
+  end
+  return setmetatable({
+    line = line,
+    screen = screen,
+    sender = line.sender,
+    receiver = line.receiver,
+    patience = options.patience or PATIENCE,
+    watches = {},
+    ids = 0,
+  }, Emulator)
+end
+
+-- Why there is no answer that was hoped for.
+local function refusal(data, length)
+  if data == nil then return nil, length end
+  if data[0] == REFUSED then return nil, ffi.string(data + 6, length - 6) end
+  return codec.reply(data, length)
+end
+
+-- Waits until something is done; returns the frame's number.
+local function await_done(self)
+  local receiver = self.receiver
+  local data, length = receiver:await(self.patience)
+  if data == nil or data[0] ~= DONE then
+    local _, message = refusal(data, length)
+    if data ~= nil then receiver:release() end
+    return nil, message or "an answer to something else"
+  end
+  local frame = cast("const uint32_t *", data)[1]
+  receiver:release()
+  return frame
+end
+
+--- Holds keys and runs frames; takes the clock, if need be. Afterwards the picture and the watched memory are of now.
+---@param keys? integer mask of the keys to hold, and no others; those held until now if left out
+---@param frames? integer 1 if left out; 0 stops the game and runs none
+---@return integer|nil frame the core's frame counter
+---@return string? message
+function Emulator:step(keys, frames)
+  local place, message = self.sender:reserve(8, self.patience)
+  if place == nil then return nil, message end
+  place[0], place[1] = STEP, 0
+  cast("uint16_t *", place)[1] = keys or KEEP_KEYS
+  cast("uint32_t *", place)[1] = frames or 1
+  self.sender:commit()
+  return await_done(self)
+end
+
+local function ask(self, kind)
+  local ok, message = self.sender:send(string.char(kind), self.patience)
+  if not ok then return nil, message end
+  return await_done(self)
+end
+
+--- Gives the clock back: the game goes on at its own speed. Results as `step`.
+function Emulator:run()
+  return ask(self, RUN)
+end
+
+--- Brings the picture and the watched memory up to date while the game runs by itself: the picture is a copy then,
+--- which stays as it is until the next look or step. Results as `step`.
+function Emulator:look()
+  return ask(self, LOOK)
+end
+
+local function send_watches(self)
+  local message = ffi.new("struct { uint8_t kind, zero; uint16_t count; uint32_t ranges[?]; }", 2 * #self.watches)
+  message.kind, message.count = WATCH, #self.watches
+  for index, watch in ipairs(self.watches) do
+    message.ranges[2 * index - 2], message.ranges[2 * index - 1] = watch.address, watch.length
+  end
+  local ok, problem = self.sender:send(ffi.string(message, 4 + 8 * #self.watches), self.patience)
+  if not ok then return nil, problem end
+  return await_done(self)
+end
+
+--- Watches a range of memory: its bytes lie in the place that is returned, as of the last step or look. Together at
+--- most 64 KiB can be watched.
+---@param address integer on the bus
+---@param length integer bytes
+---@return ffi.cdata*|nil place uint8_t *, aligned to four bytes
+---@return string? message
+function Emulator:watch(address, length)
+  local used = 0
+  for _, watch in ipairs(self.watches) do used = used + math.ceil(watch.length / 4) * 4 end
+  if length < 1 or used + length > 65536 or #self.watches == 1024 then
+    return nil, "at most 1,024 ranges of together 65,536 bytes can be watched"
+  end
+  self.watches[#self.watches + 1] = { address = address, length = length }
+  local ok, message = send_watches(self)
+  if not ok then
+    self.watches[#self.watches] = nil
+    return nil, message
+  end
+  return self.line.extra + self.screen.watch + used
+end
+
+--- The picture of the last step or look, where it lies: rows from the top, red, green, blue and an unused byte a pixel.
+---@return ffi.cdata* pixels const uint8_t *
+---@return integer width in pixels
+---@return integer height in pixels
+---@return integer stride bytes from row to row
+function Emulator:picture()
+  local screen = self.screen
+  return self.line.extra + screen.picture, screen.width, screen.height, screen.stride
+end
+
+--- A pixel of the picture.
+---@param x integer from the left
+---@param y integer from the top
+---@return integer colour 0xRRGGBB
+function Emulator:pixel(x, y)
+  local screen = self.screen
+  local at = self.line.extra + screen.picture + y * screen.stride + x * 4
+  return at[0] * 65536 + at[1] * 256 + at[2]
+end
+
+--- A number that changes whenever the game or the picture does, whoever changed it. It is odd in the midst of that.
+--- Only who shares the emulator with others needs it.
+---@return integer
+function Emulator:sequence()
+  ffi.C.abs(0)
+  return self.screen.sequence
+end
+
+--- Does several operations between two frames, in order, and stops at the first that is refused.
+---@param calls table[] each an operation's name, then its arguments
+---@return table|nil values by number, and `frame`
+---@return string? message
+function Emulator:batch(calls)
+  self.ids = tobit(self.ids + 1)
+  local bytes, message = codec.request(self.ids, calls)
+  if not bytes then return nil, message end
+  local ok
+  ok, message = self.sender:send(bytes, self.patience)
+  if not ok then return nil, message end
+  local data, length = self.receiver:await(self.patience)
+  if data == nil then return nil, length end
+  local outcome
+  outcome, message = codec.reply(data, length)
+  self.receiver:release()
+  if outcome and tobit(outcome.id) ~= self.ids then return nil, "an answer to something else" end
+  return outcome, message
+end
+
+--- Does one operation.
+---@param name string as in docs/protocol.md's table, such as "read8"
+---@param ... any its arguments
+---@return any value true if the operation has no result; nil if it was refused
+---@return string? message
+function Emulator:call(name, ...)
+  local outcome, message = self:batch { { name, ... } }
+  if not outcome then return nil, message end
+  if outcome[1] == nil then return true end
+  return outcome[1]
+end
+
+--- Leaves. The game goes on by itself, and lets go of the keys.
+function Emulator:close()
+  self.line:close()
+end
+
+return M

@@ -1,0 +1,299 @@
+--- An emulator on a channel, and the bot that plays through it. They need the program: `cargo build -p framewire`, or
+-- its path in FRAMEWIRE_BIN.
+
+local bit = require "bit"
+local ffi = require "ffi"
+local balls = require "bot.ball"
+local check = require "tests.support.check"
+local codec = require "framewire.emulator.codec"
+local emulator = require "framewire.emulator"
+local player = require "bot.player"
+local process = require "tests.support.process"
+local time = require "framewire.time"
+local worker = require "framewire.worker"
+
+local name = "emulator-test-" .. ffi.C.getpid()
+
+local function program()
+  local given = os.getenv("FRAMEWIRE_BIN")
+  if given then return given end
+  for _, profile in ipairs { "debug", "release" } do
+    local path = check.root .. "/../target/" .. profile .. "/framewire"
+    local file = io.open(path)
+    if file then
+      file:close()
+      return path
+    end
+  end
+  error("there is no framewire to test with: cargo build -p framewire, or set FRAMEWIRE_BIN", 0)
+end
+
+-- Becomes the emulator.
+local function serve(...)
+  -- Nobody wants to know where it listens for HTTP.
+  local quietly = 'exec "$0" serve --quiet --listen 127.0.0.1:0 "$@" >/dev/null'
+  assert(worker.become { "sh", "-c", quietly, program(), "--channel", name, ... })
+end
+
+-- Runs a function with the emulator beside it.
+local function with_emulator(body, ...)
+  local arguments = { ... }
+  process.beside(function() serve(unpack(arguments)) end, body)
+end
+
+local function connect()
+  return assert(emulator.connect(name, { wait = 10 }))
+end
+
+-- Rows of vectors that the Rust code is tested with too.
+local function vectors(file, convert)
+  local count = 0
+  for line in io.lines(check.root .. "/../crates/protocol/vectors/" .. file) do
+    if line:sub(1, 1) ~= "#" then
+      local first, second, hex = line:match("^([^\t]*)\t([^\t]*)\t([^\t]*)$")
+      local bytes = hex:gsub(" ", ""):gsub("%x%x", function(pair) return string.char(tonumber(pair, 16)) end)
+      convert(first, second, bytes)
+      count = count + 1
+    end
+  end
+  assert(count > 5, "vectors in " .. file)
+end
+
+check.test("operations are written as the vectors say", function()
+  vectors("ops.tsv", function(operation, arguments, bytes)
+    -- Blanks part the arguments but for those inside quotes.
+    local list, quoted = {}, {}
+    arguments = arguments:gsub('"[^"]*"', function(text)
+      quoted[#quoted + 1] = text
+      return "q" .. #quoted
+    end)
+    for word in arguments:gmatch("%S+") do
+      local text = quoted[tonumber(word:match("^q(%d+)$"))] or word
+      list[#list + 1] = assert(loadstring("return " .. text))()
+    end
+    check.equal(assert(codec.operation { operation, unpack(list) }), bytes, operation)
+  end)
+end)
+
+check.test("values are read as the vectors say", function()
+  vectors("values.tsv", function(kind, literal, bytes)
+    local wanted, got = assert(loadstring("return " .. literal))(), codec.value(bytes)
+    if type(wanted) == "table" then wanted, got = table.concat(wanted, "|"), table.concat(got, "|") end
+    check.equal(got, wanted, kind)
+  end)
+end)
+
+check.test("arguments that do not fit are refused before they are sent", function()
+  for message, call in pairs {
+    ["no operation 'fly'"] = { "fly" },
+    ["argument 2 must be a whole number from 0 to 255, not 256"] = { "write8", 0, 256 },
+    ["argument 1 must be a string, not 7"] = { "console_log", 7 },
+    ["argument 2 must be true or false, not nil"] = { "load_save_file", "a" },
+  } do
+    check.contains(select(2, codec.operation(call)), message)
+  end
+end)
+
+check.test("a reply that ends early is an error", function()
+  local bytes = "\2\1\0\0\0\7\0\0\0\1\0\0\5\255\0\0\0x"
+  for length = 1, #bytes do
+    local outcome, message = codec.reply(ffi.cast("const uint8_t *", bytes), length)
+    check.equal(outcome, nil)
+    check.contains(message, "ends early")
+  end
+end)
+
+check.test("a client steps the core, reads it and sees it", function()
+  with_emulator(function()
+    local game = connect()
+    check.equal(game:call("game_title"), "FRAMEWIRE")
+    local frame = assert(game:step(0, 0))
+    time.sleep(0.05)
+    check.equal(game:call("current_frame"), frame, "the game stands still")
+    assert(game:step(0, 120))
+    check.equal(game:call("current_frame"), frame + 120)
+
+    local memory = ffi.cast("const struct fw_demo_game *", assert(game:watch(player.ADDRESS, player.SIZE)))
+    local odd = assert(game:watch(0x02000009, 3))
+    local before = memory.frame
+    assert(game:step(emulator.keys.A + emulator.keys.L))
+    check.equal(memory.frame, before + 1)
+    check.equal(memory.held, emulator.keys.A + emulator.keys.L)
+    check.equal(odd[0], bit.band(bit.rshift(memory.frame, 8), 255), "a range that begins between words")
+    check.equal(memory.score, game:call("read32", 0x02000044))
+
+    -- The lamps of rom/memory-map.toml.
+    check.equal(game:pixel(208, 136), 0xff4a52, "A is lit")
+    check.equal(game:pixel(187, 145), 0x292931, "B is not")
+    assert(game:step(emulator.keys.B))
+    check.equal(game:pixel(208, 136), 0x292931, "A is not any more")
+    check.equal(game:pixel(187, 145), 0xffce29, "B is")
+    local _, width, height, stride = game:picture()
+    check.equal(("%dx%d, %d"):format(width, height, stride), "240x160, 1024")
+    game:close()
+  end)
+end)
+
+check.test("a client that leaves gives the clock back and lets go", function()
+  with_emulator(function()
+    local game = connect()
+    assert(game:step(emulator.keys.A))
+    game:close()
+    game = connect()
+    check.eventually(5, function() return game:call("get_keys") == 0 end, "the key is up")
+    local frame = game:call("current_frame")
+    check.eventually(5, function() return game:call("current_frame") > frame + 3 end, "the game runs")
+    game:close()
+  end)
+end)
+
+check.test("a look at a running game is of one moment", function()
+  with_emulator(function()
+    local game = connect()
+    local memory = ffi.cast("const struct fw_demo_game *", assert(game:watch(player.ADDRESS, player.SIZE)))
+    -- Past the title's painting; every lamp's picture must fit the keys in memory of the same frame.
+    check.eventually(5, function() return game:look() and memory.frame > 5 end, "the game has begun")
+    for number = 1, 300 do
+      assert(game:call("set_keys", number % 2 == 0 and 1 or 0))
+      assert(game:look())
+      local lit = bit.band(memory.held, 1) == 1
+      check.equal(game:pixel(208, 136), lit and 0xff4a52 or 0x292931, "lamp in look " .. number)
+      local frame, pixel = memory.frame, game:pixel(208, 136)
+      time.sleep(1e-3)
+      check.equal(memory.frame, frame, "memory stays until the next look")
+      check.equal(game:pixel(208, 136), pixel, "the picture too")
+    end
+    game:close()
+  end, "--speed", "unlimited")
+end)
+
+check.test("what cannot be done is said, and the next thing is done", function()
+  with_emulator(function()
+    local game = connect()
+    assert(game:step(0, 60))
+    check.contains(select(2, game:step(0x8000)), "a mask of 0 to 1023")
+    check.contains(select(2, game:call("read_register", "r99")), "no register")
+    check.contains(select(2, game:call("read_range", 0x02000000, 2 * 1048576)), "ask for less")
+    check.equal(#game:call("read_range", 0x02000000, 262144), 262144)
+    check.contains(select(2, game:watch(0x02000000, 65537)), "at most")
+    local all = assert(game:watch(0x02000000, 65536))
+    check.equal(ffi.string(all, 8), "FWDEMO01")
+    check.contains(select(2, game:watch(0x02000000, 1)), "at most")
+    local values = assert(game:batch { { "write32", 0x02000100, 0xfedcba98 }, { "read32", 0x02000100 } })
+    check.equal(values[2], 0xfedcba98)
+    check.contains(select(2, emulator.connect(name)), "has a client already")
+    -- A message of no meaning ends the channel with a reason, and the next client is served.
+    assert(game.line:send("\200 what?"))
+    check.contains(select(2, game:call("game_title")), "malformed message")
+    game:close()
+    local again = connect()
+    check.equal(again:call("game_title"), "FRAMEWIRE")
+    again:close()
+  end)
+end)
+
+check.test("a state is saved, and the same steps give the same game", function()
+  with_emulator(function()
+    local game = connect()
+    assert(game:step(0, 60))
+    local state = assert(game:call("save_state", 0))
+    local function play()
+      for number = 1, 100 do assert(game:step(number % 16 < 8 and emulator.keys.Left or emulator.keys.A)) end
+      return game:call("read_range", 0x02000000, 0x2000)
+    end
+    local first = play()
+    assert(game:call("load_state", state, 0))
+    check.equal(play() == first, true, "the same memory")
+    game:close()
+  end)
+end)
+
+-- Plays until killed.
+local function victim()
+  local game = connect()
+  local one = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
+  while true do assert(game:step(one:decide())) end
+end
+
+check.test("clients are killed at random moments, and the next one is served", function()
+  with_emulator(function()
+    for round = 1, tonumber(os.getenv("FRAMEWIRE_KILLS") or 20) do
+      local client = assert(worker.start(victim))
+      time.sleep(math.random() * 0.03)
+      client:signal("KILL")
+      client:wait()
+      local seconds = process.timed(function()
+        local game = connect()
+        check.equal(game:call("game_title"), "FRAMEWIRE")
+        game:close()
+      end)
+      assert(seconds < 1, ("round %d took %.2f s"):format(round, seconds))
+    end
+  end)
+end)
+
+check.test("a killed emulator is noticed, and the next one is found", function()
+  for _ = 1, tonumber(os.getenv("FRAMEWIRE_KILLS") or 5) do
+    local server = assert(worker.start(serve))
+    local game = connect()
+    local deadline = time.monotonic() + math.random() * 0.03
+    local killed, problem
+    repeat
+      local frame
+      frame, problem = game:step(0)
+      if not killed and time.monotonic() >= deadline then
+        server:signal("KILL")
+        killed = time.monotonic()
+      end
+    until not frame
+    check.equal(problem, "the other side has ended without closing")
+    assert(time.monotonic() - killed < 0.3, "took " .. time.monotonic() - killed)
+    game:close()
+    server:wait(1)
+  end
+end)
+
+check.test("the bot knows how the ball flies", function()
+  with_emulator(function()
+    local game = connect()
+    assert(game:call("reset"))
+    assert(game:step(0, 0))
+    local one = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
+    local ball, foreseen = balls.new(), 0
+    for frame = 1, 3000 do
+      local now = one.game
+      local flies = now.state == 1 and now.ball_dy ~= 0
+      if flies then
+        ball.x, ball.y, ball.dx, ball.dy = now.ball_x, now.ball_y, now.ball_dx, now.ball_dy
+        ball.left = now.bricks_left
+        ffi.copy(ball.bricks, now.bricks, 70)
+        balls.move(ball)
+      end
+      local rally = now.rally
+      assert(game:step(one:decide()))
+      if flies and now.state == 1 and now.rally == rally then
+        foreseen = foreseen + 1
+        local form = "%d %d %d %d, %d left"
+        local got = form:format(now.ball_x, now.ball_y, now.ball_dx, now.ball_dy, now.bricks_left)
+        check.equal(got, form:format(ball.x, ball.y, ball.dx, ball.dy, ball.left), "frame " .. frame)
+      end
+    end
+    assert(foreseen > 1000, foreseen)
+    game:close()
+  end)
+end)
+
+check.test("bot.lua plays well", function()
+  local command = ('luajit "%s/bot.lua" --start --program "%s" --channel %s --frames 6000')
+  local code, output = process.start(command:format(check.root, program(), name)).finish()
+  check.equal(code, 0, output)
+  local idle, best = output:match("doing nothing: (%d+) points.-the bot: +(%d+) points")
+  assert(tonumber(best) >= 10 * tonumber(idle), output)
+  check.contains(output, "decisions/s")
+end)
+
+check.test("bot.lua says how to start an emulator", function()
+  local code, output = process.start(('luajit "%s/bot.lua" --channel nobody'):format(check.root)).finish()
+  check.equal(code, 1)
+  check.contains(output, "framewire serve --channel nobody")
+end)
