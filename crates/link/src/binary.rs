@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use framewire_protocol::{Decoder, Frame};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::link::Submission;
-use crate::supervisor::{Desk, End, asked_to_stop};
+use crate::desk::{Desk, End, asked_to_stop};
+use crate::submission::Submission;
 
 /// Bytes that may wait to be written; requests behind that wait in the session.
 const MAX_OUT: usize = 1 << 20;
@@ -19,6 +20,10 @@ const BURST: usize = 256;
 const TICK: Duration = Duration::from_millis(20);
 /// Bytes read at a time.
 const READ: usize = 64 * 1024;
+/// Full reads in a row after which there is a look at everything else.
+const READS: usize = 4;
+/// Turns after which the runtime may look at other tasks, whatever else there is to do.
+const TURNS: usize = 64;
 
 /// A connection behind its hello.
 struct Connection<'a> {
@@ -66,16 +71,22 @@ impl Connection<'_> {
         let mut stopping = false;
         let mut submissions = Vec::with_capacity(BURST);
         self.dispatch()?;
-        loop {
+        for turn in 1_usize.. {
             self.write()?;
             if stopping && self.desk.session.is_empty() && self.written == self.out.len() {
-                return Ok(());
+                break;
+            }
+            if turn.is_multiple_of(TURNS) {
+                // Where there is always something to read, nothing else ends this task's turn.
+                yield_now().await;
             }
             let blocked = self.written < self.out.len();
             tokio::select! {
                 ready = self.stream.readable() => {
                     ready?;
-                    self.read()?;
+                    if self.read()? {
+                        yield_now().await;
+                    }
                 }
                 ready = self.stream.writable(), if blocked => ready?,
                 count = self.desk.inbox.recv_many(&mut submissions, BURST), if !stopping => {
@@ -92,6 +103,7 @@ impl Connection<'_> {
                 _ = tick.tick() => self.tick(),
             }
         }
+        Ok(())
     }
 
     fn take(&mut self, submissions: &mut Vec<Submission>) {
@@ -118,30 +130,33 @@ impl Connection<'_> {
         }
     }
 
-    fn read(&mut self) -> io::Result<()> {
-        loop {
+    /// Reads what has arrived, up to a bound. Whether there may be more.
+    fn read(&mut self) -> io::Result<bool> {
+        for _ in 0..READS {
             match self.stream.try_read(&mut self.buffer) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed it")),
                 Ok(count) => {
                     self.decoder.push(&self.buffer[..count]);
                     self.dispatch()?;
                     if count < self.buffer.len() {
-                        return Ok(());
+                        return Ok(false);
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
             }
         }
+        Ok(true)
     }
 
     fn dispatch(&mut self) -> io::Result<()> {
         while let Some(frame) = self.decoder.next_frame().map_err(io::Error::other)? {
             match frame {
                 Frame::Reply(reply) => self.desk.session.answer(reply.id, reply.outcome),
-                Frame::Pong { frame, .. } => {
-                    self.heartbeat.sent = None;
-                    self.desk.heard(frame);
+                Frame::Pong { id, frame } => {
+                    if id == self.heartbeat.number && self.heartbeat.sent.take().is_some() {
+                        self.desk.heard(frame);
+                    }
                 }
                 Frame::Goodbye(reason) => return Err(io::Error::other(format!("the script said: {reason}"))),
                 Frame::Request(_) | Frame::Cancel(_) | Frame::Ping(_) => {

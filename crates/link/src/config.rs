@@ -21,7 +21,9 @@ pub struct Config {
     pub heartbeat: Duration,
     /// An emulator that answers nothing for so long counts as stalled.
     pub stalled_after: Duration,
-    /// A peer whose machine acknowledges nothing for so long counts as gone. A paused mGBA's machine acknowledges.
+    /// A machine at the other end that answers no keepalive probe for so long counts as gone. A paused mGBA's answers.
+    /// Probes are sent while nothing is under way; what is under way the system repeats for as long as it is set up to,
+    /// while the emulator counts as stalled.
     pub gone_after: Duration,
 }
 

@@ -33,6 +33,27 @@ pub enum LinkError {
         /// Where it is.
         address: String,
     },
+    /// The connection to mGBA-http's script broke behind an operation that changes something; that script has no memory
+    /// to ask.
+    #[error(
+        "the connection to mGBA-http's script at {address} broke ({problem}) while this request was under way; whether it \
+         was done cannot be known. Look before you repeat it"
+    )]
+    Interrupted {
+        /// Where it is.
+        address: String,
+        /// How it broke.
+        problem: String,
+    },
+    /// mGBA-http's script did not answer by the deadline; what was sent to it changes something and cannot be withdrawn.
+    #[error(
+        "mGBA-http's script at {address} did not answer in time, and what it was sent cannot be withdrawn: it may still be \
+         done when mGBA goes on. Look before you repeat it. Framewire's script (`framewire script`) can withdraw"
+    )]
+    Overdue {
+        /// Where it is.
+        address: String,
+    },
     /// The link is being stopped.
     #[error("the link is being stopped")]
     Stopped,

@@ -3,6 +3,7 @@
 //! - [`Link`]: what an attached emulator holds: batches in, outcomes out, whatever happens to the connection;
 //! - [`Config`], [`Status`], [`LinkError`]: how it is set, how it is, and why a batch has no outcome;
 //! - `supervisor`: connects, says hello, and connects again after a break, with a growing delay;
+//! - `desk`: what all connections of a link work with;
 //! - `session`: the requests that are open, over the connections that come and go; no I/O;
 //! - `binary` and `text`: one connection to Framewire's script, and one to mGBA-http's;
 //! - [`probe()`]: who listens at an address;
@@ -10,6 +11,7 @@
 
 mod binary;
 mod config;
+mod desk;
 mod error;
 mod link;
 mod probe;
@@ -18,12 +20,14 @@ mod session;
 mod socket;
 mod status;
 pub mod strategy;
+mod submission;
 mod supervisor;
 mod text;
 
 pub use config::Config;
 pub use error::LinkError;
-pub use link::{Link, Respond};
+pub use link::Link;
 pub use probe::{Found, probe};
 pub use pulse::Pulse;
 pub use status::{Phase, Script, Status};
+pub use submission::Respond;

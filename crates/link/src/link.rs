@@ -6,17 +6,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
+use crate::submission::{Respond, Submission};
 use crate::{Config, LinkError, Status, supervisor};
-
-/// Called once with what became of a batch.
-pub type Respond = Box<dyn FnOnce(Result<Outcome, LinkError>) + Send>;
-
-/// A batch on its way into the link.
-pub(crate) struct Submission {
-    pub batch: Batch,
-    pub deadline: Instant,
-    pub respond: Respond,
-}
 
 /// A lasting connection to the script in one emulator.
 ///
@@ -38,10 +29,14 @@ impl Link {
         Link { inbox, status, stop }
     }
 
-    /// Hands over a batch; `respond` is called by `deadline` at the latest.
+    /// Hands over a batch; `respond` is called by `deadline` at the latest, give or take 20 ms.
     ///
-    /// A batch that changes something is done once or not at all, however often the connection breaks.
+    /// A batch that changes something is done once or not at all, however often the connection breaks; where that cannot
+    /// be known the error says so. One that no request can carry is refused: its outcome is the refusal.
     pub fn submit(&self, batch: Batch, deadline: Instant, respond: Respond) {
+        if let Err(refusal) = batch.check() {
+            return respond(Ok(Outcome { frame: 0, results: vec![Err(refusal)] }));
+        }
         let submission = Submission { batch, deadline, respond };
         match self.inbox.try_send(submission) {
             Ok(()) => {}

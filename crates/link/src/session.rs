@@ -6,7 +6,7 @@ use std::time::Instant;
 use framewire_protocol::{Batch, Effect, Frame, Outcome, Request};
 
 use crate::LinkError;
-use crate::link::{Respond, Submission};
+use crate::submission::{Respond, Submission};
 
 /// One request from its submission to its answer.
 struct Open {
@@ -72,12 +72,20 @@ impl Session {
         self.unsent = self.next;
     }
 
-    /// The first request no connection was given yet, taken out; for connections that carry one at a time.
-    pub fn take_first(&mut self) -> Option<Submission> {
+    /// The first request with its number, taken out; for connections that carry one at a time.
+    pub fn take_first(&mut self) -> Option<(u64, Submission)> {
         let (id, open) = self.open.pop_first()?;
         self.deadlines.remove(&(open.deadline, id));
         self.unsent = self.unsent.max(id + 1);
-        Some(Submission { batch: open.batch, deadline: open.deadline, respond: open.respond })
+        Some((id, Submission { batch: open.batch, deadline: open.deadline, respond: open.respond }))
+    }
+
+    /// Takes a request back in that [`Session::take_first`] gave away and that was sent, to be sent again.
+    pub fn put_back(&mut self, id: u64, submission: Submission) {
+        let Submission { batch, deadline, respond } = submission;
+        self.deadlines.insert((deadline, id));
+        self.open.insert(id, Open { batch, deadline, respond, sent: true });
+        self.unsent = self.unsent.min(id);
     }
 
     /// Answers a request. A late reply finds nobody and is dropped.

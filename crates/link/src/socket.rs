@@ -15,14 +15,16 @@ pub(crate) async fn connect(address: &str, limit: Duration) -> io::Result<TcpStr
     Ok(stream)
 }
 
-/// Lets the system notice a peer whose machine is gone: a paused mGBA's machine still acknowledges, a dead one does not.
+/// Lets the system notice that the other end's machine is gone, on a connection on which nothing is under way.
+///
+/// There is no limit on unacknowledged data (`TCP_USER_TIMEOUT`) on purpose: it also counts the time for which a paused
+/// mGBA's buffers are full (tcp(7)), and would cut a connection that goes on when mGBA does.
 pub(crate) fn notice_when_gone(stream: &TcpStream, after: Duration) -> io::Result<()> {
-    let socket = socket2::SockRef::from(stream);
-    let keepalive = socket2::TcpKeepalive::new().with_time(after / 2);
+    let second = Duration::from_secs(1);
+    let keepalive = socket2::TcpKeepalive::new().with_time(second.max(after / 2));
     #[cfg(any(target_os = "linux", target_os = "macos", target_os = "windows"))]
-    let keepalive = keepalive.with_interval(Duration::from_secs(1).max(after / 10));
-    socket.set_tcp_keepalive(&keepalive)?;
-    #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(after))?;
-    Ok(())
+    let keepalive = keepalive.with_interval(second.max(after / 10));
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    let keepalive = keepalive.with_retries(5);
+    socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }

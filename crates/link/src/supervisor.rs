@@ -4,126 +4,20 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use framewire_protocol::{Hello, Welcome, marker};
+use framewire_protocol::{Hello, PROTOCOL_VERSION, Welcome, marker};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{sleep_until, timeout};
+use tokio::time::timeout;
 use tracing::{debug, info};
 
-use crate::link::Submission;
-use crate::pulse::Pulse;
-use crate::session::Session;
+use crate::desk::{Desk, End};
+use crate::submission::Submission;
 use crate::{Config, LinkError, Phase, Script, Status, binary, socket, text};
 
 /// Longest welcome that is read.
 const MAX_WELCOME: usize = 1024;
-
-/// What a link keeps over its connections, and what each connection works with.
-pub(crate) struct Desk {
-    pub config: Config,
-    pub session: Session,
-    pub inbox: mpsc::Receiver<Submission>,
-    pub stop: watch::Receiver<bool>,
-    pub pulse: Pulse,
-    status: Arc<Mutex<Status>>,
-    /// Memory of the script that was reached last.
-    boot: Option<String>,
-    /// When the connection broke that was ready last.
-    lost: Option<Instant>,
-}
-
-/// Why a connection, or an attempt at one, is over.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// The connection broke, for this reason; try again.
-    Broken(String),
-    /// The link was asked to stop.
-    Stopped,
-}
-
-impl Desk {
-    pub fn update(&self, change: impl FnOnce(&mut Status)) {
-        change(&mut self.status.lock());
-    }
-
-    fn phase(&self) -> Phase {
-        self.status.lock().phase
-    }
-
-    pub fn stalled(&self) -> LinkError {
-        LinkError::Stalled { address: self.config.address.clone() }
-    }
-
-    fn absent(&self, problem: &str) -> LinkError {
-        LinkError::Absent { address: self.config.address.clone(), problem: problem.to_owned() }
-    }
-
-    /// Why a request that waits now would run out of time.
-    fn reason(&self) -> LinkError {
-        let status = self.status.lock();
-        match status.phase {
-            Phase::Greeting | Phase::Ready => self.stalled(),
-            Phase::Connecting | Phase::Absent => {
-                self.absent(status.problem.as_deref().unwrap_or("still connecting"))
-            }
-        }
-    }
-
-    /// Notes the emulator's frame counter.
-    pub fn heard(&mut self, frame: u32) {
-        let rate = self.pulse.beat(Instant::now(), frame);
-        self.update(|status| {
-            status.frame = frame;
-            status.stalled = false;
-            if let Some(rate) = rate {
-                status.frames_per_second = rate;
-            }
-        });
-    }
-
-    /// Fails what is past its deadline; appends cancel frames for what was sent.
-    pub fn expire(&mut self, cancels: &mut Vec<u8>) {
-        let now = Instant::now();
-        if self.session.next_deadline().is_some_and(|deadline| deadline <= now) {
-            let reason = self.reason();
-            self.session.expire(now, &reason, cancels);
-        }
-    }
-
-    /// Waits for `future` while requests come in and run out of time. `None`: the link was asked to stop.
-    async fn attend<F: Future>(&mut self, future: F) -> Option<F::Output> {
-        let mut future = std::pin::pin!(future);
-        loop {
-            let deadline = self.session.next_deadline();
-            let expiry = async {
-                match deadline {
-                    Some(deadline) => sleep_until(deadline.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                biased;
-                output = &mut future => return Some(output),
-                () = asked_to_stop(&mut self.stop) => return None,
-                submission = self.inbox.recv() => match submission {
-                    None => return None,
-                    Some(submission) if self.phase() == Phase::Absent => {
-                        (submission.respond)(Err(self.reason()));
-                    }
-                    Some(submission) => self.session.submit(submission),
-                },
-                () = expiry => self.expire(&mut Vec::new()),
-            }
-        }
-    }
-}
-
-/// Waits until the link is asked to stop or is dropped.
-pub(crate) async fn asked_to_stop(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
-}
 
 /// Runs a link until it is asked to stop.
 pub(crate) async fn run(
@@ -132,10 +26,8 @@ pub(crate) async fn run(
     status: Arc<Mutex<Status>>,
     stop: watch::Receiver<bool>,
 ) {
-    let session = Session::new(fastrand::u64(..), config.capacity);
     let mut delay = config.first_retry;
-    let mut desk =
-        Desk { config, session, inbox, stop, pulse: Pulse::default(), status, boot: None, lost: None };
+    let mut desk = Desk::new(config, inbox, status, stop);
     loop {
         match connection(&mut desk, &mut delay).await {
             End::Stopped => break,
@@ -162,11 +54,10 @@ fn jittered(delay: Duration) -> Duration {
 fn broken(desk: &mut Desk, problem: String) {
     let address = &desk.config.address;
     let before = desk.phase();
+    let known = desk.status.lock().problem.as_ref() == Some(&problem);
     match before {
         Phase::Ready => info!(target: "framewire::link", "connection to {address} ended: {problem}"),
-        Phase::Connecting if desk.lost.is_none() => {
-            info!(target: "framewire::link", "no emulator at {address} yet: {problem}");
-        }
+        _ if !known => info!(target: "framewire::link", "no emulator at {address} yet: {problem}"),
         _ => debug!(target: "framewire::link", "{address}: {problem}"),
     }
     if before == Phase::Ready {
@@ -218,6 +109,13 @@ async fn connection(desk: &mut Desk, delay: &mut Duration) -> End {
     };
     *delay = desk.config.first_retry;
     if let Some(welcome) = Welcome::from_reply(&reply) {
+        if welcome.protocol != PROTOCOL_VERSION {
+            return End::Broken(format!(
+                "script {} there speaks protocol {}, this program {PROTOCOL_VERSION}: load this program's script, \
+                 `framewire script` prints it",
+                welcome.script_version, welcome.protocol
+            ));
+        }
         let remembered = welcome.known && desk.boot.as_ref() == Some(&welcome.boot);
         let lost = LinkError::Lost { address: address.clone() };
         desk.session.reconnected(remembered, &lost);

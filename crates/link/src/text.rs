@@ -1,34 +1,63 @@
 //! One connection to mGBA-http's script: text, one message at a time.
 
-use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use framewire_protocol::{Effect, Op, OpError, Outcome, Status, marker};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use framewire_protocol::{Batch, Effect, Op, OpError, Outcome, Status, marker};
 use tokio::net::TcpStream;
-use tokio::time::interval;
+use tokio::task::yield_now;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::LinkError;
-use crate::link::Respond;
-use crate::supervisor::{Desk, End, asked_to_stop};
+use crate::desk::{Desk, End, asked_to_stop};
+use crate::submission::{Respond, Submission};
 
 /// How often deadlines and the heartbeat are looked at.
 const TICK: Duration = Duration::from_millis(20);
 /// Time between two heartbeats; each costs the script a frame.
 const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Bytes for which there is room at each read.
+const READ: usize = 64 * 1024;
+/// Bytes of a reply. The largest range of memory is 48 MiB of text.
+const MAX_REPLY: usize = 64 * 1024 * 1024;
+/// Turns after which the runtime may look at other tasks, whatever else there is to do.
+const TURNS: usize = 64;
+
+const KEYED: &str = "mGBA-http's script cannot remember what it has done under a key: leave the key out, or load Framewire's \
+                     script (`framewire script`)";
 
 /// A batch under way, operation by operation.
 struct Work {
-    ops: VecDeque<Op>,
+    /// Its number in the session.
+    id: u64,
+    batch: Batch,
     deadline: Instant,
     respond: Respond,
+    /// The results so far; the operation behind these is the one that was sent.
     outcome: Outcome,
+}
+
+impl Work {
+    fn new(id: u64, submission: Submission) -> Work {
+        let Submission { batch, deadline, respond } = submission;
+        Work { id, batch, deadline, respond, outcome: Outcome::default() }
+    }
+
+    /// Whether an operation that changes something was sent.
+    fn may_have_changed(&self) -> bool {
+        let sent = self.outcome.results.len() + 1;
+        self.batch.ops.iter().take(sent).any(|op| op.info().effect == Effect::Change)
+    }
+
+    fn refuse(mut self, error: OpError) {
+        self.outcome.results.push(Err(error));
+        (self.respond)(Ok(self.outcome));
+    }
 }
 
 /// What the message that is under way was sent for.
 enum Waiting {
-    /// The first operation of this work.
+    /// The next operation of this work.
     Work(Work),
     /// The heartbeat.
     Heartbeat,
@@ -39,7 +68,13 @@ enum Waiting {
 struct Connection<'a> {
     desk: &'a mut Desk,
     stream: TcpStream,
+    /// The message to write; its bytes before `written` are.
+    out: Vec<u8>,
+    written: usize,
     received: Vec<u8>,
+    /// Bytes at the front of `received` in which no reply ends.
+    searched: usize,
+    /// What waits for a reply, since when.
     waiting: Option<(Waiting, Instant)>,
     heard: Instant,
 }
@@ -47,41 +82,47 @@ struct Connection<'a> {
 /// Serves the desk's requests over `stream` until it breaks or the link is asked to stop.
 pub(crate) async fn drive(desk: &mut Desk, stream: TcpStream) -> End {
     let heard = Instant::now() - HEARTBEAT;
-    let mut connection = Connection { desk, stream, received: Vec::new(), waiting: None, heard };
-    let end = match connection.serve().await {
-        Ok(()) => End::Stopped,
-        Err(error) => End::Broken(error.to_string()),
-    };
-    if let Some((Waiting::Work(work), _)) = connection.waiting.take() {
-        let changes = work.ops.front().is_some_and(|op| op.info().effect == Effect::Change);
-        let address = connection.desk.config.address.clone();
-        (work.respond)(Err(match (&end, changes) {
-            (_, true) => LinkError::Lost { address },
-            (End::Broken(problem), false) => LinkError::Absent { address, problem: problem.clone() },
-            (End::Stopped, false) => LinkError::Stopped,
-        }));
+    let (out, received) = (Vec::new(), Vec::new());
+    let mut connection =
+        Connection { desk, stream, out, written: 0, received, searched: 0, waiting: None, heard };
+    let result = connection.serve().await;
+    let Err(error) = result else { return End::Stopped };
+    let problem = error.to_string();
+    if let Some((Waiting::Work(work), _)) = connection.waiting {
+        if work.may_have_changed() {
+            let address = desk.config.address.clone();
+            (work.respond)(Err(LinkError::Interrupted { address, problem: problem.clone() }));
+        } else {
+            let Work { id, batch, deadline, respond, .. } = work;
+            desk.session.put_back(id, Submission { batch, deadline, respond });
+        }
     }
-    end
+    End::Broken(problem)
 }
 
 impl Connection<'_> {
+    /// Ends well when the link is to stop and nobody waits any more.
     async fn serve(&mut self) -> io::Result<()> {
         let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stopping = false;
-        loop {
-            if self.waiting.is_none() {
-                self.next_message().await?;
+        for turn in 1_usize.. {
+            self.next_message();
+            self.write()?;
+            let busy = matches!(self.waiting, Some((Waiting::Work(_), _)));
+            if stopping && !busy && self.desk.session.is_empty() {
+                break;
             }
-            if stopping && self.waiting.is_none() && self.desk.session.is_empty() {
-                return Ok(());
+            if turn.is_multiple_of(TURNS) {
+                yield_now().await;
             }
+            let blocked = self.written < self.out.len();
             tokio::select! {
-                count = self.stream.read_buf(&mut self.received) => {
-                    if count? == 0 {
-                        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed it"));
-                    }
-                    self.replies().await?;
+                ready = self.stream.readable() => {
+                    ready?;
+                    self.read()?;
                 }
+                ready = self.stream.writable(), if blocked => ready?,
                 submission = self.desk.inbox.recv(), if !stopping => match submission {
                     None => stopping = true,
                     Some(submission) => self.desk.session.submit(submission),
@@ -96,78 +137,115 @@ impl Connection<'_> {
                 _ = tick.tick() => self.tick(),
             }
         }
+        Ok(())
     }
 
-    /// Sends the next message there is to send, if there is one.
-    async fn next_message(&mut self) -> io::Result<()> {
-        if let Some(submission) = self.desk.session.take_first() {
-            let outcome = Outcome { frame: 0, results: Vec::new() };
-            let work = Work {
-                ops: submission.batch.ops.into(),
-                deadline: submission.deadline,
-                respond: submission.respond,
-                outcome,
-            };
-            return self.advance(work).await;
+    /// Begins what comes next if no message is under way.
+    fn next_message(&mut self) {
+        while self.waiting.is_none() {
+            self.desk.expire(&mut Vec::new());
+            let Some((id, submission)) = self.desk.session.take_first() else { break };
+            let work = Work::new(id, submission);
+            if work.batch.key.is_some() && work.batch.effect() == Effect::Change {
+                work.refuse(OpError::new(Status::Unsupported, KEYED));
+            } else {
+                self.advance(work);
+            }
         }
-        if self.heard.elapsed() >= HEARTBEAT {
-            let message = marker::message(&Op::CurrentFrame {}).map_err(io::Error::other)?;
-            self.stream.write_all(&message).await?;
-            self.waiting = Some((Waiting::Heartbeat, Instant::now()));
+        if self.waiting.is_none()
+            && self.heard.elapsed() >= HEARTBEAT
+            && let Ok(message) = marker::message(&Op::CurrentFrame {})
+        {
+            self.send(message, Waiting::Heartbeat);
+        }
+    }
+
+    /// Sends the next of the operations that are left, or gives the outcome when none is.
+    fn advance(&mut self, work: Work) {
+        match work.batch.ops.get(work.outcome.results.len()).map(marker::message) {
+            None => (work.respond)(Ok(work.outcome)),
+            Some(Ok(message)) => self.send(message, Waiting::Work(work)),
+            Some(Err(not_carried)) => {
+                work.refuse(OpError::new(Status::Unsupported, not_carried.to_string()));
+            }
+        }
+    }
+
+    fn send(&mut self, message: Vec<u8>, what: Waiting) {
+        self.out = message;
+        self.written = 0;
+        self.waiting = Some((what, Instant::now()));
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        while self.written < self.out.len() {
+            match self.stream.try_write(&self.out[self.written..]) {
+                Ok(count) => self.written += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
 
-    /// Sends the first of the operations that are left, or gives the outcome when none is.
-    async fn advance(&mut self, mut work: Work) -> io::Result<()> {
-        let Some(op) = work.ops.front() else {
-            (work.respond)(Ok(work.outcome));
-            return Ok(());
-        };
-        match marker::message(op) {
-            Ok(message) => {
-                let sent = self.stream.write_all(&message).await;
-                self.waiting = Some((Waiting::Work(work), Instant::now()));
-                sent
-            }
-            Err(not_carried) => {
-                work.outcome.results.push(Err(OpError::new(Status::Unsupported, not_carried.to_string())));
-                (work.respond)(Ok(work.outcome));
-                Ok(())
-            }
+    fn read(&mut self) -> io::Result<()> {
+        self.received.reserve(READ);
+        match self.stream.try_read_buf(&mut self.received) {
+            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed it")),
+            Ok(_) => self.replies(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
     /// Takes whole replies from what was received.
-    async fn replies(&mut self) -> io::Result<()> {
+    fn replies(&mut self) -> io::Result<()> {
         let end = marker::END.as_bytes();
-        while let Some(at) = self.received.windows(end.len()).position(|window| window == end) {
-            let reply = String::from_utf8_lossy(&self.received[..at]).into_owned();
-            self.received.drain(..at + end.len());
-            self.heard = Instant::now();
-            self.desk.update(|status| status.stalled = false);
-            match self.waiting.take() {
-                None => return Err(io::Error::other("mGBA-http's script answered what was not asked")),
-                Some((Waiting::Nobody, _)) => {}
-                Some((Waiting::Heartbeat, _)) => {
-                    if let Ok(frame) = reply.parse() {
-                        self.desk.heard(frame);
-                    }
+        while let Some(at) =
+            self.received[self.searched..].windows(end.len()).position(|window| window == end)
+        {
+            let at = self.searched + at;
+            let rest = self.received.split_off(at + end.len());
+            let mut reply = std::mem::replace(&mut self.received, rest);
+            reply.truncate(at);
+            self.searched = 0;
+            self.reply(&String::from_utf8_lossy(&reply))?;
+        }
+        self.searched = self.received.len().saturating_sub(end.len() - 1);
+        match self.received.len() > MAX_REPLY {
+            true => Err(io::Error::other(format!("a reply of more than {} MiB", MAX_REPLY >> 20))),
+            false => Ok(()),
+        }
+    }
+
+    fn reply(&mut self, reply: &str) -> io::Result<()> {
+        if self.written < self.out.len() {
+            return Err(io::Error::other("mGBA-http's script answered a message before its end"));
+        }
+        self.heard = Instant::now();
+        self.desk.update(|status| status.stalled = false);
+        match self.waiting.take() {
+            None => return Err(io::Error::other("mGBA-http's script answered what was not asked")),
+            Some((Waiting::Nobody, _)) => {}
+            Some((Waiting::Heartbeat, _)) => {
+                if let Ok(frame) = reply.parse() {
+                    self.desk.heard(frame);
                 }
-                Some((Waiting::Work(work), _)) => self.replied(work, &reply).await?,
             }
+            Some((Waiting::Work(work), _)) => self.replied(work, reply),
         }
         Ok(())
     }
 
-    async fn replied(&mut self, mut work: Work, reply: &str) -> io::Result<()> {
-        let Some(op) = work.ops.pop_front() else { return Ok(()) };
-        let result = marker::parse_reply(&op, reply);
-        if result.is_err() {
-            work.ops.clear();
-        }
+    fn replied(&mut self, mut work: Work, reply: &str) {
+        let Some(op) = work.batch.ops.get(work.outcome.results.len()) else { return };
+        let result = marker::parse_reply(op, reply);
+        let failed = result.is_err();
         work.outcome.results.push(result);
-        self.advance(work).await
+        match failed {
+            true => (work.respond)(Ok(work.outcome)),
+            false => self.advance(work),
+        }
     }
 
     fn tick(&mut self) {
@@ -181,11 +259,15 @@ impl Connection<'_> {
                 status.frames_per_second = 0.0;
             });
         }
-        if matches!(&self.waiting, Some((Waiting::Work(work), _)) if work.deadline <= now)
-            && let Some((Waiting::Work(work), since)) = self.waiting.replace((Waiting::Nobody, now))
-        {
+        let overdue = |(waiting, _): &mut (Waiting, Instant)| matches!(waiting, Waiting::Work(work) if work.deadline <= now);
+        if let Some((Waiting::Work(work), since)) = self.waiting.take_if(overdue) {
             self.waiting = Some((Waiting::Nobody, since));
-            (work.respond)(Err(self.desk.stalled()));
+            let address = self.desk.config.address.clone();
+            let error = match work.may_have_changed() {
+                true => LinkError::Overdue { address },
+                false => LinkError::Stalled { address },
+            };
+            (work.respond)(Err(error));
         }
     }
 }

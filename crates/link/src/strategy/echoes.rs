@@ -190,8 +190,12 @@ impl Echoes {
     fn link_error(&self, error: LinkError) -> ExchangeError {
         let kind = match error {
             LinkError::Absent { .. } => io::ErrorKind::ConnectionRefused,
-            LinkError::Lost { .. } | LinkError::Stopped => io::ErrorKind::ConnectionReset,
-            LinkError::Stalled { .. } => return ExchangeError::TimedOut(self.options.timeout),
+            LinkError::Lost { .. } | LinkError::Interrupted { .. } | LinkError::Stopped => {
+                io::ErrorKind::ConnectionReset
+            }
+            LinkError::Stalled { .. } | LinkError::Overdue { .. } => {
+                return ExchangeError::TimedOut(self.options.timeout);
+            }
             LinkError::Busy(_) => return ExchangeError::Refused(error.to_string()),
         };
         ExchangeError::Io(io::Error::new(kind, error.to_string()))

@@ -1,0 +1,129 @@
+//! What a link works with, whichever connection it has.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep_until;
+
+use crate::pulse::Pulse;
+use crate::session::Session;
+use crate::submission::Submission;
+use crate::{Config, LinkError, Phase, Status};
+
+/// What a link keeps over its connections, and what each connection works with.
+pub(crate) struct Desk {
+    pub config: Config,
+    pub session: Session,
+    pub inbox: mpsc::Receiver<Submission>,
+    pub stop: watch::Receiver<bool>,
+    pub pulse: Pulse,
+    pub status: Arc<Mutex<Status>>,
+    /// Memory of the script that was reached last.
+    pub boot: Option<String>,
+    /// When the connection broke that was ready last.
+    pub lost: Option<Instant>,
+}
+
+/// Why a connection, or an attempt at one, is over.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The connection broke, for this reason; try again.
+    Broken(String),
+    /// The link was asked to stop.
+    Stopped,
+}
+
+impl Desk {
+    /// A desk with a session of its own.
+    pub fn new(
+        config: Config,
+        inbox: mpsc::Receiver<Submission>,
+        status: Arc<Mutex<Status>>,
+        stop: watch::Receiver<bool>,
+    ) -> Desk {
+        let session = Session::new(fastrand::u64(..), config.capacity);
+        Desk { config, session, inbox, stop, pulse: Pulse::default(), status, boot: None, lost: None }
+    }
+
+    pub fn update(&self, change: impl FnOnce(&mut Status)) {
+        change(&mut self.status.lock());
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.status.lock().phase
+    }
+
+    pub fn stalled(&self) -> LinkError {
+        LinkError::Stalled { address: self.config.address.clone() }
+    }
+
+    pub fn absent(&self, problem: &str) -> LinkError {
+        LinkError::Absent { address: self.config.address.clone(), problem: problem.to_owned() }
+    }
+
+    /// Why a request that waits now would run out of time.
+    fn reason(&self) -> LinkError {
+        let status = self.status.lock();
+        match status.phase {
+            Phase::Greeting | Phase::Ready => self.stalled(),
+            Phase::Connecting | Phase::Absent => {
+                self.absent(status.problem.as_deref().unwrap_or("still connecting"))
+            }
+        }
+    }
+
+    /// Notes the emulator's frame counter.
+    pub fn heard(&mut self, frame: u32) {
+        let rate = self.pulse.beat(Instant::now(), frame);
+        self.update(|status| {
+            status.frame = frame;
+            status.stalled = false;
+            if let Some(rate) = rate {
+                status.frames_per_second = rate;
+            }
+        });
+    }
+
+    /// Fails what is past its deadline; appends cancel frames for what was sent.
+    pub fn expire(&mut self, cancels: &mut Vec<u8>) {
+        let now = Instant::now();
+        if self.session.next_deadline().is_some_and(|deadline| deadline <= now) {
+            let reason = self.reason();
+            self.session.expire(now, &reason, cancels);
+        }
+    }
+
+    /// Waits for `future` while requests come in and run out of time. `None`: the link was asked to stop.
+    pub async fn attend<F: Future>(&mut self, future: F) -> Option<F::Output> {
+        let mut future = std::pin::pin!(future);
+        loop {
+            let deadline = self.session.next_deadline();
+            let expiry = async {
+                match deadline {
+                    Some(deadline) => sleep_until(deadline.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                output = &mut future => return Some(output),
+                () = asked_to_stop(&mut self.stop) => return None,
+                submission = self.inbox.recv() => match submission {
+                    None => return None,
+                    Some(submission) if self.phase() == Phase::Absent => {
+                        (submission.respond)(Err(self.reason()));
+                    }
+                    Some(submission) => self.session.submit(submission),
+                },
+                () = expiry => self.expire(&mut Vec::new()),
+            }
+        }
+    }
+}
+
+/// Waits until the link is asked to stop or is dropped.
+pub(crate) async fn asked_to_stop(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}

@@ -1,0 +1,62 @@
+//! Our script at the other end.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use framewire_link::Config;
+use framewire_protocol::{Batch, Frame, MAX_FRAME, MAX_OPS, Op, Outcome, Reply, Status, Value};
+
+use crate::peer::{Connection, Peer};
+use crate::{Client, read8, refusal, soon, value};
+
+fn answer_all(script: &mut Connection) -> Option<()> {
+    loop {
+        let id = script.request()?.id;
+        let outcome = Outcome { frame: 1, results: vec![Ok(Value::Int(7))] };
+        script.send_frame(&Frame::Reply(Reply { id, outcome }))?;
+    }
+}
+
+#[test]
+fn a_paused_emulator_whose_buffers_are_full_keeps_its_connection() {
+    let (go_on, told) = mpsc::channel::<()>();
+    let told = std::sync::Mutex::new(told);
+    let peer = Peer::start(move |_, mut script| {
+        script.greet()?;
+        told.lock().ok()?.recv().ok()?;
+        answer_all(&mut script)
+    });
+    let gone_after = Duration::from_secs(1);
+    let client = Client::with(Config { address: peer.address.clone(), gone_after, ..Config::default() });
+    let answer = client.submit(Op::Echo { data: vec![1; 16 << 20] }, Duration::from_secs(30));
+    client.wait_for("stalled", |status| status.stalled);
+    // Longer than any limit on a peer that acknowledges nothing.
+    std::thread::sleep(3 * gone_after);
+    go_on.send(()).unwrap();
+    assert_eq!(value(soon(&answer)), Value::Int(7));
+    assert_eq!(peer.connections(), 1);
+}
+
+#[test]
+fn what_no_request_can_carry_is_refused_and_harms_nobody() {
+    let peer = Peer::start(|_, mut script| {
+        script.greet()?;
+        answer_all(&mut script)
+    });
+    let client = Client::start(&peer.address);
+    let beside = client.submit(read8(), Duration::from_secs(10));
+    let too_large = [
+        Batch::new(vec![Op::GetKeys {}; MAX_OPS + 1]),
+        Batch::new(vec![Op::GetKeys {}; 0x1_0001]),
+        Op::Echo { data: vec![0; MAX_FRAME] }.into(),
+    ];
+    for batch in too_large {
+        assert_eq!(refusal(client.call(batch)).status, Status::TooLarge);
+    }
+    let key = Some("\u{f6}".repeat(200));
+    let refused = refusal(client.call(Batch { key, ..Op::Reset {}.into() }));
+    assert_eq!(refused.status, Status::BadArgument);
+    assert_eq!(value(soon(&beside)), Value::Int(7));
+    assert_eq!(value(client.call(read8())), Value::Int(7));
+    assert_eq!(peer.connections(), 1);
+}

@@ -1,0 +1,71 @@
+//! Ports that never stop sending.
+
+use std::time::{Duration, Instant};
+
+use framewire_link::{LinkError, Phase};
+use framewire_protocol::{Frame, Outcome, Reply};
+
+use crate::peer::{Connection, Peer};
+use crate::{Client, read8, soon};
+
+/// Sends the same bytes for ever.
+fn flood(connection: &mut Connection, bytes: &[u8]) -> Option<()> {
+    let piece = bytes.repeat((1 << 20) / bytes.len() + 1);
+    loop {
+        connection.send(&piece)?;
+    }
+}
+
+/// A request is answered by its deadline, by an error that `expected` accepts, and the link can be closed.
+fn keeps_its_promises(client: &Client, expected: impl Fn(&LinkError) -> bool) {
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let error = soon(&client.submit(read8(), Duration::from_millis(300))).expect_err("nobody answers");
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        assert!(expected(&error), "{error:?}");
+    }
+    assert!(client.closes());
+}
+
+#[test]
+fn of_frames_nobody_asked_for() {
+    let reply = Reply { id: 0x8000_0000, outcome: Outcome::default() };
+    for frame in [Frame::Pong { id: 1, frame: 1 }, Frame::Reply(reply)] {
+        let peer = Peer::start(move |_, mut script| {
+            script.greet()?;
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes);
+            flood(&mut script, &bytes)
+        });
+        let client = Client::start(&peer.address);
+        client.wait_for("a connection", |status| status.phase == Phase::Ready);
+        keeps_its_promises(&client, |error| matches!(error, LinkError::Stalled { .. }));
+        assert_eq!(peer.connections(), 1);
+    }
+}
+
+#[test]
+fn instead_of_a_greeting() {
+    for bytes in [&b"x"[..], b"\0", b"hello<|END|>"] {
+        let peer = Peer::start(move |_, mut other| flood(&mut other, bytes));
+        let client = Client::start(&peer.address);
+        client.wait_for("a refusal", |status| status.phase == Phase::Absent);
+        keeps_its_promises(
+            &client,
+            |error| matches!(error, LinkError::Absent { problem, .. } if problem.contains("no emulator's script")),
+        );
+    }
+}
+
+#[test]
+fn of_a_reply_without_an_end() {
+    let peer = Peer::start(move |_, mut script| {
+        script.greet_as_mgba_http()?;
+        flood(&mut script, b"x")
+    });
+    let client = Client::start(&peer.address);
+    client.wait_for("the end of it", |status| {
+        status.problem.as_ref().is_some_and(|problem| problem.contains("64 MiB"))
+    });
+    assert!(client.closes());
+}

@@ -1,0 +1,31 @@
+//! What may answer the greeting.
+
+use framewire_link::{LinkError, Phase};
+use framewire_protocol::PROTOCOL_VERSION;
+
+use crate::peer::Peer;
+use crate::{Client, read8};
+
+#[test]
+fn a_script_of_another_protocol_is_refused_and_the_user_told_what_to_load() {
+    for version in [PROTOCOL_VERSION - 1, PROTOCOL_VERSION + 1] {
+        let peer = Peer::start(move |_, mut script| {
+            script.message()?;
+            script.reply(&format!("framewire.welcome,{version},9.9.9,boot,0"))?;
+            assert_eq!(script.message(), None, "nothing is asked of it");
+            None
+        });
+        let client = Client::start(&peer.address);
+        client.wait_for("a refusal", |status| status.phase == Phase::Absent);
+        let problem = client.link.status().problem.expect("a problem");
+        for part in
+            ["9.9.9", &format!("protocol {version}"), "load this program's script", "framewire script"]
+        {
+            assert!(problem.contains(part), "{problem}");
+        }
+        match client.call(read8()) {
+            Err(LinkError::Absent { problem: told, .. }) => assert_eq!(told, problem),
+            other => panic!("{other:?}"),
+        }
+    }
+}

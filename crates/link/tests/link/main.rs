@@ -1,0 +1,88 @@
+//! A link against peers that misbehave in ways that no real script can be made to on demand.
+
+mod binary;
+mod flood;
+mod greeting;
+mod peer;
+mod text;
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use framewire_link::{Config, Link, LinkError, Status};
+use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
+use tokio::runtime::Runtime;
+
+type Answer = Result<Outcome, LinkError>;
+
+/// One worker, so that a task which never yields stops all others.
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+/// A link to `address` on a runtime of its own.
+struct Client {
+    link: Link,
+    runtime: Runtime,
+}
+
+impl Client {
+    fn start(address: &str) -> Client {
+        Client::with(Config { address: address.to_owned(), ..Config::default() })
+    }
+
+    fn with(config: Config) -> Client {
+        let runtime = runtime();
+        Client { link: Link::start(config, runtime.handle()), runtime }
+    }
+
+    /// Hands over a batch; the answer arrives in the channel.
+    fn submit(&self, batch: impl Into<Batch>, limit: Duration) -> mpsc::Receiver<Answer> {
+        let (sender, receiver) = mpsc::channel();
+        let respond = Box::new(move |answer| drop(sender.send(answer)));
+        self.link.submit(batch.into(), Instant::now() + limit, respond);
+        receiver
+    }
+
+    fn call(&self, batch: impl Into<Batch>) -> Answer {
+        soon(&self.submit(batch, Duration::from_secs(10)))
+    }
+
+    /// Waits until the link's status is as wanted.
+    fn wait_for(&self, what: &str, condition: impl Fn(&Status) -> bool) {
+        let limit = Instant::now() + Duration::from_secs(20);
+        while !condition(&self.link.status()) {
+            assert!(Instant::now() < limit, "{what}: {:?}", self.link.status());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Closes the link; whether it was closed within 5 s.
+    fn closes(&self) -> bool {
+        let limit = Duration::from_secs(5);
+        self.runtime.block_on(async { tokio::time::timeout(limit, self.link.close()).await.is_ok() })
+    }
+}
+
+/// The answer, which must come.
+fn soon(answer: &mpsc::Receiver<Answer>) -> Answer {
+    answer.recv_timeout(Duration::from_secs(20)).expect("an answer")
+}
+
+/// The refusal in an outcome of one.
+fn refusal(answer: Answer) -> OpError {
+    answer.expect("an outcome").single().expect_err("a refusal")
+}
+
+/// The value in an outcome of one.
+fn value(answer: Answer) -> Value {
+    answer.expect("an outcome").single().expect("a value")
+}
+
+fn write8() -> Op {
+    Op::Write8 { address: 0x0200_0000, value: 1 }
+}
+
+fn read8() -> Op {
+    Op::Read8 { address: 0x0200_0000 }
+}

@@ -1,0 +1,147 @@
+//! The other end of a link, which does what a test tells it to.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use framewire_protocol::{Decoder, Frame, PROTOCOL_VERSION, Request, marker};
+
+/// Listens, and gives each connection to the test's function in a thread of its own.
+pub struct Peer {
+    pub address: String,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Peer {
+    /// `serve` gets the number of the connection, from 0; the connection ends with it.
+    pub fn start(serve: impl Fn(usize, Connection) -> Option<()> + Send + Sync + 'static) -> Peer {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let connections = Arc::<AtomicUsize>::default();
+        let (serve, counted) = (Arc::new(serve), Arc::clone(&connections));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let number = counted.fetch_add(1, Ordering::SeqCst);
+                let serve = Arc::clone(&serve);
+                let connection = Connection { stream, text: String::new(), decoder: Decoder::new() };
+                thread::spawn(move || serve(number, connection));
+            }
+        });
+        Peer { address, connections }
+    }
+
+    /// Connections accepted so far.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+/// A connection as the peer sees it. `None` is its end.
+pub struct Connection {
+    stream: TcpStream,
+    text: String,
+    decoder: Decoder,
+}
+
+impl Connection {
+    fn read(&mut self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; 64 * 1024];
+        let count = self.stream.read(&mut bytes).ok().filter(|count| *count > 0)?;
+        bytes.truncate(count);
+        Some(bytes)
+    }
+
+    /// The next text message.
+    pub fn message(&mut self) -> Option<String> {
+        loop {
+            if let Some((message, rest)) = self.text.split_once(marker::END) {
+                let message = message.to_owned();
+                self.text = rest.to_owned();
+                return Some(message);
+            }
+            let bytes = self.read()?;
+            self.text.push_str(std::str::from_utf8(&bytes).ok()?);
+        }
+    }
+
+    /// Sends a text reply.
+    pub fn reply(&mut self, text: &str) -> Option<()> {
+        self.send(format!("{text}{}", marker::END).as_bytes())
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> Option<()> {
+        self.stream.write_all(bytes).ok()
+    }
+
+    /// Answers the greeting as mGBA-http's script does.
+    pub fn greet_as_mgba_http(&mut self) -> Option<()> {
+        self.message()?;
+        self.reply(marker::ERROR)
+    }
+
+    /// Answers the greeting as our script does.
+    pub fn greet(&mut self) -> Option<()> {
+        self.message()?;
+        self.reply(&format!("framewire.welcome,{PROTOCOL_VERSION},0.1.0,boot,1"))
+    }
+
+    /// The next message of mGBA-http that is no heartbeat; those are answered.
+    pub fn message_but_heartbeats(&mut self) -> Option<String> {
+        loop {
+            match self.message()?.as_str() {
+                "core.currentFrame" => self.reply("1")?,
+                message => return Some(message.to_owned()),
+            }
+        }
+    }
+
+    /// Waits until a message that begins so has begun to arrive.
+    pub fn begin_of_message(&mut self, begin: &str) -> Option<()> {
+        while !self.text.starts_with(begin) {
+            let bytes = self.read()?;
+            self.text.push_str(std::str::from_utf8(&bytes).ok()?);
+            if let Some(rest) = self.text.strip_prefix("core.currentFrame<|END|>") {
+                self.text = rest.to_owned();
+                self.reply("1")?;
+            }
+        }
+        Some(())
+    }
+
+    /// Reads nothing, and leaves the connection open for the rest of the test.
+    pub fn hold(&self) -> ! {
+        loop {
+            thread::park();
+        }
+    }
+
+    /// The next request; pings before it are answered.
+    pub fn request(&mut self) -> Option<Request> {
+        loop {
+            match self.decoder.next_frame().ok()? {
+                Some(Frame::Request(request)) => return Some(request),
+                Some(Frame::Ping(id)) => self.send_frame(&Frame::Pong { id, frame: 1 })?,
+                Some(_) => {}
+                None => {
+                    let bytes = self.read()?;
+                    self.decoder.push(&bytes);
+                }
+            }
+        }
+    }
+
+    pub fn send_frame(&mut self, frame: &Frame) -> Option<()> {
+        let mut bytes = Vec::new();
+        frame.encode(&mut bytes);
+        self.send(&bytes)
+    }
+
+    /// Reads and drops everything to the end.
+    pub fn ignore(&mut self) -> Option<()> {
+        loop {
+            self.read()?;
+        }
+    }
+}
