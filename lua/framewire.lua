@@ -118,7 +118,7 @@ parts.log = (function()
     end
     lines = lines + 1
     if lines <= limits.log_lines then
-      console[METHODS[level]](console, "Framewire" .. string.format(text, ...))
+      console[METHODS[level]](console, "Framewire: " .. string.format(text, ...))
     end
   end
 
@@ -686,13 +686,13 @@ parts.emulator = (function()
     local advance = emu:platform() == GAME_BOY_ADVANCE
     local good, problem = files.check_rom(path, advance)
     if not good then
-      log.warn(": %s is not loaded: %s", sentence(path), sentence(problem))
+      log.warn("%s is not loaded: %s", sentence(path), sentence(problem))
       return false
     end
     if emulator.yes(emu:loadFile(path)) then
       return true
     end
-    log.error(": mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
+    log.error("mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
     return false
   end
 
@@ -1167,7 +1167,7 @@ parts.messages = (function()
       if key == "framewire.version" then
         return "framewire " .. version.script
       end
-      log.warn(": unknown message %q", sentence(key))
+      log.warn("unknown message %q", sentence(key))
       return ERROR
     end
     local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
@@ -1180,7 +1180,7 @@ parts.messages = (function()
     if done then
       return entry.write(result)
     end
-    log.warn(": %s: %s", key, problem)
+    log.warn("%s: %s", key, problem)
     return ERROR
   end
 
@@ -1337,7 +1337,7 @@ parts.requests = (function()
       if done then
         encoded = encode[op.result](result)
       else
-        log.debug(": %s: %s", op.name, problem)
+        log.debug("%s: %s", op.name, problem)
         encoded = encode_refusal(result, problem)
         passing = index == 1 and PASSING[result] == true
       end
@@ -1726,9 +1726,9 @@ parts.connection = (function()
     connection.closed = connection.closed + 1
     if self.session then
       self.session.connection = nil
-      log.info(": a link disconnected (%s)", why)
+      log.info("a link disconnected (%s)", why)
     else
-      log.debug(": a client disconnected (%s)", why)
+      log.debug("a client disconnected (%s)", why)
     end
   end
 
@@ -1900,7 +1900,7 @@ parts.turn = (function()
     if self.session then
       self.session.connection = nil
       self.session = nil
-      log.info(": a link is disconnected: %s", reason)
+      log.info("a link is disconnected: %s", reason)
     end
     self.dismissed = ticks.now
     self.inbox = inbox.new()
@@ -1911,7 +1911,7 @@ parts.turn = (function()
   local function greet(self, text)
     local protocol, name = text:match("^framewire%.hello,(%d+),(%x+)$")
     if not protocol or tonumber(protocol) < version.protocol or #name ~= 16 then
-      log.warn(": %q is no greeting: framewire.hello,%d,SESSION is, SESSION being 16 hexadecimal digits",
+      log.warn("%q is no greeting: framewire.hello,%d,SESSION is, SESSION being 16 hexadecimal digits",
         refusal.sentence(text), version.protocol)
       put(self, messages.ERROR .. END)
       return
@@ -1923,7 +1923,7 @@ parts.turn = (function()
     session.connection, self.session, self.binary = self, session, true
     local fields = { "framewire.welcome", version.protocol, version.script, boot, known and 1 or 0 }
     put(self, table.concat(fields, ",") .. END)
-    log.info(": a link connected%s", known and " again" or "")
+    log.info("a link connected%s", known and " again" or "")
   end
 
   local function do_messages(self, deadline)
@@ -1931,7 +1931,7 @@ parts.turn = (function()
     repeat
       local text, too_long = next_message(box)
       if too_long or not text and box.size > limits.message then
-        log.warn(": a message longer than %d bytes", limits.message)
+        log.warn("a message longer than %d bytes", limits.message)
         put(self, messages.ERROR .. END)
         turn.dismiss(self, "message too long")
         return true
@@ -1980,7 +1980,7 @@ parts.turn = (function()
 
   local function do_requests(self, deadline)
     if not read_frames(self) then
-      log.warn(": a link sent what is no frame of protocol %d", version.protocol)
+      log.warn("a link sent what is no frame of protocol %d", version.protocol)
       turn.dismiss(self, "malformed frame")
       return true
     end
@@ -2271,9 +2271,9 @@ parts.server = (function()
   local function listen()
     local problem = try_to_listen()
     if not problem then
-      log.info(" %s listening on %s:%d", version.script, server.address, server.port)
+      log.info("version %s, listening on %s:%d", version.script, server.address, server.port)
     elseif not retry_tick then
-      log.error(" cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one, such as "
+      log.error("cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one, such as "
         .. "mGBA-http's. Close that, or choose another port before this script is loaded: `framewire = {port = %d}` in Lua, "
         .. "or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's environment. Trying again every second.",
         server.address, server.port, problem, server.port + 1, server.port + 1)
@@ -2306,7 +2306,7 @@ parts.server = (function()
       table.insert(connections, connection.new(client))
     else
       connection.shut(client)
-      log.warn(": a client is turned away, %d are connected", #connections)
+      log.warn("a client is turned away, %d are connected", #connections)
     end
     return true
   end
@@ -2344,7 +2344,7 @@ parts.server = (function()
   local function take_turn(each, readable, now)
     local fine, done = pcall(turn.take, each, readable, now)
     if not fine then
-      log.error(": %s", refusal.sentence(done))
+      log.error("%s", refusal.sentence(done))
       connection.close(each, "an error in this script")
       return false
     end
@@ -2519,12 +2519,12 @@ end
 local function read_settings()
   local level = tostring(setting("log_level")):lower()
   if not log.set_level(level) then
-    log.error(": log_level is debug, info, warn, error or none, not %q; it stays info", level)
+    log.error("log_level is debug, info, warn, error or none, not %q; it stays info", level)
   end
   server.address = tostring(setting("address"))
   server.port = math.tointeger(tonumber(setting("port")))
   if not server.port or server.port < 1 or server.port > 65535 then
-    log.error(": port is a number from 1 to 65535, not %q; it stays %d", tostring(setting("port")), SETTINGS.port)
+    log.error("port is a number from 1 to 65535, not %q; it stays %d", tostring(setting("port")), SETTINGS.port)
     server.port = SETTINGS.port
   end
 end
@@ -2546,7 +2546,7 @@ local function start()
   loaded.callback = callbacks:add("frame", function()
     local fine, problem = pcall(loaded.frame)
     if not fine then
-      log.error(": %s", tostring(problem))
+      log.error("%s", tostring(problem))
     end
   end)
 end

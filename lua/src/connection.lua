@@ -68,9 +68,9 @@ function connection.close(self, why)
   connection.closed = connection.closed + 1
   if self.session then
     self.session.connection = nil
-    log.info(": a link disconnected (%s)", why)
+    log.info("a link disconnected (%s)", why)
   else
-    log.debug(": a client disconnected (%s)", why)
+    log.debug("a client disconnected (%s)", why)
   end
 end
 

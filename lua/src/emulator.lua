@@ -65,13 +65,13 @@ function emulator.load_rom(path)
   local advance = emu:platform() == GAME_BOY_ADVANCE
   local good, problem = files.check_rom(path, advance)
   if not good then
-    log.warn(": %s is not loaded: %s", sentence(path), sentence(problem))
+    log.warn("%s is not loaded: %s", sentence(path), sentence(problem))
     return false
   end
   if emulator.yes(emu:loadFile(path)) then
     return true
   end
-  log.error(": mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
+  log.error("mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
   return false
 end
 

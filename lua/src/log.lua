@@ -30,7 +30,7 @@ local function write(level, text, ...)
   end
   lines = lines + 1
   if lines <= limits.log_lines then
-    console[METHODS[level]](console, "Framewire" .. string.format(text, ...))
+    console[METHODS[level]](console, "Framewire: " .. string.format(text, ...))
   end
 end
 

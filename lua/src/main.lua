@@ -29,12 +29,12 @@ end
 local function read_settings()
   local level = tostring(setting("log_level")):lower()
   if not log.set_level(level) then
-    log.error(": log_level is debug, info, warn, error or none, not %q; it stays info", level)
+    log.error("log_level is debug, info, warn, error or none, not %q; it stays info", level)
   end
   server.address = tostring(setting("address"))
   server.port = math.tointeger(tonumber(setting("port")))
   if not server.port or server.port < 1 or server.port > 65535 then
-    log.error(": port is a number from 1 to 65535, not %q; it stays %d", tostring(setting("port")), SETTINGS.port)
+    log.error("port is a number from 1 to 65535, not %q; it stays %d", tostring(setting("port")), SETTINGS.port)
     server.port = SETTINGS.port
   end
 end
@@ -56,7 +56,7 @@ local function start()
   loaded.callback = callbacks:add("frame", function()
     local fine, problem = pcall(loaded.frame)
     if not fine then
-      log.error(": %s", tostring(problem))
+      log.error("%s", tostring(problem))
     end
   end)
 end

@@ -200,7 +200,7 @@ local function answer(text)
     if key == "framewire.version" then
       return "framewire " .. version.script
     end
-    log.warn(": unknown message %q", sentence(key))
+    log.warn("unknown message %q", sentence(key))
     return ERROR
   end
   local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
@@ -213,7 +213,7 @@ local function answer(text)
   if done then
     return entry.write(result)
   end
-  log.warn(": %s: %s", key, problem)
+  log.warn("%s: %s", key, problem)
   return ERROR
 end
 

@@ -35,7 +35,7 @@ function requests.perform(request)
     if done then
       encoded = encode[op.result](result)
     else
-      log.debug(": %s: %s", op.name, problem)
+      log.debug("%s: %s", op.name, problem)
       encoded = encode_refusal(result, problem)
       passing = index == 1 and PASSING[result] == true
     end

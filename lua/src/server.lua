@@ -56,9 +56,9 @@ end
 local function listen()
   local problem = try_to_listen()
   if not problem then
-    log.info(" %s listening on %s:%d", version.script, server.address, server.port)
+    log.info("version %s, listening on %s:%d", version.script, server.address, server.port)
   elseif not retry_tick then
-    log.error(" cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one, such as "
+    log.error("cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one, such as "
       .. "mGBA-http's. Close that, or choose another port before this script is loaded: `framewire = {port = %d}` in Lua, "
       .. "or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's environment. Trying again every second.",
       server.address, server.port, problem, server.port + 1, server.port + 1)
@@ -91,7 +91,7 @@ local function accept()
     table.insert(connections, connection.new(client))
   else
     connection.shut(client)
-    log.warn(": a client is turned away, %d are connected", #connections)
+    log.warn("a client is turned away, %d are connected", #connections)
   end
   return true
 end
@@ -129,7 +129,7 @@ end
 local function take_turn(each, readable, now)
   local fine, done = pcall(turn.take, each, readable, now)
   if not fine then
-    log.error(": %s", refusal.sentence(done))
+    log.error("%s", refusal.sentence(done))
     connection.close(each, "an error in this script")
     return false
   end

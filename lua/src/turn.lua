@@ -36,7 +36,7 @@ function turn.dismiss(self, reason)
   if self.session then
     self.session.connection = nil
     self.session = nil
-    log.info(": a link is disconnected: %s", reason)
+    log.info("a link is disconnected: %s", reason)
   end
   self.dismissed = ticks.now
   self.inbox = inbox.new()
@@ -47,7 +47,7 @@ end
 local function greet(self, text)
   local protocol, name = text:match("^framewire%.hello,(%d+),(%x+)$")
   if not protocol or tonumber(protocol) < version.protocol or #name ~= 16 then
-    log.warn(": %q is no greeting: framewire.hello,%d,SESSION is, SESSION being 16 hexadecimal digits",
+    log.warn("%q is no greeting: framewire.hello,%d,SESSION is, SESSION being 16 hexadecimal digits",
       refusal.sentence(text), version.protocol)
     put(self, messages.ERROR .. END)
     return
@@ -59,7 +59,7 @@ local function greet(self, text)
   session.connection, self.session, self.binary = self, session, true
   local fields = { "framewire.welcome", version.protocol, version.script, boot, known and 1 or 0 }
   put(self, table.concat(fields, ",") .. END)
-  log.info(": a link connected%s", known and " again" or "")
+  log.info("a link connected%s", known and " again" or "")
 end
 
 local function do_messages(self, deadline)
@@ -67,7 +67,7 @@ local function do_messages(self, deadline)
   repeat
     local text, too_long = next_message(box)
     if too_long or not text and box.size > limits.message then
-      log.warn(": a message longer than %d bytes", limits.message)
+      log.warn("a message longer than %d bytes", limits.message)
       put(self, messages.ERROR .. END)
       turn.dismiss(self, "message too long")
       return true
@@ -116,7 +116,7 @@ end
 
 local function do_requests(self, deadline)
   if not read_frames(self) then
-    log.warn(": a link sent what is no frame of protocol %d", version.protocol)
+    log.warn("a link sent what is no frame of protocol %d", version.protocol)
     turn.dismiss(self, "malformed frame")
     return true
   end
