@@ -11,16 +11,13 @@
 mod clients;
 mod counter;
 mod ending;
-#[expect(dead_code, reason = "the page, which is not written yet, shows them")]
 mod figures;
-#[expect(dead_code, reason = "the page reads the results")]
 mod folder;
 mod measure;
 mod plan;
 mod programs;
 mod progress;
 mod report;
-#[expect(dead_code, reason = "the page judges the endings")]
 mod results;
 mod run;
 mod silent;
