@@ -60,6 +60,19 @@ function emulator.register(name)
   return value & (#name == 1 and 0xFF or 0xFFFF)
 end
 
+local THUMB = 0x20
+
+-- Sets a register that there is. Between ARM and Thumb, mGBA keeps the instructions that it has fetched already, and ends
+-- with a crash when it runs them as the other kind; a jump to the next one fetches anew.
+function emulator.write_register(name, value)
+  local before = emulator.register(name)
+  local pc = name == "cpsr" and emu:readRegister("pc")
+  emu:writeRegister(name, value)
+  if pc and (before ~ emu:readRegister(name)) & THUMB ~= 0 then
+    emu:writeRegister("pc", pc - (before & THUMB ~= 0 and 2 or 4)) -- it is one instruction ahead
+  end
+end
+
 -- Loads a ROM if it is one, and says whether it did.
 function emulator.load_rom(path)
   local advance = emu:platform() == GAME_BOY_ADVANCE

@@ -105,10 +105,7 @@ operation(0x3b, "domain_write32", CHANGE, "domain:name address:u32 value:u32", "
 end)
 
 operation(0x40, "read_register", READ, "register:name", "int", register)
-operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", function(name, value)
-  register(name)
-  emu:writeRegister(name, value)
-end)
+operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", emulator.write_register)
 
 operation(0x50, "get_keys", READ, "", "int", function() return emu:getKeys() end)
 operation(0x51, "get_key", READ, "key:key", "int", function(key) return emu:getKey(key) end)

@@ -197,6 +197,30 @@ bool fw_read_register(const struct fw_core* self, const char* name, int32_t* out
 	return self->core->readRegister(self->core, name, out);
 }
 
+/* Between ARM and Thumb, libmgba keeps the instructions that it has fetched
+ * already: an ARM one, run as Thumb, is looked up far outside of its table. A
+ * jump to the next instruction fetches anew. */
+static bool write_cpsr(struct mCore* core, int32_t value) {
+	enum { THUMB = 0x20 };
+	uint32_t pc = 0;
+	uint32_t before = 0;
+	uint32_t after = 0;
+	/* The register is one instruction ahead of the one that is next. */
+	core->readRegister(core, "pc", &pc);
+	core->readRegister(core, "cpsr", &before);
+	bool written = core->writeRegister(core, "cpsr", &value);
+	core->readRegister(core, "cpsr", &after);
+	if ((before ^ after) & THUMB) {
+		pc -= before & THUMB ? 2 : 4;
+		core->writeRegister(core, "pc", &pc);
+	}
+	return written;
+}
+
 bool fw_write_register(struct fw_core* self, const char* name, int32_t value) {
-	return self->core->writeRegister(self->core, name, &value);
+	struct mCore* core = self->core;
+	if (core->platform(core) == mPLATFORM_GBA && !strcmp(name, "cpsr")) {
+		return write_cpsr(core, value);
+	}
+	return core->writeRegister(core, name, &value);
 }

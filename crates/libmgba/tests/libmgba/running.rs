@@ -176,6 +176,24 @@ fn registers_are_listed_read_and_written() {
 }
 
 #[test]
+fn a_processor_switched_between_arm_and_thumb_goes_on() {
+    const THUMB: i32 = 0x20;
+    let mut core = gba_core();
+    run(&mut core, 3);
+    for _ in 0..2 {
+        let pc = core.read_register("pc").unwrap();
+        let cpsr = core.read_register("cpsr").unwrap();
+        assert!(core.write_register("cpsr", cpsr ^ THUMB));
+        assert_eq!((core.read_register("cpsr").unwrap() ^ cpsr) & THUMB, THUMB);
+        // One instruction ahead of the next one, whose place is the same.
+        let ahead = |cpsr: i32| if cpsr & THUMB != 0 { 2 } else { 4 };
+        let next = core.read_register("pc").unwrap() - ahead(cpsr ^ THUMB);
+        assert!((0..4).contains(&(pc - ahead(cpsr) - next)));
+        run(&mut core, 3);
+    }
+}
+
+#[test]
 fn a_game_that_jumps_into_nothing_goes_on_counting_frames() {
     for (mut core, pc) in [(gba_core(), 0x0FFF_FFF0), (gb_core(), 0xFFF0)] {
         core.write_register("pc", pc);
