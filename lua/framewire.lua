@@ -419,11 +419,15 @@ parts.holds = (function()
       end
     end
 
-    -- These keys were set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting.
-    function holds.let_go(keys)
+    -- These keys are set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting. Of all
+    -- keys, those in `up` were down and go up: pressed anew in the same frame, they would never have been up for the game.
+    function holds.let_go(keys, up)
       for key = 0, 9 do
-        if keys & 1 << key ~= 0 and owner[key] then
+        local owned = keys & 1 << key ~= 0 and owner[key]
+        if owned then
           owner[key] = nil
+        end
+        if owned or up & 1 << key ~= 0 then
           free_at[key] = holds.tick + 1
         end
       end
@@ -681,6 +685,19 @@ parts.emulator = (function()
     return value & (#name == 1 and 0xFF or 0xFFFF)
   end
 
+  local THUMB = 0x20
+
+  -- Sets a register that there is. Between ARM and Thumb, mGBA keeps the instructions that it has fetched already, and ends
+  -- with a crash when it runs them as the other kind; a jump to the next one fetches anew.
+  function emulator.write_register(name, value)
+    local before = emulator.register(name)
+    local pc = name == "cpsr" and emu:readRegister("pc")
+    emu:writeRegister(name, value)
+    if pc and (before ~ emu:readRegister(name)) & THUMB ~= 0 then
+      emu:writeRegister("pc", pc - (before & THUMB ~= 0 and 2 or 4)) -- it is one instruction ahead
+    end
+  end
+
   -- Loads a ROM if it is one, and says whether it did.
   function emulator.load_rom(path)
     local advance = emu:platform() == GAME_BOY_ADVANCE
@@ -877,23 +894,20 @@ parts.operations = (function()
   end)
 
   operation(0x40, "read_register", READ, "register:name", "int", register)
-  operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", function(name, value)
-    register(name)
-    emu:writeRegister(name, value)
-  end)
+  operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", emulator.write_register)
 
   operation(0x50, "get_keys", READ, "", "int", function() return emu:getKeys() end)
   operation(0x51, "get_key", READ, "key:key", "int", function(key) return emu:getKey(key) end)
   operation(0x52, "set_keys", CHANGE, "keys:keys", "none", function(keys)
-    holds.let_go(0x3FF)
+    holds.let_go(0x3FF, emu:getKeys() & ~keys)
     emu:setKeys(keys)
   end)
   operation(0x53, "add_keys", CHANGE, "keys:keys", "none", function(keys)
-    holds.let_go(keys)
+    holds.let_go(keys, 0)
     emu:addKeys(keys)
   end)
   operation(0x54, "clear_keys", CHANGE, "keys:keys", "none", function(keys)
-    holds.let_go(keys)
+    holds.let_go(keys, emu:getKeys() & keys)
     emu:clearKeys(keys)
   end)
   operation(0x55, "hold_keys", CHANGE, "keys:keys frames:u32", "none", function(keys, frames)

@@ -82,11 +82,15 @@ local function new(press, release)
     end
   end
 
-  -- These keys were set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting.
-  function holds.let_go(keys)
+  -- These keys are set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting. Of all
+  -- keys, those in `up` were down and go up: pressed anew in the same frame, they would never have been up for the game.
+  function holds.let_go(keys, up)
     for key = 0, 9 do
-      if keys & 1 << key ~= 0 and owner[key] then
+      local owned = keys & 1 << key ~= 0 and owner[key]
+      if owned then
         owner[key] = nil
+      end
+      if owned or up & 1 << key ~= 0 then
         free_at[key] = holds.tick + 1
       end
     end

@@ -33,8 +33,11 @@ local function play(steps)
     first = math.tointeger(first)
     if name == "hold" then
       it.holds.hold(first, math.tointeger(second))
+    elseif name == "press" then
+      it.holds.let_go(first, 0)
+      it.mask = it.mask | first
     elseif name == "let_go" then
-      it.holds.let_go(first)
+      it.holds.let_go(first, it.mask & first)
       it.mask = it.mask & ~first
     else
       for _ = 1, first do
@@ -64,7 +67,7 @@ end
 test("a key that was set by hand belongs to the hand", function()
   local it = machine()
   it.holds.hold(3, 2)
-  it.holds.let_go(1)
+  it.holds.let_go(1, 0)
   eq(it.step(4), "3331")
 end)
 
@@ -72,7 +75,7 @@ test("after a long hold was cleared by hand the next begins soon", function()
   local it = machine()
   it.holds.hold(1, 6000)
   it.step(2)
-  it.holds.let_go(1)
+  it.holds.let_go(1, 0)
   it.mask = 0
   it.holds.hold(1, 1)
   eq(it.mask, 0, "not in the same frame, or the game would see one press")
@@ -85,7 +88,7 @@ test("too many that wait are refused as busy", function()
     it.holds.hold(1, 0)
   end
   eq(harness.refusal(it.holds.hold, 1, 0).status, refusal.BUSY)
-  it.holds.let_go(1)
+  it.holds.let_go(1, 0)
 end)
 
 test("ten thousand taps are ten thousand presses", function()

@@ -86,11 +86,13 @@ impl Holds {
         change
     }
 
-    /// These keys were set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting.
-    pub fn let_go(&mut self, keys: u16) {
-        for number in numbers(keys) {
-            let key = &mut self.keys[number];
-            if key.owner.take().is_some() {
+    /// These keys are set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting. Of
+    /// all keys, those in `up` were down and go up: pressed anew in the same frame, they would never have been up for
+    /// the game.
+    pub fn let_go(&mut self, keys: u16, up: u16) {
+        for (number, key) in self.keys.iter_mut().enumerate() {
+            let owned = keys & 1 << number != 0 && key.owner.take().is_some();
+            if owned || up & 1 << number != 0 {
                 key.free = self.tick + 1;
             }
         }
@@ -131,8 +133,12 @@ mod tests {
             let number = |at: usize| words[at].parse::<u32>().expect("a number");
             match words[0] {
                 "hold" => mask |= holds.hold(number(1) as u16, number(2)).expect("room").add,
+                "press" => {
+                    holds.let_go(number(1) as u16, 0);
+                    mask |= number(1) as u16;
+                }
                 "let_go" => {
-                    holds.let_go(number(1) as u16);
+                    holds.let_go(number(1) as u16, mask & number(1) as u16);
                     mask &= !(number(1) as u16);
                 }
                 "run" => {

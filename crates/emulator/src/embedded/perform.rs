@@ -69,6 +69,12 @@ impl Machine {
         self.apply(change);
     }
 
+    /// Holds these keys and no others, whatever was to be held for a number of frames.
+    pub fn set_keys(&mut self, keys: u16) {
+        self.holds.let_go(Keys::MASK, self.core.keys() & !keys);
+        self.core.set_keys(keys);
+    }
+
     fn apply(&mut self, change: Change) {
         if change.clear != 0 {
             self.core.clear_keys(change.clear);
@@ -174,20 +180,18 @@ impl Machine {
                 _ => return Err(OpError::bad_argument("key: 0 to 9 are accepted")),
             },
             Op::SetKeys { keys } => {
-                let keys = check_keys(keys)?;
-                self.holds.let_go(Keys::MASK);
-                core.set_keys(keys);
+                self.set_keys(check_keys(keys)?);
                 Value::None
             }
             Op::AddKeys { keys } => {
                 let keys = check_keys(keys)?;
-                self.holds.let_go(keys);
+                self.holds.let_go(keys, 0);
                 core.add_keys(keys);
                 Value::None
             }
             Op::ClearKeys { keys } => {
                 let keys = check_keys(keys)?;
-                self.holds.let_go(keys);
+                self.holds.let_go(keys, core.keys() & keys);
                 core.clear_keys(keys);
                 Value::None
             }

@@ -68,8 +68,7 @@ impl Station {
             }
             if line.holds_clock {
                 // Nobody is left to let go of what it held.
-                machine.holds.let_go(Keys::MASK);
-                machine.core.set_keys(0);
+                machine.set_keys(0);
             }
             // The name is free again when nothing holds the old memory any more.
             self.bell.hang(None);
@@ -186,8 +185,7 @@ impl Line {
                         let message = format!("keys: a mask of 0 to {} is accepted", Keys::MASK);
                         return self.send(&message::refused(Status::BadArgument, &message));
                     };
-                    machine.holds.let_go(Keys::MASK);
-                    machine.core.set_keys(keys.mask());
+                    machine.set_keys(keys.mask());
                 }
                 self.holds_clock = true;
                 self.steps = frames;
