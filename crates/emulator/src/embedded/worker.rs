@@ -92,6 +92,9 @@ impl Worker {
             Next::Now => {
                 self.serve_waiting(now + SERVICE)?;
                 if clock == Clock::Ours {
+                    if self.paused {
+                        return Ok(()); // by what was served just now, and said so already
+                    }
                     self.pace.ran(now);
                 }
                 self.run_frame();
