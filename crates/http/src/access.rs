@@ -4,10 +4,12 @@
 //! cannot forge tell such a request apart: `Origin` names the page, and `Host` the name under which the page knew this
 //! server, which is a foreign one when a page has its own name resolve to this machine (DNS rebinding). Browsers leave
 //! `Origin` out of simple GETs; no route changes anything by GET.
+//!
+//! Programs may call this server by any name, as mGBA-http lets them: `Host` counts only where a browser wrote it.
 
 use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, VARY,
+    ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, USER_AGENT, VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use std::net::{IpAddr, Ipv6Addr};
@@ -94,7 +96,7 @@ impl Access {
     /// Judges a request by its head.
     pub(crate) fn judge<'a>(&self, method: &Method, headers: &'a HeaderMap) -> Result<Admitted<'a>, Failure> {
         let host = headers.get(HOST);
-        if let Some(host) = host {
+        if let Some(host) = host.filter(|_| is_of_browser(headers)) {
             self.check_host(host)?;
         }
         let Some(origin) = headers.get(ORIGIN) else { return Ok(Admitted::Own) };
@@ -131,6 +133,13 @@ pub(crate) fn tell_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(VARY, HeaderValue::from_static("origin"));
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST"));
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type, idempotency-key"));
+}
+
+/// Whether a browser may have sent this. Any of these says so; the language and the origin no page can leave out.
+fn is_of_browser(headers: &HeaderMap) -> bool {
+    let names_itself =
+        || headers.get(USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));
+    headers.contains_key(ORIGIN) || headers.contains_key(ACCEPT_LANGUAGE) || names_itself()
 }
 
 fn forbidden(message: String) -> Failure {
@@ -172,6 +181,7 @@ mod tests {
     fn judged(access: &Access, host: &str, origin: Option<&str>) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, host.parse().unwrap());
+        headers.insert(ACCEPT_LANGUAGE, "en".parse().unwrap());
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
@@ -191,6 +201,23 @@ mod tests {
         {
             assert!(!judged(&none, host, None), "{host}");
         }
+    }
+
+    #[test]
+    fn programs_may_use_any_name_and_browsers_are_known_by_their_headers() {
+        let judged = |header: Option<(&'static str, &str)>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, "emulator:5000".parse().unwrap());
+            if let Some((name, value)) = header {
+                headers.insert(name, value.parse().unwrap());
+            }
+            Access::default().judge(&Method::GET, &headers).is_ok()
+        };
+        assert!(judged(None));
+        assert!(judged(Some(("user-agent", "curl/8.0"))));
+        assert!(!judged(Some(("user-agent", "Mozilla/5.0 (X11; Linux x86_64)"))));
+        assert!(!judged(Some(("accept-language", "*"))));
+        assert!(!judged(Some(("origin", "http://emulator:5000"))));
     }
 
     #[test]

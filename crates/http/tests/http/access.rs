@@ -26,10 +26,10 @@ fn a_foreign_page_is_refused_and_does_nothing() {
 }
 
 #[test]
-fn a_foreign_name_for_this_server_is_refused() {
+fn a_foreign_name_for_this_server_is_refused_to_browsers() {
     let server = Server::start();
     for line in ["GET /core/getgametitle", "POST /core/step", "GET /healthz", "GET /nothing"] {
-        let reply = ask(&server, line, "host: evil.example:5000\r\n");
+        let reply = ask(&server, line, "host: evil.example:5000\r\naccept-language: en\r\n");
         assert_eq!((reply.status, reply.header("connection")), (403, Some("close")), "{line}");
         assert!(reply.text().contains("--allow-host evil.example"), "{}", reply.text());
     }
@@ -45,6 +45,8 @@ fn programs_and_pages_of_this_server_are_served() {
         format!("host: [::1]:{port}\r\n"),
         format!("host: localhost:{port}\r\n"),
         "host: localhost\r\n".to_owned(),
+        "host: emulator.example:5000\r\n".to_owned(),
+        "host:\r\n".to_owned(),
         own,
     ] {
         assert_eq!(ask(&server, "POST /core/step", &headers).status, 200, "{headers}");
