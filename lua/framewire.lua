@@ -2094,15 +2094,16 @@ parts.steering = (function()
   local TOLERANCE = 1.5 -- frames behind at which the budget is cut: the count of a second is one off anyway
   local SPARE = 8 -- milliseconds idle in a frame: with so many the budget is not to blame for missing frames
   local RESERVE = 1.5 -- milliseconds idle in a frame that are left to mGBA
-  local GROWTH = 0.5 -- milliseconds a second; after a cut it begins small again, so as not to overshoot where it ended
-  local SMALL_GROWTH, SWELL = 0.1, 1.3
+  local SHARE = 1 / 4 -- of the idle time that the budget grows by in a second
+  local GROWTH = 0.5 -- milliseconds a second that it grows by at most, once it was cut
+  local SMALL_GROWTH, SWELL = 0.1, 1.3 -- after a cut it begins small, so as not to overshoot where it ended
   local MARGIN = 0.5 -- milliseconds that are cut off beyond what was too much
   local BREATH = 8 -- in one of so many seconds the budget is halved, or else fast-forward could not be seen
 
   function steering.new()
     return {
       budget = 0, -- milliseconds a frame
-      growth = GROWTH,
+      growth = nil, -- milliseconds a second that it may grow by; nil until it is cut
       behind = 0, -- frames missing
       seconds = 0, -- since it was opened
       fast = false, -- whether it is fast-forward
@@ -2112,12 +2113,16 @@ parts.steering = (function()
   -- Clients begin to ask. `busy` is the milliseconds of processor time a frame that go to everything else.
   function steering.open(self, busy)
     self.budget = math.max(0, math.min(steering.MAX_BUDGET, 1000 / steering.NORMAL_RATE - 2 * busy - 3))
-    self.growth, self.behind, self.seconds = GROWTH, 0, 0
+    self.growth, self.behind, self.seconds = nil, 0, 0
   end
 
-  local function grow(self, most)
-    self.budget = math.max(0, math.min(steering.MAX_BUDGET, self.budget + math.min(self.growth, most)))
-    self.growth = math.min(GROWTH, self.growth * SWELL)
+  local function grow(self, idle)
+    local step = SHARE * (idle - RESERVE)
+    if self.growth then
+      step = math.min(step, self.growth)
+      self.growth = math.min(GROWTH, self.growth * SWELL)
+    end
+    self.budget = math.max(0, math.min(steering.MAX_BUDGET, self.budget + step))
   end
 
   local function cut(self, frames)
@@ -2136,13 +2141,13 @@ parts.steering = (function()
       return
     end
     self.behind = math.max(0, self.behind + steering.NORMAL_RATE - frames)
-    if self.behind <= TOLERANCE then
-      grow(self, idle - RESERVE)
-    elseif idle < SPARE then
+    if self.behind > TOLERANCE and idle < SPARE then
       cut(self, frames)
-    else
+      return
+    elseif self.behind > TOLERANCE then
       self.behind = 0
     end
+    grow(self, idle)
   end
 
   -- Milliseconds for clients in this frame.
@@ -2264,7 +2269,8 @@ parts.server = (function()
   local left_at = 0 -- processor time at which the last frame was left
   local outside, outside_ticks = 0, 0 -- processor time spent outside of this script, in how many frames
   local inside = 0 -- time spent in it, in the same frames
-  local busy_outside = 0 -- milliseconds of processor time a frame spent outside, in the last second
+  local last_second = math.huge -- milliseconds of processor time a frame spent outside, in the last second
+  local busy_outside = 0 -- the less of that of the last two, as one may be a passing effort, such as opening a game
 
   ---- Listening ---------------------------------------------------------------------------------------------------------
 
@@ -2441,7 +2447,8 @@ parts.server = (function()
       local frames = ticks.now - second_tick
       steering.steer(steer, frames, 1000 / frames - 1000 * (outside + inside) / outside_ticks)
     end
-    busy_outside = 1000 * outside / outside_ticks
+    local this_second = 1000 * outside / outside_ticks
+    last_second, busy_outside = this_second, math.min(this_second, last_second)
     outside, inside, outside_ticks = 0, 0, 0
     second, second_tick = now, ticks.now
   end

@@ -12,15 +12,16 @@ local FAST_RATE = 70 -- frames in a second from which on it is fast-forward, not
 local TOLERANCE = 1.5 -- frames behind at which the budget is cut: the count of a second is one off anyway
 local SPARE = 8 -- milliseconds idle in a frame: with so many the budget is not to blame for missing frames
 local RESERVE = 1.5 -- milliseconds idle in a frame that are left to mGBA
-local GROWTH = 0.5 -- milliseconds a second; after a cut it begins small again, so as not to overshoot where it ended
-local SMALL_GROWTH, SWELL = 0.1, 1.3
+local SHARE = 1 / 4 -- of the idle time that the budget grows by in a second
+local GROWTH = 0.5 -- milliseconds a second that it grows by at most, once it was cut
+local SMALL_GROWTH, SWELL = 0.1, 1.3 -- after a cut it begins small, so as not to overshoot where it ended
 local MARGIN = 0.5 -- milliseconds that are cut off beyond what was too much
 local BREATH = 8 -- in one of so many seconds the budget is halved, or else fast-forward could not be seen
 
 function steering.new()
   return {
     budget = 0, -- milliseconds a frame
-    growth = GROWTH,
+    growth = nil, -- milliseconds a second that it may grow by; nil until it is cut
     behind = 0, -- frames missing
     seconds = 0, -- since it was opened
     fast = false, -- whether it is fast-forward
@@ -30,12 +31,16 @@ end
 -- Clients begin to ask. `busy` is the milliseconds of processor time a frame that go to everything else.
 function steering.open(self, busy)
   self.budget = math.max(0, math.min(steering.MAX_BUDGET, 1000 / steering.NORMAL_RATE - 2 * busy - 3))
-  self.growth, self.behind, self.seconds = GROWTH, 0, 0
+  self.growth, self.behind, self.seconds = nil, 0, 0
 end
 
-local function grow(self, most)
-  self.budget = math.max(0, math.min(steering.MAX_BUDGET, self.budget + math.min(self.growth, most)))
-  self.growth = math.min(GROWTH, self.growth * SWELL)
+local function grow(self, idle)
+  local step = SHARE * (idle - RESERVE)
+  if self.growth then
+    step = math.min(step, self.growth)
+    self.growth = math.min(GROWTH, self.growth * SWELL)
+  end
+  self.budget = math.max(0, math.min(steering.MAX_BUDGET, self.budget + step))
 end
 
 local function cut(self, frames)
@@ -54,13 +59,13 @@ function steering.steer(self, frames, idle)
     return
   end
   self.behind = math.max(0, self.behind + steering.NORMAL_RATE - frames)
-  if self.behind <= TOLERANCE then
-    grow(self, idle - RESERVE)
-  elseif idle < SPARE then
+  if self.behind > TOLERANCE and idle < SPARE then
     cut(self, frames)
-  else
+    return
+  elseif self.behind > TOLERANCE then
     self.behind = 0
   end
+  grow(self, idle)
 end
 
 -- Milliseconds for clients in this frame.
