@@ -1611,6 +1611,15 @@ parts.inbox = (function()
     box.at, box.pieces, box.count = 1, {}, 0
   end
 
+  -- The beginning of what has arrived, of a stream of which nothing was used yet: all of it, if that is little or holds a
+  -- whole message.
+  function inbox.beginning(box)
+    if box.count > 0 and (box.ended or box.size <= limits.small_read) then
+      join(box)
+    end
+    return box.data
+  end
+
   -- The next whole text message, or nil. Its second result is true if it is too long.
   function inbox.next_message(box)
     if not box.ended then
@@ -1713,6 +1722,7 @@ parts.connection = (function()
       mute = false, -- and it cannot be told any more
       dismissed = nil, -- the tick from which on it is kept only for its client to read why
       active = ticks.now, -- the tick of the last request
+      fresh = true, -- whether not even its first message has arrived whole
 
       -- Of a link, which speaks frames:
       session = nil,
@@ -1940,7 +1950,23 @@ parts.turn = (function()
     log.info("a link connected%s", known and " again" or "")
   end
 
+  -- A connection that begins with the head of an HTTP request is a mistake, or a web page's: any page may send those to
+  -- this machine, with messages for this script in their bodies. So nothing of it is done. True if it was closed.
+  local function turn_http_away(self)
+    local box = self.inbox
+    if find(inbox.beginning(box), "^%s*%a+ %S+ HTTP/%d") then
+      log.warn("a client that speaks HTTP is turned away; HTTP is served by `framewire serve`, not by this script")
+      connection.close(self, "it speaks HTTP")
+      return true
+    end
+    self.fresh = not box.ended
+    return false
+  end
+
   local function do_messages(self, deadline)
+    if self.fresh and turn_http_away(self) then
+      return false
+    end
     local box, done = self.inbox, 0
     repeat
       local text, too_long = next_message(box)

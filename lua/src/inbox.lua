@@ -52,6 +52,15 @@ local function join(box)
   box.at, box.pieces, box.count = 1, {}, 0
 end
 
+-- The beginning of what has arrived, of a stream of which nothing was used yet: all of it, if that is little or holds a
+-- whole message.
+function inbox.beginning(box)
+  if box.count > 0 and (box.ended or box.size <= limits.small_read) then
+    join(box)
+  end
+  return box.data
+end
+
 -- The next whole text message, or nil. Its second result is true if it is too long.
 function inbox.next_message(box)
   if not box.ended then

@@ -62,7 +62,23 @@ local function greet(self, text)
   log.info("a link connected%s", known and " again" or "")
 end
 
+-- A connection that begins with the head of an HTTP request is a mistake, or a web page's: any page may send those to
+-- this machine, with messages for this script in their bodies. So nothing of it is done. True if it was closed.
+local function turn_http_away(self)
+  local box = self.inbox
+  if find(inbox.beginning(box), "^%s*%a+ %S+ HTTP/%d") then
+    log.warn("a client that speaks HTTP is turned away; HTTP is served by `framewire serve`, not by this script")
+    connection.close(self, "it speaks HTTP")
+    return true
+  end
+  self.fresh = not box.ended
+  return false
+end
+
 local function do_messages(self, deadline)
+  if self.fresh and turn_http_away(self) then
+    return false
+  end
   local box, done = self.inbox, 0
   repeat
     local text, too_long = next_message(box)

@@ -84,4 +84,33 @@ function fake.socket()
   return socket
 end
 
+-- A listening socket as mGBA's. The test puts sockets of clients that wait into `waiting`; `taken` is whether the port is
+-- another's.
+function fake.listener()
+  local listener = { waiting = {}, taken = false, closed = 0 }
+
+  function listener:open(address, port)
+    self.address, self.port = address, port
+    return self.closed > 0 and -1 or 0
+  end
+
+  function listener:listen()
+    return self.taken and 3 or 0
+  end
+
+  function listener:select()
+    return #self.waiting > 0 and 1 or 0
+  end
+
+  function listener:accept()
+    return table.remove(self.waiting, 1) or { error = 1 }
+  end
+
+  function listener:close()
+    self.closed = self.closed + 1
+  end
+
+  return listener
+end
+
 return fake

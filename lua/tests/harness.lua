@@ -16,7 +16,7 @@ function harness.test(name, run)
     harness.passed = harness.passed + 1
   else
     harness.failed = harness.failed + 1
-    io.write("FAILED ", name, "\n", problem, "\n")
+    io.write("FAILED ", name, "\n", type(problem) == "table" and problem.text or problem, "\n")
   end
 end
 

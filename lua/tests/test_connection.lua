@@ -1,58 +1,12 @@
-local connection = require "connection"
-local fake = require "fake"
+local client = require "client"
 local frames = require "frames"
 local harness = require "harness"
 local limits = require "limits"
 local log = require "log"
 local ticks = require "ticks"
-local turn = require "turn"
 local test, eq = harness.test, harness.eq
-
-local END = "<|END|>"
-
--- A client's end and the script's, and a turn for it.
-local function connect()
-  emu, console = fake.emu { getGameTitle = "GAME", currentFrame = 9, read8 = 1 }, fake.console()
-  local socket = fake.socket()
-  local self = connection.new(socket)
-  return socket, self, function()
-    return turn.take(self, false, os.clock())
-  end
-end
-
--- The turns until nothing is done any more.
-local function settle(take)
-  while take() do
-  end
-  take()
-end
-
-local function greet(socket, take, name)
-  socket:arrive(("framewire.hello,1,%016x%s"):format(name, END))
-  settle(take)
-  local welcome = socket.written
-  socket.written = ""
-  return welcome:gsub("<|END|>$", "")
-end
-
-local function request(id, batch, answered)
-  return string.pack("<s4", string.pack("<I1I4I4I2", frames.REQUEST, id, answered or 1, 1) .. batch)
-end
-
--- The replies in a stream of frames: id to its first result's status, and the number of frames of each kind.
-local function read_stream(stream)
-  local replies, kinds, at = {}, {}, 1
-  while at <= #stream do
-    local body
-    body, at = string.unpack("<s4", stream, at)
-    kinds[body:byte()] = (kinds[body:byte()] or 0) + 1
-    if body:byte() == frames.REPLY then
-      local id, _, count = string.unpack("<I4I4I2", body, 2)
-      replies[id] = count > 0 and body:byte(12) or 0
-    end
-  end
-  return replies, kinds
-end
+local connect, settle, greet = client.connect, client.settle, client.greet
+local request, read_stream, END = client.request, client.read_stream, client.END
 
 test("messages that come together are answered together and in order", function()
   local socket, _, take = connect()

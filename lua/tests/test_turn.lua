@@ -1,0 +1,130 @@
+local client = require "client"
+local frames = require "frames"
+local harness = require "harness"
+local limits = require "limits"
+local log = require "log"
+local ticks = require "ticks"
+local turn = require "turn"
+local test, eq = harness.test, harness.eq
+local connect, settle, greet = client.connect, client.settle, client.greet
+local request, read_stream, END = client.request, client.read_stream, client.END
+
+local RESET = "\x80"
+
+local function cancel(id)
+  return string.pack("<I4I1I4", 5, frames.CANCEL, id)
+end
+
+local function resets()
+  local _, count = table.concat(emu.calls, " "):gsub("reset", "")
+  return count
+end
+
+test("a cancel behind a full queue is heeded as long as its request waits", function()
+  local socket, self, take = connect()
+  greet(socket, take, 21)
+  local count = limits.queue + 100
+  local last = count - 50 -- in the queue's second filling, its cancel behind that
+  local stream = {}
+  for id = 1, count do
+    stream[id] = request(id, RESET)
+  end
+  socket:arrive(table.concat(stream) .. cancel(last))
+  take()
+  eq(self.queue_last - self.queue_first < limits.queue, true, "the queue is bounded")
+  settle(take)
+  eq(resets(), count - 1)
+  local replies = read_stream(socket.written)
+  eq(replies[last - 1], 0)
+  eq(replies[last], nil)
+  eq(replies[last + 1], 0)
+end)
+
+test("what a dismissed link had asked for and asks for is not done", function()
+  local socket, self, take = connect()
+  greet(socket, take, 22)
+  socket:arrive(request(1, RESET):rep(limits.turn.requests) .. request(2, RESET))
+  take()
+  local before = resets()
+  eq(self.queue_last >= self.queue_first, true, "one waits")
+  turn.dismiss(self, "no reason")
+  socket:arrive(request(3, RESET))
+  settle(take)
+  eq(resets(), before)
+  local _, kinds = read_stream(socket.written)
+  eq(kinds[frames.GOODBYE], 1)
+  eq(self.session, nil)
+end)
+
+test("a dismissed client has time to read why, and is closed then", function()
+  local socket, self, take = connect()
+  greet(socket, take, 23)
+  turn.dismiss(self, "no reason")
+  for _ = 1, 2 * ticks.per_second do
+    take()
+    ticks.now = ticks.now + 1
+  end
+  eq(socket.closed, 0)
+  take()
+  ticks.now = ticks.now + 1
+  take()
+  eq(socket.closed, 1)
+end)
+
+test("a dismissed client that closes is closed at once", function()
+  local socket, self, take = connect()
+  greet(socket, take, 24)
+  turn.dismiss(self, "no reason")
+  take()
+  socket:hang_up()
+  take()
+  eq(socket.closed, 1)
+end)
+
+-- What a browser sends for a page, and a page that knows this script: text/plain needs nobody's leave.
+local HEAD = "Host: 127.0.0.1:8888\r\nContent-Type: text/plain\r\nOrigin: http://evil.example\r\n\r\n"
+local BODY = ";" .. END .. "coreAdapter.reset" .. END
+
+test("nothing in an HTTP request is done, however it arrives", function()
+  local requests = {
+    "GET / HTTP/1.1\r\n" .. HEAD,
+    "POST /core/step?x=" .. ("y"):rep(100) .. " HTTP/1.1\r\n" .. HEAD .. BODY,
+    "POST /" .. ("y"):rep(3 * limits.small_read) .. " HTTP/1.1\r\n" .. HEAD .. BODY,
+    "OPTIONS * HTTP/1.0\r\n\r\n" .. BODY,
+    "\r\nPOST / HTTP/1.1\r\n" .. BODY,
+    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" .. BODY,
+  }
+  log.set_level("warn")
+  for index, text in ipairs(requests) do
+    for _, size in ipairs { #text, 1000, 7 } do
+      local socket, self, take = connect()
+      for at = 1, #text, size do
+        if self.socket then
+          socket:arrive(text:sub(at, at + size - 1))
+          take()
+        end
+      end
+      local case = ("request %d in pieces of %d"):format(index, size)
+      eq(socket.closed, 1, case)
+      eq(#emu.calls, 0, case)
+      eq(socket.written, "", case)
+      eq(#console.lines, 1, case)
+      eq(console.lines[1]:find("`framewire serve`", 1, true) ~= nil, true, console.lines[1])
+    end
+  end
+  log.set_level("none")
+end)
+
+test("messages that only look a little like HTTP are answered", function()
+  local texts = { "framewire.echo,GET / HTTP/1.1", "framewire.echo, / HTTP/1.1\r\n" }
+  for _, text in ipairs(texts) do
+    local socket, _, take = connect()
+    socket:arrive(text .. END)
+    settle(take)
+    eq(socket.written, text:match(",(.*)") .. END)
+  end
+  local socket, _, take = connect()
+  socket:arrive("framewire.echo,x" .. END .. "GET / HTTP/1.1" .. END .. "framewire.echo,y" .. END)
+  settle(take)
+  eq(socket.written, "x<|END|><|ERROR|><|END|>y<|END|>", "later in a connection")
+end)
