@@ -8,7 +8,8 @@ harness.root = folder .. "../../"
 require "limits".log_lines = math.huge -- how many tests ran in a second is nothing to depend on
 
 local PARTS = {
-  "arguments", "messages", "frames", "keyed", "sessions", "holds", "inbox", "connection", "turn", "files", "steering", "bundle",
+  "arguments", "messages", "frames", "keyed", "sessions", "holds", "inbox", "connection", "turn", "files",
+  "emulator", "steering", "stopwatch", "server", "log", "bundle",
 }
 
 for _, part in ipairs(PARTS) do

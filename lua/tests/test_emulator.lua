@@ -1,0 +1,115 @@
+local emulator = require "emulator"
+local fake = require "fake"
+local harness = require "harness"
+local refusal = require "refusal"
+local test, eq = harness.test, harness.eq
+
+local ROM = harness.root .. "rom/framewire-demo.gba"
+local STATE = string.pack("<I4", 0x01000007) .. ("\0"):rep(0x61000 - 4)
+
+local function begin(values)
+  emu, console = fake.emu(values), fake.console()
+end
+
+local function calls()
+  return table.concat(emu.calls, "\n")
+end
+
+-- Lets mGBA write these bytes to the files it is asked to write pictures to; gives the path of the last.
+local function write_pictures(bytes)
+  local written = {}
+  rawset(emu, "screenshot", function(_, path)
+    written.path = path
+    if bytes then
+      local file = assert(io.open(path, "wb"))
+      file:write(bytes)
+      file:close()
+    end
+  end)
+  return written
+end
+
+test("yes is what mGBA says for it, on every version", function()
+  for value, wanted in pairs { [true] = true, [false] = false, [1] = true, [0] = false } do
+    eq(emulator.yes(value), wanted, tostring(value))
+  end
+  eq(emulator.yes(nil), false)
+end)
+
+test("without a game the frame is 0", function()
+  emu = nil
+  eq(emulator.frame(), 0)
+end)
+
+test("an unknown domain is refused with those there are", function()
+  begin()
+  local problem = harness.refusal(emulator.domain, "ram")
+  eq(problem.status, refusal.BAD_ARGUMENT)
+  eq(problem.text, "unknown memory domain \"ram\"; this console has vram, wram")
+end)
+
+test("a file that is no ROM is not shown to mGBA, which would give up the running game", function()
+  begin { platform = 0, loadFile = true, saveStateBuffer = "before" }
+  for _, path in ipairs { harness.root .. "lua/README.md", "/nowhere/at/all.gba" } do
+    eq(emulator.load_rom(path), false)
+    eq(emulator.exchange_rom(path), false)
+  end
+  eq(calls():find("loadFile", 1, true), nil)
+end)
+
+test("a ROM is exchanged under the running game's state", function()
+  begin { platform = 0, loadFile = true, saveStateBuffer = "before", loadStateBuffer = true }
+  eq(emulator.exchange_rom(ROM), true)
+  eq(calls():gsub("platform\n", ""), ("saveStateBuffer 0\nloadFile %s\nloadStateBuffer before 0"):format(ROM))
+end)
+
+test("a ROM that does not take the state begins anew", function()
+  begin { platform = 0, loadFile = true, saveStateBuffer = "before", loadStateBuffer = false }
+  eq(emulator.exchange_rom(ROM), true)
+  eq(emu.calls[#emu.calls], "reset")
+end)
+
+test("a ROM that mGBA cannot load is not loaded", function()
+  begin { platform = 0, loadFile = false, saveStateBuffer = "before" }
+  eq(emulator.exchange_rom(ROM), false)
+  eq(calls():find("reset", 1, true), nil)
+end)
+
+test("what is no state of this console is not shown to mGBA", function()
+  begin { platform = 0, loadStateBuffer = true }
+  for _, data in ipairs { "", "state", ("\0"):rep(#STATE), STATE:sub(1, -2), "\x89PNG\r\n\26\nno state" } do
+    eq(emulator.load_state(data, 29), false)
+  end
+  eq(calls():find("loadStateBuffer", 1, true), nil)
+  eq(emulator.load_state(STATE, 29), true)
+end)
+
+test("a picture is read from a file, which does not stay", function()
+  begin()
+  local written = write_pictures("\x89PNG picture")
+  eq(emulator.screenshot(), "\x89PNG picture")
+  eq(io.open(written.path, "rb"), nil, "the file")
+end)
+
+test("without a file the picture is a state's", function()
+  begin { saveStateBuffer = "\x89PNG state" }
+  write_pictures(nil)
+  eq(emulator.screenshot(), "\x89PNG state")
+  begin { saveStateBuffer = "no picture" }
+  write_pictures("no picture")
+  eq(harness.refusal(emulator.screenshot).status, refusal.FAILED)
+end)
+
+test("holds end while there is no game", function()
+  begin()
+  local holds, key = emulator.holds, 0x200
+  for _ = 1, 3 do
+    holds.hold(key, 0)
+  end
+  eq(holds.down() & key, key)
+  emu = nil
+  for _ = 1, 20 do
+    holds.advance()
+  end
+  eq(holds.down() & key, 0)
+end)

@@ -1,0 +1,144 @@
+local client = require "client"
+local fake = require "fake"
+local harness = require "harness"
+local limits = require "limits"
+local log = require "log"
+local ticks = require "ticks"
+local test, eq = harness.test, harness.eq
+local END = client.END
+
+local MINUTE = 60 * ticks.per_second
+
+local server
+
+-- Runs with a new server that listens at `listener`, and stops it.
+local function serve(run, listener)
+  listener = listener or fake.listener()
+  emu, console = fake.emu { getGameTitle = "GAME", currentFrame = 9 }, fake.console()
+  socket = { tcp = function() return { _s = listener } end, ERRORS = { [3] = "address in use" } }
+  log.set_level("warn")
+  package.loaded.server = nil
+  server = require "server"
+  server.address, server.port = "127.0.0.1", 8888
+  server.start()
+  local fine, problem = xpcall(run, debug.traceback, listener)
+  server.stop("the test is over")
+  log.set_level("none")
+  socket = nil
+  assert(fine, problem)
+end
+
+-- A client that waits to be accepted.
+local function arrives(listener, bytes)
+  local new = fake.socket()
+  table.insert(listener.waiting, new)
+  new:arrive(bytes or "")
+  return new
+end
+
+-- As many clients as there may be, who have asked something each.
+local function fill(listener, count)
+  local list = {}
+  for index = 1, count do
+    list[index] = arrives(listener, "framewire.echo,x" .. END)
+  end
+  server.frame()
+  return list
+end
+
+local function with_connections(count, run)
+  local real = limits.connections
+  limits.connections = count
+  serve(run)
+  limits.connections = real
+end
+
+test("a client is accepted and answered within the frame", function()
+  serve(function(listener)
+    local new = arrives(listener, "core.getGameTitle" .. END)
+    server.frame()
+    eq(new.written, "GAME" .. END)
+  end)
+end)
+
+test("the client that was silent for longest makes way, if that is a minute", function()
+  with_connections(3, function(listener)
+    local list = fill(listener, 3)
+    ticks.now = ticks.now + MINUTE
+    for _, index in ipairs { 1, 3 } do
+      list[index]:arrive("framewire.echo,again" .. END)
+    end
+    server.frame()
+    local new = arrives(listener, "framewire.echo,new" .. END)
+    server.frame()
+    eq(list[1].closed + list[3].closed, 0, "those that asked")
+    eq(list[2].closed, 1, "the one that was silent")
+    eq(new.written, "new" .. END)
+  end)
+end)
+
+test("with all places taken by clients that ask, a new one is turned away", function()
+  with_connections(3, function(listener)
+    local list = fill(listener, 3)
+    ticks.now = ticks.now + MINUTE - 2
+    local new = arrives(listener, "framewire.echo,new" .. END)
+    server.frame()
+    eq(new.closed, 1)
+    eq(new.forgot, true, "its descriptor")
+    eq(console.lines[1], "Framewire: a client is turned away, 3 are connected")
+    for _, each in ipairs(list) do
+      eq(each.closed, 0)
+    end
+  end)
+end)
+
+test("an error in a client's turn closes that client alone", function()
+  serve(function(listener)
+    local list = fill(listener, 2)
+    list[1].recv = function() error("out of luck") end
+    list[1]:arrive("x")
+    list[2]:arrive("framewire.echo,y" .. END)
+    server.frame()
+    eq(list[1].closed, 1)
+    eq(list[2].written, "x<|END|>y<|END|>")
+    eq(console.lines[1]:find("out of luck", 1, true) ~= nil, true, console.lines[1])
+  end)
+end)
+
+test("a port that is taken is tried again each second, and said once", function()
+  local listener = fake.listener()
+  listener.taken = true
+  listener.close = function() end -- each try would have a listener of its own
+  serve(function()
+    for _ = 1, 3 * ticks.per_second do
+      server.frame()
+    end
+    eq(#console.lines, 1)
+    eq(console.lines[1]:find("cannot listen on 127.0.0.1:8888: address in use", 1, true) ~= nil, true, console.lines[1])
+    listener.taken = false
+    for _ = 1, ticks.per_second do
+      server.frame()
+    end
+    local new = arrives(listener, "framewire.echo,x" .. END)
+    server.frame()
+    eq(new.written, "x" .. END)
+  end, listener)
+end)
+
+test("stopping tells links why, closes all and lets go of keys", function()
+  local link, texter, listening
+  serve(function(listener)
+    listening = listener
+    link = arrives(listener, ("framewire.hello,1,%016x%s"):format(31, END))
+    texter = arrives(listener, "mgba-http.button.hold,L,1000" .. END)
+    server.frame()
+    link.written = ""
+    server.stop("loaded again")
+    local keys = emu.calls[#emu.calls]:match("^clearKeys (%d+)$")
+    eq(tonumber(keys) & 0x200, 0x200, "the key that is let go")
+  end)
+  eq(link.written:find("loaded again", 1, true) ~= nil, true, "the goodbye")
+  eq(link.closed, 1)
+  eq(texter.closed, 1)
+  eq(listening.closed, 1)
+end)

@@ -1,0 +1,98 @@
+local harness = require "harness"
+local test, eq = harness.test, harness.eq
+
+local READY = { select = function() return 1 end }
+local SILENT = { select = function() return 0 end }
+
+-- A stopwatch with a clock in the test's hand, or without one, and what sets the clock to so many seconds.
+local function new(has_clock)
+  local others = package.loaded.stopwatch
+  package.loaded.stopwatch = nil
+  local stopwatch = require "stopwatch"
+  package.loaded.stopwatch = others
+  local uptime = 1000
+  local file = {
+    setvbuf = function() end,
+    seek = function() end,
+    read = function() return ("%.6f 0.00"):format(uptime):sub(1, 12) end,
+  }
+  local real_open = io.open
+  io.open = function() return has_clock and file or nil end -- luacheck: ignore
+  stopwatch.find_clock()
+  io.open = real_open -- luacheck: ignore
+  return stopwatch, function(seconds)
+    uptime = 1000 + seconds
+  end
+end
+
+local function near(found, wanted, what)
+  if math.abs(found - wanted) > 1e-5 then
+    error(("%s is %s, not about %s"):format(what, found, wanted), 2)
+  end
+end
+
+-- Windows with one early wait each, which take so many seconds, so many of them busy.
+local function windows(stopwatch, set, count, length, busy)
+  for index = 1, count do
+    set((index - 1) * length)
+    stopwatch.begin_window()
+    stopwatch.wait(READY)
+    set(index * length)
+    stopwatch.end_window(busy)
+  end
+end
+
+test("a wait that runs its full length took a millisecond", function()
+  local ready, seconds = new(true).wait(SILENT)
+  eq(ready, false)
+  eq(seconds, 0.001)
+end)
+
+test("a wait that ends early is taken to last the gap", function()
+  local stopwatch = new(true)
+  local ready, seconds = stopwatch.wait(READY)
+  eq(ready, true)
+  eq(seconds, stopwatch.gap)
+end)
+
+test("the gap follows the clock", function()
+  local stopwatch, set = new(true)
+  for _ = 1, 20 do
+    windows(stopwatch, set, 16, 0.0007, 0.0005)
+  end
+  near(stopwatch.gap, 0.0002, "the gap")
+end)
+
+test("waits of full length are not counted into the gap", function()
+  local stopwatch, set = new(true)
+  for _ = 1, 20 do
+    for index = 1, 16 do
+      set((index - 1) * 0.0013)
+      stopwatch.begin_window()
+      stopwatch.wait(READY)
+      stopwatch.wait(SILENT)
+      set(index * 0.0013)
+      stopwatch.end_window(0)
+    end
+  end
+  near(stopwatch.gap, 0.0003, "the gap")
+end)
+
+test("the gap stays within its bounds, whatever the clock says", function()
+  local stopwatch, set = new(true)
+  for _ = 1, 20 do
+    windows(stopwatch, set, 16, 60, 0)
+  end
+  near(stopwatch.gap, 0.001, "the longest gap")
+  for _ = 1, 20 do
+    windows(stopwatch, set, 16, -60, 0)
+  end
+  near(stopwatch.gap, 0.00001, "the shortest gap")
+end)
+
+test("without a clock the gap stays as it is", function()
+  local stopwatch, set = new(false)
+  local gap = stopwatch.gap
+  windows(stopwatch, set, 100, 0.0002, 0)
+  eq(stopwatch.gap, gap)
+end)
