@@ -5,7 +5,7 @@
 #include <mgba/core/directories.h>
 #include <mgba/core/version.h>
 
-/* The largest banked cartridges; MAX_ROM_SIZE in src/core.rs says it to users. */
+/* The largest banked cartridges; MAX_ROM_SIZE in src/limits.rs says it to users. */
 #define MAX_ROM_SIZE ((size_t) 64 << 20)
 #define GBA_HEADER_SIZE 0xC0
 #define GB_HEADER_END 0x150
@@ -335,26 +335,4 @@ void fw_code(const struct fw_core* self, char* out) {
 
 const char* fw_version(void) {
 	return projectVersion;
-}
-
-void fw_free(void* memory) {
-	free(memory);
-}
-
-int fw_take_file(struct VFile* vf, uint8_t** out, size_t* len) {
-	ssize_t size = vf->size(vf);
-	int status = FW_NO_FILE;
-	uint8_t* copy = size >= 0 ? malloc(size ? size : 1) : NULL;
-	if (copy) {
-		vf->seek(vf, 0, SEEK_SET);
-		if (vf->read(vf, copy, size) == size) {
-			*out = copy;
-			*len = size;
-			status = FW_OK;
-		} else {
-			free(copy);
-		}
-	}
-	vf->close(vf);
-	return status;
 }

@@ -64,6 +64,9 @@ size_t fw_rom_size(const struct fw_core*);
 void fw_title(const struct fw_core*, char* out);
 void fw_code(const struct fw_core*, char* out);
 const char* fw_version(void);
+
+/* ---- buffer.c ---- */
+
 void fw_free(void*);
 
 /* ---- memory.c: bus, memory domains, registers ---- */

@@ -28,7 +28,7 @@ struct fw_core {
 	const void* rom; /* where its bytes were when last looked */
 };
 
-/* Copies all of `vf` into a new buffer for Rust and closes it. */
+/* buffer.c: copies all of `vf` into a new buffer for Rust and closes it. */
 int fw_take_file(struct VFile* vf, uint8_t** out, size_t* len);
 
 /* core.c: for after a script ran, which may have changed the ROM. */

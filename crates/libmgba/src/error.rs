@@ -1,9 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::core::{MAX_ROM_SIZE, Platform};
-use crate::memory::MAX_RANGE;
-use crate::state::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
+use crate::limits::{MAX_RANGE, MAX_ROM_SIZE, MAX_SAVE_SIZE, MAX_STATE_SIZE};
+use crate::platform::Platform;
 use crate::sys::Status;
 
 /// What can go wrong. Unless a variant says otherwise the core is as it was

@@ -31,21 +31,24 @@
 mod core;
 mod domain;
 mod error;
+mod limits;
 mod log;
 mod media;
 mod memory;
+mod platform;
 mod script;
 mod state;
 #[allow(unsafe_code)]
 mod sys;
 mod version;
 
-pub use crate::core::{Core, MAX_ROM_SIZE, Platform};
+pub use crate::core::Core;
 pub use crate::domain::Domain;
 pub use crate::error::Error;
+pub use crate::limits::{MAX_RANGE, MAX_ROM_SIZE, MAX_SAVE_SIZE, MAX_STATE_SIZE};
 pub use crate::log::{Level, log_off, log_to};
 pub use crate::media::Frame;
-pub use crate::memory::MAX_RANGE;
-pub use crate::state::{MAX_SAVE_SIZE, MAX_STATE_SIZE, flags};
+pub use crate::platform::Platform;
+pub use crate::state::flags;
 pub use crate::sys::{Canvas, PICTURE};
 pub use crate::version::{Version, version};

@@ -2,10 +2,7 @@ use std::ffi::CString;
 
 use crate::core::Core;
 use crate::error::Error;
-
-/// The longest range read or written at once, in bytes: the largest part of a
-/// GBA's address space, one image of the cartridge.
-pub const MAX_RANGE: usize = 32 << 20;
+use crate::limits::MAX_RANGE;
 
 /// The bus, as the game's own processor sees it: every address answers, and
 /// reads and writes of hardware registers have their effects. A Game Boy has 16

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::core::{Core, c_path};
 use crate::error::Error;
+use crate::limits::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
 use crate::sys::Status;
 
 /// What goes into a savestate besides the machine itself, and what is taken out
@@ -24,12 +25,6 @@ pub mod flags {
     /// Everything but the battery save; mGBA's default for loading.
     pub const LOAD: u32 = 29;
 }
-
-/// The largest savestate read, in bytes; a real one is below 1 MiB.
-pub const MAX_STATE_SIZE: usize = 16 << 20;
-/// The largest battery save taken, in bytes; a real one has up to 128 KiB and a
-/// few bytes for a clock.
-pub const MAX_SAVE_SIZE: usize = 1 << 20;
 
 /// Savestates, in the format of mGBA's own, which can be exchanged with it. For
 /// `flags` see [`flags`].

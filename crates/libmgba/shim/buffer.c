@@ -1,0 +1,24 @@
+/* Buffers that are handed to Rust. */
+#include "internal.h"
+
+void fw_free(void* memory) {
+	free(memory);
+}
+
+int fw_take_file(struct VFile* vf, uint8_t** out, size_t* len) {
+	ssize_t size = vf->size(vf);
+	int status = FW_NO_FILE;
+	uint8_t* copy = size >= 0 ? malloc(size ? size : 1) : NULL;
+	if (copy) {
+		vf->seek(vf, 0, SEEK_SET);
+		if (vf->read(vf, copy, size) == size) {
+			*out = copy;
+			*len = size;
+			status = FW_OK;
+		} else {
+			free(copy);
+		}
+	}
+	vf->close(vf);
+	return status;
+}
