@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test loom bench rom setup setup-test fmt lint build
+.PHONY: run test loom bench soak fuzz study rom setup setup-test fmt lint build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -27,8 +27,23 @@ loom:
 
 # Figures, not tests: they want a quiet machine.
 bench: setup-test
-	$(CARGO) build --release --locked -p framewire
+	$(CARGO) build --release --locked -p framewire -p framewire-figures
 	benches/run.sh
+
+# The long run: MINUTES (10) of mixed requests through the bridge on a window.
+soak: setup-test
+	$(CARGO) build --release --locked -p framewire -p framewire-figures
+	benches/soak.sh
+
+# A million mutated inputs for each decoder, the program's and the script's.
+fuzz: setup-test
+	FUZZ=1000000 $(CARGO) test --release --locked -p framewire-protocol --test fuzz
+	$(LUA) lua/tests/fuzz.lua 1000000
+
+# The load-test study of 2025 again, for about an hour: docs/study.md. `make study ARGS=--quick` takes 12 minutes.
+study: setup-test
+	$(CARGO) build --release --locked -p framewire
+	exec target/release/framewire study $(ARGS)
 
 rom: setup-test
 	$(MAKE) -C rom

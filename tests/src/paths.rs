@@ -20,10 +20,12 @@ pub fn script() -> PathBuf {
     root().join("lua/framewire.lua")
 }
 
-/// The folder that cargo builds this profile into, such as `target/debug`: the running test lies in its `deps`.
+/// The folder that cargo builds this profile into, such as `target/debug`: the running program lies in it, a test in its
+/// `deps`.
 #[must_use]
 pub fn profile_dir() -> PathBuf {
-    let test = std::env::current_exe().expect("a running program has a path");
-    let deps = test.parent().expect("a program lies in a folder");
-    deps.parent().expect("cargo keeps tests in <profile>/deps").to_path_buf()
+    let program = std::env::current_exe().expect("a running program has a path");
+    let folder = program.parent().expect("a program lies in a folder");
+    let folder = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
+    folder.expect("cargo keeps tests in <profile>/deps").to_path_buf()
 }

@@ -18,18 +18,19 @@ pub(super) const PAUSE: [Key; 2] = [Key::CONTROL, Key::of('p')];
 pub(super) const NEXT_FRAME: [Key; 2] = [Key::CONTROL, Key::of('n')];
 pub(super) const OPEN_ROM: [Key; 2] = [Key::CONTROL, Key::of('o')];
 
-/// 59.7 frames/s, evenly, without a sound card.
+/// 59.7 to 60 frames/s, evenly, without a sound card.
 ///
-/// mGBA is paced by its sound, as on a desk. SDL's dummy driver takes a buffer of 512 samples every 16 ms, about one
-/// frame's worth, so frames do not come in bursts as they do with larger buffers; the target makes up for the time that
-/// is lost waking up. Pacing by video (`videoSync`) is no alternative: one callback of more than 50 ms and emulation
-/// stops for good.
+/// mGBA is paced by its sound, as on a desk. SDL's dummy driver takes 512 samples every 17 ms: it waits for whole
+/// milliseconds, rounded down, and rounds other buffers up to a power of two. That is a little more than a frame's worth,
+/// so about every frame comes after one such wait, and now and then two do. With a little less than a frame's worth, as
+/// 16 ms would be, now and then a frame would take two waits, 32 ms. The target makes up for the time that is lost waking
+/// up. Pacing by video (`videoSync`) is no alternative: one callback of more than 50 ms and emulation stops for good.
 const PACE: [(&str, &str); 5] = [
     ("audioSync", "1"),
     ("videoSync", "0"),
-    ("sampleRate", "32000"),
+    ("sampleRate", "30100"),
     ("audioBuffers", "512"),
-    ("fpsTarget", "60.1"),
+    ("fpsTarget", "60.3"),
 ];
 
 /// What a stock mGBA is started with. Set what is needed, then [`StockMgba::start`](crate::StockMgba::start).
