@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 #[cfg(feature = "embedded")]
 use framewire_emulator::Embedded;
 #[cfg(feature = "embedded")]
@@ -11,6 +12,7 @@ use framewire_emulator::{Attached, Emulator};
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tracing::info;
 
 use crate::settings::Settings;
@@ -52,17 +54,9 @@ impl Chosen {
 /// answers, or else the demo game.
 pub async fn emulator(settings: &Settings) -> anyhow::Result<Chosen> {
     if let Some(address) = &settings.attach {
-        anyhow::ensure!(
-            settings.channel.is_none(),
-            "a channel is of an embedded core; take --channel out, or --attach"
-        );
         return attach(with_port(address));
     }
-    if settings.rom.is_none()
-        && settings.lua.is_empty()
-        && settings.speed.is_none()
-        && settings.channel.is_none()
-    {
+    if settings.embedded().is_none() {
         let address = format!("127.0.0.1:{DEFAULT_PORT}");
         match probe(&address, PATIENCE).await {
             Found::Script(Script::Framewire(version)) => {
@@ -80,11 +74,21 @@ pub async fn emulator(settings: &Settings) -> anyhow::Result<Chosen> {
             Found::Nothing(_) | Found::Other(_) => {}
         }
     }
-    embed(settings)
+    let settings = settings.clone();
+    aside(move || embed(&settings)).await
+}
+
+/// Does what takes as long as a script wants, on a thread that nobody waits for when the program is to end.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    let (done, result) = oneshot::channel();
+    std::thread::Builder::new().name("start".to_owned()).spawn(move || done.send(work()))?;
+    result.await.context("starting the emulator failed")?
 }
 
 /// An address whose port may be left out.
-fn with_port(address: &str) -> String {
+pub fn with_port(address: &str) -> String {
     let address = address.strip_prefix("tcp://").unwrap_or(address);
     match address.rsplit_once(':') {
         Some((_, port)) if port.parse::<u16>().is_ok() => address.to_owned(),
@@ -99,7 +103,6 @@ fn attach(address: String) -> anyhow::Result<Chosen> {
 
 #[cfg(feature = "embedded")]
 fn embed(settings: &Settings) -> anyhow::Result<Chosen> {
-    use anyhow::Context;
     use framewire_emulator::embedded::{Rom, Speed};
 
     use crate::settings::SpeedSetting;

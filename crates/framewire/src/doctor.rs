@@ -1,27 +1,18 @@
 //! `framewire doctor`: what is found here, what is wrong, and what to do about it.
 
+use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
 
-use crate::settings::USUAL_LISTEN;
-use crate::{causes, say};
+use crate::settings::Settings;
+use crate::{causes, choose, say, serve};
 
 /// How long each thing that is looked for has to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Arguments of `framewire doctor`.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    /// Where the script should listen
-    #[arg(long, value_name = "HOST:PORT", env = "FRAMEWIRE_ATTACH", default_value_t = format!("127.0.0.1:{DEFAULT_PORT}"))]
-    attach: String,
-    /// Where HTTP should be served
-    #[arg(long, value_name = "ADDR:PORT", env = "FRAMEWIRE_LISTEN", default_value = USUAL_LISTEN)]
-    listen: String,
-}
 
 /// One finding: whether it is well, what it is, and what to do.
 struct Finding {
@@ -38,11 +29,17 @@ fn wrong(text: impl Into<String>, advice: impl Into<String>) -> Finding {
     Finding { well: false, text: text.into(), advice: Some(advice.into()) }
 }
 
-/// Prints the findings; the exit code is 1 if one of them stands in the way.
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+/// Looks for what `framewire serve` would use with the same arguments, and prints the findings. The exit code is 1 if one
+/// of them stands in the way.
+///
+/// # Errors
+/// If the settings are wrong in themselves, or nothing can be printed.
+pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
+    let settings = args.settings()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let findings = runtime
-        .block_on(async { vec![program(), library(), script(&args.attach).await, port(&args.listen).await] });
+    let mut findings = vec![program(), library()];
+    findings.extend(runtime.block_on(emulator(&settings)));
+    findings.push(runtime.block_on(port(settings.listen()?)));
     for finding in &findings {
         say::line(format_args!("{} {}", if finding.well { "ok  " } else { "look" }, finding.text))?;
         if let Some(advice) = &finding.advice {
@@ -72,6 +69,32 @@ fn library() -> Finding {
             "install the distribution's libmgba again (`make setup` in the checkout), or use --attach with a stock mGBA",
         ),
     }
+}
+
+/// The emulator that `framewire serve` would serve. Nothing is to be said of the demo game: [`library`] runs it.
+async fn emulator(settings: &Settings) -> Option<Finding> {
+    let usual = format!("127.0.0.1:{DEFAULT_PORT}");
+    match (&settings.rom, settings.embedded()) {
+        (Some(path), _) => Some(rom(path)),
+        (None, Some(_)) => None,
+        (None, None) => Some(script(&settings.attach.as_deref().map_or(usual, choose::with_port)).await),
+    }
+}
+
+#[cfg(feature = "embedded")]
+fn rom(path: &Path) -> Finding {
+    match framewire_libmgba::Core::open(path) {
+        Ok(core) => well(format!("{} is a ROM ({})", path.display(), core.title())),
+        Err(error) => wrong(causes::in_a_line(&error), "name another file with --rom"),
+    }
+}
+
+#[cfg(not(feature = "embedded"))]
+fn rom(path: &Path) -> Finding {
+    wrong(
+        format!("{} needs an embedded core, which this build has not", path.display()),
+        "take --rom out and use --attach with a stock mGBA, or build with libmgba (the feature `embedded`)",
+    )
 }
 
 #[cfg(not(feature = "embedded"))]
@@ -109,15 +132,15 @@ async fn script(address: &str) -> Finding {
     }
 }
 
-async fn port(address: &str) -> Finding {
+async fn port(address: SocketAddr) -> Finding {
     match tokio::net::TcpListener::bind(address).await {
         Ok(_) => well(format!("{address} is free for HTTP")),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => wrong(
-            format!("{address} is taken{}", owner(address)),
+            format!("{address} is taken{}", owner(&address.to_string())),
             "stop that program, or serve elsewhere: `framewire serve --listen 127.0.0.1:5001`",
         ),
         Err(error) => wrong(
-            format!("{address} cannot be listened at: {error}"),
+            format!("{address} cannot be listened at: {}", causes::in_a_line(&error)),
             "choose another address: `framewire serve --listen 127.0.0.1:5001`",
         ),
     }
@@ -127,7 +150,7 @@ async fn port(address: &str) -> Finding {
 #[cfg(target_os = "linux")]
 fn owner(address: &str) -> String {
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-    port.and_then(listener::of_port).map_or_else(String::new, |name| format!(" by {name}"))
+    port.and_then(listener).map_or_else(String::new, |name| format!(" by {name}"))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -135,36 +158,20 @@ fn owner(_address: &str) -> String {
     String::new()
 }
 
-/// Finds the listener of a port in Linux' `/proc` (see proc(5), "/proc/net/tcp").
+/// The name and id of a process that listens at a port, if it is one of this user's.
 #[cfg(target_os = "linux")]
-mod listener {
-    use std::fs;
-
-    /// State of a listening socket in `/proc/net/tcp`.
-    const LISTEN: &str = "0A";
-
-    pub fn of_port(port: u16) -> Option<String> {
-        let inode = ["/proc/net/tcp", "/proc/net/tcp6"]
-            .into_iter()
-            .filter_map(|table| fs::read_to_string(table).ok())
-            .find_map(|table| inode(&table, port))?;
-        let socket = format!("socket:[{inode}]");
-        fs::read_dir("/proc").ok()?.flatten().find_map(|process| {
-            let holds = fs::read_dir(process.path().join("fd")).ok()?.flatten().any(|file| {
-                fs::read_link(file.path()).is_ok_and(|target| target.as_os_str() == socket.as_str())
-            });
-            let name = fs::read_to_string(process.path().join("comm")).ok()?;
-            holds.then(|| format!("{} (process {})", name.trim(), process.file_name().to_string_lossy()))
-        })
-    }
-
-    /// The inode of the socket that listens at `port`, from the text of a table.
-    fn inode(table: &str, port: u16) -> Option<u64> {
-        table.lines().skip(1).find_map(|line| {
-            let fields: Vec<_> = line.split_whitespace().collect();
-            let (_, hex) = fields.get(1)?.rsplit_once(':')?;
-            let matches = u16::from_str_radix(hex, 16).ok()? == port && *fields.get(3)? == LISTEN;
-            matches.then(|| fields.get(9)?.parse().ok()).flatten()
-        })
-    }
+fn listener(port: u16) -> Option<String> {
+    use procfs::net::{TcpState, tcp, tcp6};
+    use procfs::process::{FDTarget, all_processes};
+    let sockets = [tcp(), tcp6()].into_iter().flatten().flatten();
+    let inode = sockets
+        .filter(|socket| socket.state == TcpState::Listen && socket.local_address.port() == port)
+        .map(|socket| socket.inode)
+        .next()?;
+    all_processes().ok()?.flatten().find_map(|process| {
+        let mut files = process.fd().ok()?.flatten();
+        files.find(|file| file.target == FDTarget::Socket(inode))?;
+        let stat = process.stat().ok()?;
+        Some(format!("{} (process {})", stat.comm, stat.pid))
+    })
 }

@@ -12,6 +12,7 @@ mod script;
 mod serve;
 mod settings;
 mod signals;
+mod sources;
 #[cfg(all(feature = "study", target_os = "linux"))]
 mod study;
 mod text_or_number;
@@ -44,7 +45,7 @@ enum Command {
     /// Print the Lua script to load into mGBA.
     Script(script::Args),
     /// Say what is found here, what is wrong, and what to do about it.
-    Doctor(doctor::Args),
+    Doctor(Box<serve::Args>),
 }
 
 fn main() -> ExitCode {
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
         #[cfg(all(feature = "study", target_os = "linux"))]
         Some(Command::Study(args)) => study::run(&args),
         Some(Command::Script(args)) => script::run(args),
-        Some(Command::Doctor(args)) => doctor::run(args),
+        Some(Command::Doctor(args)) => doctor::run(*args),
     };
     result.unwrap_or_else(|error| {
         say::notice(format_args!("framewire: {}", causes::of(error.as_ref()).join("\n  because: ")));

@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tracing::{info, warn};
 
 use crate::settings::Settings;
+use crate::sources::Given;
 use crate::{choose, logging, open_files, say, signals};
 
 /// Arguments of `framewire serve`.
@@ -16,16 +17,27 @@ use crate::{choose, logging, open_files, say, signals};
 #[command(after_help = "\
 Settings come from the command line, then from the environment variables named above, then from a TOML file \
 (--config FILE, or framewire.toml in the working folder) with the same names: listen = \"127.0.0.1:5000\", speed = 2, \
-lua = [\"a.lua\"]. RUST_LOG (such as debug, or framewire::link=debug) chooses what is logged.
+lua = [\"a.lua\"]. A choice of emulator hides those of later sources. RUST_LOG (such as debug, or framewire::link=debug) chooses what is logged.
 
-With neither --rom nor --attach it attaches to 127.0.0.1:8888 if a script of Framewire or mGBA-http answers there, and \
-otherwise runs a built-in demo game.")]
+With none of --rom, --attach, --speed, --lua and --channel it attaches to 127.0.0.1:8888 if a script of Framewire or \
+mGBA-http answers there. Without --attach it otherwise runs an embedded core, with a built-in demo game if there is no \
+--rom.")]
 pub struct Args {
     #[command(flatten)]
-    settings: Settings,
+    given: Given,
     /// Read settings from this TOML file
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_CONFIG")]
     config: Option<PathBuf>,
+}
+
+impl Args {
+    /// The settings, from all sources.
+    ///
+    /// # Errors
+    /// If a source is wrong in itself or cannot be read.
+    pub fn settings(self) -> anyhow::Result<Settings> {
+        self.given.with_file(self.config.as_deref())
+    }
 }
 
 /// Serves until a signal asks for the end.
@@ -33,7 +45,7 @@ pub struct Args {
 /// # Errors
 /// If a setting is wrong, the address is taken, or the emulator cannot be started.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let settings = args.settings.with_file(args.config.as_deref())?;
+    let settings = args.settings()?;
     logging::start(settings.log_format.unwrap_or_default(), settings.quiet);
     let connections = match settings.lua.is_empty() {
         true => open_files::raise_limit(),

@@ -1,16 +1,16 @@
 //! Ports for servers that cannot be asked to choose one themselves, such as a script in mGBA.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::{fs, process};
+use std::{io, process};
+
+use procfs::net::{TcpState, tcp};
 
 use crate::{Error, Result};
 
 /// Below the range from which Linux takes ports for outgoing connections, so that none of those gets in the way.
 const FIRST: u32 = 20_000;
 const COUNT: u32 = 12_000;
-/// The state of a listening socket in `/proc/net/tcp`.
-const LISTEN: &str = "0A";
 
 /// A port of 127.0.0.1 that nothing listens on, never the same twice in one process.
 ///
@@ -38,14 +38,11 @@ pub fn free() -> u16 {
 ///
 /// [`Error::Io`] where there is no `/proc/net/tcp`.
 pub fn is_listened_on(port: u16) -> Result<bool> {
-    let table = fs::read_to_string("/proc/net/tcp").map_err(Error::io("read /proc/net/tcp"))?;
-    // A line: its number, the local address and the remote one as hexadecimal `address:port`, the state.
-    let wanted = [format!("0100007F:{port:04X}"), format!("00000000:{port:04X}")];
-    Ok(table.lines().any(|line| {
-        let mut fields = line.split_ascii_whitespace().skip(1);
-        let here = fields.next().is_some_and(|local| wanted.iter().any(|wanted| wanted == local));
-        here && fields.nth(1) == Some(LISTEN)
-    }))
+    let sockets = tcp().map_err(|error| Error::io("read /proc/net/tcp")(io::Error::other(error)))?;
+    let addresses = [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED].map(|ip| SocketAddr::from((ip, port)));
+    Ok(sockets
+        .iter()
+        .any(|socket| socket.state == TcpState::Listen && addresses.contains(&socket.local_address)))
 }
 
 #[cfg(test)]

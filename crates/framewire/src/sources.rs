@@ -1,0 +1,232 @@
+//! Where settings come from: the command line before the environment before a TOML file before what is usual.
+//!
+//! Which emulator is served is one choice, made by several settings: one that is made nearer to the user hides those made
+//! farther away.
+
+use std::mem::take;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, Error, FromArgMatches, Id};
+
+use crate::settings::Settings;
+
+/// Name of the settings file that is read from the working folder.
+const USUAL_FILE: &str = "framewire.toml";
+
+/// What the command line and the environment set, each by itself.
+#[derive(Debug, Default, Clone)]
+pub struct Given {
+    command_line: Settings,
+    environment: Settings,
+}
+
+impl Given {
+    /// Puts all sources together. The file is `file`, or `framewire.toml` in the working folder if there is one.
+    ///
+    /// # Errors
+    /// If a source chooses two emulators, or the file was named and cannot be read, or holds something else than settings.
+    pub fn with_file(self, file: Option<&Path>) -> anyhow::Result<Settings> {
+        let mut settings = self.command_line;
+        if !settings.choose()
+            && let Some(other) = self.environment.beside_attach()
+        {
+            let other = other.to_uppercase();
+            bail!("the environment sets both FRAMEWIRE_ATTACH and FRAMEWIRE_{other}; unset one of them");
+        }
+        settings = settings.or(self.environment);
+        let path = file.unwrap_or(Path::new(USUAL_FILE));
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(settings);
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let farther: Settings =
+            toml::from_str(&text).with_context(|| format!("{} holds something wrong", path.display()))?;
+        if !settings.choose()
+            && let Some(other) = farther.beside_attach()
+        {
+            bail!("{} sets both attach and {other}; take one of them out", path.display());
+        }
+        Ok(settings.or(farther))
+    }
+}
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Given, Error> {
+        let mut command_line = Settings::from_arg_matches(matches)?;
+        let mut environment = Settings::default();
+        let in_environment = |id| matches.value_source(id) == Some(ValueSource::EnvVariable);
+        // Only those that choose an emulator must be known by their source; clap puts the others in order.
+        if in_environment("rom") {
+            environment.rom = command_line.rom.take();
+        }
+        if in_environment("attach") {
+            environment.attach = command_line.attach.take();
+        }
+        if in_environment("speed") {
+            environment.speed = command_line.speed.take();
+        }
+        if in_environment("channel") {
+            environment.channel = command_line.channel.take();
+        }
+        if in_environment("lua") {
+            environment.lua = take(&mut command_line.lua).into_iter().flat_map(split).collect();
+        }
+        if let Some(other) = command_line.beside_attach() {
+            let message = format!(
+                "--attach cannot be used with --{other}, which is for an embedded core; take one of them out\n"
+            );
+            return Err(Error::raw(ErrorKind::ArgumentConflict, message));
+        }
+        Ok(Given { command_line, environment })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Given::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Given {
+    fn group_id() -> Option<Id> {
+        Settings::group_id()
+    }
+
+    fn augment_args(command: Command) -> Command {
+        Settings::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Settings::augment_args_for_update(command)
+    }
+}
+
+/// The paths in a variable, between commas.
+fn split(paths: PathBuf) -> Vec<PathBuf> {
+    match paths.to_str() {
+        Some(text) => text.split(',').filter(|path| !path.is_empty()).map(PathBuf::from).collect(),
+        None => vec![paths],
+    }
+}
+
+impl Settings {
+    /// Whether they name an emulator or something that only an embedded core has.
+    fn choose(&self) -> bool {
+        self.attach.is_some() || self.embedded().is_some()
+    }
+
+    /// The name of a setting that contradicts `attach`, if that is set.
+    fn beside_attach(&self) -> Option<&'static str> {
+        self.attach.as_ref().and_then(|_| self.embedded())
+    }
+
+    /// These settings, and those of `farther` where these are not set.
+    fn or(self, farther: Settings) -> Settings {
+        let farther = match (&self.attach, self.embedded()) {
+            (Some(_), _) => Settings { rom: None, speed: None, lua: Vec::new(), channel: None, ..farther },
+            (None, Some(_)) => Settings { attach: None, ..farther },
+            (None, None) => farther,
+        };
+        fn first<T>(nearer: Vec<T>, farther: Vec<T>) -> Vec<T> {
+            if nearer.is_empty() { farther } else { nearer }
+        }
+        Settings {
+            rom: self.rom.or(farther.rom),
+            attach: self.attach.or(farther.attach),
+            listen: self.listen.or(farther.listen),
+            speed: self.speed.or(farther.speed),
+            lua: first(self.lua, farther.lua),
+            channel: self.channel.or(farther.channel),
+            deadline: self.deadline.or(farther.deadline),
+            allow_origin: first(self.allow_origin, farther.allow_origin),
+            allow_host: first(self.allow_host, farther.allow_host),
+            quiet: self.quiet || farther.quiet,
+            log_format: self.log_format.or(farther.log_format),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::SpeedSetting;
+
+    fn from_toml(given: Given, text: &str) -> anyhow::Result<Settings> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(&file, text)?;
+        given.with_file(Some(file.path()))
+    }
+
+    fn attach(address: &str) -> Settings {
+        Settings { attach: Some(address.into()), ..Default::default() }
+    }
+
+    fn rom(path: &str) -> Settings {
+        Settings { rom: Some(path.into()), ..Default::default() }
+    }
+
+    #[test]
+    fn a_file_sets_what_the_command_line_does_not() -> anyhow::Result<()> {
+        let command_line = Settings { listen: Some("127.0.0.1:2".into()), ..rom("game.gba") };
+        let given = Given { command_line, ..Default::default() };
+        let settings =
+            from_toml(given, "rom = \"other.gba\"\nspeed = 2\nlisten = \"127.0.0.1:1\"\nquiet = true")?;
+        assert_eq!(settings.listen()?.port(), 2);
+        assert_eq!(settings.speed, Some(SpeedSetting::Times(2.0)));
+        assert_eq!(settings.rom, Some("game.gba".into()));
+        assert!(settings.quiet);
+        Ok(())
+    }
+
+    #[test]
+    fn a_nearer_choice_of_emulator_hides_a_farther_one() -> anyhow::Result<()> {
+        for (nearer, farther) in [(rom("a"), attach("b")), (attach("b"), rom("a"))] {
+            let given = Given { command_line: nearer.clone(), environment: farther };
+            let settings = from_toml(given, "attach = \"c\"\nspeed = 2\nlua = [\"d.lua\"]")?;
+            assert_eq!((&settings.rom, &settings.attach), (&nearer.rom, &nearer.attach));
+            let embedded = nearer.rom.is_some();
+            assert_eq!((settings.speed.is_some(), settings.lua.len()), (embedded, usize::from(embedded)));
+        }
+        let settings = from_toml(Given { command_line: attach("b"), ..Default::default() }, "speed = 2")?;
+        assert_eq!(settings.speed, None);
+        Ok(())
+    }
+
+    #[test]
+    fn a_source_with_two_choices_is_refused() {
+        let environment = Settings { attach: Some("b".into()), ..rom("a") };
+        let given = Given { environment, ..Default::default() };
+        let said = format!("{:#}", from_toml(given, "").unwrap_err());
+        assert!(said.contains("FRAMEWIRE_ATTACH and FRAMEWIRE_ROM"), "{said}");
+    }
+
+    #[test]
+    fn wrong_files_say_what_is_wrong() {
+        for (text, says) in [
+            ("rom = \"a\"\nattach = \"b\"", "both"),
+            ("lua = [\"a.lua\"]\nattach = \"b\"", "attach and lua"),
+            ("rmo = \"a\"", "rmo"),
+            ("speed = 0", "0.01 to 1000"),
+            ("speed = \"fast\"", "unlimited"),
+            ("deadline = \"-1\"", "3600"),
+        ] {
+            let error = format!("{:#}", from_toml(Given::default(), text).expect_err(text));
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        assert!(Given::default().with_file(Some(Path::new("no such file"))).is_err());
+    }
+
+    #[test]
+    fn only_a_variable_is_split_at_commas() {
+        assert_eq!(split("a.lua,b c.lua".into()), [PathBuf::from("a.lua"), "b c.lua".into()]);
+        let command = <Given as clap::Args>::augment_args(Command::new("test"));
+        let matches = command.get_matches_from(["test", "--lua", "a,b.lua", "--lua", "c.lua"]);
+        let given = Given::from_arg_matches(&matches).unwrap();
+        assert_eq!(given.command_line.lua, [PathBuf::from("a,b.lua"), "c.lua".into()]);
+    }
+}
