@@ -1,7 +1,7 @@
 //! Ways of ending, seen from both sides.
 
-use std::sync::Barrier;
-use std::time::Duration;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use framewire_e2e::{Signal, until};
 
@@ -11,30 +11,56 @@ use super::served::{PATIENCE, Served};
 fn requests_in_flight_are_answered_when_the_server_is_stopped() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut served = Served::hosted();
-        let clients = 20;
-        let barrier = Barrier::new(clients + 1);
-        let http = served.http.clone();
-        std::thread::scope(|scope| {
-            let (http, barrier) = (&http, &barrier);
-            let answers: Vec<_> = (0..clients)
-                .map(|client| {
-                    scope.spawn(move || {
-                        barrier.wait();
-                        http.get(&format!("/mgbaendpoint?message=client{client}")).unwrap()
-                    })
-                })
-                .collect();
-            barrier.wait();
-            std::thread::sleep(Duration::from_millis(2));
-            served.server.signal(signal).unwrap();
-            for (client, answer) in answers.into_iter().enumerate() {
-                let answer = answer.join().unwrap();
-                assert_eq!((answer.status, answer.text()), (200, format!("client{client}")));
-            }
-        });
+        // Nothing is answered until it goes on.
+        served.host.as_mut().unwrap().signal(Signal::STOP).unwrap();
+        let mut clients: Vec<_> = (0..20).map(|client| Open::start(&served, client)).collect();
+        served.server.signal(signal).unwrap();
+        until("the server knows that it is to end", PATIENCE, || Ok(served.server.log().contains("SIG")))
+            .unwrap();
+        served.host.as_mut().unwrap().signal(Signal::CONT).unwrap();
+        for (number, client) in clients.iter_mut().enumerate() {
+            let reply = client.reply();
+            assert!(
+                reply.starts_with("HTTP/1.1 200 ") && reply.ends_with(&name(number)),
+                "{number}: {reply}"
+            );
+        }
         let status = served.server.wait_exit(PATIENCE).unwrap();
         assert_eq!(status.code(), Some(0), "{}", served.server.log());
     }
+}
+
+/// A request that the server has begun to read, and that waits for the emulator.
+struct Open(TcpStream);
+
+impl Open {
+    fn start(served: &Served, client: usize) -> Open {
+        let mut stream = TcpStream::connect(served.server.url().strip_prefix("http://").unwrap()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let message = name(client);
+        let head = format!(
+            "POST /mgbaendpoint HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
+             expect: 100-continue\r\n\r\n",
+            message.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut go_on = [0; "HTTP/1.1 100 Continue\r\n\r\n".len()];
+        stream.read_exact(&mut go_on).unwrap();
+        assert!(go_on.starts_with(b"HTTP/1.1 100 "), "{}", String::from_utf8_lossy(&go_on));
+        stream.write_all(message.as_bytes()).unwrap();
+        Open(stream)
+    }
+
+    /// All that comes until the server closes the connection.
+    fn reply(&mut self) -> String {
+        let mut reply = String::new();
+        self.0.read_to_string(&mut reply).unwrap();
+        reply
+    }
+}
+
+fn name(client: usize) -> String {
+    format!("client {client:02}")
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use framewire_e2e::{Framewire, Http, Proxy, Signal, paths, ports, until};
 
-use super::served::PATIENCE;
+use super::served::{PATIENCE, host};
 
 const PRESSES: u32 = 0x0200_0010;
 const BUTTONS: [&str; 10] = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"];
@@ -23,19 +23,8 @@ fn ten_thousand_taps_through_cut_connections_and_killed_bridges() {
     let rom = folder.path().join("demo.gba");
     fs::copy(paths::rom(), &rom).unwrap();
     let script_port = ports::free();
-    let settings = folder.path().join("settings.lua");
-    fs::write(&settings, format!("framewire = {{port = {script_port}}}")).unwrap();
-    let host = Framewire::serve(&[
-        "--speed",
-        "4",
-        "--rom",
-        rom.to_str().unwrap(),
-        "--lua",
-        settings.to_str().unwrap(),
-        "--lua",
-        paths::script().to_str().unwrap(),
-    ])
-    .unwrap();
+    let host =
+        host(&folder, script_port, &paths::script(), &["--speed", "4", "--rom", rom.to_str().unwrap()]);
     let game = host.http();
     until("the game runs", PATIENCE, || Ok(presses(&game).is_some())).unwrap();
 

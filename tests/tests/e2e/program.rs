@@ -1,13 +1,15 @@
 //! The program as those see it who start it: its streams, its signals, what it says when something is wrong.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use framewire_e2e::{Framewire, Http, Signal, ports, until, until_some};
+use framewire_e2e::{Framewire, Http, Signal, TextClient, paths, ports, until, until_some};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::served::PATIENCE;
+use super::served::{PATIENCE, host};
 
 #[test]
 fn without_arguments_there_is_always_something_to_drive() {
@@ -17,13 +19,94 @@ fn without_arguments_there_is_always_something_to_drive() {
 }
 
 #[test]
-fn doctor_and_script_say_something_useful() {
+fn the_script_is_printed_as_it_is_in_the_checkout() {
     let (status, said, _) = Framewire::run(&["script"], PATIENCE).unwrap();
-    assert!(status.success() && said.contains("Framewire"));
-    let (_, said, _) = Framewire::run(&["doctor", "--attach", "127.0.0.1:1"], PATIENCE).unwrap();
-    assert!(said.contains("no script at 127.0.0.1:1") && said.contains("Load script"), "{said}");
-    let (status, _, said) = Framewire::run(&["serve", "--rom", "no-such-file.gba"], PATIENCE).unwrap();
-    assert!(!status.success() && said.contains("no-such-file.gba"), "{said}");
+    assert!(status.success());
+    assert_eq!(said, fs::read_to_string(paths::script()).unwrap());
+}
+
+#[test]
+fn the_nearest_choice_of_emulator_counts() {
+    let address = format!("127.0.0.1:{}", ports::free());
+    let mut command =
+        Framewire::command(&["serve", "--listen", "127.0.0.1:0", "--attach", &address]).unwrap();
+    command.env("FRAMEWIRE_ROM", "no-such-file.gba").stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut server = Piped::start(command);
+    let state = Http::new(server.url()).get("/v1/emulator").unwrap().text();
+    assert!(state.contains(r#""kind":"attached""#), "{state}");
+
+    for other in [["--rom", "a.gba"], ["--speed", "2"], ["--lua", "a.lua"], ["--channel", "a"]] {
+        let args = [&["serve", "--attach", &address][..], &other[..]].concat();
+        let (status, _, said) = Framewire::run(&args, PATIENCE).unwrap();
+        assert_eq!(status.code(), Some(2), "{args:?}");
+        assert!(said.contains(other[0]) && said.contains("--attach"), "{said}");
+    }
+}
+
+#[test]
+fn paths_of_scripts_may_hold_commas() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, two, three] = ["one, two.lua", "two.lua", "three.lua"].map(|name| folder.path().join(name));
+    for (path, done) in [(&one, "done 1"), (&two, "done 2"), (&three, "done 3")] {
+        let done = folder.path().join(done);
+        fs::write(path, format!("io.open({:?}, 'w'):close()", done.to_str().unwrap())).unwrap();
+    }
+    let server = Framewire::serve(&["--lua", one.to_str().unwrap()]).unwrap();
+    assert!(folder.path().join("done 1").exists(), "{}", server.log());
+
+    let mut command = Framewire::command(&["serve", "--listen", "127.0.0.1:0"]).unwrap();
+    command.env("FRAMEWIRE_LUA", format!("{},{}", two.display(), three.display()));
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    Piped::start(command).url();
+    assert!(folder.path().join("done 2").exists() && folder.path().join("done 3").exists());
+}
+
+#[test]
+fn a_script_that_does_not_end_while_it_is_loaded_can_be_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let script = folder.path().join("forever.lua");
+    let text = format!("io.open({:?}, 'w'):close() while true do end", begun.to_str().unwrap());
+    fs::write(&script, text).unwrap();
+    let args = ["serve", "--listen", "127.0.0.1:0", "--lua", script.to_str().unwrap()];
+    let mut command = Framewire::command(&args).unwrap();
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = Piped::start(command);
+    until("the script runs", PATIENCE, || Ok(begun.exists())).unwrap();
+    server.signal("INT");
+    assert_eq!(server.wait().code(), Some(0));
+}
+
+#[test]
+fn more_http_clients_than_select_bears_do_not_end_a_program_with_scripts() {
+    let may = getrlimit(Resource::Nofile);
+    let enough = may.maximum.map_or(4096, |most| most.min(4096));
+    assert!(enough > 1600, "this test needs 1,600 open files; raise the hard limit (ulimit -Hn)");
+    setrlimit(Resource::Nofile, Rlimit { current: Some(enough), ..may }).unwrap();
+
+    let folder = tempfile::tempdir().unwrap();
+    let port = ports::free();
+    let mut server = host(&folder, port, &paths::script(), &[]);
+    let address = server.url().strip_prefix("http://").unwrap().to_owned();
+    let crowd: Vec<TcpStream> = (0..1100).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    // Each is let in, told that there is no room, or closed. Once that has happened to the last, it has to all.
+    let last = crowd.last().unwrap();
+    last.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut said = String::new();
+    let _ = last.take(12).read_to_string(&mut said);
+    assert!(["", "HTTP/1.1 503"].contains(&said.as_str()), "{said}");
+    for _ in 0..20 {
+        let mut client = TextClient::connect(([127, 0, 0, 1], port).into(), PATIENCE).unwrap();
+        assert_eq!(client.ask("core.getGameTitle").unwrap(), "FRAMEWIRE");
+    }
+    drop(crowd);
+    let http = server.http();
+    until("there is room again", PATIENCE, || {
+        Ok(http.get("/healthz").is_ok_and(|reply| reply.status == 200))
+    })
+    .unwrap();
+    server.signal(Signal::TERM).unwrap();
+    assert_eq!(server.wait_exit(PATIENCE).unwrap().code(), Some(0), "{}", server.log());
 }
 
 /// The program with streams of the test's own. Killed with the test.
@@ -32,6 +115,13 @@ struct Piped(Child);
 impl Piped {
     fn start(mut command: Command) -> Piped {
         Piped(command.stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Where it says that it listens.
+    fn url(&mut self) -> String {
+        let mut line = String::new();
+        BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        line.trim().strip_prefix("listening on ").unwrap().to_owned()
     }
 
     fn signal(&self, name: &str) {
@@ -63,9 +153,7 @@ fn a_log_that_nobody_reads_keeps_nobody_from_being_served() {
     let mut command = Framewire::command(&["serve", "--listen", "127.0.0.1:0", "--speed", "1"]).unwrap();
     command.stdout(Stdio::piped()).stderr(unread());
     let mut server = Piped::start(command);
-    let mut line = String::new();
-    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let http = Http::new(line.trim().strip_prefix("listening on ").unwrap());
+    let http = Http::new(server.url());
     for _ in 0..3 {
         assert_eq!(http.get("/core/getgametitle").unwrap().text(), "FRAMEWIRE");
     }

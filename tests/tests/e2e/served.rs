@@ -1,7 +1,7 @@
 //! `framewire serve` over each kind of emulator.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use framewire_e2e::{Framewire, Http, Reply, StockMgba, StockOptions, paths, ports, until};
@@ -16,9 +16,8 @@ pub struct Served {
     pub http: Http,
     /// The stock mGBA behind it, if that is what it serves.
     pub mgba: Option<StockMgba>,
-    /// Another of our own programs that hosts the script, if that is what it serves.
-    /// Our own program that hosts the script without a window, if that is what it serves.
-    _host: Option<Framewire>,
+    /// Another of our own programs, which hosts the script without a window, if that is what it serves.
+    pub host: Option<Framewire>,
     pub folder: TempDir,
 }
 
@@ -28,7 +27,7 @@ impl Served {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
         let server = Framewire::serve(&["--rom", rom.to_str().unwrap()]).unwrap();
-        Served { http: server.http(), server, mgba: None, _host: None, folder }
+        Served { http: server.http(), server, mgba: None, host: None, folder }
     }
 
     /// A stock mGBA in a window, with our script loaded.
@@ -45,23 +44,13 @@ impl Served {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
         let port = ports::free();
-        let settings = folder.path().join("settings.lua");
-        fs::write(&settings, format!("framewire = {{port = {port}}}")).unwrap();
-        let host = Framewire::serve(&[
-            "--rom",
-            rom.to_str().unwrap(),
-            "--lua",
-            settings.to_str().unwrap(),
-            "--lua",
-            paths::script().to_str().unwrap(),
-        ])
-        .unwrap();
+        let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
         Served::attached(folder, None, Some(host), port)
     }
 
     fn attached(folder: TempDir, mgba: Option<StockMgba>, host: Option<Framewire>, port: u16) -> Served {
         let server = Framewire::serve(&["--attach", &format!("127.0.0.1:{port}")]).unwrap();
-        let served = Served { http: server.http(), server, mgba, _host: host, folder };
+        let served = Served { http: server.http(), server, mgba, host, folder };
         served.ready();
         served
     }
@@ -114,6 +103,14 @@ impl Served {
     pub fn game(&self, address: u32) -> i64 {
         self.number(&format!("/core/read32?address={address}"))
     }
+}
+
+/// Our program with a script in its core, which listens at a port; with these further arguments.
+pub fn host(folder: &TempDir, port: u16, script: &Path, args: &[&str]) -> Framewire {
+    let settings = folder.path().join("settings.lua");
+    fs::write(&settings, format!("framewire = {{port = {port}}}")).unwrap();
+    let scripts = ["--lua", settings.to_str().unwrap(), "--lua", script.to_str().unwrap()];
+    Framewire::serve(&[&scripts[..], args].concat()).unwrap()
 }
 
 /// A copy of the demo ROM in a folder of its own, where saves and states may lie.

@@ -1,6 +1,7 @@
 //! Plain socket clients of the script in a stock mGBA, as mGBA-http's users have written them.
 
 use std::net::TcpStream;
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use framewire_e2e::{StockMgba, StockOptions, TextClient, paths, ports};
@@ -19,15 +20,19 @@ fn clients_of_a_stock_mgba() {
     a_large_state_and_a_message_behind_it(&mgba);
     errors_are_always_replies(&mgba);
     values_come_back_as_they_were(&mgba);
-    a_hundred_clients_at_the_same_moment(&mgba);
+    a_hundred_clients_within_100_ms(&mgba);
 }
 
 fn a_message_split_in_any_way(mgba: &StockMgba) {
     let message = b"core.getGameTitle<|END|>";
+    let mut other = TextClient::connect(mgba.address(), PATIENCE).unwrap();
     for cut in 1..message.len() {
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(&message[..cut]).unwrap();
-        std::thread::sleep(Duration::from_millis(3));
+        // In the turn that answers this the script has read the first part, or it does in the next.
+        for _ in 0..2 {
+            assert_eq!(other.ask("core.platform").unwrap(), "0");
+        }
         client.send(&message[cut..]).unwrap();
         assert_eq!(client.reply().unwrap(), "FRAMEWIRE", "cut at {cut}");
     }
@@ -96,18 +101,31 @@ fn values_come_back_as_they_were(mgba: &StockMgba) {
     assert!(file.exists());
 }
 
-fn a_hundred_clients_at_the_same_moment(mgba: &StockMgba) {
+/// The product's promise. Another load on this machine may spoil a try, but hardly three.
+fn a_hundred_clients_within_100_ms(mgba: &StockMgba) {
+    let mut worst = Vec::new();
+    for _ in 0..3 {
+        // What clients leave behind that go at once is no hindrance to the next.
+        let gone: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(mgba.address()).unwrap()).collect();
+        drop(gone);
+        let barrier = Barrier::new(100);
+        let times: Vec<Duration> = std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..100).map(|_| scope.spawn(|| a_clients_time(mgba, &barrier))).collect();
+            clients.into_iter().map(|client| client.join().unwrap()).collect()
+        });
+        worst.extend(times.into_iter().max());
+        if worst.last().is_some_and(|&worst| worst <= Duration::from_millis(100)) {
+            return;
+        }
+    }
+    panic!("the slowest of 100 clients took {worst:?}");
+}
+
+/// From connecting to the reply.
+fn a_clients_time(mgba: &StockMgba, barrier: &Barrier) -> Duration {
+    barrier.wait();
     let begun = Instant::now();
-    let clients: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(mgba.address()).unwrap()).collect();
-    drop(clients);
-    let mut clients: Vec<TextClient> =
-        (0..100).map(|_| TextClient::connect(mgba.address(), PATIENCE).unwrap()).collect();
-    for client in &mut clients {
-        client.send(b"core.getGameTitle<|END|>").unwrap();
-    }
-    for client in &mut clients {
-        assert_eq!(client.reply().unwrap(), "FRAMEWIRE");
-    }
-    // The product's promise is 100 ms on a quiet machine; this holds the order of magnitude on a busy one.
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+    assert_eq!(client.ask("core.getGameTitle").unwrap(), "FRAMEWIRE");
+    begun.elapsed()
 }
