@@ -17,7 +17,7 @@
 
 struct fw_core;
 
-/* Keep in step with `Status` in src/sys/ffi.rs. */
+/* Keep in step with `Status` in src/sys/status.rs. */
 enum fw_status {
 	FW_OK = 0,
 	FW_NO_MEMORY,

@@ -1,21 +1,35 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 
 use crate::log::Level;
 
-/// Where a script context's messages go. Boxed twice so that its address, which
-/// the shim keeps, is one plain pointer and stays put when the owner moves.
-pub struct Console(Box<Sink>);
+/// Where a script context's messages go. It is held by a plain pointer, as the
+/// shim holds it: a `Box` may have no other pointer to its content that is used
+/// after the box was moved.
+pub struct Console(NonNull<Sink>);
 
 type Sink = Box<dyn FnMut(Level, &str) + Send>;
 
+// SAFETY: a sink is `Send`, and nothing else is behind the pointer.
+unsafe impl Send for Console {}
+
 impl Console {
     pub fn new(sink: impl FnMut(Level, &str) + Send + 'static) -> Console {
-        Console(Box::new(Box::new(sink)))
+        let sink: Sink = Box::new(sink);
+        Console(NonNull::from(Box::leak(Box::new(sink))))
     }
 
-    pub(super) fn as_user(&mut self) -> *mut c_void {
-        (&raw mut *self.0).cast()
+    pub(super) fn as_user(&self) -> *mut c_void {
+        self.0.as_ptr().cast()
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box in `new`, and the owner has detached the
+        // scripts, so the shim uses it no more.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
@@ -30,4 +44,28 @@ pub(super) extern "C" fn deliver(user: *mut c_void, level: c_int, message: *cons
     let message = unsafe { CStr::from_ptr(message) }.to_string_lossy();
     // A panic must not unwind into C; the message is lost and that is all.
     let _ = catch_unwind(AssertUnwindSafe(|| sink(Level::from_bits(level), &message)));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// The shim's pointer stays good while its owner moves about; Miri can run this.
+    #[test]
+    fn a_console_may_move_while_the_shim_has_it() {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let sink = lines.clone();
+        let console = Console::new(move |level, line| sink.lock().unwrap().push((level, line.to_owned())));
+        let user = console.as_user();
+        deliver(user, 0x08, c"before".as_ptr());
+        let mut owner = vec![Some(console)];
+        owner.reserve(100);
+        deliver(user, 0x04, c"after".as_ptr());
+        let moved = owner.remove(0);
+        std::thread::spawn(move || drop(moved)).join().unwrap();
+        let lines = lines.lock().unwrap();
+        assert_eq!(*lines, [(Level::Info, "before".to_owned()), (Level::Warn, "after".to_owned())]);
+    }
 }

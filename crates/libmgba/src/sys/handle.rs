@@ -323,7 +323,7 @@ impl Handle {
     }
 
     pub fn attach_scripts(&mut self, sink: impl FnMut(Level, &str) + Send + 'static) -> Result<(), Status> {
-        let mut console = Console::new(sink);
+        let console = Console::new(sink);
         let _lock = ATTACH.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: see the type; `console` is kept until the scripts are gone. The
         // call itself drops earlier scripts, whose console is still there.
