@@ -118,6 +118,16 @@ fn a_file_that_is_no_rom_leaves_the_game_alone() {
 }
 
 #[test]
+fn a_failure_says_its_cause_once() {
+    let emulator = start(Speed::Times(1.0), true);
+    let path = "/no/such/folder/picture.png".to_owned();
+    let outcome = batch(&emulator, vec![Op::ScreenshotFile { path }]);
+    let Err(error) = &outcome.results[0] else { panic!("{outcome:?}") };
+    assert!(error.message.contains("/no/such/folder"), "{error}");
+    assert_eq!(error.message.matches("os error").count(), 1, "{error}");
+}
+
+#[test]
 fn a_batch_past_its_deadline_is_not_done() {
     let emulator = start(Speed::Times(1.0), true);
     let late = emulator.submit(Op::Write32 { address: UNUSED, value: 7 }.into(), Instant::now()).wait();

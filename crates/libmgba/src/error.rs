@@ -11,7 +11,7 @@ use crate::sys::Status;
 #[non_exhaustive]
 pub enum Error {
     /// The system refused to read or write a file.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}", path.display())]
     Io {
         /// What was tried: "read" or "write".
         action: &'static str,

@@ -61,7 +61,7 @@ pub enum StartError {
     #[error(transparent)]
     Core(#[from] framewire_libmgba::Error),
     /// The system gave no thread.
-    #[error("no thread for the core: {0}")]
+    #[error("no thread for the core")]
     Thread(#[from] std::io::Error),
     /// The channel cannot be made.
     #[cfg(target_os = "linux")]

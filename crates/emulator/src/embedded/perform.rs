@@ -277,8 +277,10 @@ fn accepted(result: std::result::Result<(), Error>) -> Result {
     Ok(Value::Bool(result.is_ok()))
 }
 
+/// A failure with its causes, which a caller sees as one text.
 fn failed(error: Error) -> OpError {
-    OpError::failed(error.to_string())
+    let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
+    OpError::failed(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
 }
 
 fn check_length(length: usize) -> Result<()> {

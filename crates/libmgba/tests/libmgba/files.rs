@@ -67,6 +67,9 @@ fn a_relative_path_and_one_in_other_letters_open() {
 fn a_missing_file_is_an_error_of_the_system() {
     let error = error(Path::new("no/such/game.gba"));
     assert!(matches!(error, Error::Io { .. }), "{error}");
+    // Who prints the causes too must not say them twice.
+    let cause = std::error::Error::source(&error).expect("a cause").to_string();
+    assert!(!error.to_string().contains(&cause), "{error}");
     assert!(error.to_string().contains("no/such/game.gba"), "{error}");
 }
 
