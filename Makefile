@@ -14,8 +14,7 @@ build: setup
 	$(CARGO) build --release --locked -p framewire
 
 test: setup-test lint
-	$(CARGO) build --locked -p framewire
-	$(CARGO) test --locked --workspace
+	$(CARGO) test --locked --workspace --all-features
 	$(MAKE) loom
 	$(LUA) lua/tests/run.lua
 	$(LUAJIT) luajit/tests/run.lua
@@ -42,7 +41,7 @@ fuzz: setup-test
 
 # The load-test study of 2025 again, for about an hour: docs/study.md. `make study ARGS=--quick` takes 12 minutes.
 study: setup-test
-	$(CARGO) build --release --locked -p framewire
+	$(CARGO) build --release --locked -p framewire --features study
 	exec target/release/framewire study $(ARGS)
 
 rom: setup-test
@@ -59,6 +58,7 @@ fmt:
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets --all-features -- -D warnings
+	$(CARGO) clippy --locked -p framewire --all-targets --no-default-features -- -D warnings
 	cd lua && luacheck --quiet .
 	cd luajit && luacheck --quiet .
