@@ -10,6 +10,7 @@ use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::desk::{Desk, End, asked_to_stop};
+use crate::silence::{self, Suspicion};
 use crate::submission::Submission;
 
 /// Bytes that may wait to be written; requests behind that wait in the session.
@@ -35,11 +36,15 @@ struct Connection<'a> {
     written: usize,
     buffer: Vec<u8>,
     heartbeat: Heartbeat,
+    suspicion: Suspicion,
 }
 
 /// At most one ping is under way, so a paused emulator's buffers never fill with them.
 struct Heartbeat {
+    /// When the ping was sent that is not answered yet.
     sent: Option<Instant>,
+    /// When anything was last heard.
+    heard: Instant,
     last: Instant,
     number: u32,
 }
@@ -48,11 +53,20 @@ struct Heartbeat {
 /// the welcome.
 pub(crate) async fn drive(desk: &mut Desk, stream: TcpStream, received: &[u8]) -> End {
     let now = Instant::now();
-    let heartbeat = Heartbeat { sent: None, last: now - desk.config.heartbeat, number: 0 };
+    let heartbeat = Heartbeat { sent: None, heard: now, last: now - desk.config.heartbeat, number: 0 };
     let mut decoder = Decoder::new();
     decoder.push(received);
     let buffer = vec![0; READ];
-    let mut connection = Connection { desk, stream, decoder, out: Vec::new(), written: 0, buffer, heartbeat };
+    let mut connection = Connection {
+        desk,
+        stream,
+        decoder,
+        out: Vec::new(),
+        written: 0,
+        buffer,
+        heartbeat,
+        suspicion: Suspicion::default(),
+    };
     match connection.serve().await {
         Err(error) => End::Broken(error.to_string()),
         Ok(()) => {
@@ -100,6 +114,7 @@ impl Connection<'_> {
                         self.desk.session.submit(submission);
                     }
                 }
+                () = self.suspicion.confirmed() => return Err(io::Error::other(silence::VERDICT)),
                 _ = tick.tick() => self.tick(),
             }
         }
@@ -136,6 +151,8 @@ impl Connection<'_> {
             match self.stream.try_read(&mut self.buffer) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed it")),
                 Ok(count) => {
+                    self.heartbeat.heard = Instant::now();
+                    self.suspicion.dispel();
                     self.decoder.push(&self.buffer[..count]);
                     self.dispatch()?;
                     if count < self.buffer.len() {
@@ -172,11 +189,13 @@ impl Connection<'_> {
         let now = Instant::now();
         let heartbeat = &mut self.heartbeat;
         match heartbeat.sent {
-            Some(sent) if now - sent >= self.desk.config.stalled_after => {
+            // What comes in shows life as well as the pong behind it.
+            Some(sent) if now - sent.max(heartbeat.heard) >= self.desk.config.stalled_after => {
                 self.desk.update(|status| {
                     status.stalled = true;
                     status.frames_per_second = 0.0;
                 });
+                self.suspicion.raise(&self.desk.config.address);
             }
             None if now - heartbeat.last >= self.desk.config.heartbeat => {
                 heartbeat.number = heartbeat.number.wrapping_add(1);

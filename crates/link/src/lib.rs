@@ -6,7 +6,7 @@
 //! - `desk`: what all connections of a link work with;
 //! - `session`: the requests that are open, over the connections that come and go; no I/O;
 //! - `binary` and `text`: one connection to Framewire's script, and one to mGBA-http's;
-//! - [`probe()`]: who listens at an address;
+//! - [`probe()`]: who listens at an address; `silence`: whether a connection that is silent still leads there;
 //! - [`strategy`]: other ways to use sockets, for comparison and measurement.
 
 mod binary;
@@ -17,6 +17,7 @@ mod link;
 mod probe;
 mod pulse;
 mod session;
+mod silence;
 mod socket;
 mod status;
 pub mod strategy;

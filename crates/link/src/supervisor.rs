@@ -14,7 +14,7 @@ use tracing::{debug, info};
 
 use crate::desk::{Desk, End};
 use crate::submission::Submission;
-use crate::{Config, LinkError, Phase, Script, Status, binary, socket, text};
+use crate::{Config, LinkError, Phase, Script, Status, binary, silence, socket, text};
 
 /// Longest welcome that is read.
 const MAX_WELCOME: usize = 1024;
@@ -94,18 +94,26 @@ async fn connection(desk: &mut Desk, delay: &mut Duration) -> End {
     let greeting = async {
         let mut greeting = std::pin::pin!(greet(&mut stream, &hello));
         match timeout(patience, &mut greeting).await {
-            Ok(reply) => reply,
+            Ok(reply) => reply.map(Some),
             Err(_) => {
                 // Accepted by the system, not by the script: mGBA is paused or has no ROM. It may go on at any time.
                 status.lock().stalled = true;
-                greeting.await
+                tokio::select! {
+                    reply = greeting => reply.map(Some),
+                    () = silence::others_are_answered(address.clone()) => Ok(None),
+                }
             }
         }
     };
     let (reply, rest) = match desk.attend(greeting).await {
         None => return End::Stopped,
         Some(Err(error)) => return End::Broken(error.to_string()),
-        Some(Ok(greeting)) => greeting,
+        Some(Ok(None)) => {
+            // The script is there, so requests may wait for it.
+            desk.lost = Some(Instant::now());
+            return End::Broken(silence::VERDICT.to_owned());
+        }
+        Some(Ok(Some(greeting))) => greeting,
     };
     *delay = desk.config.first_retry;
     if let Some(welcome) = Welcome::from_reply(&reply) {

@@ -10,6 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::LinkError;
 use crate::desk::{Desk, End, asked_to_stop};
+use crate::silence::{self, Suspicion};
 use crate::submission::{Respond, Submission};
 
 /// How often deadlines and the heartbeat are looked at.
@@ -77,14 +78,15 @@ struct Connection<'a> {
     /// What waits for a reply, since when.
     waiting: Option<(Waiting, Instant)>,
     heard: Instant,
+    suspicion: Suspicion,
 }
 
 /// Serves the desk's requests over `stream` until it breaks or the link is asked to stop.
 pub(crate) async fn drive(desk: &mut Desk, stream: TcpStream) -> End {
     let heard = Instant::now() - HEARTBEAT;
-    let (out, received) = (Vec::new(), Vec::new());
+    let (out, received, suspicion) = (Vec::new(), Vec::new(), Suspicion::default());
     let mut connection =
-        Connection { desk, stream, out, written: 0, received, searched: 0, waiting: None, heard };
+        Connection { desk, stream, out, written: 0, received, searched: 0, waiting: None, heard, suspicion };
     let result = connection.serve().await;
     let Err(error) = result else { return End::Stopped };
     let problem = error.to_string();
@@ -134,6 +136,7 @@ impl Connection<'_> {
                         self.desk.session.submit(submission);
                     }
                 }
+                () = self.suspicion.confirmed() => return Err(io::Error::other(silence::VERDICT)),
                 _ = tick.tick() => self.tick(),
             }
         }
@@ -192,7 +195,10 @@ impl Connection<'_> {
         self.received.reserve(READ);
         match self.stream.try_read_buf(&mut self.received) {
             Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed it")),
-            Ok(_) => self.replies(),
+            Ok(_) => {
+                self.suspicion.dispel();
+                self.replies()
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
             Err(error) => Err(error),
         }
@@ -258,6 +264,7 @@ impl Connection<'_> {
                 status.stalled = true;
                 status.frames_per_second = 0.0;
             });
+            self.suspicion.raise(&self.desk.config.address);
         }
         let overdue = |(waiting, _): &mut (Waiting, Instant)| matches!(waiting, Waiting::Work(work) if work.deadline <= now);
         if let Some((Waiting::Work(work), since)) = self.waiting.take_if(overdue) {

@@ -4,6 +4,7 @@ mod binary;
 mod flood;
 mod greeting;
 mod peer;
+mod silence;
 mod text;
 
 use std::sync::mpsc;

@@ -66,6 +66,15 @@ impl Connection {
         }
     }
 
+    /// Whether the next text message, which stays, begins so.
+    pub fn begins_with(&mut self, begin: &str) -> Option<bool> {
+        while !self.text.contains(marker::END) {
+            let bytes = self.read()?;
+            self.text.push_str(std::str::from_utf8(&bytes).ok()?);
+        }
+        Some(self.text.starts_with(begin))
+    }
+
     /// Sends a text reply.
     pub fn reply(&mut self, text: &str) -> Option<()> {
         self.send(format!("{text}{}", marker::END).as_bytes())

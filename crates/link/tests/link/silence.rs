@@ -1,0 +1,87 @@
+//! Connections that lead nowhere any more, with both ends open: as behind a router or a proxy that forgot them.
+
+use std::time::{Duration, Instant};
+
+use framewire_protocol::{Op, Value};
+
+use crate::binary::answer_all;
+use crate::peer::{Connection, Peer};
+use crate::{Client, read8, soon, value, write8};
+
+/// Given up after a second of silence and a try on another connection.
+const NOTICED: Duration = Duration::from_secs(4);
+
+/// A script whose first connection is served by `first` and then never again, while it serves all others.
+fn forgetful(first: fn(&mut Connection) -> Option<()>) -> Peer {
+    Peer::start(move |number, mut script| {
+        if number == 0 {
+            first(&mut script)?;
+            script.hold();
+        }
+        if script.begins_with("framewire.version")? {
+            return script.reply("framewire 0.1.0");
+        }
+        script.greet()?;
+        answer_all(&mut script)
+    })
+}
+
+#[test]
+fn a_connection_that_falls_silent_is_given_up_and_its_requests_are_done() {
+    let peer = forgetful(Connection::greet);
+    let client = Client::start(&peer.address);
+    let begun = Instant::now();
+    let (read, change) = (client.submit(read8(), 5 * NOTICED), client.submit(write8(), 5 * NOTICED));
+    assert_eq!(value(soon(&read)), Value::Int(7));
+    assert_eq!(value(soon(&change)), Value::Int(7), "the script remembers the session, so it is repeated");
+    assert!(begun.elapsed() < NOTICED, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_greeting_that_is_swallowed_is_made_again() {
+    let peer = forgetful(|_| Some(()));
+    let client = Client::start(&peer.address);
+    let begun = Instant::now();
+    assert_eq!(value(soon(&client.submit(read8(), 5 * NOTICED))), Value::Int(7));
+    assert!(begun.elapsed() < NOTICED, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_connection_to_mgba_https_script_that_falls_silent_is_given_up_too() {
+    let peer = Peer::start(|number, mut script| {
+        script.greet_as_mgba_http()?;
+        if number == 0 {
+            script.hold();
+        }
+        loop {
+            script.message_but_heartbeats()?;
+            script.reply("7")?;
+        }
+    });
+    let client = Client::start(&peer.address);
+    let begun = Instant::now();
+    assert_eq!(value(soon(&client.submit(read8(), 5 * NOTICED))), Value::Int(7));
+    assert!(begun.elapsed() < NOTICED, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_reply_that_takes_long_to_arrive_is_no_silence() {
+    let peer = Peer::start(|number, mut script| {
+        if number > 0 {
+            script.message()?;
+            return script.reply("framewire 0.1.0");
+        }
+        script.greet()?;
+        let id = script.request()?.id;
+        let reply = crate::binary::reply(id);
+        // Slower than the patience with silence, all in all.
+        for byte in &reply {
+            std::thread::sleep(Duration::from_millis(2000) / reply.len() as u32);
+            script.send(&[*byte])?;
+        }
+        answer_all(&mut script)
+    });
+    let client = Client::start(&peer.address);
+    assert_eq!(value(soon(&client.submit(Op::GetKeys {}, 5 * NOTICED))), Value::Int(7));
+    assert_eq!(peer.connections(), 1, "nobody asked elsewhere");
+}
