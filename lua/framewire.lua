@@ -56,6 +56,7 @@ parts.limits = (function()
     outbox = 64 * MIB, -- bytes of replies that a client does not take
     full_outbox = 8 * MIB, -- bytes of replies from which on a connection's next requests wait
     first_hold = MIB // 4, -- bytes of replies that are held back at first while there is a backlog
+    silent_seconds = 10, -- for which a link that has pinged may send nothing
     unread_seconds = 10, -- for which a client may take none of its replies
     backlog = 512, -- clients that connect within one frame; the system's own limit may be lower
     connections = 400, -- select() in mGBA ends the whole program at file descriptor 1024
@@ -1727,6 +1728,8 @@ parts.connection = (function()
       -- Of a link, which speaks frames:
       session = nil,
       binary = false,
+      pinged = false, -- whether it has a heartbeat
+      silent = 0, -- seconds in which nothing was heard of it
       queue = {}, -- requests decoded and not done yet, from `queue_first` to `queue_last`
       queue_first = 1,
       queue_last = 0,
@@ -1772,6 +1775,7 @@ parts.connection = (function()
     end
     local data = socket:recv(self.read_size)
     if data and #data > 0 then
+      self.silent = 0
       self.read_size = #data == self.read_size and limits.large_read or limits.small_read
       if not self.dismissed then
         inbox.push(self.inbox, data)
@@ -2010,6 +2014,7 @@ parts.turn = (function()
         self.cancelled = self.cancelled or {}
         self.cancelled[unpack("<I4", data, at + 1)] = true
       elseif kind == PING and stop - at == 5 then
+        self.pinged = true
         put(self, frames.encode_pong(unpack("<I4", data, at + 1), emulator.frame()))
       else
         return false
@@ -2463,6 +2468,17 @@ parts.server = (function()
     inside = inside + spent
   end
 
+  -- Closes the links whose heartbeat has stopped: nothing else tells of a network that lets nothing through any more. To be
+  -- called once a second. Seconds are counted, not measured, as in a pause of mGBA nobody could be heard.
+  local function close_silent()
+    for _, each in ipairs(connections) do
+      each.silent = each.silent + 1
+      if each.pinged and each.silent > limits.silent_seconds then
+        connection.close(each, "nothing was heard for " .. limits.silent_seconds .. " s")
+      end
+    end
+  end
+
   -- Counts frames by the clock's seconds. One that is longer, as mGBA was paused, tells nothing.
   local function count_frames()
     local now = os.time()
@@ -2477,6 +2493,7 @@ parts.server = (function()
     last_second, busy_outside = this_second, math.min(this_second, last_second)
     outside, inside, outside_ticks = 0, 0, 0
     second, second_tick = now, ticks.now
+    close_silent()
   end
 
   -- What is done in each frame.

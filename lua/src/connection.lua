@@ -46,6 +46,8 @@ function connection.new(socket)
     -- Of a link, which speaks frames:
     session = nil,
     binary = false,
+    pinged = false, -- whether it has a heartbeat
+    silent = 0, -- seconds in which nothing was heard of it
     queue = {}, -- requests decoded and not done yet, from `queue_first` to `queue_last`
     queue_first = 1,
     queue_last = 0,
@@ -91,6 +93,7 @@ function connection.receive(self)
   end
   local data = socket:recv(self.read_size)
   if data and #data > 0 then
+    self.silent = 0
     self.read_size = #data == self.read_size and limits.large_read or limits.small_read
     if not self.dismissed then
       inbox.push(self.inbox, data)

@@ -14,6 +14,7 @@ local limits = {
   outbox = 64 * MIB, -- bytes of replies that a client does not take
   full_outbox = 8 * MIB, -- bytes of replies from which on a connection's next requests wait
   first_hold = MIB // 4, -- bytes of replies that are held back at first while there is a backlog
+  silent_seconds = 10, -- for which a link that has pinged may send nothing
   unread_seconds = 10, -- for which a client may take none of its replies
   backlog = 512, -- clients that connect within one frame; the system's own limit may be lower
   connections = 400, -- select() in mGBA ends the whole program at file descriptor 1024

@@ -203,6 +203,17 @@ local function serve_window(length)
   inside = inside + spent
 end
 
+-- Closes the links whose heartbeat has stopped: nothing else tells of a network that lets nothing through any more. To be
+-- called once a second. Seconds are counted, not measured, as in a pause of mGBA nobody could be heard.
+local function close_silent()
+  for _, each in ipairs(connections) do
+    each.silent = each.silent + 1
+    if each.pinged and each.silent > limits.silent_seconds then
+      connection.close(each, "nothing was heard for " .. limits.silent_seconds .. " s")
+    end
+  end
+end
+
 -- Counts frames by the clock's seconds. One that is longer, as mGBA was paused, tells nothing.
 local function count_frames()
   local now = os.time()
@@ -217,6 +228,7 @@ local function count_frames()
   last_second, busy_outside = this_second, math.min(this_second, last_second)
   outside, inside, outside_ticks = 0, 0, 0
   second, second_tick = now, ticks.now
+  close_silent()
 end
 
 -- What is done in each frame.

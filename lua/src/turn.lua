@@ -122,6 +122,7 @@ local function read_frames(self)
       self.cancelled = self.cancelled or {}
       self.cancelled[unpack("<I4", data, at + 1)] = true
     elseif kind == PING and stop - at == 5 then
+      self.pinged = true
       put(self, frames.encode_pong(unpack("<I4", data, at + 1), emulator.frame()))
     else
       return false

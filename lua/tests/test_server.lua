@@ -1,5 +1,6 @@
 local client = require "client"
 local fake = require "fake"
+local frames = require "frames"
 local harness = require "harness"
 local limits = require "limits"
 local log = require "log"
@@ -52,6 +53,55 @@ local function with_connections(count, run)
   serve(run)
   limits.connections = real
 end
+
+-- Runs so many seconds of the clock, ten frames each, doing `each_second` in each.
+local function pass(seconds, each_second)
+  local real_time, now = os.time, os.time()
+  os.time = function() return now end -- luacheck: ignore
+  for _ = 1, seconds do
+    now = now + 1
+    each_second()
+    for _ = 1, 10 do
+      server.frame()
+    end
+  end
+  os.time = real_time -- luacheck: ignore
+end
+
+local PING = string.pack("<I4I1I4", 5, frames.PING, 1)
+
+test("a link whose heartbeat has stopped is disconnected, one that goes on or never had one is not", function()
+  serve(function(listener)
+    local links = {}
+    for name = 1, 3 do
+      links[name] = arrives(listener, ("framewire.hello,1,%016x%s"):format(name, END))
+    end
+    server.frame()
+    links[1]:arrive(PING)
+    pass(limits.silent_seconds, function() links[2]:arrive(PING) end)
+    eq(links[1].closed, 0, "not too early")
+    pass(2, function() links[2]:arrive(PING) end)
+    eq(links[1].closed, 1)
+    pass(3 * limits.silent_seconds, function() links[2]:arrive(PING) end)
+    eq(links[2].closed, 0)
+    eq(links[3].closed, 0)
+  end)
+end)
+
+test("hours in which mGBA was paused are no silence", function()
+  serve(function(listener)
+    local link = arrives(listener, ("framewire.hello,1,%016x%s"):format(1, END) .. PING)
+    server.frame()
+    local real_time, now = os.time, os.time()
+    os.time = function() return now end -- luacheck: ignore
+    for _ = 1, 5 do
+      now = now + 3600
+      server.frame()
+    end
+    os.time = real_time -- luacheck: ignore
+    eq(link.closed, 0)
+  end)
+end)
 
 test("a client is accepted and answered within the frame", function()
   serve(function(listener)
