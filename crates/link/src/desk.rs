@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use framewire_protocol::Pulse;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
 
-use crate::pulse::Pulse;
 use crate::session::Session;
 use crate::submission::Submission;
 use crate::{Config, LinkError, Phase, Status};

@@ -11,7 +11,8 @@
 //! - [`hello`]: the one text exchange that turns a connection binary;
 //! - [`hex`]: bytes as text;
 //! - [`marker`]: mGBA-http's text messages, for scripts that speak nothing else;
-//! - [`key`]: the ten buttons.
+//! - [`key`]: the ten buttons;
+//! - [`pulse`]: the frame rate, which both ends of a connection reckon in the same way.
 //!
 //! The wire format is described in `docs/protocol.md`. Its test vectors, `vectors/*.tsv`, are read by this crate's
 //! tests and by the Lua script's.
@@ -24,6 +25,7 @@ pub mod hex;
 pub mod key;
 pub mod marker;
 pub mod op;
+pub mod pulse;
 pub mod value;
 pub mod wire;
 
@@ -33,6 +35,7 @@ pub use frame::{Decoder, Frame, FrameError, Reply, Request};
 pub use hello::{Hello, Welcome};
 pub use key::{Key, Keys};
 pub use op::{Effect, Op, OpInfo};
+pub use pulse::Pulse;
 pub use value::Value;
 pub use wire::DecodeError;
 

@@ -2,8 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
-use framewire_link::Pulse;
-use framewire_protocol::Effect;
+use framewire_protocol::{Effect, Pulse};
 use parking_lot::Mutex;
 
 use super::guest::{Clock, Guest};
