@@ -196,7 +196,11 @@ impl Machine {
                 Value::None
             }
             Op::HoldKeys { keys, frames } => {
-                let change = self.holds.hold(check_keys(keys)?, frames).ok_or_else(|| {
+                let keys = check_keys(keys)?;
+                if keys == 0 {
+                    return Err(OpError::bad_argument("`keys` names no key"));
+                }
+                let change = self.holds.hold(keys, frames).ok_or_else(|| {
                     OpError::new(Status::Busy, format!("{MAX_WAITING} holds wait for their keys already"))
                 })?;
                 self.apply(change);
