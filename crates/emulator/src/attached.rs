@@ -122,7 +122,9 @@ impl From<LinkError> for EmulatorError {
     fn from(error: LinkError) -> EmulatorError {
         match error {
             LinkError::Absent { .. } => EmulatorError::NotConnected(error.to_string()),
-            LinkError::Stalled { .. } | LinkError::Overdue { .. } => EmulatorError::Deadline(error.to_string()),
+            LinkError::Stalled { .. } | LinkError::Overdue { .. } => {
+                EmulatorError::Deadline(error.to_string())
+            }
             LinkError::Lost { .. } | LinkError::Interrupted { .. } => EmulatorError::Lost(error.to_string()),
             LinkError::Busy(open) => EmulatorError::Busy(open),
             LinkError::Stopped => EmulatorError::Stopped,

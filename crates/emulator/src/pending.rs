@@ -1,29 +1,47 @@
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Instant;
 
 use framewire_protocol::Outcome;
 use tokio::sync::oneshot;
+use tokio::time::{Sleep, sleep_until};
 
 use crate::EmulatorError;
 
+type Answer = Result<Outcome, EmulatorError>;
+
 /// A batch under way: a future of its outcome. Dropping it forgets the outcome, it does not undo the batch.
+///
+/// One with a deadline is awaited within tokio, which has the clock.
 #[derive(Debug)]
 pub struct Pending {
-    receiver: oneshot::Receiver<Result<Outcome, EmulatorError>>,
+    receiver: oneshot::Receiver<Answer>,
+    /// When to wait no longer; `None` where whoever does the batch sees to that.
+    deadline: Option<Instant>,
+    /// Made when the outcome is not there at first sight.
+    alarm: Option<Pin<Box<Sleep>>>,
 }
 
 /// The other end of a [`Pending`], held by whoever does the batch. Dropped unused it says
 /// [`EmulatorError::Stopped`].
 #[derive(Debug)]
 pub struct Responder {
-    sender: oneshot::Sender<Result<Outcome, EmulatorError>>,
+    sender: oneshot::Sender<Answer>,
 }
 
 impl Pending {
     /// Both ends.
     pub fn new() -> (Responder, Pending) {
         let (sender, receiver) = oneshot::channel();
-        (Responder { sender }, Pending { receiver })
+        (Responder { sender }, Pending { receiver, deadline: None, alarm: None })
+    }
+
+    /// Both ends of a batch that nobody waits for after `deadline`, whatever becomes of it.
+    pub fn until(deadline: Instant) -> (Responder, Pending) {
+        let (responder, pending) = Pending::new();
+        (responder, Pending { deadline: Some(deadline), ..pending })
     }
 
     /// A batch that was refused before it began.
@@ -34,8 +52,25 @@ impl Pending {
     }
 
     /// Waits on this thread; for callers outside of an async runtime.
-    pub fn wait(self) -> Result<Outcome, EmulatorError> {
-        self.receiver.blocking_recv().unwrap_or(Err(EmulatorError::Stopped))
+    pub fn wait(mut self) -> Result<Outcome, EmulatorError> {
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(answer) = self.poll_answer(&mut context) {
+                return answer;
+            }
+            match self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => thread::park(),
+                Some(left) if left.is_zero() => return Err(overdue()),
+                Some(left) => thread::park_timeout(left),
+            }
+        }
+    }
+
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+        Pin::new(&mut self.receiver)
+            .poll(context)
+            .map(|received| received.unwrap_or(Err(EmulatorError::Stopped)))
     }
 }
 
@@ -50,8 +85,60 @@ impl Future for Pending {
     type Output = Result<Outcome, EmulatorError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.receiver)
-            .poll(context)
-            .map(|received| received.unwrap_or(Err(EmulatorError::Stopped)))
+        let answer = self.poll_answer(context);
+        let Some(deadline) = self.deadline.filter(|_| answer.is_pending()) else { return answer };
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(deadline.into())));
+        alarm.as_mut().poll(context).map(|()| Err(overdue()))
+    }
+}
+
+fn overdue() -> EmulatorError {
+    let text = "the emulator did not answer in time: a script in it, or another request, keeps it busy. A request that \
+                had begun may still be done; look before you repeat a change";
+    EmulatorError::Deadline(text.to_owned())
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_millis(50)
+    }
+
+    fn is_overdue(answer: &Answer) -> bool {
+        matches!(answer, Err(EmulatorError::Deadline(_)))
+    }
+
+    #[test]
+    fn nobody_waits_beyond_the_deadline() {
+        let (_responder, pending) = Pending::until(soon());
+        assert!(is_overdue(&pending.wait()));
+        let (_responder, pending) = Pending::until(soon());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        assert!(is_overdue(&runtime.block_on(pending)));
+    }
+
+    #[test]
+    fn an_outcome_from_another_thread_ends_the_wait() {
+        let outcome = Outcome { frame: 7, results: vec![] };
+        let (responder, pending) = Pending::until(Instant::now() + Duration::from_secs(20));
+        let given = outcome.clone();
+        let thread = thread::spawn(move || responder.respond(Ok(given)));
+        assert_eq!(pending.wait(), Ok(outcome));
+        thread.join().unwrap();
+        let (responder, pending) = Pending::new();
+        drop(responder);
+        assert_eq!(pending.wait(), Err(EmulatorError::Stopped));
     }
 }

@@ -11,22 +11,27 @@ mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use framewire_libmgba::{Core, Level};
 use framewire_protocol::Batch;
 use parking_lot::Mutex;
 
 use crate::{Emulator, EmulatorError, Kind, Pending, Responder, Run, State};
 use guest::{Bell, Guest};
-pub use pace::Speed;
+pub use pace::{Speed, SpeedError};
 use perform::Machine;
 use worker::Worker;
 
 /// Most batches that wait for the core at once.
 const CAPACITY: usize = 4096;
+/// How old the last report of a thread may be that is not stuck.
+const SILENCE: Duration = Duration::from_secs(2);
+/// How long a thread has to end before it is left to itself.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Where a ROM comes from.
 #[derive(Debug, Clone)]
@@ -60,6 +65,9 @@ pub enum StartError {
     /// The ROM or a script cannot be used.
     #[error(transparent)]
     Core(#[from] framewire_libmgba::Error),
+    /// The core cannot run this fast or slowly.
+    #[error(transparent)]
+    Speed(#[from] SpeedError),
     /// The system gave no thread.
     #[error("no thread for the core")]
     Thread(#[from] std::io::Error),
@@ -76,14 +84,37 @@ enum Job {
     Stop,
 }
 
+/// What the core's thread and its emulator share.
+#[derive(Debug)]
+struct Shared {
+    report: Mutex<Report>,
+    /// The thread is to end. Beside [`Job::Stop`], because the queue may be full.
+    stop: AtomicBool,
+}
+
 /// What the core's thread publishes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Report {
+    /// When it last did.
+    at: Instant,
     frame: u32,
     frames_per_second: f64,
     paused: bool,
     title: String,
     code: String,
+}
+
+impl Report {
+    fn new() -> Report {
+        Report {
+            at: Instant::now(),
+            frame: 0,
+            frames_per_second: 0.0,
+            paused: false,
+            title: String::new(),
+            code: String::new(),
+        }
+    }
 }
 
 /// The core with its game, reset, and its scripts loaded.
@@ -106,13 +137,17 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     Ok(Machine { core, holds: Default::default(), memory: Default::default(), console, games: 0 })
 }
 
-/// An embedded emulator. Dropping it stops the core.
+/// An embedded emulator. Dropping it stops the core; a script in it that does not end is left behind with its thread.
 pub struct Embedded {
     jobs: Sender<Job>,
     /// Wakes the thread where it waits for more than jobs.
     bell: Bell,
-    report: Arc<Mutex<Report>>,
+    shared: Arc<Shared>,
+    /// Is disconnected when the thread ends.
+    ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
+    /// Of the configuration.
+    console: fn() -> Console,
 }
 
 impl Embedded {
@@ -144,21 +179,32 @@ impl Embedded {
         guest: Option<Box<dyn Guest>>,
         bell: Bell,
     ) -> Result<Embedded, StartError> {
+        let speed = config.speed.checked()?;
         let (jobs, inbox) = bounded(CAPACITY);
-        let report = Arc::new(Mutex::new(Report::default()));
-        let worker = Worker::new(machine, inbox, guest, report.clone(), config.speed, config.paused);
-        let thread = std::thread::Builder::new().name("core".to_owned()).spawn(move || worker.run())?;
-        Ok(Embedded { jobs, bell, report, thread: Some(thread) })
+        let shared = Arc::new(Shared { report: Mutex::new(Report::new()), stop: AtomicBool::new(false) });
+        let worker = Worker::new(machine, inbox, guest, shared.clone(), speed, config.paused);
+        let (end, ended) = bounded(0);
+        let run = move || {
+            let _end: Sender<()> = end;
+            worker.run();
+        };
+        let thread = std::thread::Builder::new().name("core".to_owned()).spawn(run)?;
+        Ok(Embedded { jobs, bell, shared, ended, thread: Some(thread), console: config.console })
     }
 
+    /// Tells the thread, unless it is stuck with a full queue: then it will not hear of it.
     fn tell(&self, job: Job) {
-        let _ = self.jobs.send(job);
+        let _ = self.jobs.send_timeout(job, FAREWELL);
         self.bell.ring();
     }
 
     /// Changes how fast frames go by.
-    pub fn set_speed(&self, speed: Speed) {
-        self.tell(Job::Speed(speed));
+    ///
+    /// # Errors
+    /// If it is no speed.
+    pub fn set_speed(&self, speed: Speed) -> Result<(), SpeedError> {
+        self.tell(Job::Speed(speed.checked()?));
+        Ok(())
     }
 
     /// Stops frames, or lets them go on. Batches are answered all the same.
@@ -169,7 +215,7 @@ impl Embedded {
 
 impl Emulator for Embedded {
     fn submit(&self, batch: Batch, deadline: Instant) -> Pending {
-        let (responder, pending) = Pending::new();
+        let (responder, pending) = Pending::until(deadline);
         match self.jobs.try_send(Job::Batch { batch, deadline, responder }) {
             Ok(()) => {
                 self.bell.ring();
@@ -181,12 +227,17 @@ impl Emulator for Embedded {
     }
 
     fn state(&self) -> State {
-        let report = self.report.lock();
+        let report = self.shared.report.lock();
+        let silent = report.at.elapsed() > SILENCE;
         State {
             kind: Kind::Embedded,
             connected: true,
-            run: if report.paused { Run::Paused } else { Run::Running },
-            frames_per_second: report.frames_per_second,
+            run: match report.paused {
+                _ if silent => Run::Stalled,
+                true => Run::Paused,
+                false => Run::Running,
+            },
+            frames_per_second: if silent { 0.0 } else { report.frames_per_second },
             frame: report.frame,
             title: Some(report.title.clone()),
             code: Some(report.code.clone()),
@@ -200,9 +251,17 @@ impl Emulator for Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        self.tell(Job::Stop);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        self.shared.stop.store(true, Relaxed);
+        // If the queue is full the thread does not sleep, and sees the flag.
+        let _ = self.jobs.try_send(Job::Stop);
+        self.bell.ring();
+        let Some(thread) = self.thread.take() else { return };
+        match self.ended.recv_timeout(FAREWELL) {
+            Err(RecvTimeoutError::Timeout) => (self.console)()(
+                Level::Error,
+                "the core does not stop, so it is left behind: a script in it, or a request, does not end",
+            ),
+            _ => drop(thread.join()),
         }
     }
 }

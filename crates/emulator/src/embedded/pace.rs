@@ -5,10 +5,25 @@ use std::time::{Duration, Instant};
 /// How fast frames go by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Speed {
-    /// So many times the console's own rate of 59.7275 frames a second; above 0.
+    /// So many times the console's own rate of 59.7275 frames a second: 0.01 to 1000 times.
     Times(f64),
     /// As fast as the processor allows.
     Unlimited,
+}
+
+/// A [`Speed`] that no core can keep.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("{0} times the console's rate is no speed; 0.01 to 1000 times are accepted, or unlimited")]
+pub struct SpeedError(pub f64);
+
+impl Speed {
+    /// The speed, if it is one.
+    pub(super) fn checked(self) -> Result<Speed, SpeedError> {
+        match self {
+            Speed::Times(times) if !(0.01..=1000.0).contains(&times) => Err(SpeedError(times)),
+            speed => Ok(speed),
+        }
+    }
 }
 
 /// Being late by more than this is not made up for: after a suspended machine nobody wants minutes of fast-forward.

@@ -1,18 +1,20 @@
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 use framewire_protocol::{Effect, Pulse};
-use parking_lot::Mutex;
 
 use super::guest::{Clock, Guest};
 use super::pace::{Next, Pace, Speed};
 use super::perform::Machine;
-use super::{Job, Report};
+use super::{Job, Shared};
 use crate::EmulatorError;
 
 /// How often the frame rate is measured and published.
 const REPORT: Duration = Duration::from_millis(50);
+/// How often a paused core says that it is alive.
+const ALIVE: Duration = Duration::from_millis(500);
 /// Longest time that batches may keep a frame waiting that is due, so that a flood of them cannot stop the game.
 const SERVICE: Duration = Duration::from_millis(4);
 
@@ -21,7 +23,7 @@ pub(super) struct Worker {
     machine: Machine,
     inbox: Receiver<Job>,
     guest: Option<Box<dyn Guest>>,
-    report: Arc<Mutex<Report>>,
+    shared: Arc<Shared>,
     pace: Pace,
     paused: bool,
     /// Frames run, whatever the core's own counter says after a reset or a state.
@@ -40,7 +42,7 @@ impl Worker {
         machine: Machine,
         inbox: Receiver<Job>,
         guest: Option<Box<dyn Guest>>,
-        report: Arc<Mutex<Report>>,
+        shared: Arc<Shared>,
         speed: Speed,
         paused: bool,
     ) -> Self {
@@ -53,7 +55,7 @@ impl Worker {
             machine,
             inbox,
             guest,
-            report,
+            shared,
             pace,
             paused,
             frames: 0,
@@ -62,12 +64,13 @@ impl Worker {
             identified: 0,
         };
         worker.publish(now);
-        worker.identify();
         worker
     }
 
     pub fn run(mut self) {
-        while let Ok(()) = self.turn() {}
+        while !self.shared.stop.load(Relaxed)
+            && let Ok(()) = self.turn()
+        {}
     }
 
     fn turn(&mut self) -> Result<(), Stop> {
@@ -101,10 +104,7 @@ impl Worker {
             }
             Next::At(due) => self.wait(due.min(now + REPORT)),
             Next::Never if self.guest.is_some() => self.wait(now + REPORT),
-            Next::Never => match self.inbox.recv() {
-                Ok(job) => self.job(job),
-                Err(_) => Err(Stop),
-            },
+            Next::Never => self.wait(now + ALIVE),
         }
     }
 
@@ -174,6 +174,9 @@ impl Worker {
                 if self.machine.games != self.identified {
                     self.identify();
                 }
+                if changes {
+                    self.shared.report.lock().frame = outcome.frame;
+                }
                 responder.respond(Ok(outcome));
             }
             Job::Speed(speed) => self.pace.set_speed(speed, now),
@@ -190,15 +193,18 @@ impl Worker {
     /// Publishes which game it is.
     fn identify(&mut self) {
         self.identified = self.machine.games;
-        let mut report = self.report.lock();
+        let mut report = self.shared.report.lock();
         report.title = self.machine.core.title();
         report.code = self.machine.core.code();
     }
 
     fn publish(&mut self, now: Instant) {
+        // Scripts put in other games too.
+        self.identify();
         self.reported = now;
         let rate = self.pulse.beat(now, self.frames);
-        let mut report = self.report.lock();
+        let mut report = self.shared.report.lock();
+        report.at = now;
         report.frame = self.machine.core.frame_counter();
         report.paused = self.paused;
         if self.paused {

@@ -1,0 +1,58 @@
+//! The script's table of operations is the protocol's: read out of the script itself, in a real core's Lua.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use framewire_libmgba::{Core, Level};
+use framewire_protocol::Effect;
+use framewire_protocol::op::{OPS, OpInfo, ResultKind};
+
+use super::support::DEMO;
+
+const SCRIPT: &str = include_str!("../../../../lua/framewire.lua");
+const PRINT: &str = r#"
+for code, op in pairs(framewire.operations) do
+  console:log(("%d %s %s %s %s"):format(code, op.name, op.effect, op.format, op.result))
+end
+console:log("version " .. framewire.version)
+"#;
+
+fn row(info: &OpInfo) -> String {
+    let effect = match info.effect {
+        Effect::Read => "read",
+        Effect::Change => "change",
+    };
+    let format: String = info.args.iter().map(|arg| arg.kind.pack_format()).collect();
+    let result = match info.result {
+        ResultKind::None => "none",
+        ResultKind::Bool => "bool",
+        ResultKind::Int => "int",
+        ResultKind::Text => "text",
+        ResultKind::Bytes => "bytes",
+        ResultKind::Names => "names",
+    };
+    format!("{} {effect} <{format} {result}", info.name)
+}
+
+#[test]
+fn the_script_has_the_protocols_table_and_this_version() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let mut core = Core::from_bytes(DEMO).expect("the demo game");
+    let sink = Arc::clone(&lines);
+    core.attach_scripts(move |level, line| {
+        assert_eq!(level, Level::Info, "{line}");
+        sink.lock().unwrap().push(line.to_owned());
+    })
+    .expect("Lua");
+    core.run_script_source("settings", "framewire = {testing = true}").expect("settings");
+    core.run_script_source("framewire.lua", SCRIPT).expect("the script");
+    core.run_script_source("print", PRINT).expect("the table");
+
+    let lines = lines.lock().unwrap();
+    let mut theirs: BTreeMap<&str, &str> =
+        lines.iter().map(|line| line.split_once(' ').expect("a code and its row")).collect();
+    assert_eq!(theirs.remove("version"), Some(env!("CARGO_PKG_VERSION")));
+    let ours: Vec<(String, String)> = OPS.iter().map(|info| (info.code.to_string(), row(info))).collect();
+    let ours: BTreeMap<&str, &str> = ours.iter().map(|(code, row)| (code.as_str(), row.as_str())).collect();
+    assert_eq!(theirs, ours);
+}

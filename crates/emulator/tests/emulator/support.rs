@@ -1,0 +1,105 @@
+//! The demo game, and asking an emulator of either kind.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
+use framewire_emulator::{Emulator, EmulatorError};
+use framewire_protocol::{Batch, Op, Outcome, Value};
+use tempfile::NamedTempFile;
+
+pub const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
+/// Addresses of rom/memory-map.toml.
+pub const PRESSES_OF_A: u32 = 0x0200_0010;
+pub const GAME_FRAME: u32 = 0x0200_0008;
+/// Working RAM that the game never touches; the memory map calls it scratch.
+pub const UNUSED: u32 = 0x0203_0000;
+
+/// The demo game with these scripts.
+pub fn config(speed: Speed, paused: bool, scripts: Vec<PathBuf>) -> Config {
+    let console =
+        || -> framewire_emulator::embedded::Console { Box::new(|level, line| eprintln!("{level:?} {line}")) };
+    Config { rom: Rom::Bytes(DEMO), speed, paused, scripts, console }
+}
+
+/// The demo game, embedded.
+pub fn start(speed: Speed, paused: bool) -> Embedded {
+    Embedded::start(config(speed, paused, vec![])).expect("the demo game starts")
+}
+
+/// A Lua script in a file.
+pub fn script(source: &str) -> NamedTempFile {
+    let mut file = tempfile::Builder::new().suffix(".lua").tempfile().expect("a file");
+    file.write_all(source.as_bytes()).expect("written");
+    file
+}
+
+pub fn seconds(seconds: f64) -> Instant {
+    Instant::now() + Duration::from_secs_f64(seconds)
+}
+
+pub fn submit(emulator: &impl Emulator, batch: impl Into<Batch>) -> Result<Outcome, EmulatorError> {
+    emulator.submit(batch.into(), seconds(5.0)).wait()
+}
+
+pub fn batch(emulator: &impl Emulator, ops: Vec<Op>) -> Outcome {
+    submit(emulator, Batch::new(ops)).expect("an outcome")
+}
+
+pub fn call(emulator: &impl Emulator, op: Op) -> Value {
+    batch(emulator, vec![op]).single().expect("a value")
+}
+
+pub fn number(value: Value) -> i64 {
+    match value {
+        Value::Int(number) => number,
+        other => panic!("{other:?} is no number"),
+    }
+}
+
+pub fn bytes(value: Value) -> Vec<u8> {
+    match value {
+        Value::Bytes(bytes) => bytes,
+        other => panic!("{other:?} is no bytes"),
+    }
+}
+
+pub fn read32(emulator: &impl Emulator, address: u32) -> i64 {
+    number(call(emulator, Op::Read32 { address }))
+}
+
+pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Fifty taps of A are fifty presses, and none is left held.
+pub fn assert_each_tap_is_a_press(emulator: &impl Emulator) {
+    wait_for("the game", || read32(emulator, GAME_FRAME) > 10);
+    batch(emulator, vec![Op::HoldKeys { keys: 1, frames: 1 }; 50]);
+    wait_for("50 presses", || read32(emulator, PRESSES_OF_A) >= 50);
+    wait_for("the last one's end", || number(call(emulator, Op::GetKeys {})) == 0);
+    assert_eq!(read32(emulator, PRESSES_OF_A), 50);
+}
+
+/// A state that is loaded is the state, byte for byte, and brings memory back.
+pub fn assert_states_come_back(emulator: &impl Emulator) {
+    let write = |value| Op::Write32 { address: UNUSED, value };
+    for (flags, value) in [(0, 0xdead_beef), (31, 0xcafe_f00d)] {
+        call(emulator, write(value));
+        let state = bytes(call(emulator, Op::SaveState { flags }));
+        call(emulator, write(1));
+        let load = Op::LoadState { data: state.clone(), flags: 29 };
+        let outcome = batch(emulator, vec![load, Op::Read32 { address: UNUSED }, Op::SaveState { flags: 0 }]);
+        let [Ok(loaded), Ok(read), Ok(again)] = outcome.results.as_slice() else { panic!("an error") };
+        assert_eq!((loaded, read), (&Value::Bool(true), &Value::Int(value.into())));
+        if flags == 0 {
+            assert_eq!(state.len(), 0x61000);
+            assert!(again == &Value::Bytes(state), "another state came back");
+        }
+    }
+}
