@@ -1,10 +1,12 @@
 //! What the end-to-end tests stand on: our own program, started, driven and stopped, and clients of it.
 //!
 //! - [`Framewire`]: our program, built from this checkout; [`paths`] says where things are in it;
+//! - [`demo`]: what the demo game promises;
 //! - [`Proxy`]: a network that breaks;
 //! - [`Http`] and [`TextClient`]: blocking clients of what it and the script answer;
 //! - and from `framewire-stock`: [`StockMgba`], a stock mGBA in a window, and what belongs to it.
 
+pub mod demo;
 mod framewire;
 mod http;
 pub mod paths;

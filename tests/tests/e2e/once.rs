@@ -5,11 +5,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{Framewire, Http, Proxy, Signal, paths, ports, until};
+use framewire_e2e::{Framewire, Http, Proxy, Signal, demo, paths, ports, until};
 
 use super::served::{PATIENCE, host};
 
-const PRESSES: u32 = 0x0200_0010;
 const BUTTONS: [&str; 10] = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"];
 
 /// Faults that cut connections, and those that kill the bridge.
@@ -100,7 +99,7 @@ fn tap_until_answered(http: &Http, tap: usize) {
 
 /// Presses of all buttons together, as the game counted them.
 fn presses(game: &Http) -> Option<u64> {
-    let reply = game.get(&format!("/core/readrange?address={PRESSES}&length=40")).ok()?;
+    let reply = game.get(&format!("/core/readrange?address={}&length=40", demo::field("presses"))).ok()?;
     let text = reply.text();
     let bytes: Vec<u8> = text.split(',').map_while(|pair| u8::from_str_radix(pair, 16).ok()).collect();
     let words =

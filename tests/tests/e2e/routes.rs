@@ -3,12 +3,9 @@
 
 use std::fs;
 
-use framewire_e2e::{paths, until};
+use framewire_e2e::{demo, paths, until};
 
 use super::served::{PATIENCE, Served};
-
-const SCRATCH: u32 = 0x0200_0100;
-const PRESSES: u32 = 0x0200_0010;
 
 #[test]
 fn on_the_embedded_core() {
@@ -57,20 +54,21 @@ fn identity(served: &Served) {
 }
 
 fn bus(served: &Served) {
+    let scratch = demo::field("scratch");
     for (bits, value) in
         [(8, 0u32), (8, 0x80), (8, 0xff), (16, 0x8000), (16, 0xffff), (32, 0x8000_0000), (32, 0xffff_ffff)]
     {
-        assert_eq!(served.post(&format!("/core/write{bits}?address={SCRATCH}&value={value}")), "");
+        assert_eq!(served.post(&format!("/core/write{bits}?address={scratch}&value={value}")), "");
         assert_eq!(
-            served.number(&format!("/core/read{bits}?address={SCRATCH}")),
+            served.number(&format!("/core/read{bits}?address={scratch}")),
             i64::from(value),
             "{bits} bits"
         );
     }
-    served.post("/core/write32?address=0x02000100&value=3925868755"); // 0xea0000d3
-    assert_eq!(served.text("/core/readrange?address=0x02000100&length=0x4"), "d3,00,00,ea");
-    assert_eq!(served.text("/core/readrange?ADDRESS=33554688&Length=2"), "d3,00");
-    assert_eq!(served.text("/core/readrange?address=0x02000100&length=0"), "");
+    served.post(&format!("/core/write32?address={scratch:#x}&value=3925868755")); // 0xea0000d3
+    assert_eq!(served.text(&format!("/core/readrange?address={scratch:#010x}&length=0x4")), "d3,00,00,ea");
+    assert_eq!(served.text(&format!("/core/readrange?ADDRESS={scratch}&Length=2")), "d3,00");
+    assert_eq!(served.text(&format!("/core/readrange?address={scratch}&length=0")), "");
 }
 
 fn domains(served: &Served) {
@@ -135,7 +133,7 @@ fn buttons(served: &Served) {
 }
 
 fn holds(served: &Served) {
-    let presses = |key: u32| served.game(PRESSES + 4 * key);
+    let presses = |key: u32| served.game(demo::field("presses") + 4 * key);
     for (target, key) in [
         ("/mgba-http/button/tap?button=A", 0),
         ("/mgba-http/button/tapmany?buttons=B", 1),
@@ -152,8 +150,9 @@ fn holds(served: &Served) {
 }
 
 fn states(served: &Served) {
-    let write = |value: u32| served.post(&format!("/core/write32?address={SCRATCH}&value={value}"));
-    let read = || served.number(&format!("/core/read32?address={SCRATCH}"));
+    let scratch = demo::field("scratch");
+    let write = |value: u32| served.post(&format!("/core/write32?address={scratch}&value={value}"));
+    let read = || served.number(&format!("/core/read32?address={scratch}"));
     for flags in ["", "?flags=0", "?flags=31"] {
         write(0xdead_beef);
         let state = served.post(&format!("/core/savestatebuffer{flags}"));
@@ -268,7 +267,8 @@ fn files(served: &Served) {
     served.ready();
     assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
     until("the game runs", PATIENCE, || {
-        Ok(served.text("/core/readrange?address=0x02000000&length=8") == "46,57,44,45,4d,4f,30,31")
+        Ok(served.text(&format!("/core/readrange?address={}&length=8", demo::field("magic")))
+            == "46,57,44,45,4d,4f,30,31")
     })
     .unwrap();
     fs::write(served.folder.path().join("text.gba"), "no ROM").unwrap();

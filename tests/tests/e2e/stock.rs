@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use framewire_e2e::{Error, Key, Signal, StockMgba, StockOptions, TextClient, paths, ports, until};
+use framewire_e2e::{Error, Key, Signal, StockMgba, StockOptions, TextClient, demo, paths, ports, until};
 
 /// Plenty for an answer that comes with the next frame.
 const SOON: Duration = Duration::from_secs(5);
@@ -140,10 +140,13 @@ fn games_are_closed_and_opened_in_the_window() {
 fn a_key_of_the_keyboard_reaches_the_game() {
     let mut mgba = StockMgba::start(&StockOptions::new(&paths::rom())).unwrap();
     // The demo game's `held`, whose bit 0 is A. Asking at the prompt would take the keyboard away from the game.
-    let watch = r#"callbacks:add("frame", function()
-        if emu:read16(0x0200000C) & 1 == 1 then io.open("seen", "w"):close() end
-    end)"#;
-    mgba.lua(watch).unwrap();
+    let watch = format!(
+        r#"callbacks:add("frame", function()
+        if emu:read16({}) & 1 == 1 then io.open("seen", "w"):close() end
+    end)"#,
+        demo::field("held")
+    );
+    mgba.lua(&watch).unwrap();
     let seen = mgba.dir().join("seen");
     assert!(!seen.exists());
     mgba.hold_key(Key::of('x')).unwrap();

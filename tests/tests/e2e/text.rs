@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{StockMgba, StockOptions, TextClient, paths, ports};
+use framewire_e2e::{StockMgba, StockOptions, TextClient, demo, paths, ports};
 
 use super::served::PATIENCE;
 
@@ -88,10 +88,11 @@ fn errors_are_always_replies(mgba: &StockMgba) {
 }
 
 fn values_come_back_as_they_were(mgba: &StockMgba) {
+    let scratch = demo::field("scratch");
     let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
-    assert_eq!(client.ask("core.write32,0x02000100,4294967295").unwrap(), "<|SUCCESS|>");
-    assert_eq!(client.ask("core.read32,33554688").unwrap(), "4294967295");
-    assert_eq!(client.ask("core.readRange,0x02000100,4").unwrap(), "ff,ff,ff,ff");
+    assert_eq!(client.ask(&format!("core.write32,{scratch:#x},4294967295")).unwrap(), "<|SUCCESS|>");
+    assert_eq!(client.ask(&format!("core.read32,{scratch}")).unwrap(), "4294967295");
+    assert_eq!(client.ask(&format!("core.readRange,{scratch:#010x},4")).unwrap(), "ff,ff,ff,ff");
     assert_eq!(client.ask("console.log,h\u{e9}, w\u{f6}rld").unwrap(), "<|SUCCESS|>");
     assert!(mgba.console().contains("h\u{e9}, w\u{f6}rld"), "{}", mgba.console());
     let file = mgba.dir().join("a, b \u{e9}.ss");
