@@ -103,6 +103,11 @@ impl Folder {
         Ok(Folder { root: root.to_owned(), data })
     }
 
+    /// The folder at `root` as it is, for reading.
+    pub fn existing(root: &Path) -> Folder {
+        Folder { root: root.to_owned(), data: root.join("data") }
+    }
+
     /// Throws away the results that are there.
     ///
     /// # Errors

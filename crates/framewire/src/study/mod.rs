@@ -46,7 +46,7 @@ const QUICK: &str = "target/study-quick";
 /// Arguments of `framewire study`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It takes about an hour, or a quarter of one with --quick, and wants a machine that does nothing else. Ctrl+C ends it; the \
+It takes less than an hour, or a quarter of one with --quick, and wants a machine that does nothing else. Ctrl+C ends it; the \
 same command goes on where it was. It opens mGBA in windows of its own on displays of its own, and needs mgba-qt and \
 Xvfb.")]
 pub struct Args {
@@ -108,7 +108,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let folder_path = args.out();
     let page = page_of(folder_path)?;
     if args.report {
-        return write(&Folder::open(folder_path)?, &page).map(|()| ExitCode::SUCCESS);
+        return write(&Folder::existing(folder_path), &page).map(|()| ExitCode::SUCCESS);
     }
     let steps = args.steps()?;
     if args.row().is_zero() {
@@ -169,7 +169,24 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(line: &str) -> Result<Args, clap::Error> {
+        Line::try_parse_from(std::iter::once("study").chain(line.split_whitespace())).map(|line| line.args)
+    }
+
+    /// How it refuses a command line that can be read.
+    fn refusal(line: &str) -> String {
+        run(&args(line).unwrap()).unwrap_err().to_string()
+    }
 
     #[test]
     fn the_page_lies_beside_the_folder() {
@@ -177,5 +194,37 @@ mod tests {
         assert_eq!(page_of(Path::new("docs/study/")).unwrap(), Path::new("docs/study.md"));
         assert_eq!(page_of(Path::new("study")).unwrap(), Path::new("study.md"));
         assert!(page_of(Path::new("..")).is_err());
+    }
+
+    #[test]
+    fn a_quick_study_has_short_rows_and_a_place_of_its_own() {
+        let (full, quick) = (args("").unwrap(), args("--quick").unwrap());
+        assert_eq!([full.row(), quick.row()], [30, 5].map(Duration::from_secs));
+        assert_eq!([full.out(), quick.out()], [Path::new("docs/study"), Path::new("target/study-quick")]);
+        assert_eq!(args("--only v4,idle").unwrap().steps().unwrap().len(), 12);
+    }
+
+    #[test]
+    fn bad_arguments_are_refused_before_anything_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("study");
+        let out = out.display();
+        let unknown = refusal(&format!("--out {out} --only v4,v9"));
+        assert!(unknown.contains("\"v9\" is no group") && unknown.contains("v4,v5"), "{unknown}");
+        assert!(refusal(&format!("--out {out} --row 0s")).contains("give --row a time such as 5s"));
+        assert!(refusal("--out ..").contains("give --out a folder"));
+        assert!(refusal(&format!("--out {out} --report")).contains("make one with `framewire study`"));
+        assert!(args("--report --fresh").is_err() && args("--report --only v4").is_err());
+        assert!(args("--row soon").is_err());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_refused_with_what_to_type() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = Folder::open(&file.join("study")).unwrap_err().to_string();
+        assert!(error.contains("--out"), "{error}");
     }
 }

@@ -155,7 +155,7 @@ fn resets(evidence: &Evidence) -> String {
             ),
         }
     );
-    let usual = plan::version_row("v4", Script::Study, None, plan::KEPT);
+    let usual = plan::beyond_row(Script::Study, Strategy::PerRequest, plan::KEPT);
     let pair = (evidence.row(&usual), evidence.row(plan::KEPT_ROW));
     let (Some(collected), Some(kept)) = pair else {
         return out + &unknown("what keeping closed sockets changes");
@@ -163,7 +163,7 @@ fn resets(evidence: &Evidence) -> String {
     let share = |row: &Row| format!("{} of {}", row.requests - row.correct, row.requests);
     out += "mGBA 0.10.1 closes a socket's file descriptor when the script closes the socket, and closes it once more when \
             Lua's garbage collector takes the socket. By then the number can belong to another connection, and that one is \
-            cut off. The same row was measured with and without that: version 4, ";
+            cut off. The same row was measured with and without that: a socket per request, ";
     let _ = writeln!(
         out,
         "{} requests/s, with a script that leaves closed sockets to the collector ({}) and one that keeps each of them so \

@@ -7,7 +7,7 @@ use framewire_loadtest::row::Row;
 
 use super::GOAL_MS;
 use super::evidence::Evidence;
-use super::table::{NONE, Table};
+use super::table::{MISSING, NONE, Table};
 use super::versions::HELD;
 use crate::study::plan;
 use crate::study::steps::{Load, Run, Script, Stand, Step};
@@ -44,21 +44,25 @@ fn best(evidence: &Evidence, passes: fn(&Step, &Run) -> bool) -> Option<(&Step, 
     Some((step, row, count == rows.len()))
 }
 
-/// The best rates in one sentence, if there are any.
+/// The best rates in one sentence, of what was measured.
 pub fn best_line(evidence: &Evidence) -> Option<String> {
-    let words: Vec<_> = KINDS
-        .iter()
-        .filter_map(|(name, passes)| {
-            let (_, row, _) = best(evidence, *passes)?;
-            Some(format!("{}/s with {name}", rate(row.asked?)))
-        })
-        .collect();
+    let words = KINDS.iter().filter(|(_, passes)| is_measured(evidence, *passes)).map(|(name, passes)| {
+        let rate = best(evidence, *passes)
+            .and_then(|(_, row, _)| row.asked)
+            .map(|asked| format!("{}/s", rate(asked)));
+        format!("{} with {name}", rate.unwrap_or_else(|| "none".to_owned()))
+    });
+    let words: Vec<_> = words.collect();
     (!words.is_empty()).then(|| {
         format!(
             "The highest rate up to which every row had every request answered, and 99% of them within {GOAL_MS} ms: {}.",
             words.join(", ")
         )
     })
+}
+
+fn is_measured(evidence: &Evidence, passes: fn(&Step, &Run) -> bool) -> bool {
+    evidence.runs().any(|(step, run, _)| passes(step, run))
 }
 
 /// The answer to where the limit lies.
@@ -105,7 +109,8 @@ pub fn answer(evidence: &Evidence) -> String {
                 format!("{} ms", millis(row.late.p99)),
                 if is_highest { "not measured" } else { "missed" }.to_owned(),
             ],
-            None => vec!["none".to_owned()],
+            None if is_measured(evidence, passes) => vec!["none".to_owned()],
+            None => vec![MISSING.to_owned()],
         };
         table.row([name.to_owned()].into_iter().chain(cells));
     }

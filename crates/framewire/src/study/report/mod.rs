@@ -17,6 +17,9 @@ mod svg;
 mod table;
 mod versions;
 
+#[cfg(test)]
+mod tests;
+
 use std::fs;
 use std::path::Path;
 

@@ -173,7 +173,7 @@ pub fn method(evidence: &Evidence) -> String {
         "## How it was measured\n\n\
          - Machine: {} x {}, {}, kernel {}, {}; everything on this one machine.\n\
          - Emulator: {}, with the demo game, in a window on a display of its own (Xvfb); embedded: libmgba {}.\n\
-         - Tester: {}, `framewire bench`, one a row, one thread; constant rate; a cold start, so the first request of a row \
+         - Tester: {}, `framewire bench`, one a row, one thread; a constant rate unless clients are stated; a cold start, so the first request of a row \
          makes the first connection; a fresh UUID or random bytes in each request, and the reply must equal it.\n\
          - Rows: {} s each.\n",
         machine.processors,

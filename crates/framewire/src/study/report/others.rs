@@ -260,10 +260,12 @@ fn without_numbers(line: &str) -> String {
 
 /// The connection that was kept idle.
 pub fn idle(evidence: &Evidence) -> String {
-    let mut out = "## An idle connection\n\n\
-         Opened when the script began, asked once, then left alone while everything else was measured on the same script, \
-         and asked again at the end. Times are in ms.\n\n"
-        .to_owned();
+    let mut out = format!(
+        "## An idle connection\n\n\
+         Opened when the script began, asked once, then left alone for at least {} s while what else was to be measured \
+         with that script was measured, and asked again at the end. Times are in ms.\n\n",
+        evidence.about.idle_seconds
+    );
     let mut table = Table::new(&["<script", "idle, min", "before", "first after", "the next ones", "<error"]);
     for script in Script::BOTH {
         let idle = evidence.idle(script);
