@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 use framewire_emulator::embedded::{Embedded, Speed};
 use framewire_emulator::{Attached, Emulator, EmulatorError, Run};
 use framewire_protocol::{Batch, Op, Value};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
 use super::support::{
@@ -64,6 +67,46 @@ fn a_state_of_several_hundred_kib_goes_out_and_back_byte_for_byte() {
     let emulator = attach(port, &runtime);
     ready(&emulator);
     assert_states_come_back(&emulator);
+}
+
+/// Through a network that takes little at a time, so that neither side can send a state at once.
+#[test]
+fn a_state_comes_back_byte_for_byte_in_small_pieces() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let narrow = runtime.block_on(narrow(port)).expect("a port");
+    let emulator = attach(narrow, &runtime);
+    ready(&emulator);
+    assert_states_come_back(&emulator);
+}
+
+/// Forwards one connection to `port`, some hundred bytes at a time and with next to no room on the way.
+async fn narrow(port: u16) -> std::io::Result<u16> {
+    const ROOM: u32 = 32 * 1024;
+    let entrance = TcpSocket::new_v4()?;
+    entrance.set_recv_buffer_size(ROOM)?;
+    entrance.bind(([127, 0, 0, 1], 0).into())?;
+    let listener = entrance.listen(1)?;
+    let address = listener.local_addr()?;
+    tokio::spawn(async move {
+        let (client, _) = listener.accept().await?;
+        let exit = TcpSocket::new_v4()?;
+        exit.set_recv_buffer_size(ROOM)?;
+        let server = exit.connect(([127, 0, 0, 1], port).into()).await?;
+        let (client, server) = (client.into_split(), server.into_split());
+        tokio::try_join!(trickle(client.0, server.1), trickle(server.0, client.1))
+    });
+    Ok(address.port())
+}
+
+async fn trickle(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> std::io::Result<()> {
+    let mut piece = [0; 700];
+    loop {
+        match from.read(&mut piece).await? {
+            0 => return to.shutdown().await,
+            count => to.write_all(&piece[..count]).await?,
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Savestates: as bytes, in files, in slots.
 
+use std::io::{Read, Write};
+
 use framewire_protocol::marker::{hex_pairs, parse_hex_pairs};
 
 use super::support::{Server, encoded};
@@ -43,6 +45,28 @@ fn a_state_restores_memory() {
     }
 }
 
+/// A core that stands still gives the same state before and after; the client takes it in small pieces.
+#[test]
+fn a_state_comes_back_byte_for_byte() {
+    let server = Server::paused();
+    let state = || {
+        let mut stream = server.connect();
+        write!(stream, "POST /core/savestatebuffer?flags=0 HTTP/1.0\r\ncontent-length: 0\r\n\r\n").unwrap();
+        let (mut reply, mut piece) = (Vec::new(), [0; 100]);
+        while let count @ 1.. = stream.read(&mut piece).unwrap() {
+            reply.extend(&piece[..count]);
+        }
+        let text = String::from_utf8(reply).unwrap();
+        text.split_once("\r\n\r\n").unwrap().1.to_owned()
+    };
+    let before = state();
+    assert_eq!(before.len(), 3 * 0x61000 - 1);
+    server.post_ok(&format!("{WRITE}5"), "");
+    assert!(state() != before);
+    assert_eq!(load(&server, "", &before), succeeded());
+    assert!(state() == before, "another state came back");
+}
+
 #[test]
 fn a_state_may_be_spelled_in_many_ways() {
     let server = Server::start();
@@ -60,7 +84,6 @@ fn a_state_may_be_spelled_in_many_ways() {
 
 #[test]
 fn any_content_type_or_none_is_accepted() {
-    use std::io::Write;
     let server = Server::start();
     let body = format!("[{}]", hex_pairs(&save(&server, "?flags=0")));
     for header in ["", "content-type: application/json\r\n", "content-type: nonsense\r\n"] {

@@ -55,15 +55,24 @@ impl Server {
         Server::with(|_| {})
     }
 
+    /// Serves the demo game, which stands still before its first frame.
+    pub fn paused() -> Server {
+        Server::demo(true, |_| {})
+    }
+
     /// Serves the demo game with other settings.
     pub fn with(change: impl FnOnce(&mut App)) -> Server {
+        Server::demo(false, change)
+    }
+
+    fn demo(paused: bool, change: impl FnOnce(&mut App)) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let rom = folder.path().join("demo game.gba");
         std::fs::copy(repository("rom/framewire-demo.gba"), &rom).unwrap();
         let config = Config {
             rom: Rom::File(rom),
             speed: Speed::Times(1.0),
-            paused: false,
+            paused,
             scripts: Vec::new(),
             console: || Box::new(super::console::collect as fn(Level, &str)),
         };
