@@ -3,9 +3,12 @@
 mod doctor;
 mod ending;
 mod game;
+mod gameboy;
 mod once;
 mod program;
+mod replay;
 mod routes;
 mod served;
 mod stock;
+mod stuck;
 mod text;

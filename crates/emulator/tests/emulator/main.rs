@@ -4,6 +4,7 @@
 
 mod attached;
 mod embedded;
+mod replay;
 mod script_table;
 mod state;
 mod stuck;

@@ -1,0 +1,84 @@
+//! A Game Boy game through the program.
+
+use std::fs;
+use std::path::PathBuf;
+
+use framewire_e2e::{Framewire, paths, ports, until};
+use tempfile::TempDir;
+
+use super::served::{PATIENCE, Served, host};
+
+/// A ROM of 32 KiB that counts at 0xC000 for ever.
+fn game(folder: &TempDir) -> PathBuf {
+    let mut rom = vec![0u8; 0x8000];
+    rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150
+    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // how the logo begins
+    rom[0x134..0x138].copy_from_slice(b"TINY");
+    rom[0x14D] = rom[0x134..0x14D].iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
+    // ld hl, 0xC000; inc (hl); jr back to inc
+    rom[0x150..0x156].copy_from_slice(&[0x21, 0x00, 0xC0, 0x34, 0x18, 0xFD]);
+    let path = folder.path().join("tiny.gb");
+    fs::write(&path, rom).unwrap();
+    path
+}
+
+fn is_the_game(served: &Served) {
+    assert_eq!(served.text("/core/getgametitle"), "TINY");
+    assert_eq!(served.text("/core/platform"), "1");
+    assert_eq!(served.text("/core/romsize"), "32768");
+    let count = || served.number("/core/read8?address=0xC000");
+    let before = count();
+    until("the game counts", PATIENCE, || Ok(count() != before)).unwrap();
+
+    for register in ["a", "f", "h", "sp", "pc"] {
+        served.number(&format!("/core/readregister?regName={register}"));
+    }
+    served.refused("GET", "/core/readregister?regName=r0", 400, "pc");
+    // The Game Boy has eight keys; what is asked of the other two is taken and has no effect on the eight.
+    served.post("/mgba-http/button/addmany?buttons=R&buttons=L&buttons=B");
+    until("B is held", PATIENCE, || Ok(served.text("/mgba-http/button/get?button=B") == "1")).unwrap();
+    assert_eq!(served.number("/core/getkeys") & 0xFF, 2);
+    served.post("/core/clearkeys?keyBitmask=1023");
+}
+
+#[test]
+fn a_game_boy_game_in_both_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let rom = game(&folder);
+    let rom = rom.to_str().unwrap();
+    let server = Framewire::serve(&["--rom", rom]).unwrap();
+    is_the_game(&Served {
+        http: server.http(),
+        server,
+        mgba: None,
+        host: None,
+        folder: TempDir::new().unwrap(),
+    });
+
+    let port = ports::free();
+    let host = host(&folder, port, &paths::script(), &["--rom", rom]);
+    let server = Framewire::serve(&["--attach", &format!("127.0.0.1:{port}")]).unwrap();
+    let served = Served { http: server.http(), server, mgba: None, host: Some(host), folder };
+    served.ready();
+    is_the_game(&served);
+}
+
+/// Only a core of our own can become another console: mGBA gives a script no way to.
+#[test]
+fn from_one_console_to_the_other() {
+    let load = |served: &Served| {
+        let rom = game(&served.folder);
+        served.post(&format!("/mgba-http/extension/loadfile?path={}", rom.display()))
+    };
+    let served = Served::embedded();
+    assert_eq!(load(&served), "true");
+    is_the_game(&served);
+    let advance = served.file("demo game+1.gba");
+    assert_eq!(served.post(&format!("/mgba-http/extension/loadfile?path={advance}")), "true");
+    assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
+    assert_eq!(served.text("/core/platform"), "0");
+
+    let served = Served::hosted();
+    assert_eq!(load(&served), "false");
+    assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE", "the running game goes on");
+}

@@ -1,0 +1,47 @@
+//! The same keys at the same frames give the same game.
+
+use std::fs;
+use std::path::Path;
+
+use framewire_e2e::{Framewire, until};
+
+use super::served::PATIENCE;
+
+/// Keys as frames go by, and after 1,000 of them a picture and what is in memory. `seed` chooses the keys.
+fn script(seed: u32, folder: &Path) -> String {
+    let (picture, memory) = (folder.join("picture.png"), folder.join("memory"));
+    format!(
+        "local frame, state = 0, {seed}
+         callbacks:add('frame', function()
+           frame = frame + 1
+           if frame % 5 == 0 then
+             state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+             emu:setKeys((state >> 16) & 0x3F7) -- all but Start, which pauses the game
+           end
+           if frame == 1000 then
+             emu:screenshot({picture:?})
+             local file <close> = io.open({memory:?}, 'wb')
+             file:write(emu:readRange(0x02000000, 0x100))
+           end
+         end)"
+    )
+}
+
+/// Plays 1,000 frames in the program.
+fn play(seed: u32) -> (Vec<u8>, Vec<u8>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys.lua");
+    fs::write(&path, script(seed, folder.path())).unwrap();
+    let _server = Framewire::serve(&["--lua", path.to_str().unwrap(), "--speed", "unlimited"]).unwrap();
+    let memory = folder.path().join("memory");
+    until("the last frame", PATIENCE, || Ok(fs::metadata(&memory).is_ok_and(|file| file.len() == 0x100)))
+        .unwrap();
+    (fs::read(folder.path().join("picture.png")).unwrap(), fs::read(memory).unwrap())
+}
+
+#[test]
+fn a_thousand_frames_are_the_same_twice() {
+    let first = play(1);
+    assert!(first == play(1), "another game came of the same keys");
+    assert!(first.1 != play(2).1, "the keys have no effect");
+}

@@ -1,0 +1,33 @@
+//! A script in the program's own core that does not end.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use framewire_e2e::{Framewire, Signal, until};
+
+use super::served::PATIENCE;
+
+#[test]
+fn a_script_that_loops_holds_up_neither_requests_nor_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("loops.lua");
+    fs::write(&script, "callbacks:add('frame', function() while true do end end)").unwrap();
+    let args = ["--lua", script.to_str().unwrap(), "--deadline", "0.5"];
+    let mut server = Framewire::serve(&args).unwrap();
+    let http = server.http();
+    for _ in 0..3 {
+        let asked = Instant::now();
+        let reply = http.get("/core/currentframe").unwrap();
+        assert_eq!(reply.status, 504, "{}", reply.text());
+        assert!(reply.text().contains("script"), "{}", reply.text());
+        assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+    }
+    until("it is known", PATIENCE, || Ok(http.get("/v1/emulator")?.text().contains(r#""run":"stalled""#)))
+        .unwrap();
+    server.signal(Signal::TERM).unwrap();
+    let told = Instant::now();
+    let status = server.wait_exit(PATIENCE).unwrap();
+    assert_eq!(status.code(), Some(0), "{}", server.log());
+    assert!(told.elapsed() < Duration::from_secs(6), "{:?}", told.elapsed());
+    assert!(server.log().contains("left behind"), "{}", server.log());
+}
