@@ -44,8 +44,8 @@ local function new(block, options)
   local ring_size = block.slots * layout.SLOT
   local bulks = rings + 2 * ring_size
   local mine, other = block.side, 1 - block.side
-  self.sender = senders.new(self, rings + mine * ring_size, bulks + mine * block.bulk)
   self.receiver = receivers.new(self, rings + other * ring_size, bulks + other * block.bulk)
+  self.sender = senders.new(self, self.receiver.state, rings + mine * ring_size, bulks + mine * block.bulk)
   --- Memory beside the rings that both sides see, for whatever they agree on.
   self.extra, self.extra_size = bulks + 2 * block.bulk, block.extra
   return self

@@ -34,7 +34,7 @@ fn number_of(message: &[u8]) -> Result<u32> {
 fn echo(mine: &mut Endpoint, count: u32) -> Result {
     for _ in 0..count {
         let number = number_of(&mine.receiver.receive(LONG)?)?;
-        let mut place = mine.sender.reserve(DIALOGUE, LONG)?;
+        let mut place = mine.reserve(DIALOGUE, LONG)?;
         place[..4].copy_from_slice(&number.to_le_bytes());
         place.commit();
     }
@@ -72,7 +72,7 @@ fn round_trips(mine: &mut Endpoint, count: u32) -> Result<f64> {
     mine.sender.send(format!("p {count}").as_bytes(), LONG)?;
     let start = Instant::now();
     for number in 1..=count {
-        let mut place = mine.sender.reserve(DIALOGUE, LONG)?;
+        let mut place = mine.reserve(DIALOGUE, LONG)?;
         place[..4].copy_from_slice(&number.to_le_bytes());
         place.commit();
         if number_of(&mine.receiver.receive(LONG)?)? != number {

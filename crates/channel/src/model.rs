@@ -25,7 +25,7 @@ struct Model {
     sleeping: [AtomicU32; 4],
     lock: Mutex<()>,
     woken: Condvar,
-    unused: Vec<Slot>,
+    others: Vec<Slot>,
 }
 
 // SAFETY: the bulk room is written and read under the ring's protocol, which `shadows` checks.
@@ -34,8 +34,8 @@ unsafe impl Sync for Model {}
 unsafe impl Send for Model {}
 
 impl Model {
-    fn pair(slots: usize) -> (Sender<Model>, Receiver<Model>) {
-        let model = Arc::new(Model {
+    fn new(slots: usize) -> Arc<Model> {
+        Arc::new(Model {
             halves: Default::default(),
             slots: (0..slots).map(|_| Slot::default()).collect(),
             bulk: UnsafeCell::new([0; BULK]),
@@ -43,12 +43,13 @@ impl Model {
             sleeping: Default::default(),
             lock: Mutex::new(()),
             woken: Condvar::new(),
-            unused: vec![Slot::default()],
-        });
-        (
-            Sender::new(model.clone(), Side::Creator, Duration::ZERO),
-            Receiver::new(model, Side::Attached, Duration::ZERO),
-        )
+            others: vec![Slot::default()],
+        })
+    }
+
+    /// Both halves of a side.
+    fn endpoint(self: &Arc<Model>, side: Side) -> (Sender<Model>, Receiver<Model>) {
+        (Sender::new(self.clone(), side, Duration::ZERO), Receiver::new(self.clone(), side, Duration::ZERO))
     }
 }
 
@@ -57,7 +58,7 @@ impl Memory for Model {
         &self.halves[side as usize]
     }
     fn slots(&self, side: Side) -> &[Slot] {
-        if side == Side::Creator { &self.slots } else { &self.unused }
+        if side == Side::Creator { &self.slots } else { &self.others }
     }
     fn bulk_size(&self) -> usize {
         BULK
@@ -112,7 +113,9 @@ fn check(bound: usize, body: impl Fn() + Send + Sync + 'static) {
 /// Sends messages of these lengths through so many slots, the bytes of each telling its number.
 fn exchange(bound: usize, slots: usize, lengths: &'static [usize]) {
     check(bound, move || {
-        let (mut sender, mut receiver) = Model::pair(slots);
+        let model = Model::new(slots);
+        let ((mut sender, _), (_, mut receiver)) =
+            (model.endpoint(Side::Creator), model.endpoint(Side::Attached));
         let writer = thread::spawn(move || {
             for (number, length) in lengths.iter().enumerate() {
                 let mut place = sender.reserve(*length, None).unwrap();
@@ -147,4 +150,49 @@ fn model_long_messages_share_their_room() {
 #[test]
 fn model_places_mix() {
     exchange(2, 2, &[5, 40, 150, 5]);
+}
+
+/// Sends a short message that also tells what was read.
+fn reply(sender: &mut Sender<Model>, receiver: &mut Receiver<Model>, data: &[u8]) {
+    let mut place = sender.reserve_reply(Some(receiver), data.len(), None).unwrap();
+    place.copy_from_slice(data);
+    place.commit();
+}
+
+#[test]
+fn model_replies_tell_what_was_read() {
+    check(3, || {
+        let model = Model::new(2);
+        let (mut sender, mut receiver) = model.endpoint(Side::Creator);
+        let (mut other_sender, mut other_receiver) = model.endpoint(Side::Attached);
+        let other = thread::spawn(move || {
+            for _ in 0..2 {
+                let asked = other_receiver.receive(None).unwrap().to_vec();
+                reply(&mut other_sender, &mut other_receiver, &asked);
+            }
+        });
+        for number in 0..2 {
+            reply(&mut sender, &mut receiver, &[number; 9]);
+            assert_eq!(*receiver.receive(None).unwrap(), [number; 9]);
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn model_two_messages_by_one_slot_are_told_by_a_reply() {
+    check(3, || {
+        let model = Model::new(1);
+        let (mut sender, mut receiver) = model.endpoint(Side::Creator);
+        let (mut other_sender, mut other_receiver) = model.endpoint(Side::Attached);
+        let other = thread::spawn(move || {
+            other_receiver.receive(None).unwrap();
+            reply(&mut other_sender, &mut other_receiver, &[7; 9]);
+            assert_eq!(*other_receiver.receive(None).unwrap(), [2; 9]);
+        });
+        sender.send(&[1; 9], None).unwrap();
+        sender.send(&[2; 9], None).unwrap();
+        assert_eq!(*receiver.receive(None).unwrap(), [7; 9]);
+        other.join().unwrap();
+    });
 }

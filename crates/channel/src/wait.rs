@@ -36,6 +36,7 @@ fn pause() {
 
 /// Looks again and again for a while; returns whether `is_ready` said so.
 #[cfg(not(loom))]
+#[inline]
 pub fn spin(time: Duration, mut is_ready: impl FnMut() -> bool) -> bool {
     let mut start = None;
     loop {

@@ -24,7 +24,8 @@ struct fw_channel_receiver {
   uint8_t *ring, *bulk;
   volatile int32_t *writer; // set while the writer waits for room
   double bulk_size;
-  bool eager;               // the message at hand frees room that the writer may want
+  bool eager;               // the message at hand lies in the bulk room, which the writer may want
+  bool owes;                // one came by the express line, which the writer uses again once it knows that it was read
 };
 ]]
 
@@ -49,9 +50,10 @@ function M.new(endpoint, ring, bulk)
   }, Receiver)
 end
 
--- Tells the other side what has been read.
+-- Tells the other side what has been read. (A reply by the express line does so too.)
 local function publish(s)
   s.published = s.next
+  s.owes = false
   -- SYNC POINT (room): stores are visible in order and our reads are done, so the room may be written again.
   s.own[CONSUMED] = s.next
   C.abs(0)
@@ -83,7 +85,7 @@ local function peek(s)
   end
   local express = s.express
   if ffi.cast("volatile int64_t *", express)[0] == s.stamp then
-    s.eager = true
+    s.owes = true
     local length = express[HALF_LENGTH]
     if length > EXPRESS_MAX then length = EXPRESS_MAX end
     return express + HALF_DATA, length
@@ -118,6 +120,7 @@ function Receiver:await(timeout)
   -- Written out, because a loop here would be compiled apart from the loop that calls this.
   local data, length = peek(s)
   if data ~= nil then return data, length end
+  if s.owes and s.published ~= s.next then publish(s) end
   pause()
   data, length = peek(s)
   if data ~= nil then return data, length end

@@ -18,6 +18,8 @@ struct fw_channel_sender {
   int32_t head;               // the next message's number, 32 bits of it
   int32_t slots;
   uint8_t *express;           // our half of the line
+  volatile int32_t *own;      // the same
+  volatile int32_t *writer;   // set while the other side waits for room
   volatile int32_t *theirs;   // the other half
   uint8_t *ring, *bulk, *place;
   volatile int32_t *reader;   // set while the reader sleeps
@@ -33,17 +35,20 @@ local M = {}
 local Sender = {}
 Sender.__index = Sender
 
-function M.new(endpoint, ring, bulk)
+function M.new(endpoint, reader, ring, bulk)
   local block = endpoint.block
   local side = block.side
   local state = ffi.new("struct fw_channel_sender")
   state.stamp, state.slots, state.bulk_size = 1, block.slots, block.bulk
   state.express = block.data + layout.AT_HALF[side]
+  state.own = ffi.cast("volatile int32_t *", state.express)
+  state.writer = ffi.cast("volatile int32_t *", block.data + layout.AT_WRITER[1 - side])
   state.theirs = ffi.cast("volatile int32_t *", block.data + layout.AT_HALF[1 - side])
   state.ring, state.bulk = ring, bulk
   state.reader = ffi.cast("volatile int32_t *", block.data + layout.AT_READER[1 - side])
   return setmetatable({
     state = state,
+    reader = reader, -- the state of the receiving half
     endpoint = endpoint,
     pending = ffi.new("struct fw_channel_pending[?]", block.slots),
     word = ffi.cast("volatile int32_t *", block.data + layout.AT_WRITER[side]),
@@ -134,6 +139,10 @@ function Sender:commit()
   if length == 0 then error("nothing is reserved", 2) end
   local place, stamp = s.place, s.stamp
   if place == s.express then
+    -- SYNC POINT (room): the reply tells what was read, so that the line need not go over for that too.
+    local reader = self.reader
+    reader.published = reader.next
+    s.own[CONSUMED] = reader.next
     place[HALF_LENGTH] = length
   else
     ffi.cast("uint32_t *", place)[layout.SLOT_LENGTH / 4] = length
@@ -146,6 +155,7 @@ function Sender:commit()
   -- SYNC POINT (sleep): see wait.lua. The call keeps the compiler from reading the word before.
   C.abs(0)
   if s.reader[0] ~= 0 then waiting.wake(s.reader) end
+  if s.writer[0] ~= 0 then waiting.wake(s.writer) end
 end
 
 --- Sends a string.

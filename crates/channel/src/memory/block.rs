@@ -60,6 +60,7 @@ fn total(slots: usize, bulk: usize, extra: usize) -> usize {
     at::RINGS + 2 * slots * size_of::<Slot>() + 2 * bulk + extra
 }
 
+#[inline]
 fn words(mapping: &Mapping, offset: usize) -> &AtomicU32 {
     // SAFETY: inside the mapping's first page, aligned, and only ever used as an atomic.
     unsafe { AtomicU32::from_ptr(mapping.at(offset).cast()) }
@@ -180,29 +181,35 @@ impl Block {
 }
 
 impl Memory for Block {
+    #[inline]
     fn half(&self, side: Side) -> &Half {
         // SAFETY: inside the mapping, aligned, and any bytes are a valid `Half`.
         unsafe { &*self.mapping.at(at::EXPRESS + side as usize * size_of::<Half>()).cast() }
     }
 
+    #[inline]
     fn slots(&self, side: Side) -> &[Slot] {
         let start = self.mapping.at(at::RINGS + side as usize * self.slots * size_of::<Slot>());
         // SAFETY: inside the mapping, aligned, and any bytes are a valid `Slot`.
         unsafe { slice::from_raw_parts(start.cast(), self.slots) }
     }
 
+    #[inline]
     fn bulk_size(&self) -> usize {
         self.bulk
     }
 
+    #[inline]
     fn bulk(&self, side: Side, offset: usize, length: usize) -> *mut u8 {
         assert!(length <= self.bulk && offset <= self.bulk - length, "outside of the bulk room");
         let start = at::RINGS + 2 * self.slots * size_of::<Slot>() + side as usize * self.bulk;
         self.mapping.at(start + offset)
     }
 
+    #[inline]
     fn watch_bulk(&self, _: Side, _: usize, _: usize, _: bool) {}
 
+    #[inline]
     fn sleeps(&self, sleeper: Sleeper) -> &AtomicU32 {
         words(
             &self.mapping,

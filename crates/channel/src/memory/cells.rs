@@ -40,11 +40,13 @@ unsafe impl Sync for Slot {}
 
 impl Half {
     /// Where a message's bytes lie.
+    #[inline]
     pub fn data(&self) -> *mut u8 {
         self.data.get().cast()
     }
 
     /// Writes the length; the writer's to call.
+    #[inline]
     pub fn set_length(&self, length: usize) {
         self.shadow.write();
         // SAFETY: see `Sync` above.
@@ -52,6 +54,7 @@ impl Half {
     }
 
     /// Reads the length; the reader's to call. Whatever the other side wrote, the bytes are inside the half.
+    #[inline]
     pub fn length(&self) -> usize {
         self.shadow.read();
         // SAFETY: see `Sync` above.
@@ -59,6 +62,7 @@ impl Half {
     }
 
     /// Notes a last read of the bytes.
+    #[inline]
     pub fn watch(&self) {
         self.shadow.read();
     }
@@ -66,11 +70,13 @@ impl Half {
 
 impl Slot {
     /// Where a short message's bytes lie.
+    #[inline]
     pub fn data(&self) -> *mut u8 {
         self.data.get().cast()
     }
 
     /// Writes the length, and where a long message lies; the writer's to call.
+    #[inline]
     pub fn describe(&self, length: usize, bulk: usize) {
         self.shadow.write();
         // SAFETY: see `Sync` above.
@@ -83,6 +89,7 @@ impl Slot {
     }
 
     /// Reads the length and where a long message lies; the reader's to call. Neither can be trusted.
+    #[inline]
     pub fn description(&self) -> (usize, usize) {
         self.shadow.read();
         // SAFETY: see `Sync` above.
@@ -90,6 +97,7 @@ impl Slot {
     }
 
     /// Notes a last read of the bytes.
+    #[inline]
     pub fn watch(&self) {
         self.shadow.read();
     }

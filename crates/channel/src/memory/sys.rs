@@ -87,6 +87,7 @@ impl Mapping {
     }
 
     /// The address of an offset, which must be inside.
+    #[inline]
     pub fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset <= self.size, "offset {offset} outside of a mapping of {} bytes", self.size);
         // SAFETY: just checked.

@@ -17,6 +17,8 @@ pub struct Receiver<M: Memory> {
     next: u64,
     /// How many the other side knows to be read.
     published: u32,
+    /// One that came by the express line was read: the other side uses the line again once it knows that.
+    owes: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -27,13 +29,14 @@ enum Place {
 
 impl<M: Memory> Receiver<M> {
     pub(crate) fn new(memory: Arc<M>, side: Side, spin: Duration) -> Self {
-        Receiver { memory, side, spin, next: 0, published: 0 }
+        Receiver { memory, side, spin, next: 0, published: 0, owes: false }
     }
 
     /// Waits for the next message, for ever without a `timeout`.
     ///
     /// # Errors
     /// [`Error::Timeout`]; [`Error::Closed`] and [`Error::Died`] once all that was sent before the end has been read.
+    #[inline]
     pub fn receive(&mut self, timeout: Option<Duration>) -> Result<Message<'_, M>, Error> {
         let place = match self.find() {
             Some(place) => place,
@@ -46,6 +49,7 @@ impl<M: Memory> Receiver<M> {
     ///
     /// # Errors
     /// [`Error::Damaged`].
+    #[inline]
     pub fn try_receive(&mut self) -> Result<Option<Message<'_, M>>, Error> {
         self.find().map(|place| self.message(place)).transpose()
     }
@@ -79,6 +83,10 @@ impl<M: Memory> Receiver<M> {
         timeout: Option<Duration>,
         stop: impl Fn() -> bool,
     ) -> Result<Option<Place>, Error> {
+        if self.owes {
+            // No reply has told it.
+            self.publish();
+        }
         let mut place = None;
         let found = wait::spin(self.spin.min(timeout.unwrap_or(self.spin)), || {
             place = self.find();
@@ -98,6 +106,7 @@ impl<M: Memory> Receiver<M> {
         Ok(place)
     }
 
+    #[inline]
     fn message(&mut self, place: Place) -> Result<Message<'_, M>, Error> {
         let writer = self.side.other();
         let (start, length, bulk) = match place {
@@ -128,19 +137,30 @@ impl<M: Memory> Receiver<M> {
     }
 
     #[inline]
-    fn release(&mut self, at_once: bool) {
+    fn release(&mut self, place: Place, is_long: bool) {
         self.next += 1;
         let unpublished = (self.next as u32).wrapping_sub(self.published) as usize;
-        // A group of slots is given back together, so that the word does not go from core to core for each.
-        if at_once || unpublished >= self.memory.slots(self.side.other()).len() / 8 {
-            self.publish();
+        match place {
+            Place::Express => self.owes = true,
+            // A group of slots is given back together, so that the word does not go from core to core for each.
+            Place::Slot if is_long || unpublished >= self.memory.slots(self.side.other()).len() / 8 => {
+                self.publish();
+            }
+            Place::Slot => {}
         }
     }
 
-    fn publish(&mut self) {
+    /// Tells the other side what has been read.
+    #[inline]
+    pub(super) fn tell(&mut self) {
+        self.owes = false;
         self.published = self.next as u32;
         // SYNC POINT (room): pairs with the load in `Sender::find`; all reads are done.
         self.memory.half(self.side).consumed.store(self.published, Ordering::Release);
+    }
+
+    fn publish(&mut self) {
+        self.tell();
         // SYNC POINT (sleep): pairs with `wait::sleep`.
         light_fence();
         wait::wake(&*self.memory, Sleeper::Writer(self.side.other()));
@@ -163,6 +183,7 @@ impl<M: Memory> Deref for Message<'_, M> {
 }
 
 impl<M: Memory> Drop for Message<'_, M> {
+    #[inline]
     fn drop(&mut self) {
         let writer = self.receiver.side.other();
         let memory = &self.receiver.memory;
@@ -176,6 +197,6 @@ impl<M: Memory> Drop for Message<'_, M> {
         if let Some(offset) = self.bulk {
             memory.watch_bulk(writer, offset, self.bytes.len(), false);
         }
-        self.receiver.release(self.bulk.is_some() || matches!(self.place, Place::Express));
+        self.receiver.release(self.place, self.bulk.is_some());
     }
 }

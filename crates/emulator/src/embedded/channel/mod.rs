@@ -224,6 +224,6 @@ impl Line {
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.endpoint.sender.send(bytes, Some(PATIENCE))
+        self.endpoint.send(bytes, Some(PATIENCE))
     }
 }
