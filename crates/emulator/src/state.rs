@@ -3,6 +3,7 @@ use serde::Serialize;
 /// Where an emulator runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Kind {
     /// In this process.
     Embedded,
@@ -13,6 +14,7 @@ pub enum Kind {
 /// Whether frames go by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Run {
     /// They do.
     Running,
@@ -26,6 +28,7 @@ pub enum Run {
 
 /// How an emulator is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct State {
     /// Where it runs.
     pub kind: Kind,

@@ -3,19 +3,22 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
+use framewire_emulator::{Kind, Run, State};
 use framewire_protocol::{Key, MAX_KEY};
 use serde_json::{Value, json};
 use utoipa::openapi::path::{
     HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn,
 };
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 use utoipa::openapi::{
-    ContentBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths, Ref, Required,
-    Response, ResponseBuilder,
+    ContentBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths, Ref, RefOr,
+    Required, Response, ResponseBuilder,
 };
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::compat::{ECHO, Kind, Param, ROUTES, Reply, RequestBody, Route, Verb};
+use crate::compat::{self, ECHO, Param, ROUTES, Reply, RequestBody, Route, Verb};
+use crate::routes::Health;
 
 /// What any route that asks the emulator may answer, beside success.
 const FAILURES: [(&str, &str, &str); 9] = [
@@ -36,25 +39,6 @@ const FAILURES: [(&str, &str, &str); 9] = [
     ("502", "NoEmulator", "No emulator is there, or it failed; the text says how to start one."),
     ("503", "Busy", "Too many requests are waiting; try again after the time in Retry-After."),
     ("504", "Stalled", "The emulator did not answer in time: it is paused, or has no ROM."),
-];
-
-/// The fields of [`framewire_emulator::State`].
-const EMULATOR_STATE: [(&str, Type, &str); 11] = [
-    ("kind", Type::String, "`embedded` or `attached`."),
-    ("connected", Type::Boolean, "Whether it can be reached."),
-    (
-        "run",
-        Type::String,
-        "`running`, `paused`, `stalled` (it does not answer) or `unknown` (no connection).",
-    ),
-    ("frames_per_second", Type::Number, "Frames finished a second, measured over the last second or so."),
-    ("frame", Type::Integer, "The frame counter, counted from the last reset."),
-    ("title", Type::String, "The game's title, once known."),
-    ("code", Type::String, "The game's code, once known."),
-    ("script_version", Type::String, "Version of the script in an attached emulator."),
-    ("library_version", Type::String, "Version of libmgba in an embedded emulator."),
-    ("address", Type::String, "Where an attached emulator is looked for, as `HOST:PORT`."),
-    ("problem", Type::String, "Why there is no connection, if there is none."),
 ];
 
 const TEXT: &str = "text/plain";
@@ -89,11 +73,13 @@ pub fn document() -> OpenApi {
     for (path, item) in own_paths() {
         paths.paths.insert(path.to_owned(), item);
     }
-    let components =
-        FAILURES.iter().fold(utoipa::openapi::ComponentsBuilder::new(), |components, failure| {
-            let (_, name, description) = failure;
-            components.response(*name, text_response(description, string(), None))
-        });
+    let schemas = utoipa::openapi::ComponentsBuilder::new()
+        .schema(Kind::name(), Kind::schema())
+        .schema(Run::name(), Run::schema());
+    let components = FAILURES.iter().fold(schemas, |components, failure| {
+        let (_, name, description) = failure;
+        components.response(*name, text_response(description, string(), None))
+    });
     OpenApiBuilder::new().info(info).paths(paths).components(Some(components.build())).build()
 }
 
@@ -156,7 +142,7 @@ fn parameter(param: &Param) -> Parameter {
         .required(required)
         .description(Some(format!("{} It takes {}.", param.doc, param.kind.accepts())))
         .schema(Some(parameter_schema(param)))
-        .explode((param.kind == Kind::Buttons).then_some(true))
+        .explode((param.kind == compat::Kind::Buttons).then_some(true))
         .build()
 }
 
@@ -179,22 +165,24 @@ fn parameter_schema(param: &Param) -> Schema {
     let buttons =
         || ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Key::ALL.map(Key::name)));
     match param.kind {
-        Kind::Integer { min, max } => ObjectBuilder::new()
+        compat::Kind::Integer { min, max } => ObjectBuilder::new()
             .schema_type(Type::Integer)
             .minimum(Some(min))
             .maximum(Some(max))
             .default(param.default.map(Value::from))
             .into(),
-        Kind::LuaNumber { max } => {
+        compat::Kind::LuaNumber { max } => {
             let (hex, decimal) = (format!("{max:x}").len(), max.to_string().len());
             let pattern = format!("^(0[xX][0-9a-fA-F]{{1,{hex}}}|[0-9]{{1,{decimal}}})$");
             ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
         }
-        Kind::Boolean => ObjectBuilder::new().schema_type(Type::Boolean).into(),
-        Kind::Text => string(),
-        Kind::Name | Kind::Path => ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into(),
-        Kind::Button => buttons().into(),
-        Kind::Buttons => ArrayBuilder::new().items(buttons().build()).min_items(Some(1)).into(),
+        compat::Kind::Boolean => ObjectBuilder::new().schema_type(Type::Boolean).into(),
+        compat::Kind::Text => string(),
+        compat::Kind::Name | compat::Kind::Path => {
+            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
+        }
+        compat::Kind::Button => buttons().into(),
+        compat::Kind::Buttons => ArrayBuilder::new().items(buttons().build()).min_items(Some(1)).into(),
     }
 }
 
@@ -220,17 +208,6 @@ fn success(reply: Reply) -> Response {
     }
 }
 
-/// An object with all these properties, some of which may be null.
-fn object(properties: &[(&str, Type, &str)]) -> Schema {
-    let empty = ObjectBuilder::new().schema_type(Type::Object);
-    let add = |object: ObjectBuilder, (name, kind, doc): &(&str, Type, &str)| {
-        let kinds = SchemaType::from_iter([kind.clone(), Type::Null]);
-        let property = ObjectBuilder::new().schema_type(kinds).description(Some(*doc));
-        object.property(*name, property).required(*name)
-    };
-    properties.iter().fold(empty, add).into()
-}
-
 fn string() -> Schema {
     ObjectBuilder::new().schema_type(Type::String).into()
 }
@@ -249,17 +226,15 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
             .summary(Some(summary))
             .response("200", response)
     };
-    let typed = |content_type: &str, description: &str, schema: Schema| {
+    let typed = |content_type: &str, description: &str, schema: RefOr<Schema>| {
         let content = ContentBuilder::new().schema(Some(schema)).build();
         ResponseBuilder::new().description(description).content(content_type, content).build()
     };
-    let [_, connected, run, ..] = EMULATOR_STATE;
-    let health = object(&[("status", Type::String, "`ok`."), connected, run]);
-    let health = typed("application/json", "The server is up; the rest is about its emulator.", health);
-    let state =
-        typed("application/json", "Kind, connection, pace, game and versions.", object(&EMULATOR_STATE));
+    let json = |description: &str, schema| typed("application/json", description, schema);
+    let health = json("The server is up; the rest is about its emulator.", Health::schema());
+    let state = json("Kind, connection, pace, game and versions.", State::schema());
     let picture = ObjectBuilder::new().schema_type(Type::String).content_media_type("image/png");
-    let picture = typed("image/png", "A PNG.", picture.into());
+    let picture = typed("image/png", "A PNG.", Schema::from(picture).into());
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
     [
         ("/healthz", item(get("health", "Whether the server is up.", health))),

@@ -8,9 +8,10 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use framewire_emulator::State as EmulatorState;
+use framewire_emulator::{Run, State as EmulatorState};
 use framewire_protocol::{Op, Value};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::app::{App, Site};
 use crate::failure::Failure;
@@ -44,10 +45,20 @@ async fn wrong_method(request: Request) -> Response {
     Failure::wrong_method(request.uri().path(), "GET, HEAD").into_response()
 }
 
-/// Says that the server is up, whatever its emulator does; how that is, is beside it.
-async fn health(State(site): State<Arc<Site>>) -> Response {
+/// Whether the server is up.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Health {
+    /// `ok`, whatever the emulator does.
+    status: &'static str,
+    /// Whether its emulator can be reached.
+    connected: bool,
+    /// Whether frames go by there.
+    run: Run,
+}
+
+async fn health(State(site): State<Arc<Site>>) -> Json<Health> {
     let state = site.app.emulator.state();
-    Json(json!({ "status": "ok", "connected": state.connected, "run": state.run })).into_response()
+    Json(Health { status: "ok", connected: state.connected, run: state.run })
 }
 
 async fn state(State(site): State<Arc<Site>>) -> Json<EmulatorState> {

@@ -130,6 +130,8 @@ fn the_document_knows_every_field_of_the_state() {
         let mut given: Vec<&String> = given.as_object().unwrap().keys().collect();
         given.sort();
         assert_eq!(described, given, "{path}");
+        let run = schema["properties"]["run"]["$ref"].as_str().unwrap().trim_start_matches('#');
+        assert_eq!(document.pointer(run).unwrap()["enum"].as_array().unwrap().len(), 4, "{path}");
     }
 }
 
