@@ -2,7 +2,7 @@
 //!
 //! - [`Framewire`]: our program, built from this checkout; [`paths`] says where things are in it;
 //! - [`demo`]: what the demo game promises;
-//! - [`Proxy`]: a network that breaks;
+//! - [`Proxy`]: a network that breaks; [`sockets`]: how many a process holds;
 //! - [`Http`] and [`TextClient`]: blocking clients of what it and the script answer;
 //! - and from `framewire-stock`: [`StockMgba`], a stock mGBA in a window, and what belongs to it.
 
@@ -11,6 +11,7 @@ mod framewire;
 mod http;
 pub mod paths;
 mod proxy;
+pub mod sockets;
 mod text;
 
 pub use framewire::Framewire;

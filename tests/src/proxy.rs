@@ -1,15 +1,33 @@
-//! A TCP proxy that cuts connections, as networks do.
+//! A TCP proxy that does what networks do: it cuts connections, and it forgets them.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Forwards connections to an address until they are cut.
+/// Forwards connections to an address until they are cut, or it falls silent.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
-    open: Arc<Mutex<Vec<TcpStream>>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    silent: AtomicBool,
+    open: Mutex<Vec<Pair>>,
+    connections: AtomicU64,
+    /// Bytes forwarded to the target, and from it.
+    to_target: AtomicU64,
+    to_clients: AtomicU64,
+}
+
+/// A connection. A forgotten one forwards nothing any more and keeps its ends open.
+#[derive(Debug)]
+struct Pair {
+    ends: Vec<TcpStream>,
+    forgotten: Arc<AtomicBool>,
 }
 
 impl Proxy {
@@ -21,17 +39,15 @@ impl Proxy {
     pub fn start(target: SocketAddr) -> io::Result<Proxy> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let open = Arc::new(Mutex::new(Vec::new()));
-        let pairs = open.clone();
+        let shared = Arc::<Shared>::default();
+        let of_thread = Arc::clone(&shared);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 // A client whose target is absent sees its connection end.
-                if let Ok(server) = TcpStream::connect(target) {
-                    let _ = forward(&client, &server, &pairs);
-                }
+                let _ = of_thread.join(client, target);
             }
         });
-        Ok(Proxy { address, open })
+        Ok(Proxy { address, shared })
     }
 
     /// Where it listens.
@@ -40,36 +56,150 @@ impl Proxy {
         self.address
     }
 
+    /// Connections that were made through it so far.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that went to the target so far, and that came from it.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, u64) {
+        let Shared { to_target, to_clients, .. } = &*self.shared;
+        (to_target.load(Ordering::Relaxed), to_clients.load(Ordering::Relaxed))
+    }
+
     /// Cuts every connection that stands, in both directions; bytes under way are lost.
-    ///
-    /// # Panics
-    ///
-    /// Never: nothing panics while it holds the lock.
     pub fn cut(&self) {
-        for stream in self.open.lock().expect("not poisoned").drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
+        for pair in self.shared.open().drain(..) {
+            for end in pair.ends {
+                let _ = end.shutdown(Shutdown::Both);
+            }
         }
+    }
+
+    /// From now on nothing gets through, and nobody is told. The connections that stand, and those that are made now,
+    /// lead nowhere for ever.
+    pub fn fall_silent(&self) {
+        self.shared.silent.store(true, Ordering::SeqCst);
+        for pair in self.shared.open().iter() {
+            pair.forgotten.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// From now on new connections get through.
+    pub fn come_back(&self) {
+        self.shared.silent.store(false, Ordering::SeqCst);
     }
 }
 
-fn forward(client: &TcpStream, server: &TcpStream, open: &Mutex<Vec<TcpStream>>) -> io::Result<()> {
-    for stream in [client, server] {
-        stream.set_nodelay(true)?;
-        open.lock().expect("not poisoned").push(stream.try_clone()?);
+impl Shared {
+    fn open(&self) -> MutexGuard<'_, Vec<Pair>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    for (mut from, mut to) in
-        [(client.try_clone()?, server.try_clone()?), (server.try_clone()?, client.try_clone()?)]
-    {
-        thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(count @ 1..) = from.read(&mut buffer) {
-                if to.write_all(&buffer[..count]).is_err() {
-                    break;
-                }
+
+    fn join(self: &Arc<Self>, client: TcpStream, target: SocketAddr) -> io::Result<()> {
+        // Under the lock, so that it is either forgotten from the beginning or found by who falls silent.
+        let mut open = self.open();
+        if self.silent.load(Ordering::SeqCst) {
+            open.push(Pair { ends: vec![client], forgotten: Arc::new(AtomicBool::new(true)) });
+            return Ok(());
+        }
+        let server = TcpStream::connect(target)?;
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        let forgotten = Arc::<AtomicBool>::default();
+        let ends = vec![client.try_clone()?, server.try_clone()?];
+        open.push(Pair { ends, forgotten: Arc::clone(&forgotten) });
+        drop(open);
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        for inbound in [true, false] {
+            let (shared, forgotten) = (Arc::clone(self), Arc::clone(&forgotten));
+            let ends = (client.try_clone()?, server.try_clone()?);
+            thread::spawn(move || {
+                let ((from, to), count) = match inbound {
+                    true => (ends, &shared.to_target),
+                    false => ((ends.1, ends.0), &shared.to_clients),
+                };
+                forward(from, to, &forgotten, count);
+            });
+        }
+        Ok(())
+    }
+}
+
+fn forward(mut from: TcpStream, mut to: TcpStream, forgotten: &AtomicBool, count: &AtomicU64) {
+    let mut buffer = [0; 4096];
+    loop {
+        let read = from.read(&mut buffer);
+        if forgotten.load(Ordering::SeqCst) {
+            // What came is lost, an end too.
+            return;
+        }
+        match read {
+            Ok(size @ 1..) if to.write_all(&buffer[..size]).is_ok() => {
+                count.fetch_add(size as u64, Ordering::Relaxed);
             }
-            let _ = to.shutdown(Shutdown::Both);
-            let _ = from.shutdown(Shutdown::Both);
-        });
+            _ => break,
+        }
     }
-    Ok(())
+    let _ = to.shutdown(Shutdown::Both);
+    let _ = from.shutdown(Shutdown::Both);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn echoing() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                thread::spawn(move || io::copy(&mut stream.try_clone().unwrap(), &mut stream));
+            }
+        });
+        address
+    }
+
+    fn client(proxy: &Proxy) -> TcpStream {
+        let stream = TcpStream::connect(proxy.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        stream
+    }
+
+    fn echo(stream: &mut TcpStream) -> io::Result<()> {
+        stream.write_all(b"x")?;
+        stream.read_exact(&mut [0])
+    }
+
+    #[test]
+    fn what_saw_silence_stays_silent_and_open_and_newcomers_get_through_again() {
+        let proxy = Proxy::start(echoing()).unwrap();
+        let mut before = client(&proxy);
+        echo(&mut before).unwrap();
+        proxy.fall_silent();
+        let mut during = client(&proxy);
+        for stream in [&mut before, &mut during] {
+            assert_eq!(echo(stream).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        }
+        proxy.come_back();
+        echo(&mut client(&proxy)).unwrap();
+        for stream in [&mut before, &mut during] {
+            assert_eq!(echo(stream).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        }
+        assert_eq!((proxy.connections(), proxy.bytes()), (2, (2, 2)));
+    }
+
+    #[test]
+    fn what_is_cut_ends_on_both_sides() {
+        let proxy = Proxy::start(echoing()).unwrap();
+        let mut stream = client(&proxy);
+        echo(&mut stream).unwrap();
+        proxy.cut();
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    }
 }

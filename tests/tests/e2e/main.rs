@@ -1,5 +1,6 @@
 //! The end-to-end tests: one binary, a module for each thing that is tested.
 
+mod comeback;
 mod doctor;
 mod ending;
 mod game;
@@ -9,6 +10,7 @@ mod program;
 mod replay;
 mod routes;
 mod served;
+mod silence;
 mod stock;
 mod stuck;
 mod text;

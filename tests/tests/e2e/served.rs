@@ -114,7 +114,7 @@ pub fn host(folder: &TempDir, port: u16, script: &Path, args: &[&str]) -> Framew
 }
 
 /// A copy of the demo ROM in a folder of its own, where saves and states may lie.
-fn demo_copy(folder: &TempDir) -> PathBuf {
+pub fn demo_copy(folder: &TempDir) -> PathBuf {
     let rom = folder.path().join("demo game+1.gba");
     fs::copy(paths::rom(), &rom).unwrap();
     rom

@@ -1,0 +1,186 @@
+//! Whatever ends or stops for a while: when it is back, so is the service, and nothing is left over.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use framewire_e2e::{Framewire, Signal, StockMgba, StockOptions, TextClient, paths, ports, sockets, until};
+
+use super::served::{PATIENCE, Served, demo_copy, host};
+
+/// Service is back so soon after what it needs.
+pub const SERVICE: Duration = Duration::from_secs(1);
+
+/// Nothing in a log or a console of mGBA's is worth a warning.
+#[track_caller]
+pub fn said_quietly(lines: &str) {
+    let levels = [" WARN ", " ERROR ", "panicked", "stack traceback"];
+    for line in lines.lines() {
+        let loud = levels.iter().any(|word| line.contains(word))
+            || line.starts_with("warn")
+            || line.starts_with("error");
+        assert!(!loud, "{line:?} in {lines}");
+    }
+}
+
+/// Waits until the script itself answers, and then how long the server takes.
+fn back_in_time(served: &Served, script: SocketAddr) {
+    until("the script answers", PATIENCE, || {
+        let limit = Duration::from_millis(500);
+        let asked = TextClient::connect(script, limit).and_then(|mut client| client.ask("framewire.version"));
+        Ok(asked.is_ok())
+    })
+    .unwrap();
+    service_in_time(served);
+}
+
+/// How long the server takes to answer, whose emulator is there.
+#[track_caller]
+fn service_in_time(served: &Served) {
+    let begun = Instant::now();
+    served.ready();
+    assert!(begun.elapsed() < SERVICE, "{:?}: {}", begun.elapsed(), served.server.log());
+}
+
+#[test]
+fn an_mgba_that_was_killed_or_closed_is_found_when_it_is_started_again() {
+    let port = ports::free();
+    let script = SocketAddr::from(([127, 0, 0, 1], port));
+    let options = StockOptions::new(&paths::rom()).script(&paths::script()).port(port);
+    let mut mgba = StockMgba::start(&options).unwrap();
+    let server = Framewire::serve(&["--attach", &script.to_string()]).unwrap();
+    let mut served =
+        Served { http: server.http(), server, mgba: None, host: None, folder: tempfile::tempdir().unwrap() };
+    served.ready();
+    let sockets = sockets::held_by(served.server.pid()).unwrap();
+    for ending in ["killed", "closed"] {
+        match ending {
+            "killed" => mgba.signal(Signal::KILL).unwrap(),
+            _ => mgba.close_window().unwrap(),
+        }
+        mgba.wait_exit(PATIENCE).unwrap();
+        until("its end is known", PATIENCE, || Ok(served.get("/core/currentframe").status == 502)).unwrap();
+        mgba = StockMgba::start(&options).unwrap();
+        back_in_time(&served, script);
+    }
+    until("no socket is left over", PATIENCE, || Ok(sockets::held_by(served.server.pid())? <= sockets))
+        .unwrap();
+    said_quietly(&served.server.log());
+    said_quietly(&mgba.console());
+    served.mgba = Some(mgba);
+}
+
+#[test]
+fn what_a_user_does_in_the_window_ends_no_connection_but_its_scripts() {
+    let mut served = Served::stock();
+    let other = other_game(&served);
+    let mgba = served.mgba.as_ref().unwrap();
+    let (script, pid) = (mgba.address(), mgba.pid());
+    let sockets = sockets::held_by(pid).unwrap();
+    let connected = |served: &Served| served.server.log().matches("connected to script").count();
+    assert_eq!(connected(&served), 1);
+
+    mgba_of(&mut served).lua("emu:reset()").unwrap();
+    service_in_time(&served);
+    mgba_of(&mut served).open_rom(&other).unwrap();
+    service_in_time(&served);
+    assert_eq!(served.text("/core/getgametitle"), "OTHERWIRE");
+    mgba_of(&mut served).close_game().unwrap();
+    served.refused("GET", "/core/currentframe", 504, "no ROM");
+    mgba_of(&mut served).open_rom(&paths::rom()).unwrap();
+    service_in_time(&served);
+    assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
+    assert_eq!(connected(&served), 1, "{}", served.server.log());
+
+    mgba_of(&mut served).reset_scripts().unwrap();
+    until("its end is known", PATIENCE, || Ok(served.get("/core/currentframe").status == 502)).unwrap();
+    mgba_of(&mut served).lua(&format!("framewire = {{port = {}}}", script.port())).unwrap();
+    mgba_of(&mut served).load_script(&paths::script()).unwrap();
+    back_in_time(&served, script);
+    until("no socket is left over", PATIENCE, || Ok(sockets::held_by(pid)? <= sockets)).unwrap();
+    said_quietly(&served.server.log());
+    said_quietly(&served.mgba.as_ref().unwrap().console());
+}
+
+fn mgba_of(served: &mut Served) -> &mut StockMgba {
+    served.mgba.as_mut().unwrap()
+}
+
+/// The demo game under another title.
+fn other_game(served: &Served) -> std::path::PathBuf {
+    let mut rom = fs::read(paths::rom()).unwrap();
+    rom[0xA0..0xA9].copy_from_slice(b"OTHERWIRE");
+    // The header's checksum, which a console would refuse to start without.
+    let sum = rom[0xA0..0xBD].iter().fold(0x19_u8, |sum, byte| sum.wrapping_add(*byte));
+    rom[0xBD] = sum.wrapping_neg();
+    let path = served.folder.path().join("other.gba");
+    fs::write(&path, rom).unwrap();
+    path
+}
+
+/// As a machine that sleeps, or a debugger, stops programs: without a word, with all connections left open.
+#[test]
+fn what_was_stopped_for_long_goes_on_with_the_next_request() {
+    let mut served = Served::stock();
+    served.mgba.as_mut().unwrap().signal(Signal::STOP).unwrap();
+    stands_still(served.mgba.as_ref().unwrap().pid());
+    served.refused("GET", "/core/currentframe", 504, "does not answer");
+    served.mgba.as_mut().unwrap().signal(Signal::CONT).unwrap();
+    service_in_time(&served);
+
+    // Longer than the script waits for a heartbeat.
+    served.server.signal(Signal::STOP).unwrap();
+    let console = || served.mgba.as_ref().unwrap().console();
+    until("the script misses the heartbeat", PATIENCE, || Ok(console().contains("nothing was heard")))
+        .unwrap();
+    served.server.signal(Signal::CONT).unwrap();
+    service_in_time(&served);
+
+    // Both, as when the machine sleeps; the clock goes on meanwhile.
+    served.server.signal(Signal::STOP).unwrap();
+    served.mgba.as_mut().unwrap().signal(Signal::STOP).unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    served.mgba.as_mut().unwrap().signal(Signal::CONT).unwrap();
+    served.server.signal(Signal::CONT).unwrap();
+    service_in_time(&served);
+    said_quietly(&served.mgba.as_ref().unwrap().console());
+    said_quietly(&served.server.log());
+}
+
+/// Waits until a process that was sent a stop has stopped.
+fn stands_still(pid: u32) {
+    until("the process stood still", PATIENCE, || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        Ok(stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')))
+    })
+    .unwrap();
+}
+
+#[test]
+fn coming_and_going_leaves_no_socket_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let rom = demo_copy(&folder);
+    let port = ports::free();
+    let script = SocketAddr::from(([127, 0, 0, 1], port));
+    let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
+    let before = sockets::held_by(host.pid()).unwrap();
+    for round in 0..5 {
+        let mut bridge = Framewire::serve(&["--attach", &script.to_string()]).unwrap();
+        let http = bridge.http();
+        until("the script answers", PATIENCE, || Ok(http.get("/core/currentframe")?.status == 200)).unwrap();
+        // Clients that end in every state: unheard, half heard, unanswered, answered.
+        let ends: [&[u8]; 4] = [b"", b"core.get", b"framewire.echo,x<|END|>", b"framewire.echo,x<|END|>rest"];
+        for (number, bytes) in ends.into_iter().cycle().take(40).enumerate() {
+            let mut client = TextClient::connect(script, PATIENCE).unwrap();
+            client.send(bytes).unwrap();
+            if number >= 20 && bytes.ends_with(b"END|>") {
+                assert_eq!(client.reply().unwrap(), "x");
+            }
+        }
+        let signal = [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL, Signal::KILL][round];
+        bridge.signal(signal).unwrap();
+        bridge.wait_exit(PATIENCE).unwrap();
+        until("no socket is left over", PATIENCE, || Ok(sockets::held_by(host.pid())? <= before)).unwrap();
+    }
+    said_quietly(&host.log());
+}

@@ -1,0 +1,99 @@
+//! Networks that fall silent, and connections that nobody uses for long.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use framewire_e2e::{Framewire, Proxy, paths, ports, sockets, until};
+use tempfile::TempDir;
+
+use super::comeback::{SERVICE, said_quietly};
+use super::served::{PATIENCE, demo_copy, host};
+
+/// A silence is noticed within the heartbeat and the patience behind it: 1.25 s.
+const NOTICED: Duration = Duration::from_secs(2);
+
+/// A bridge, a network, and a script behind it.
+struct Behind {
+    bridge: Framewire,
+    network: Proxy,
+    host: Framewire,
+    _folder: TempDir,
+}
+
+impl Behind {
+    fn start() -> Behind {
+        let folder = tempfile::tempdir().unwrap();
+        let rom = demo_copy(&folder);
+        let port = ports::free();
+        let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
+        let network = Proxy::start(SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+        let bridge = Framewire::serve(&["--attach", &network.address().to_string()]).unwrap();
+        let behind = Behind { bridge, network, host, _folder: folder };
+        until("the script answers", PATIENCE, || Ok(behind.frame() == 200)).unwrap();
+        let asked = behind.network.bytes().1;
+        until("the heart beats", PATIENCE, || Ok(behind.network.bytes().1 > asked)).unwrap();
+        behind
+    }
+
+    /// The status of a request to the script.
+    fn frame(&self) -> u16 {
+        self.bridge.http().get("/core/currentframe").unwrap().status
+    }
+
+    fn sockets_of_script(&self) -> usize {
+        sockets::held_by(self.host.pid()).unwrap()
+    }
+}
+
+#[test]
+fn a_network_that_falls_silent_is_noticed_and_left_for_one_that_works() {
+    let behind = Behind::start();
+    let before = behind.sockets_of_script();
+    for _ in 0..3 {
+        let made = behind.network.connections();
+        behind.network.fall_silent();
+        let begun = Instant::now();
+        let http = behind.bridge.http();
+        until("the silence is noticed", PATIENCE, || {
+            Ok(http.get("/v1/emulator")?.text().contains(r#""run":"stalled""#))
+        })
+        .unwrap();
+        assert!(begun.elapsed() < NOTICED, "{:?}", begun.elapsed());
+        assert_eq!(behind.frame(), 504);
+
+        behind.network.come_back();
+        let begun = Instant::now();
+        until("the script answers again", PATIENCE, || Ok(behind.frame() == 200)).unwrap();
+        assert!(begun.elapsed() < SERVICE, "{:?}", begun.elapsed());
+        assert!(behind.network.connections() > made);
+    }
+    // The script lets go of what leads nowhere.
+    until("no socket is left over", PATIENCE, || Ok(behind.sockets_of_script() <= before)).unwrap();
+    said_quietly(&behind.bridge.log());
+}
+
+#[test]
+fn a_script_lets_go_of_a_bridge_that_fell_silent_for_good() {
+    let Behind { bridge, network, host, _folder } = Behind::start();
+    let before = sockets::held_by(host.pid()).unwrap();
+    network.fall_silent();
+    drop(bridge);
+    until("the script lets go of it", PATIENCE, || Ok(sockets::held_by(host.pid())? < before)).unwrap();
+}
+
+#[test]
+fn a_connection_that_nobody_uses_costs_little_and_answers_at_once() {
+    const IDLE: Duration = Duration::from_secs(12);
+    let behind = Behind::start();
+    let (made, before) = (behind.network.connections(), behind.network.bytes());
+    std::thread::sleep(IDLE);
+    let after = behind.network.bytes();
+    for (before, after) in [(before.0, after.0), (before.1, after.1)] {
+        let each_second = (after - before) / IDLE.as_secs();
+        assert!((9..200).contains(&each_second), "{each_second} bytes a second of heartbeat");
+    }
+    let begun = Instant::now();
+    assert_eq!(behind.frame(), 200);
+    assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
+    assert_eq!(behind.network.connections(), made, "it is the same connection");
+}
