@@ -25,6 +25,7 @@ use crate::access::{Admitted, tell_page};
 use crate::app::{App, Limits};
 use crate::failure::Failure;
 use crate::guard::{Activity, Guarded, Refusal, Verdict, Watchdog};
+use crate::strict;
 
 /// Largest request head plus what a client may have sent behind it, in hyper's buffer.
 const BUFFER: usize = 2 * Limits::MAX_HEAD;
@@ -124,8 +125,9 @@ async fn answer(shared: &Shared, activity: &Activity, request: Request<Incoming>
     response
 }
 
-/// Answers a request unless it comes from a foreign web page.
+/// Answers a request unless it can be understood in two ways or comes from a foreign web page.
 async fn admit(shared: &Shared, request: Request<Incoming>) -> Result<Response, Failure> {
+    strict::check(request.version(), request.headers())?;
     let page = match shared.app.access.judge(request.method(), request.headers())? {
         Admitted::Own => None,
         Admitted::Page(origin) => Some(origin.clone()),

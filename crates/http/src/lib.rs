@@ -26,6 +26,7 @@ mod idempotency;
 pub mod openapi;
 mod routes;
 mod server;
+mod strict;
 
 pub use access::{Access, AccessError};
 pub use app::{App, Limits};

@@ -7,6 +7,7 @@ mod ending;
 mod failures;
 mod files;
 mod game;
+mod hostile;
 mod keys;
 mod large;
 mod log;

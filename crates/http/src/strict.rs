@@ -1,0 +1,44 @@
+//! What RFC 9112 has a server refuse and hyper lets pass: requests that another server in front of this one might take for
+//! something else.
+
+use axum::http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use axum::http::{HeaderMap, StatusCode, Version};
+
+use crate::failure::Failure;
+
+/// Refuses a head that can be understood in two ways. The connection must end then.
+pub(crate) fn check(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
+    check_host(version, headers)?;
+    check_framing(headers)
+}
+
+/// RFC 9112, 3.2: exactly one, and one that could be in an address.
+fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let (first, second) = (hosts.next(), hosts.next());
+    if second.is_some() || first.is_none() && version >= Version::HTTP_11 {
+        return Err(Failure::bad_request("a request has one Host header, such as Host: localhost"));
+    }
+    let sound =
+        |host: &[u8]| host.iter().all(|byte| byte.is_ascii_graphic() && !b"/@?#\\\"<>,".contains(byte));
+    match first.is_none_or(|host| sound(host.as_bytes())) {
+        true => Ok(()),
+        false => Err(Failure::bad_request("Host: a name or an address is accepted, and a port behind it")),
+    }
+}
+
+/// RFC 9112, 6: how long the body is must not be said twice.
+fn check_framing(headers: &HeaderMap) -> Result<(), Failure> {
+    if headers.get_all(CONTENT_LENGTH).iter().nth(1).is_some() {
+        return Err(Failure::bad_request("a request has one Content-Length header at most"));
+    }
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        _ => {
+            let message = "Transfer-Encoding: chunked is accepted, once and with nothing else";
+            Err(Failure::new(StatusCode::NOT_IMPLEMENTED, message))
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The list of hostile requests that every server of the project must stand: `tests/data/hostile-http.json` says what it
+//! holds. The Lua server's tests read the same list.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{Server, repository};
+
+/// A status of 0 in the list: closed without an answer.
+const SILENCE: u64 = 0;
+
+/// What came back on a connection.
+struct Reaction {
+    statuses: Vec<u64>,
+    closed: bool,
+}
+
+fn bytes_of(send: &Value) -> Vec<u8> {
+    let part = |value: &Value| match value {
+        // Each character stands for one byte.
+        Value::String(text) => text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect(),
+        other => {
+            let times = other["times"].as_u64().unwrap() as usize;
+            other["repeat"].as_str().unwrap().as_bytes().repeat(times)
+        }
+    };
+    let bytes: Vec<u8> = match send {
+        Value::Array(parts) => parts.iter().flat_map(part).collect(),
+        one => part(one),
+    };
+    // The list's echo is our echo through the emulator, which reads the body too.
+    match bytes.strip_prefix(b"POST /echo ") {
+        Some(rest) => [b"POST /mgbaendpoint ", rest].concat(),
+        None => bytes,
+    }
+}
+
+fn numbers(list: &Value) -> Vec<u64> {
+    list.as_array().into_iter().flatten().map(|status| status.as_u64().unwrap()).collect()
+}
+
+/// Reads one answer; `None` at the connection's end.
+fn read_answer(stream: &mut TcpStream) -> std::io::Result<Option<(u64, Vec<u8>)>> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        match stream.read(&mut byte) {
+            Ok(0) => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(None),
+            Err(error) => return Err(error),
+            Ok(_) => head.push(byte[0]),
+        }
+    }
+    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let length =
+        head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    Ok(Some((status, body)))
+}
+
+/// Whether a status refuses nothing that was wrong with the request.
+fn is_harmless(status: u64) -> bool {
+    status < 300 || matches!(status, 404 | 405)
+}
+
+fn react(server: &Server, case: &Value) -> std::io::Result<Reaction> {
+    let wants_end = case["closed"].as_bool().unwrap();
+    let also = numbers(&case["also"]);
+    let mut stream = server.connect();
+    stream.set_read_timeout(Some(Duration::from_secs(8)))?;
+    // Whoever refuses early may close before all has been sent.
+    let _ = stream.write_all(&bytes_of(&case["send"]));
+    let mut statuses = Vec::new();
+    // An interim answer comes before the one that counts.
+    while let Some((status, _)) = read_answer(&mut stream)? {
+        if status >= 200 {
+            statuses.push(status);
+            break;
+        }
+    }
+    let mut closed = statuses.is_empty();
+    let may_stay = statuses.first().is_some_and(|status| also.contains(status) && is_harmless(*status));
+    if !closed && wants_end && !may_stay {
+        while let Some((status, _)) = read_answer(&mut stream)? {
+            statuses.push(status);
+        }
+        closed = true;
+    } else if !closed {
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")?;
+        match read_answer(&mut stream)? {
+            Some((status, _)) => statuses.push(status),
+            None => closed = true,
+        }
+    }
+    Ok(Reaction { statuses, closed })
+}
+
+/// What is wrong with the reaction to a request of the list.
+fn fault(server: &Server, case: &Value) -> Option<String> {
+    let (expect, also) = (numbers(&case["expect"]), numbers(&case["also"]));
+    let wants_end = case["closed"].as_bool().unwrap();
+    let reaction = match react(server, case) {
+        Ok(reaction) => reaction,
+        Err(error) => return Some(format!("the connection stays open, or no answer comes: {error}")),
+    };
+    let first = reaction.statuses.first().copied().unwrap_or(SILENCE);
+    if !expect.contains(&first) && !also.contains(&first) {
+        return Some(format!("answered {first} instead of {expect:?} or {also:?}"));
+    }
+    let tolerated = !expect.contains(&first);
+    if wants_end && !(tolerated && is_harmless(first)) {
+        (reaction.statuses.len() > 1).then(|| format!("answered more than once: {:?}", reaction.statuses))
+    } else if tolerated && reaction.closed {
+        None
+    } else {
+        (reaction.statuses.get(1) != Some(&200)).then(|| "the next request is lost".to_owned())
+    }
+}
+
+#[test]
+fn hostile_requests_are_refused_or_understood_in_one_way() {
+    let text = std::fs::read_to_string(repository("tests/data/hostile-http.json")).unwrap();
+    let list: Value = serde_json::from_str(&text).unwrap();
+    let cases = list["requests"].as_array().unwrap();
+    assert!(cases.len() >= 60, "{} requests", cases.len());
+    let server = Server::with(|app| {
+        app.limits.head = Duration::from_secs(2);
+        app.limits.body = Duration::from_secs(2);
+    });
+    let work = |part: &[Value]| -> Vec<String> {
+        let name = |case: &Value| case["name"].as_str().unwrap().to_owned();
+        part.iter().filter_map(|case| Some(format!("{}: {}", name(case), fault(&server, case)?))).collect()
+    };
+    let faults: Vec<String> = std::thread::scope(|scope| {
+        let parts: Vec<_> = cases.chunks(20).map(|part| scope.spawn(|| work(part))).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    });
+    assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), cases.len(), faults.join("\n"));
+    assert_eq!(server.get("/healthz").status, 200);
+}
