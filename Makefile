@@ -17,6 +17,7 @@ test: setup-test lint
 	$(CARGO) test --locked --workspace --all-features
 	$(MAKE) loom
 	$(LUA) lua/tests/run.lua
+	$(LUA) lua/tests/fuzz.lua
 	$(LUAJIT) luajit/tests/run.lua
 	$(MAKE) -C rom check
 

@@ -1,4 +1,4 @@
-//! The frame decoder and the marker text against streams that are split, cut, mutated and lying.
+//! The frame decoder and the marker text against streams that are split, cut and lying; `fuzz` has mutated ones.
 
 use framewire_protocol::op::OPS;
 use framewire_protocol::{
@@ -46,28 +46,6 @@ fn a_lying_length_is_refused_before_its_bytes_arrive() {
         let mut decoder = Decoder::new();
         decoder.push(&(length as u32).to_le_bytes());
         assert_eq!(decoder.next_frame(), Err(FrameError::Length(length)));
-    }
-}
-
-#[test]
-fn a_million_mutated_streams_never_panic() {
-    let mut random = fastrand::Rng::with_seed(7);
-    let bytes = encoded(&sample());
-    for _ in 0..1_000_000 {
-        let mut mutated = bytes.clone();
-        for _ in 0..random.usize(1..4) {
-            match random.u8(0..3) {
-                0 => {
-                    let at = random.usize(..mutated.len());
-                    mutated[at] = random.u8(..);
-                }
-                1 => mutated.truncate(random.usize(1..=mutated.len())),
-                _ => mutated.insert(random.usize(..mutated.len()), random.u8(..)),
-            }
-        }
-        let mut decoder = Decoder::new();
-        decoder.push(&mutated);
-        while let Ok(Some(_)) = decoder.next_frame() {}
     }
 }
 

@@ -1,0 +1,252 @@
+-- Mutated input for the script:  lua5.4 lua/tests/fuzz.lua [COUNT] [SEED]
+--
+-- Garbage arrives on one connection after the other, cut anywhere; it must raise nothing and come to an end. Beside it a
+-- link and a text client ask what has one right answer, byte for byte: a wrong reply, one too many or none is found.
+
+local folder = arg[0]:match("^(.*)fuzz%.lua$")
+package.path = folder .. "?.lua;" .. folder .. "../src/?.lua;" .. package.path
+
+local harness = require "harness"
+harness.root = folder .. "../../"
+
+local client = require "client"
+local frames = require "frames"
+local limits = require "limits"
+local log = require "log"
+local ticks = require "ticks"
+local random = math.random
+local END = client.END
+
+local COUNT = math.tointeger(tonumber(arg[1] or 20000))
+local SEED = math.tointeger(tonumber(arg[2] or 1))
+local TURNS = 1000 -- in which whatever has arrived must have been dealt with
+local SECONDS = 5 -- of processor time, in which too
+local STREAM = 20 -- inputs for one connection, if it lives so long
+
+assert(COUNT and SEED, "usage: lua5.4 lua/tests/fuzz.lua [COUNT] [SEED]")
+math.randomseed(SEED)
+log.set_level("none")
+
+-- Whatever paths come out of the garbage, nothing of this machine is touched.
+os.remove, os.tmpname = function() end, function() return "none" end -- luacheck: ignore
+io.open = function() return nil, "no file" end -- luacheck: ignore
+
+---- What is mutated ---------------------------------------------------------------------------------------------------
+
+local function framed(kind, body)
+  return string.pack("<I4I1", 1 + #body, kind) .. body
+end
+
+local function seeds()
+  local list = {}
+  for _, row in ipairs(harness.vectors "ops.tsv") do
+    local op = harness.unhex(row[3])
+    table.insert(list, framed(frames.REQUEST, string.pack("<I4I4I2", random(9), 1, 1) .. op))
+    table.insert(list, framed(frames.KEYED_REQUEST, string.pack("<I4I4s1I2", random(9), 1, "key" .. random(9), 1) .. op))
+  end
+  for _, row in ipairs(harness.vectors "marker.tsv") do
+    table.insert(list, row[3] .. END)
+  end
+  table.insert(list, framed(frames.CANCEL, string.pack("<I4", 3)))
+  table.insert(list, framed(frames.PING, string.pack("<I4", 3)))
+  table.insert(list, "framewire.hello,1,00000000000000aa" .. END)
+  table.insert(list, "framewire.echo," .. ("x"):rep(300) .. END)
+  table.insert(list, "GET /core/reset HTTP/1.1\r\nHost: localhost\r\n\r\n")
+  return list
+end
+
+local SEEDS = seeds()
+local BYTES = { 0, 1, 2, 4, 127, 128, 255, ("<|END|>"):byte(1, -1) }
+
+local function mutated()
+  local data = SEEDS[random(#SEEDS)]
+  for _ = 1, random(0, 3) do
+    local at, way = random(#data + 1), random(6)
+    if way == 1 then -- another byte, often a telling one
+      data = data:sub(1, at - 1) .. string.char(random(2) == 1 and BYTES[random(#BYTES)] or random(0, 255)) .. data:sub(at + 1)
+    elseif way == 2 then -- a byte more
+      data = data:sub(1, at - 1) .. string.char(random(0, 255)) .. data:sub(at)
+    elseif way == 3 then -- some bytes less
+      data = data:sub(1, at - 1) .. data:sub(at + random(8))
+    elseif way == 4 then -- cut off
+      data = data:sub(1, at - 1)
+    elseif way == 5 then -- a piece of another one
+      local other = SEEDS[random(#SEEDS)]
+      data = data:sub(1, at - 1) .. other:sub(random(#other))
+    else -- a piece twice
+      data = data .. data:sub(at)
+    end
+  end
+  return data
+end
+
+---- Who sends it, and who is beside ------------------------------------------------------------------------------------
+
+-- Turns until nothing is done any more.
+local function settle(take, self)
+  local start = os.clock()
+  for _ = 1, TURNS do
+    if not self.socket or not take() then
+      assert(os.clock() - start < SECONDS, "it took too long")
+      return
+    end
+  end
+  error("it does not come to an end")
+end
+
+-- How often the emulator was reset.
+local function resets()
+  local count = 0
+  for _, call in ipairs(emu.calls) do
+    count = count + (call == "reset" and 1 or 0)
+  end
+  return count
+end
+
+-- Those beside: `message` makes a message, its reply, and how many resets it means.
+local function beside(greet, message)
+  local socket, self, take = client.connect()
+  if greet then
+    client.greet(socket, take, 0x1234567890ABCDEF)
+  end
+  local asked = {}
+
+  -- A part of a message arrives, perhaps all of it, perhaps piece by piece.
+  function asked.begin()
+    asked.rest, asked.right, asked.resets = message()
+    for _ = 1, random(3) do
+      local part = random(0, #asked.rest)
+      socket:arrive(asked.rest:sub(1, part))
+      asked.rest = asked.rest:sub(part + 1)
+      if random(2) == 1 then
+        settle(take, self)
+      end
+    end
+  end
+
+  -- The rest arrives, and the reply is held against the right one.
+  function asked.finish()
+    socket:arrive(asked.rest)
+    emu.calls = {}
+    local early = socket.written ~= ""
+    settle(take, self)
+    if socket.written ~= asked.right then
+      error(("a wrong reply: %q, not %q"):format(socket.written, asked.right))
+    end
+    -- If all of it had arrived before, it was done among the garbage.
+    if not early and asked.rest ~= "" and resets() ~= asked.resets then
+      error(("%d resets instead of %d"):format(resets(), asked.resets))
+    end
+    socket.written = ""
+  end
+
+  return asked
+end
+
+local id, key = 0, 0
+
+local function request(body, keyed)
+  local head = string.pack("<I4I4", id, id)
+  if keyed then
+    return framed(frames.KEYED_REQUEST, head .. string.pack("<s1I2", "own" .. key, 1) .. body)
+  end
+  return framed(frames.REQUEST, head .. string.pack("<I2", 1) .. body)
+end
+
+local last_change -- the request that came last if it was one that changes something, and its reply
+local last_keyed = false
+
+local function frame_message()
+  local way = random(5)
+  if way == 1 and last_change then
+    return last_change.request, last_change.reply, 0 -- a repeat, answered from memory
+  end
+  id = id + 1
+  if way == 2 and last_keyed then
+    last_change = nil
+    return request("\x80", true), frames.encode_reply(id, 9, 1, frames.encode.none()), 0 -- a repeat of another bridge's
+  elseif way <= 3 then
+    last_keyed = random(2) == 1
+    key = key + 1
+    last_change = { request = request("\x80", last_keyed), reply = frames.encode_reply(id, 9, 1, frames.encode.none()) }
+    return last_change.request, last_change.reply, 1
+  end
+  last_change = nil
+  if way == 4 then
+    local data = ("%x"):format(random(0)):rep(random(0, 3))
+    return request(string.pack("<I1s4", 0x01, data)), frames.encode_reply(id, 9, 1, frames.encode.bytes(data)), 0
+  end
+  return request(string.pack("<I1I4", 0x20, 0x02000000)), frames.encode_reply(id, 9, 1, frames.encode.int(1)), 0
+end
+
+local function text_message()
+  local way = random(3)
+  if way == 1 then
+    return "core.getGameTitle" .. END, "GAME" .. END, 0
+  elseif way == 2 then
+    return "coreAdapter.reset" .. END, "<|SUCCESS|>" .. END, 1
+  end
+  local text = ("%x"):format(random(0)):rep(random(3))
+  return "framewire.echo," .. text .. END, text .. END, 0
+end
+
+---- The run -----------------------------------------------------------------------------------------------------------
+
+local socket, self, take
+local last = {} -- what the present connection was sent
+
+local function renew()
+  if self and self.socket then
+    socket:hang_up()
+    for _ = 1, TURNS do
+      if not self.socket then
+        break
+      end
+      take()
+      ticks.now = ticks.now + 1
+    end
+    assert(not self.socket, "a connection that ended is not closed")
+  end
+  socket, self, take = client.connect()
+  last = {}
+  if random(2) == 1 then
+    client.greet(socket, take, random(5))
+  end
+end
+
+local others = { beside(true, frame_message), beside(false, text_message) }
+
+local function run()
+  renew()
+  for number = 1, COUNT do
+    if not self.socket or self.dismissed or number % STREAM == 0 then
+      renew()
+    end
+    local data = mutated()
+    table.insert(last, data)
+    local other = others[number % 2 + 1]
+    other.begin()
+    local at = 1
+    while at <= #data and self.socket do
+      local stop = random(4) == 1 and random(at, #data) or #data
+      socket:arrive(data:sub(at, stop))
+      settle(take, self)
+      at = stop + 1
+    end
+    assert(self.unsent <= 2 * limits.full_outbox, "too much waits to be sent")
+    socket.written = ""
+    other.finish()
+  end
+  renew()
+end
+
+local fine, problem = xpcall(run, debug.traceback)
+if not fine then
+  io.stderr:write("FAILED with seed ", SEED, " after these inputs on one connection:\n")
+  for _, data in ipairs(last) do
+    io.stderr:write(("  %q\n"):format(data))
+  end
+  io.stderr:write(tostring(problem), "\n")
+  os.exit(1)
+end
+print(COUNT .. " mutated inputs (seed " .. SEED .. "): no error, no hang, no wrong reply")
