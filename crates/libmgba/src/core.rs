@@ -199,6 +199,14 @@ fn rom_path(path: &Path) -> Result<(PathBuf, CString), Error> {
     Ok((path, c_path))
 }
 
+/// Writes a file, but into no pipe or device: one that nobody reads would be waited for without end.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() && !there.is_dir() => Err(Error::NotAFile { path: path.to_owned() }),
+        _ => fs::write(path, bytes).map_err(|e| Error::write(path, e)),
+    }
+}
+
 /// The path for libmgba, which keeps paths in buffers of fixed size.
 pub(crate) fn c_path(path: &Path) -> Result<CString, Error> {
     const LONGEST: usize = 4000;

@@ -1,7 +1,6 @@
-use std::fs;
 use std::path::Path;
 
-use crate::core::Core;
+use crate::core::{Core, write_file};
 use crate::error::Error;
 use crate::sys::Canvas;
 
@@ -76,7 +75,7 @@ impl Core {
     /// [`Error::Screenshot`] and [`Error::Io`].
     pub fn screenshot_file(&mut self, path: &Path) -> Result<(), Error> {
         let png = self.screenshot_png()?;
-        fs::write(path, png).map_err(|e| Error::write(path, e))
+        write_file(path, &png)
     }
 
     /// Samples a second of [`read_samples`](Core::read_samples).

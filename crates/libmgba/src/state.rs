@@ -2,7 +2,7 @@ use std::ffi::c_int;
 use std::fs;
 use std::path::Path;
 
-use crate::core::{Core, c_path};
+use crate::core::{Core, c_path, write_file};
 use crate::error::Error;
 use crate::limits::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
 use crate::sys::Status;
@@ -71,7 +71,7 @@ impl Core {
     /// As there, and [`Error::Io`].
     pub fn save_state_file(&mut self, path: &Path, flags: u32) -> Result<(), Error> {
         let state = self.save_state(flags)?;
-        fs::write(path, state).map_err(|e| Error::write(path, e))
+        write_file(path, &state)
     }
 
     /// [`load_state`](Core::load_state) from a file.

@@ -96,6 +96,20 @@ fn state_files_that_cannot_be_are_errors() {
     assert!(matches!(core.load_state_file(&path, 0), Err(Error::StateTooLarge { .. })));
 }
 
+#[test]
+#[cfg(unix)]
+fn a_pipe_that_nobody_reads_is_not_waited_for() {
+    let mut core = gba_core();
+    let (dir, _) = file("s", b"");
+    let pipe = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(matches!(core.save_state_file(&pipe, 0), Err(Error::NotAFile { .. })));
+    assert!(matches!(core.load_state_file(&pipe, 0), Err(Error::NotAFile { .. })));
+    assert!(matches!(core.screenshot_file(&pipe), Err(Error::NotAFile { .. })));
+    assert!(matches!(core.load_save_file(&pipe, true), Err(Error::NotAFile { .. })));
+    assert!(matches!(core.load_file(&pipe), Err(Error::NotAFile { .. })));
+}
+
 /// Loads what must be refused, and checks that nothing of the machine changed.
 fn refused(core: &mut Core, state: &[u8], what: &str) -> Error {
     let before = core.save_state(0).unwrap();
