@@ -76,7 +76,14 @@ pub fn parse_reply(op: &Op, reply: &str) -> Result<Value, OpError> {
             info.name
         )));
     }
-    let unreadable = || OpError::failed(format!("the script answered {} with {reply:?}", info.name));
+    // Lua's nil and its empty text come as success without a value.
+    let reply = if reply == SUCCESS { "" } else { reply };
+    let unreadable = || match op {
+        Op::ReadRegister { register } if reply.is_empty() => {
+            OpError::bad_argument(format!("unknown register {register:?}"))
+        }
+        _ => OpError::failed(format!("the script answered {} with {reply:?}", info.name)),
+    };
     match info.result {
         ResultKind::None => Ok(Value::None),
         ResultKind::Bool => Ok(Value::Bool(reply == "true")),

@@ -86,6 +86,11 @@ fn marker_replies_are_read_as_the_table_says() {
     );
     assert!(failed(marker::parse_reply(&Op::GetKeys {}, "<|ERROR|>")));
     assert!(failed(marker::parse_reply(&Op::GetKeys {}, "nil")));
+    let register = Op::ReadRegister { register: "r99".to_owned() };
+    let unknown = marker::parse_reply(&register, "<|SUCCESS|>").unwrap_err();
+    assert_eq!(unknown.status, Status::BadArgument, "nil, for a register that is not there");
+    assert_eq!(marker::parse_reply(&Op::GameTitle {}, "<|SUCCESS|>"), Ok(Value::Text(String::new())));
+    assert!(failed(marker::parse_reply(&Op::GetKeys {}, "<|SUCCESS|>")));
 }
 
 #[test]
