@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test loom bench soak fuzz study rom setup setup-test fmt lint build
+.PHONY: run test loom bench bench-luajit soak soak-luajit fuzz study rom setup setup-test fmt lint build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -35,6 +35,19 @@ soak: setup-test
 	$(CARGO) build --release --locked -p framewire -p framewire-figures
 	benches/soak.sh
 
+# The LuaJIT side's long run: MINUTES (10) of serve.lua under load, then 500 kills of each side of a channel.
+soak-luajit: setup-test
+	$(CARGO) build --release --locked -p framewire
+	$(LUAJIT) benches/luajit/soak.lua $(or $(MINUTES),10)
+	FRAMEWIRE_KILLS=500 $(CARGO) test --release --locked -p framewire-channel --test channel kill
+	FRAMEWIRE_KILLS=500 FRAMEWIRE_BIN=target/release/framewire $(LUAJIT) luajit/tests/run.lua kill
+
+# The figures of the LuaJIT side and of the channel.
+bench-luajit: setup-test
+	$(CARGO) build --release --locked -p framewire
+	$(CARGO) build --release --locked -p framewire-channel --example pingpong
+	$(LUAJIT) benches/luajit.lua $(ARGS)
+
 # A million mutated inputs for each decoder, the program's and the script's.
 fuzz: setup-test
 	FUZZ=1000000 $(CARGO) test --release --locked -p framewire-protocol --test fuzz
@@ -63,3 +76,4 @@ lint:
 	$(CARGO) clippy --locked -p framewire --all-targets --no-default-features -- -D warnings
 	cd lua && luacheck --quiet .
 	cd luajit && luacheck --quiet .
+	luacheck --quiet --config luajit/.luacheckrc benches crates/channel

@@ -1,0 +1,214 @@
+--- The figures of the LuaJIT side and of the channel, each beside what the machine can do. It takes six minutes and
+-- wants a machine that does nothing else. `luajit benches/luajit.lua --help` tells the options. It needs cc, wrk,
+-- libmgba-dev, nginx and two release builds: `cargo build --release -p framewire` and
+-- `cargo build --release -p framewire-channel --example pingpong`.
+
+local root = (arg[0]:match("^(.*)/") or ".") .. "/.."
+package.path = root .. "/luajit/?.lua;" .. root .. "/benches/luajit/?.lua;" .. package.path
+
+local cli = require "framewire.options"
+local json = require "tests.support.json"
+local measure = require "measure"
+local time = require "framewire.time"
+local worker = require "framewire.worker"
+
+local options = cli.read(arg, {
+  usage = "luajit benches/luajit.lua [options]",
+  about = "Measures the channel, stepping an emulator on it, and the HTTP server, beside the machine's limits.",
+  { "rounds", "N", "rounds, of which the median counts", kind = "integer", low = 1, high = 99, default = 5 },
+  { "seconds", "N", "seconds of HTTP load in a round", kind = "integer", low = 1, high = 60, default = 3 },
+  { "only", "WORD", "only the parts whose name holds it: channel, steps, http, idle", default = "" },
+  { "json", "FILE", "write the figures there too" },
+  { "retro", "PYTHON", "a Python with stable-retro, to stand beside the steps" },
+})
+
+local SERVER, CLIENT = 1, 0 -- processor cores
+local target = root .. "/target/release"
+local rounds, seconds = options.rounds, options.seconds
+local figures = {}
+
+-- Prints a figure, and what it is of another.
+local function show(name, value, unit, beside, wanted)
+  figures[name] = value
+  local line = ("%-42s %12s %s"):format(name, ("%.4g"):format(value), unit)
+  if beside then line = ("%s, %.3g of %s"):format(line, value / figures[beside], beside) end
+  if wanted then line = line .. " (wanted: " .. wanted .. ")" end
+  print(line)
+  io.stdout:flush()
+end
+
+local function pingpong(partner)
+  local file = measure.folder() .. "/pingpong.json"
+  local command = ("luajit '%s/luajit/pingpong.lua' --rounds %d --json '%s'"):format(root, rounds, file)
+  if partner then command = command .. " --partner '" .. partner .. "'" end
+  measure.output(command)
+  return json.decode(assert(io.open(file)):read("*a"))
+end
+
+local parts = {}
+
+function parts.channel()
+  local rust = target .. "/examples/pingpong"
+  local lua, mixed = pingpong(), pingpong(rust)
+  local both = json.decode(measure.output(("'%s' --measure 1000000 %d"):format(rust, rounds)))
+  local function million(ns) return 1e3 / ns end
+  show("cache line to and fro, C", million(lua.line_ns), "million/s")
+  show("round trips, LuaJIT and LuaJIT", million(lua.round_trip_ns), "million/s", "cache line to and fro, C", "0.7")
+  show("round trips, LuaJIT and Rust", million(mixed.round_trip_ns), "million/s", "cache line to and fro, C", "0.7")
+  show("round trips, Rust and Rust", million(both.round_trip_ns), "million/s", "cache line to and fro, C", "0.8")
+  show("copies of 64 bytes, C", million(lua.copy_ns), "million/s")
+  show("one way, 64 bytes, LuaJIT and LuaJIT", million(lua.message_ns), "million/s", "copies of 64 bytes, C", "20/s")
+  show("one way, 64 bytes, Rust and Rust", million(both.message_ns), "million/s", "copies of 64 bytes, C")
+end
+
+function parts.steps()
+  local rom, name, frames = root .. "/rom/framewire-demo.gba", measure.channel(), 8000
+  local bare = measure.build(root .. "/benches/luajit/bare.c", "-lmgba")
+  local program = target .. "/framewire"
+  local server = measure.start({ program, "serve", "--channel", name, "--listen", "127.0.0.1:0", "--quiet" }, SERVER)
+  local lists = { bare = {}, channel = {}, retro = {} }
+  for round = 1, rounds do
+    lists.bare[round] = tonumber(measure.output(("taskset -c %d '%s' '%s' %d"):format(SERVER, bare, rom, frames)))
+    lists.channel[round] = tonumber(measure.output(
+      ("luajit '%s/benches/luajit/steps.lua' %s %d %d"):format(root, name, frames, CLIENT)))
+    if options.retro then
+      lists.retro[round] = tonumber(measure.output(("taskset -c %d '%s' '%s/benches/luajit/retro.py' '%s' %d")
+        :format(SERVER, options.retro, root, rom, frames)):match("([%d.]+)%s*$"))
+    end
+  end
+  server:stop()
+  show("frames of bare libmgba, C", measure.median(lists.bare), "frames/s")
+  if options.retro then show("step and screen, stable-retro", measure.median(lists.retro), "frames/s") end
+  local ours = measure.median(lists.channel)
+  show("step, 64 bytes and picture, LuaJIT", ours, "frames/s", "frames of bare libmgba, C", "0.95")
+end
+
+local function nginx_config(port)
+  local work = measure.folder()
+  local path = work .. "/nginx.conf"
+  local file = assert(io.open(path, "w"))
+  file:write(([[
+worker_processes 1; daemon off; pid WORK/nginx.pid; error_log WORK/nginx.log;
+events { worker_connections 4096; }
+http {
+  access_log off; keepalive_requests 1000000000;
+  client_body_temp_path WORK; proxy_temp_path WORK; fastcgi_temp_path WORK; uwsgi_temp_path WORK; scgi_temp_path WORK;
+  server {
+    listen 127.0.0.1:PORT backlog=4096;
+    location / { default_type text/plain; return 200 "hello, world\n"; }
+  }
+}
+]]):gsub("WORK", work):gsub("PORT", tostring(port)))
+  file:close()
+  return path
+end
+
+-- Requests a second, and processor time of the server for one in microseconds.
+local function load(server, port, pinned, arguments)
+  local before = server:cpu()
+  local text = measure.output(("%s wrk -t1 -c60 -d%ds %s http://127.0.0.1:%d/"):format(
+    pinned and "taskset -c " .. CLIENT or "", seconds, arguments or "", port))
+  if text:find("Non-2xx", 1, true) or text:find("Socket errors", 1, true) then error(text, 0) end
+  local requests = tonumber(text:match("(%d+) requests in"))
+  return tonumber(text:match("Requests/sec:%s*([%d.]+)")), (server:cpu() - before) / requests * 1e6
+end
+
+local function start_http(arguments, port, core)
+  local server = measure.start(arguments, core)
+  measure.await_port(port)
+  return server
+end
+
+local function hello(port, workers, core)
+  return start_http({ "luajit", root .. "/benches/luajit/hello.lua", tostring(port), tostring(workers) }, port, core)
+end
+
+function parts.http()
+  local servers = {}
+  local function add(name, start)
+    local port = measure.free_port()
+    servers[#servers + 1] = { name = name, port = port, server = start(port), rates = {}, times = {}, piped = {} }
+  end
+  local epoll = measure.build(root .. "/benches/luajit/epoll.c")
+  add("epoll server, C", function(port) return start_http({ epoll, tostring(port) }, port, SERVER) end)
+  add("nginx", function(port)
+    return start_http({ "nginx", "-c", nginx_config(port), "-p", measure.folder() }, port, SERVER)
+  end)
+  add("LuaJIT", function(port) return hello(port, 1, SERVER) end)
+  local pipeline = "-s '" .. root .. "/benches/luajit/pipeline.lua'"
+  for round = 1, rounds do
+    for _, one in ipairs(servers) do
+      one.rates[round], one.times[round] = load(one.server, one.port, true)
+      one.piped[round] = load(one.server, one.port, true, pipeline)
+    end
+  end
+  for _, one in ipairs(servers) do one.server:stop() end
+  local function all(what, list, unit, compare)
+    for _, one in ipairs(servers) do
+      local beside, wanted = unpack(compare[one.name] or {})
+      show(what .. ", " .. one.name, measure.median(one[list]), unit, beside and what .. ", " .. beside, wanted)
+    end
+  end
+  all("requests", "rates", "/s", { LuaJIT = { "epoll server, C", "0.97" } })
+  all("time a request", "times", "us", { LuaJIT = { "nginx", "1 or less" } })
+  all("16 pipelined", "piped", "/s", { LuaJIT = { "nginx", "5" } })
+end
+
+function parts.idle()
+  local COUNT = 10000
+  local port = measure.free_port()
+  local server = hello(port, 2)
+  local alone, held = {}, {}
+  load(server, port)
+  local busy = server:memory()
+  for round = 1, rounds do alone[round] = load(server, port) end
+  local pipe = assert(io.popen(("ulimit -n 20000; exec luajit '%s/benches/luajit/hold.lua' %d %d")
+    :format(root, port, COUNT), "w"))
+  local deadline = time.monotonic() + 30
+  while tonumber(measure.output("ss -Htn state established sport = :" .. port .. " | wc -l")) < COUNT do
+    if time.monotonic() > deadline then error("the idle connections did not come", 0) end
+    time.sleep(0.2)
+  end
+  local full = server:memory()
+  for round = 1, rounds do held[round] = load(server, port) end
+  pipe:close()
+  server:stop()
+  show("2 workers", measure.median(alone), "/s")
+  show("2 workers, 10,000 idle connections held", measure.median(held), "/s", "2 workers", "0.9")
+  show("memory of an idle connection", (full - busy) / COUNT, "bytes")
+end
+
+local order = { "channel", "steps", "http", "idle" }
+
+local function missing()
+  for _, program in ipairs { "cc", "wrk", "nginx", "taskset", "ss" } do
+    if not measure.has(program) then return "needs " .. program end
+  end
+  for _, file in ipairs { target .. "/framewire", target .. "/examples/pingpong" } do
+    if not io.open(file) then return "needs " .. file .. "; the head of this file tells how to build it" end
+  end
+  if worker.cores() < 2 then return "needs two processor cores" end
+end
+
+local function main()
+  local problem = missing()
+  if problem then error(problem, 0) end
+  for _, name in ipairs(order) do
+    if name:find(options.only, 1, true) then parts[name]() end
+  end
+  if options.json then
+    local lines = {}
+    for name, value in pairs(figures) do lines[#lines + 1] = ('  "%s": %.6g'):format(name, value) end
+    table.sort(lines)
+    local file = assert(io.open(options.json, "w"))
+    file:write("{\n", table.concat(lines, ",\n"), "\n}\n")
+    file:close()
+  end
+end
+
+local ok, message = pcall(main)
+measure.clean()
+if not ok then
+  io.stderr:write("luajit.lua: ", tostring(message), "\n")
+  os.exit(1)
+end

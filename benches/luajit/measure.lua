@@ -1,0 +1,151 @@
+--- What the measurements have in common: programs started and stopped, pinned, and their processor time read.
+
+local process = {}
+
+local ffi = require "ffi"
+local socket = require "framewire.socket"
+local time = require "framewire.time"
+local worker = require "framewire.worker"
+
+local M = {}
+
+local TICKS = 100 -- a second, in /proc; the kernel's USER_HZ is the same on every machine that Linux runs on today
+
+--- The first line that a command prints, which must end well.
+function M.output(command)
+  local pipe = assert(io.popen(command .. " 2>&1; echo \"exit $?\""))
+  local text = pipe:read("*a")
+  pipe:close()
+  local lines, code = text:match("^(.*)exit (%d+)%s*$")
+  if code ~= "0" then error(("%s\nfailed: %s"):format(command, lines), 0) end
+  return lines
+end
+
+--- Whether a program is on the path.
+function M.has(program)
+  return os.execute("command -v " .. program .. " >/dev/null 2>&1") == 0
+end
+
+--- The middle one of a list of numbers.
+function M.median(list)
+  local sorted = { unpack(list) }
+  table.sort(sorted)
+  return sorted[math.ceil(#sorted / 2)]
+end
+
+--- A folder for what is built and written on the way; removed by `M.clean`.
+function M.folder()
+  if not M.work then
+    M.work = os.tmpname()
+    os.remove(M.work)
+    M.output("mkdir '" .. M.work .. "'")
+  end
+  return M.work
+end
+
+--- Builds a C program; returns its path.
+function M.build(source, flags)
+  local program = M.folder() .. "/" .. source:match("([%w%-]+)%.c$")
+  M.output(("cc -O2 -o '%s' '%s' %s"):format(program, source, flags or ""))
+  return program
+end
+
+function process:stop()
+  if not self.running then return end
+  self.running = false
+  self.worker:signal("TERM")
+  local _, problem = self.worker:wait(15)
+  if problem == "timeout" then
+    self.worker:signal("KILL")
+    self.worker:wait()
+  end
+end
+
+-- Processor time in seconds of a process and its children that live.
+local function cpu_of(pid)
+  local file = io.open("/proc/" .. pid .. "/stat")
+  if not file then return 0 end
+  local text = file:read("*a")
+  file:close()
+  local fields = {}
+  for field in text:match("%) (.*)$"):gmatch("%S+") do fields[#fields + 1] = field end
+  local sum = (tonumber(fields[12]) + tonumber(fields[13])) / TICKS
+  local children = io.open(("/proc/%d/task/%d/children"):format(pid, pid))
+  if children then
+    for child in children:read("*a"):gmatch("%d+") do sum = sum + cpu_of(child) end
+    children:close()
+  end
+  return sum
+end
+
+function process:cpu()
+  return cpu_of(self.worker.pid)
+end
+
+local function memory_of(pid)
+  local sum = 0
+  for line in io.lines("/proc/" .. pid .. "/status") do
+    sum = sum + 1024 * (tonumber(line:match("^VmRSS:%s*(%d+)")) or 0)
+  end
+  local children = io.open(("/proc/%d/task/%d/children"):format(pid, pid))
+  for child in children:read("*a"):gmatch("%d+") do sum = sum + memory_of(child) end
+  children:close()
+  return sum
+end
+
+--- Resident bytes of the process and its children.
+function process:memory()
+  return memory_of(self.worker.pid)
+end
+
+local started = {}
+
+--- Starts a program, pinned to a core if one is given. It is stopped by `stop` or at the end.
+---@param arguments string[]
+---@param core? integer
+function M.start(arguments, core)
+  local one = assert(worker.start(function()
+    if core then assert(worker.pin(core)) end
+    local quietly = { "sh", "-c", 'exec "$0" "$@" >/dev/null' }
+    for _, argument in ipairs(arguments) do quietly[#quietly + 1] = argument end
+    assert(worker.become(quietly))
+  end))
+  local program = setmetatable({ worker = one, running = true }, { __index = process })
+  started[#started + 1] = program
+  return program
+end
+
+--- Waits until something listens on a port.
+function M.await_port(port)
+  local deadline = time.monotonic() + 10
+  while time.monotonic() < deadline do
+    local client = socket.connect("127.0.0.1", port, 1)
+    if client then
+      client:close()
+      return
+    end
+    time.sleep(0.05)
+  end
+  error("nothing listens on port " .. port, 0)
+end
+
+--- A port that is free.
+function M.free_port()
+  local listener = assert(socket.listen { port = 0 })
+  local _, port = listener:name()
+  listener:close()
+  return port
+end
+
+--- Stops what was started and removes the folder.
+function M.clean()
+  for _, program in ipairs(started) do program:stop() end
+  if M.work then os.execute("rm -rf '" .. M.work .. "'") end
+end
+
+--- A name for a channel.
+function M.channel()
+  return "bench-" .. ffi.C.getpid()
+end
+
+return M

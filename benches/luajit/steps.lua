@@ -1,0 +1,37 @@
+--- Steps an emulator on a channel: each time a frame is run, 64 bytes of memory are read and the picture is looked at.
+-- `luajit steps.lua NAME FRAMES [CORE]` prints frames a second.
+
+local here = arg[0]:match("^(.*)/") or "."
+package.path = here .. "/../../luajit/?.lua;" .. package.path
+
+local ffi = require "ffi"
+local emulator = require "framewire.emulator"
+local time = require "framewire.time"
+local worker = require "framewire.worker"
+
+local name, frames, core = arg[1], tonumber(arg[2]), tonumber(arg[3])
+if not frames then
+  io.stderr:write("usage: luajit steps.lua NAME FRAMES [CORE]\n")
+  os.exit(2)
+end
+if core then assert(worker.pin(core)) end
+
+local game = assert(emulator.connect(name, { wait = 10 }))
+local memory = assert(game:watch(0x02000000, 64))
+assert(game:call("reset"))
+assert(game:step(0, 300))
+
+local counter = ffi.cast("const uint32_t *", memory + 8)
+local before, seen = counter[0], 0
+local start = time.monotonic()
+for number = 1, frames do
+  assert(game:step())
+  -- The game counts its frames itself, so a picture or memory of another frame would show.
+  if counter[0] ~= before + number then error("memory of another frame") end
+  for word = 0, 15 do seen = seen + ffi.cast("const uint32_t *", memory)[word] % 2 end
+  seen = seen + game:pixel(208, 136) % 2 + game:pixel(120, 80) % 2
+end
+local seconds = time.monotonic() - start
+game:close()
+io.stderr:write(seen < 0 and "?" or "")
+print(("%.1f"):format(frames / seconds))
