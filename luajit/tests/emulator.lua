@@ -1,5 +1,4 @@
---- An emulator on a channel, and the bot that plays through it. They need the program: `cargo build -p framewire`, or
--- its path in FRAMEWIRE_BIN.
+--- An emulator on a channel, and the bot that plays through it.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -7,6 +6,7 @@ local balls = require "bot.ball"
 local check = require "tests.support.check"
 local codec = require "framewire.emulator.codec"
 local emulator = require "framewire.emulator"
+local framewire = require "tests.support.framewire"
 local player = require "bot.player"
 local process = require "tests.support.process"
 local time = require "framewire.time"
@@ -14,31 +14,9 @@ local worker = require "framewire.worker"
 
 local name = "emulator-test-" .. ffi.C.getpid()
 
-local function program()
-  local given = os.getenv("FRAMEWIRE_BIN")
-  if given then return given end
-  for _, profile in ipairs { "debug", "release" } do
-    local path = check.root .. "/../target/" .. profile .. "/framewire"
-    local file = io.open(path)
-    if file then
-      file:close()
-      return path
-    end
-  end
-  error("there is no framewire to test with: cargo build -p framewire, or set FRAMEWIRE_BIN", 0)
-end
-
--- Becomes the emulator.
-local function serve(...)
-  -- Nobody wants to know where it listens for HTTP.
-  local quietly = 'exec "$0" serve --quiet --listen 127.0.0.1:0 "$@" >/dev/null'
-  assert(worker.become { "sh", "-c", quietly, program(), "--channel", name, ... })
-end
-
 -- Runs a function with the emulator beside it.
 local function with_emulator(body, ...)
-  local arguments = { ... }
-  process.beside(function() serve(unpack(arguments)) end, body)
+  framewire.beside(name, body, ...)
 end
 
 local function connect()
@@ -234,7 +212,7 @@ end)
 
 check.test("a killed emulator is noticed, and the next one is found", function()
   for _ = 1, tonumber(os.getenv("FRAMEWIRE_KILLS") or 5) do
-    local server = assert(worker.start(serve))
+    local server = assert(worker.start(function() framewire.serve(name) end))
     local game = connect()
     local deadline = time.monotonic() + math.random() * 0.03
     local killed, problem
@@ -285,7 +263,7 @@ end)
 
 check.test("bot.lua plays well", function()
   local command = ('luajit "%s/bot.lua" --start --program "%s" --channel %s --frames 6000')
-  local code, output = process.start(command:format(check.root, program(), name)).finish()
+  local code, output = process.start(command:format(check.root, framewire.program(), name)).finish()
   check.equal(code, 0, output)
   local idle, best = output:match("doing nothing: (%d+) points.-the bot: +(%d+) points")
   assert(tonumber(best) >= 10 * tonumber(idle), output)

@@ -1,0 +1,51 @@
+--- `framewire serve --channel`, running beside a test. It needs the program: `cargo build -p framewire`, or its path in
+-- FRAMEWIRE_BIN.
+
+local check = require "tests.support.check"
+local process = require "tests.support.process"
+local worker = require "framewire.worker"
+
+local M = {}
+
+--- The program's path.
+function M.program()
+  local given = os.getenv("FRAMEWIRE_BIN")
+  if given then return given end
+  for _, profile in ipairs { "debug", "release" } do
+    local path = check.root .. "/../target/" .. profile .. "/framewire"
+    local file = io.open(path)
+    if file then
+      file:close()
+      return path
+    end
+  end
+  error("there is no framewire to test with: cargo build -p framewire, or set FRAMEWIRE_BIN", 0)
+end
+
+--- Becomes the emulator on a channel.
+---@param channel string
+---@param ... string further arguments
+function M.serve(channel, ...)
+  -- Nobody wants to know where it listens for HTTP.
+  local quietly = 'exec "$0" serve --quiet --listen 127.0.0.1:0 "$@" >/dev/null'
+  assert(worker.become { "sh", "-c", quietly, M.program(), "--channel", channel, ... })
+end
+
+--- Runs a function with the emulator beside it.
+---@param channel string
+---@param body function
+---@param ... string further arguments
+function M.beside(channel, body, ...)
+  local arguments = { ... }
+  local function wait_for_channel()
+    local file = io.open("/dev/shm/framewire." .. channel)
+    if file then file:close() end
+    return file
+  end
+  process.beside(function() M.serve(channel, unpack(arguments)) end, function(...)
+    check.eventually(10, wait_for_channel, "the emulator serves its channel")
+    body(...)
+  end)
+end
+
+return M
