@@ -16,6 +16,8 @@ use crate::text::Client;
 const STUDY: &str = include_str!("../../framewire/src/study/study.lua");
 /// For which an emulator that was just started is left alone: its first seconds are its own effort, not what a desk shows.
 const SETTLING: Duration = Duration::from_secs(3);
+/// How often it is tried: mGBA's window has been seen to crash while it opens, with either script and with none.
+const TRIES: u32 = 3;
 /// Longest wait for a first reply.
 const START: Duration = Duration::from_secs(20);
 
@@ -64,6 +66,17 @@ impl Stand {
     /// # Errors
     /// If it does not start, or does not answer.
     pub fn start(place: Place, script: Script) -> anyhow::Result<Stand> {
+        let mut tries = 1;
+        loop {
+            match Stand::start_once(place, script) {
+                Err(error) if tries < TRIES => eprintln!("  once more: {error:#}"),
+                result => return result,
+            }
+            tries += 1;
+        }
+    }
+
+    fn start_once(place: Place, script: Script) -> anyhow::Result<Stand> {
         let files = TempDir::with_prefix("framewire-figures-").context("no folder for temporary files")?;
         let port = ports::free();
         let path = match script {

@@ -67,7 +67,7 @@ impl StockMgba {
         self.lua_now("game_before = emu")?;
         let dialog = self.open_window("Select ROM", |mgba| mgba.press_in_main(&options::OPEN_ROM))?;
         self.choose_file(&dialog, rom)?;
-        self.wait_for_frame_rate()?;
+        self.wait_for_new_frame_rate()?;
         until("the other game ran", STEP, || {
             Ok(self.lua_now("return emu ~= nil and emu ~= game_before")? == "true")
         })?;
@@ -76,15 +76,22 @@ impl StockMgba {
     }
 
     /// Waits until a game that was just opened has run for two seconds, which shows in the title bar. Lua typed before is
-    /// run beside the scripts' callbacks instead of between them, and can end mGBA.
-    fn wait_for_frame_rate(&self) -> Result<()> {
-        let shown = || Ok(self.main_window()?.title.contains(" fps)"));
+    /// run beside the scripts' callbacks instead of between them, and fails them or ends mGBA.
+    pub(super) fn wait_for_frame_rate(&self) -> Result<()> {
+        until("the game's frame rate was shown", STEP, || self.shows_frame_rate())
+    }
+
+    fn shows_frame_rate(&self) -> Result<bool> {
+        Ok(self.main_window()?.title.contains(" fps)"))
+    }
+
+    /// [`StockMgba::wait_for_frame_rate`] where another game may have run before.
+    fn wait_for_new_frame_rate(&self) -> Result<()> {
         // The rate of the game before goes with it; there may have been none.
-        match until("the title was the new game's", AGAIN, || Ok(!shown()?)) {
-            Ok(()) | Err(Error::Timeout { .. }) => {}
-            Err(error) => return Err(error),
+        match until("the title was the new game's", AGAIN, || Ok(!self.shows_frame_rate()?)) {
+            Ok(()) | Err(Error::Timeout { .. }) => self.wait_for_frame_rate(),
+            Err(error) => Err(error),
         }
-        until("the new game's frame rate was shown", STEP, shown)
     }
 
     /// Ends the game by Emulation > Shutdown; the window stays.

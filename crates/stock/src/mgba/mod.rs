@@ -82,6 +82,9 @@ impl StockMgba {
         })?;
         self.main = window.id;
         self.desktop.place(window.id, 0, 0)?;
+        if options.has_rom() {
+            self.wait_for_frame_rate()?;
+        }
 
         let scripting = self.open_window(SCRIPTING, |mgba| mgba.press_in_main(&options::OPEN_SCRIPTING))?;
         self.desktop.place(scripting.id, i32::from(window.width) + 8, 0)?;
