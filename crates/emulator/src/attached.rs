@@ -7,9 +7,12 @@ use framewire_link::{Config, Link, LinkError, Phase, Script};
 use framewire_protocol::{Batch, Op, Outcome, Value};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
+use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
-use crate::{Emulator, EmulatorError, Kind, Pending, Run, State};
+use crate::event::Teller;
+use crate::feed::Feed;
+use crate::{Emulator, EmulatorError, Event, Kind, Pending, Run, State, Watch, WatchRequest};
 
 /// How often the game is asked for its title and code, which change with the ROM.
 const IDENTIFY: Duration = Duration::from_secs(1);
@@ -20,6 +23,7 @@ pub struct Attached {
     address: String,
     game: Arc<Mutex<Game>>,
     identifier: AbortHandle,
+    teller: Teller,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -35,7 +39,7 @@ impl Attached {
         let link = Arc::new(Link::start(config, runtime));
         let game = Arc::new(Mutex::new(Game::default()));
         let identifier = runtime.spawn(identify(link.clone(), game.clone())).abort_handle();
-        Attached { link, address, game, identifier }
+        Attached { link, address, game, identifier, teller: Teller::new() }
     }
 
     /// Waits until what is open is answered, then closes the connection in good order.
@@ -103,6 +107,8 @@ impl Emulator for Attached {
             kind: Kind::Attached,
             connected,
             run,
+            speed: None,
+            lockstep: false,
             frames_per_second: status.frames_per_second,
             frame: status.frame,
             title: game.title,
@@ -115,6 +121,14 @@ impl Emulator for Attached {
             address: Some(self.address.clone()),
             problem: status.problem,
         }
+    }
+
+    fn events(&self) -> broadcast::Receiver<Event> {
+        self.teller.subscribe()
+    }
+
+    fn watch(&self, request: WatchRequest) -> Watch {
+        Watch::new(0, &request, Feed::new(), Box::new(|| {}))
     }
 }
 

@@ -5,24 +5,34 @@
 //! - [`Embedded`]: the core in this process (feature `embedded`, which needs libmgba);
 //! - [`Attached`]: the stock mGBA;
 //! - [`State`]: what can be asked of an emulator at any time;
+//! - [`Event`] and [`Watch`]: what an emulator tells of itself; [`Video`] and [`Audio`]: its picture and sound as they are
+//!   made. Each has a bound behind which a slow taker loses the oldest, and no emulator waits for a taker;
 //! - [`EmulatorError`]: why a batch has no outcome. A refused *operation* is not among these: it is in the outcome.
 
 mod attached;
 #[cfg(feature = "embedded")]
 pub mod embedded;
 mod error;
+mod event;
+mod feed;
+mod media;
 mod pending;
 mod state;
+mod watch;
 
 pub use attached::Attached;
 #[cfg(feature = "embedded")]
 pub use embedded::Embedded;
 pub use error::EmulatorError;
+pub use event::{Event, Happening};
+pub use media::{Audio, Picture, Sound, Video};
 pub use pending::{Pending, Responder};
 pub use state::{Kind, Run, State};
+pub use watch::{Change, MemoryRange, Watch, WatchEvent, WatchRequest};
 
 use framewire_protocol::Batch;
 use std::time::Instant;
+use tokio::sync::broadcast;
 
 /// A running core, wherever it runs.
 pub trait Emulator: Send + Sync + 'static {
@@ -32,4 +42,22 @@ pub trait Emulator: Send + Sync + 'static {
 
     /// How the emulator is, without waiting for it.
     fn state(&self) -> State;
+
+    /// What happens there from now on. A receiver that lags behind is told how many events it lost.
+    fn events(&self) -> broadcast::Receiver<Event>;
+
+    /// A watch that begins with the batch that carries [`Watch::op`], and ends when it is dropped.
+    fn watch(&self, request: WatchRequest) -> Watch;
+
+    /// The picture of each frame while somebody looks; `None` where only [`Op::Screenshot`] gives pictures.
+    ///
+    /// [`Op::Screenshot`]: framewire_protocol::Op::Screenshot
+    fn video(&self) -> Option<Video> {
+        None
+    }
+
+    /// The sound while somebody listens; `None` where there is none.
+    fn audio(&self) -> Option<Audio> {
+        None
+    }
 }

@@ -36,6 +36,11 @@ pub struct State {
     pub connected: bool,
     /// Whether frames go by.
     pub run: Run,
+    /// The speed that is set, in thousandths of the console's rate; 0 is as fast as the processor allows. Embedded cores
+    /// only.
+    pub speed: Option<u32>,
+    /// Whether each frame waits to be asked for.
+    pub lockstep: bool,
     /// Frames finished a second, measured over the last second or so.
     pub frames_per_second: f64,
     /// The frame counter, counted from the last reset.

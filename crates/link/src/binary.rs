@@ -176,6 +176,7 @@ impl Connection<'_> {
                     }
                 }
                 Frame::Goodbye(reason) => return Err(io::Error::other(format!("the script said: {reason}"))),
+                Frame::Event(_) => {}
                 Frame::Request(_) | Frame::Cancel(_) | Frame::Ping(_) => {
                     return Err(io::Error::other("the script sent a frame that only we send"));
                 }

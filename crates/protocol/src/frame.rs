@@ -3,6 +3,7 @@
 //! A frame is `u32 length`, `u8 kind`, body; `length` counts the kind and the body.
 
 use crate::batch::{Batch, Outcome};
+use crate::event::EventFrame;
 use crate::wire::{DecodeError, Reader, Wire};
 use crate::{MAX_FRAME, MAX_KEY};
 
@@ -46,6 +47,8 @@ pub enum Frame {
     },
     /// From the endpoint, last before it closes: why.
     Goodbye(String),
+    /// From the endpoint, unasked: what happened in a frame.
+    Event(EventFrame),
 }
 
 mod kind {
@@ -56,6 +59,7 @@ mod kind {
     pub const PONG: u8 = 5;
     pub const GOODBYE: u8 = 6;
     pub const KEYED_REQUEST: u8 = 7;
+    pub const EVENT: u8 = 8;
 }
 
 impl Frame {
@@ -97,6 +101,10 @@ impl Frame {
                 out.push(kind::GOODBYE);
                 reason.encode(out);
             }
+            Frame::Event(event) => {
+                out.push(kind::EVENT);
+                event.encode(out);
+            }
         }
         let length = (out.len() - start - 4) as u32;
         out[start..start + 4].copy_from_slice(&length.to_le_bytes());
@@ -122,6 +130,7 @@ impl Frame {
             kind::PING => Frame::Ping(reader.get()?),
             kind::PONG => Frame::Pong { id: reader.get()?, frame: reader.get()? },
             kind::GOODBYE => Frame::Goodbye(reader.get()?),
+            kind::EVENT => Frame::Event(reader.get()?),
             value => {
                 return Err(DecodeError::Unknown { what: "frame kind", value });
             }

@@ -5,8 +5,10 @@
 //! - [`wire`]: little-endian primitives over a byte buffer;
 //! - [`value`]: the self-describing result of an operation;
 //! - [`op`]: **the table of operations**, from which codecs, routes and docs are made or against which they are tested;
+//! - [`timeline`] and [`watch`]: the arguments of operations that hold more than a number or a text;
 //! - [`batch`]: operations done together, and what becomes of them;
 //! - [`error`]: why an operation was refused, as a status and a sentence;
+//! - [`event`]: what an emulator tells unasked;
 //! - [`frame`]: the frames on a binary connection and the decoder that finds them in a stream;
 //! - [`hello`]: the one text exchange that turns a connection binary;
 //! - [`hex`]: bytes as text;
@@ -19,6 +21,7 @@
 
 pub mod batch;
 pub mod error;
+pub mod event;
 pub mod frame;
 pub mod hello;
 pub mod hex;
@@ -26,17 +29,22 @@ pub mod key;
 pub mod marker;
 pub mod op;
 pub mod pulse;
+pub mod timeline;
 pub mod value;
+pub mod watch;
 pub mod wire;
 
 pub use batch::{Batch, Outcome};
 pub use error::{OpError, Status};
+pub use event::{EventFrame, EventItem};
 pub use frame::{Decoder, Frame, FrameError, Reply, Request};
 pub use hello::{Hello, Welcome};
 pub use key::{Key, Keys};
 pub use op::{Effect, Op, OpInfo};
 pub use pulse::Pulse;
+pub use timeline::KeyStep;
 pub use value::Value;
+pub use watch::MemoryRange;
 pub use wire::DecodeError;
 
 /// Version of the binary protocol that this crate speaks.

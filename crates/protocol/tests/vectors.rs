@@ -1,6 +1,9 @@
 //! Holds the codecs against the vectors that the Lua script's tests read too.
 
+use framewire_protocol::event::{self, EventFrame, EventItem, News};
 use framewire_protocol::op::OPS;
+use framewire_protocol::timeline::{self, KeyStep};
+use framewire_protocol::watch::{self, MemoryRange};
 use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{Batch, Frame, Op, OpError, Outcome, Reply, Request, Status, Value, marker};
 
@@ -63,6 +66,21 @@ fn op(name: &str, args: &str) -> Op {
             Op::LoadSaveFile { path: text("a b.sav"), temporary: false }
         }
         ("console_log", r#""a, b""#) => Op::ConsoleLog { message: text("a, b") },
+        ("play_keys", r#""\x00\x00\x00\x00\x01\x00\x02\x00\x00\x00\x00\x00""#) => {
+            let steps = [KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 2, keys: 0 }];
+            Op::PlayKeys { steps: timeline::encode(&steps) }
+        }
+        ("cancel_keys", "1") => Op::CancelKeys { id: 1 },
+        ("pause", "") => Op::Pause {},
+        ("resume", "") => Op::Resume {},
+        ("set_speed", "1000") => Op::SetSpeed { thousandths: 1000 },
+        ("advance", "3600") => Op::Advance { frames: 3600 },
+        ("lockstep", "60000") => Op::Lockstep { timeout: 60_000 },
+        ("watch", r#"3 60 1 "\x04wram\x00\x00\x00\x00\x02\x00""#) => {
+            let range = MemoryRange { domain: Some(text("wram")), address: 0, length: 2 };
+            Op::Watch { id: 3, every: 60, flags: watch::FLAG_KEYS, ranges: watch::encode(&[range]) }
+        }
+        ("unwatch", "3") => Op::Unwatch { id: 3 },
         other => panic!("no operation written down for the row {other:?}"),
     }
 }
@@ -114,6 +132,7 @@ fn frames() {
         let request = |id, answered, ops| Frame::Request(Request { id, answered, batch: Batch::new(ops) });
         let reply =
             |id, frame, result| Frame::Reply(Reply { id, outcome: Outcome { frame, results: vec![result] } });
+        let event = |frame, items| Frame::Event(EventFrame { frame, items });
         let frame = match (kind, holds) {
             ("request", "id 7, answered 5, read8 0x02000000") => {
                 request(7, 5, vec![Op::Read8 { address: 0x0200_0000 }])
@@ -135,6 +154,20 @@ fn frames() {
             ("ping", "id 1") => Frame::Ping(1),
             ("pong", "id 1, frame 59") => Frame::Pong { id: 1, frame: 59 },
             ("goodbye", r#""reloaded""#) => Frame::Goodbye("reloaded".to_owned()),
+            ("event", r#"frame 60, watch 3 tick 7: range 1 "\xd3\x00", keys 1; reset"#) => {
+                let news = vec![
+                    News { range: 1, bytes: vec![0xd3, 0] },
+                    News { range: event::KEYS, bytes: vec![1, 0] },
+                ];
+                event(60, vec![EventItem::Changed { watch: 3, ticks: 7, news }, EventItem::Reset])
+            }
+            ("event", "frame 61, timeline 4 cancelled, timeline 5 over, lockstep over, game") => {
+                let over = |id, cancelled| EventItem::TimelineOver { id, cancelled };
+                event(61, vec![over(4, true), over(5, false), EventItem::LockstepOver, EventItem::Game])
+            }
+            ("event", "frame 62, watch 3 tick 9") => {
+                event(62, vec![EventItem::Changed { watch: 3, ticks: 9, news: vec![] }])
+            }
             other => panic!("no frame written down for the row {other:?}"),
         };
         let bytes = unhex(hex);

@@ -19,8 +19,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounde
 use framewire_libmgba::{Core, Level};
 use framewire_protocol::Batch;
 use parking_lot::Mutex;
+use tokio::sync::broadcast;
 
-use crate::{Emulator, EmulatorError, Kind, Pending, Responder, Run, State};
+use crate::event::Teller;
+use crate::feed::Feed;
+use crate::{Emulator, EmulatorError, Event, Kind, Pending, Responder, Run, State, Watch, WatchRequest};
 use guest::{Bell, Guest};
 pub use pace::{Speed, SpeedError};
 use perform::Machine;
@@ -88,6 +91,7 @@ enum Job {
 #[derive(Debug)]
 struct Shared {
     report: Mutex<Report>,
+    teller: Teller,
     /// The thread is to end. Beside [`Job::Stop`], because the queue may be full.
     stop: AtomicBool,
 }
@@ -181,7 +185,11 @@ impl Embedded {
     ) -> Result<Embedded, StartError> {
         let speed = config.speed.checked()?;
         let (jobs, inbox) = bounded(CAPACITY);
-        let shared = Arc::new(Shared { report: Mutex::new(Report::new()), stop: AtomicBool::new(false) });
+        let shared = Arc::new(Shared {
+            report: Mutex::new(Report::new()),
+            teller: Teller::new(),
+            stop: AtomicBool::new(false),
+        });
         let worker = Worker::new(machine, inbox, guest, shared.clone(), speed, config.paused);
         let (end, ended) = bounded(0);
         let run = move || {
@@ -237,6 +245,8 @@ impl Emulator for Embedded {
                 true => Run::Paused,
                 false => Run::Running,
             },
+            speed: None,
+            lockstep: false,
             frames_per_second: if silent { 0.0 } else { report.frames_per_second },
             frame: report.frame,
             title: Some(report.title.clone()),
@@ -246,6 +256,14 @@ impl Emulator for Embedded {
             address: None,
             problem: None,
         }
+    }
+
+    fn events(&self) -> broadcast::Receiver<Event> {
+        self.shared.teller.subscribe()
+    }
+
+    fn watch(&self, request: WatchRequest) -> Watch {
+        Watch::new(0, &request, Feed::new(), Box::new(|| {}))
     }
 }
 

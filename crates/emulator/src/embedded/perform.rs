@@ -240,6 +240,16 @@ impl Machine {
                 Value::None
             }
 
+            Op::PlayKeys { .. }
+            | Op::CancelKeys { .. }
+            | Op::Pause {}
+            | Op::Resume {}
+            | Op::SetSpeed { .. }
+            | Op::Advance { .. }
+            | Op::Lockstep { .. }
+            | Op::Watch { .. }
+            | Op::Unwatch { .. } => return Err(OpError::new(Status::Unsupported, "not in this version")),
+
             Op::ConsoleLog { message } => {
                 (self.console)(Level::Info, &message);
                 Value::None

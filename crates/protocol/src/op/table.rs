@@ -276,6 +276,20 @@ ops! {
         /// Frames, as mGBA-http counts them: seen held until this many frames and one more have passed.
         frames: u32,
     }
+    /// Plays keys by frame: from the frame of each step on exactly its keys are held, of all keys that the steps name; other
+    /// keys are left alone. The result is the number of the timeline, from 1 on, by which it can be cancelled. Its first
+    /// frame is the one after the batch. While it runs its keys are its own: holds of them wait, and a key that is set,
+    /// added or cleared by hand is taken from it. At most 64 run at once, none with a key of another.
+    0x56 PlayKeys "play_keys" Change -> Int {
+        /// The steps, each an offset in frames (`u32`, 0 is the next frame) and a mask of keys (`u16`), little-endian;
+        /// offsets rise, the last mask is 0, at most 65,536 steps.
+        steps: Vec<u8>,
+    }
+    /// Ends a timeline and lets go of its keys. Whether there was any.
+    0x57 CancelKeys "cancel_keys" Change -> Bool {
+        /// Number of the timeline; 0 ends all of them and all holds, those that wait too.
+        id: u32,
+    }
 
     /// Saves the state as bytes.
     0x60 SaveState "save_state" Read -> Bytes = "core.saveStateBuffer" {
@@ -345,6 +359,27 @@ ops! {
     0x80 Reset "reset" Change -> None = "coreAdapter.reset" {}
     /// Runs one instruction of the processor.
     0x81 Step "step" Change -> None = "core.step" {}
+    /// Stops frames until they are resumed; operations are done all the same. An attached mGBA is paused in its window only.
+    0x82 Pause "pause" Change -> None {}
+    /// Lets frames go by again: ends a pause, and lockstep. An attached mGBA: lockstep only.
+    0x83 Resume "resume" Change -> None {}
+    /// Changes how fast frames go by, in an embedded core.
+    0x84 SetSpeed "set_speed" Change -> None {
+        /// Thousandths of the console's rate, 10 to 1,000,000; 0 is as fast as the processor allows.
+        thousandths: u32,
+    }
+    /// Runs frames now, at any time in an embedded core, and gives the frame counter after them. An attached mGBA does so in
+    /// lockstep only: there it must be the last operation of its batch, behind which the frames are run.
+    0x85 Advance "advance" Change -> Int {
+        /// Number of frames, 1 to 3,600; in a batch 3,600 in all.
+        frames: u32,
+    }
+    /// Has each frame wait for `advance`, until it is ended by `resume` or a time-out of 0, or by itself when nobody has
+    /// asked anything for so long.
+    0x86 Lockstep "lockstep" Change -> None {
+        /// The time-out in milliseconds, 1 to 60,000; 0 ends lockstep.
+        timeout: u32,
+    }
 
     /// The picture of the last frame as a PNG.
     0x90 Screenshot "screenshot" Read -> Bytes {}
@@ -368,5 +403,23 @@ ops! {
     0xa2 ConsoleError "console_error" Change -> None = "console.error" {
         /// The line.
         message: String,
+    }
+
+    /// Watches memory from this batch on, for the program that serves this emulator: what changes is told by events. The
+    /// result is what the ranges hold now, joined.
+    0xb0 Watch "watch" Read -> Bytes {
+        /// Number of the watch; one that has it already is replaced.
+        id: u32,
+        /// Frames from one event to the next even if nothing changes; 0 for none of those.
+        every: u32,
+        /// 1: tell the keys held in each frame; 2: tell the hash of the picture in each event of `every`.
+        flags: u8,
+        /// The ranges, each `u8 n`, n bytes of a memory domain's name (none: the bus), `u32` address, `u16` length.
+        ranges: Vec<u8>,
+    }
+    /// Ends a watch.
+    0xb1 Unwatch "unwatch" Read -> None {
+        /// Number of the watch.
+        id: u32,
     }
 }

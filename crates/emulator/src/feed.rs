@@ -1,0 +1,120 @@
+//! The way of a watch's events from whoever makes them to whoever takes them: bounded, and nobody waits to put one in.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::WatchEvent;
+
+/// Most events that wait to be taken: about 17 s of one in each frame.
+const KEPT: usize = 1024;
+/// Most bytes of changes that wait to be taken.
+const KEPT_BYTES: usize = 4 * 1024 * 1024;
+
+/// The events that a watch has and that were not taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct Feed {
+    queue: Mutex<Queue>,
+    filled: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    events: VecDeque<WatchEvent>,
+    bytes: usize,
+    /// Events dropped since the last one was taken.
+    missed: u64,
+    /// No more will come.
+    closed: bool,
+}
+
+impl Feed {
+    pub fn new() -> Arc<Feed> {
+        Arc::default()
+    }
+
+    /// Adds an event; the oldest make room for it.
+    pub fn put(&self, event: WatchEvent) {
+        {
+            let queue = &mut *self.queue.lock();
+            queue.bytes += event.bytes();
+            queue.events.push_back(event);
+            while queue.events.len() > KEPT || queue.bytes > KEPT_BYTES && queue.events.len() > 1 {
+                if let Some(dropped) = queue.events.pop_front() {
+                    queue.bytes -= dropped.bytes();
+                    queue.missed += 1;
+                }
+            }
+        }
+        self.filled.notify_one();
+    }
+
+    /// There will be no more events.
+    pub fn close(&self) {
+        self.queue.lock().closed = true;
+        self.filled.notify_one();
+    }
+
+    /// The next event, or `None` behind the last one. For one taker at a time.
+    pub async fn next(&self) -> Option<WatchEvent> {
+        loop {
+            {
+                let queue = &mut *self.queue.lock();
+                if let Some(mut event) = queue.events.pop_front() {
+                    queue.bytes -= event.bytes();
+                    event.missed = std::mem::take(&mut queue.missed);
+                    return Some(event);
+                }
+                if queue.closed {
+                    return None;
+                }
+            }
+            self.filled.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Change;
+
+    fn event(frame: u32, bytes: usize) -> WatchEvent {
+        let change = Change { range: 0, old: vec![0; bytes], new: vec![1; bytes] };
+        WatchEvent { frame, ticks: frame.into(), changes: vec![change], ..WatchEvent::default() }
+    }
+
+    #[tokio::test]
+    async fn who_is_slow_loses_the_oldest_and_is_told_how_many() {
+        let feed = Feed::new();
+        for frame in 0..KEPT as u32 + 5 {
+            feed.put(event(frame, 1));
+        }
+        let first = feed.next().await.expect("an event");
+        assert_eq!((first.frame, first.missed), (5, 5));
+        let second = feed.next().await.expect("an event");
+        assert_eq!((second.frame, second.missed), (6, 0));
+    }
+
+    #[tokio::test]
+    async fn large_ones_push_others_out() {
+        let feed = Feed::new();
+        for frame in 0..4 {
+            feed.put(event(frame, KEPT_BYTES / 4));
+        }
+        let left = feed.next().await.expect("an event");
+        assert_eq!((left.frame, left.missed), (2, 2));
+    }
+
+    #[tokio::test]
+    async fn the_end_comes_behind_the_last_event() {
+        let feed = Feed::new();
+        feed.put(event(1, 1));
+        feed.close();
+        assert!(feed.next().await.is_some());
+        assert_eq!(feed.next().await, None);
+        assert_eq!(feed.next().await, None);
+    }
+}

@@ -1,0 +1,117 @@
+//! What an emulator tells unasked: at most one frame of events for each frame of the game.
+
+use crate::wire::{DecodeError, Reader, Wire};
+
+/// In place of a range's number: the item holds the keys held in the frame, a mask of two bytes.
+pub const KEYS: u16 = u16::MAX;
+
+/// What happened in one frame of the game.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventFrame {
+    /// The emulator's frame counter when that frame was over.
+    pub frame: u32,
+    /// What happened, in order.
+    pub items: Vec<EventItem>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventItem {
+    /// A watch has news, or so many frames have passed without any that it says so.
+    Changed {
+        /// Number of the watch.
+        watch: u32,
+        /// Frames since the watch began.
+        ticks: u32,
+        /// What changed.
+        news: Vec<News>,
+    },
+    /// The console was reset.
+    Reset,
+    /// A timeline is over.
+    TimelineOver {
+        /// Its number.
+        id: u32,
+        /// Whether it was cancelled before its last step.
+        cancelled: bool,
+    },
+    /// Lockstep ended because nobody had asked anything for its time-out.
+    LockstepOver,
+    /// Another game was put in.
+    Game,
+}
+
+/// The new value of something watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    /// Number of the range in its watch, from 0, or [`KEYS`].
+    pub range: u16,
+    /// All bytes of the range, or the mask of keys.
+    pub bytes: Vec<u8>,
+}
+
+mod kind {
+    pub const CHANGED: u8 = 1;
+    pub const RESET: u8 = 2;
+    pub const TIMELINE_OVER: u8 = 3;
+    pub const LOCKSTEP_OVER: u8 = 4;
+    pub const GAME: u8 = 5;
+}
+
+impl Wire for EventFrame {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.frame.encode(out);
+        (self.items.len() as u16).encode(out);
+        self.items.iter().for_each(|item| item.encode(out));
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let frame = reader.get()?;
+        let count = reader.get::<u16>()?;
+        let items = (0..count).map(|_| reader.get()).collect::<Result<_, _>>()?;
+        Ok(EventFrame { frame, items })
+    }
+}
+
+impl Wire for EventItem {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            EventItem::Changed { watch, ticks, news } => {
+                out.push(kind::CHANGED);
+                watch.encode(out);
+                ticks.encode(out);
+                (news.len() as u16).encode(out);
+                for News { range, bytes } in news {
+                    range.encode(out);
+                    bytes.encode(out);
+                }
+            }
+            EventItem::Reset => out.push(kind::RESET),
+            EventItem::TimelineOver { id, cancelled } => {
+                out.push(kind::TIMELINE_OVER);
+                id.encode(out);
+                cancelled.encode(out);
+            }
+            EventItem::LockstepOver => out.push(kind::LOCKSTEP_OVER),
+            EventItem::Game => out.push(kind::GAME),
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match reader.get::<u8>()? {
+            kind::CHANGED => {
+                let (watch, ticks) = (reader.get()?, reader.get()?);
+                let count = reader.get::<u16>()?;
+                let news = (0..count)
+                    .map(|_| Ok(News { range: reader.get()?, bytes: reader.get()? }))
+                    .collect::<Result<_, DecodeError>>()?;
+                EventItem::Changed { watch, ticks, news }
+            }
+            kind::RESET => EventItem::Reset,
+            kind::TIMELINE_OVER => EventItem::TimelineOver { id: reader.get()?, cancelled: reader.get()? },
+            kind::LOCKSTEP_OVER => EventItem::LockstepOver,
+            kind::GAME => EventItem::Game,
+            value => return Err(DecodeError::Unknown { what: "event", value }),
+        })
+    }
+}

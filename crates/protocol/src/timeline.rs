@@ -1,0 +1,117 @@
+//! Timelines of keys: the argument of [`Op::PlayKeys`](crate::Op::PlayKeys).
+
+use crate::error::OpError;
+use crate::key::Keys;
+use crate::wire::{DecodeError, Reader, Wire};
+
+/// Most steps of a timeline.
+pub const MAX_STEPS: usize = 65_536;
+
+/// Bytes of a step.
+const STEP: usize = 6;
+
+/// From this frame on exactly these of the timeline's keys are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyStep {
+    /// Frames behind the next one.
+    pub offset: u32,
+    /// Mask of keys.
+    pub keys: u16,
+}
+
+impl Wire for KeyStep {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.offset.encode(out);
+        self.keys.encode(out);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(KeyStep { offset: reader.get()?, keys: reader.get()? })
+    }
+}
+
+/// The bytes of these steps.
+pub fn encode(steps: &[KeyStep]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(steps.len() * STEP);
+    steps.iter().for_each(|step| step.encode(&mut bytes));
+    bytes
+}
+
+/// The steps of these bytes, if they are a timeline.
+///
+/// # Errors
+/// Which rule they break.
+pub fn decode(bytes: &[u8]) -> Result<Vec<KeyStep>, OpError> {
+    if !bytes.len().is_multiple_of(STEP) {
+        let message = format!("steps: {} bytes; a step has {STEP}", bytes.len());
+        return Err(OpError::bad_argument(message));
+    }
+    if bytes.len() / STEP > MAX_STEPS {
+        let message = format!("steps: {} of them; at most {MAX_STEPS} are accepted", bytes.len() / STEP);
+        return Err(OpError::bad_argument(message));
+    }
+    let mut reader = Reader::new(bytes);
+    let steps: Result<Vec<KeyStep>, _> = (0..bytes.len() / STEP).map(|_| reader.get()).collect();
+    let steps = steps.map_err(|error| OpError::bad_argument(format!("steps: {error}")))?;
+    check(&steps).map_err(|problem| OpError::bad_argument(format!("steps: {problem}")))?;
+    Ok(steps)
+}
+
+fn check(steps: &[KeyStep]) -> Result<(), String> {
+    if let Some(step) = steps.iter().find(|step| Keys::from_mask(step.keys).is_none()) {
+        return Err(format!(
+            "keys {} at offset {}; a mask of 0 to {} is accepted",
+            step.keys,
+            step.offset,
+            Keys::MASK
+        ));
+    }
+    if let Some(pair) = steps.windows(2).find(|pair| pair[0].offset >= pair[1].offset) {
+        return Err(format!("offset {} behind {}; offsets must rise", pair[1].offset, pair[0].offset));
+    }
+    match steps.last() {
+        None => Err("there are none".to_owned()),
+        Some(last) if last.keys != 0 => Err("the last one must let go of all keys".to_owned()),
+        Some(_) if union(steps) == 0 => Err("they name no key".to_owned()),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The keys of a timeline: all that its steps name.
+pub fn union(steps: &[KeyStep]) -> u16 {
+    steps.iter().fold(0, |keys, step| keys | step.keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(steps: &[(u32, u16)]) -> Vec<KeyStep> {
+        steps.iter().map(|&(offset, keys)| KeyStep { offset, keys }).collect()
+    }
+
+    #[test]
+    fn a_timeline_comes_back() {
+        let steps = steps(&[(0, 1), (2, 3), (u32::MAX, 0)]);
+        assert_eq!(decode(&encode(&steps)), Ok(steps));
+    }
+
+    #[test]
+    fn what_is_no_timeline_is_refused_by_name() {
+        let many: Vec<(u32, u16)> = (0..=MAX_STEPS as u32).map(|offset| (offset, 0)).collect();
+        let cases: [(&[(u32, u16)], &str); 7] = [
+            (&[], "none"),
+            (&[(0, 1)], "last one"),
+            (&[(0, 1), (0, 0)], "must rise"),
+            (&[(3, 1), (2, 0)], "offset 2 behind 3"),
+            (&[(0, 1024), (1, 0)], "0 to 1023"),
+            (&[(0, 0)], "no key"),
+            (&many, "at most 65536"),
+        ];
+        for (wrong, says) in cases {
+            let error = decode(&encode(&steps(wrong))).expect_err(says);
+            assert!(error.message.contains(says), "{error}");
+        }
+        assert!(decode(&[0; 7]).is_err());
+    }
+}

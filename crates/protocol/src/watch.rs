@@ -1,0 +1,117 @@
+//! Watched memory: the arguments of [`Op::Watch`](crate::Op::Watch).
+
+use crate::error::OpError;
+use crate::wire::{DecodeError, Reader, Wire};
+
+/// Most ranges of a watch.
+pub const MAX_RANGES: usize = 256;
+
+/// Most bytes of a range.
+pub const MAX_LENGTH: u16 = 4096;
+
+/// Most bytes that a connection's watches hold together.
+pub const MAX_WATCHED: usize = 65_536;
+
+/// Flag of a watch: tell the keys held in each frame.
+pub const FLAG_KEYS: u8 = 1;
+
+/// Flag of a watch: tell the hash of the picture in each event of `every`.
+pub const FLAG_HASHES: u8 = 2;
+
+/// A range of memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MemoryRange {
+    /// Name of the memory domain; without one it is the bus.
+    pub domain: Option<String>,
+    /// Address of the first byte on the bus, or its offset in the domain.
+    pub address: u32,
+    /// Number of bytes, 1 to [`MAX_LENGTH`].
+    pub length: u16,
+}
+
+impl Wire for MemoryRange {
+    /// A domain's name of more than 255 bytes, which no domain has, loses the rest.
+    fn encode(&self, out: &mut Vec<u8>) {
+        let name = self.domain.as_deref().unwrap_or_default().as_bytes();
+        let name = &name[..name.len().min(usize::from(u8::MAX))];
+        out.push(name.len() as u8);
+        out.extend_from_slice(name);
+        self.address.encode(out);
+        self.length.encode(out);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let length = usize::from(reader.get::<u8>()?);
+        let name =
+            String::from_utf8(reader.take(length, "name")?.to_vec()).map_err(|_| DecodeError::NotText)?;
+        let domain = Some(name).filter(|name| !name.is_empty());
+        Ok(MemoryRange { domain, address: reader.get()?, length: reader.get()? })
+    }
+}
+
+/// The bytes of these ranges.
+pub fn encode(ranges: &[MemoryRange]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    ranges.iter().for_each(|range| range.encode(&mut bytes));
+    bytes
+}
+
+/// The ranges of these bytes, if a watch may have them.
+///
+/// # Errors
+/// Which rule they break.
+pub fn decode(bytes: &[u8]) -> Result<Vec<MemoryRange>, OpError> {
+    let mut reader = Reader::new(bytes);
+    let mut ranges = Vec::new();
+    while reader.remaining() > 0 {
+        if ranges.len() == MAX_RANGES {
+            let message = format!(
+                "ranges: more than {MAX_RANGES}; watch fewer, or longer ones of up to {MAX_LENGTH} bytes"
+            );
+            return Err(OpError::bad_argument(message));
+        }
+        let range: MemoryRange =
+            reader.get().map_err(|error| OpError::bad_argument(format!("ranges: {error}")))?;
+        if !(1..=MAX_LENGTH).contains(&range.length) {
+            let message = format!("ranges: length {}; 1 to {MAX_LENGTH} bytes are accepted", range.length);
+            return Err(OpError::bad_argument(message));
+        }
+        ranges.push(range);
+    }
+    Ok(ranges)
+}
+
+/// Bytes that these ranges hold together.
+pub fn total(ranges: &[MemoryRange]) -> usize {
+    ranges.iter().map(|range| usize::from(range.length)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(domain: Option<&str>, length: u16) -> MemoryRange {
+        MemoryRange { domain: domain.map(str::to_owned), address: 0x0200_0000, length }
+    }
+
+    #[test]
+    fn ranges_come_back() {
+        let ranges = vec![range(None, 1), range(Some("wram"), MAX_LENGTH)];
+        assert_eq!(decode(&encode(&ranges)), Ok(ranges));
+    }
+
+    #[test]
+    fn what_no_watch_may_have_is_refused_by_name() {
+        let cases = [
+            (vec![range(None, 0)], "length 0"),
+            (vec![range(None, MAX_LENGTH + 1)], "1 to 4096"),
+            (vec![range(None, 1); MAX_RANGES + 1], "more than 256"),
+        ];
+        for (wrong, says) in cases {
+            let error = decode(&encode(&wrong)).expect_err(says);
+            assert!(error.message.contains(says), "{error}");
+        }
+        let cut = encode(&[range(Some("wram"), 2)]);
+        assert!(decode(&cut[..cut.len() - 1]).is_err());
+    }
+}
