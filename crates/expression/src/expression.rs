@@ -1,0 +1,59 @@
+use std::fmt;
+
+use crate::node::Node;
+use crate::parse::Parser;
+use crate::{Names, ParseError, Place};
+
+/// A compiled expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expression {
+    text: String,
+    root: Node,
+    places: Vec<Place>,
+    uses_frame: bool,
+}
+
+impl Expression {
+    /// Compiles `text`, whose names `names` knows.
+    ///
+    /// # Errors
+    /// [`ParseError`]: what is wrong in which column.
+    pub fn parse(text: &str, names: &dyn Names) -> Result<Expression, ParseError> {
+        let mut parser = Parser::new(text, names)?;
+        let root = parser.whole()?;
+        Ok(Expression::new(text, root, parser))
+    }
+
+    pub(crate) fn new(text: &str, root: Node, parser: Parser<'_>) -> Expression {
+        let (places, uses_frame) = parser.done();
+        Expression { text: text.trim().to_owned(), root, places, uses_frame }
+    }
+
+    /// The memory that it reads, each place once.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// Whether its value depends on the frame counter, so that it may change without memory.
+    pub fn uses_frame(&self) -> bool {
+        self.uses_frame
+    }
+
+    /// Whether it can only be true or false: a comparison, `and`, `or`, `not`.
+    pub fn is_condition(&self) -> bool {
+        self.root.is_condition()
+    }
+
+    /// Its value with this frame counter and these numbers in its [`places`](Expression::places), in their order.
+    /// `None` where it has none: division by zero, a shift out of range, a number beyond 64 bits.
+    pub fn value(&self, frame: u32, values: &[i64]) -> Option<i64> {
+        self.root.value(frame, values)
+    }
+}
+
+/// The text as it was written.
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

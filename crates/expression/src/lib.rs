@@ -1,0 +1,41 @@
+//! A small language over an emulator's memory: `score > 10 and u16[0x02000038] != 0`.
+//!
+//! An expression is compiled once, to a tree and to the list of [`Place`]s that it reads. Whoever holds the bytes of
+//! those places gets its value, as often as they change. Nothing here knows an emulator.
+//!
+//! | what | how it is written |
+//! | --- | --- |
+//! | numbers | `10`, `0x0a`, `0b1010`, `1_000`, `true` (1), `false` (0) |
+//! | memory | `u8[0x02000000]`, likewise `u16`, `u32`, `i8`, `i16`, `i32`; in a memory domain `u8[wram:0x10]` |
+//! | named memory | `score`, `presses[2]`; in brackets a name is an address: `u16[score+2]` |
+//! | the frame counter | `frame` |
+//! | bytes, alone | `bytes[score, 8]` |
+//! | from loose to tight | `or` = <code>&#124;&#124;</code>, `and` = `&&`, `not`, `== != < <= > >=`, <code>&#124;</code>, `^`, `&`, `<< >>`, `+ -`, `* / %`, `- ~ !` |
+//!
+//! Values are 64-bit integers; comparisons give 1 or 0, and every other value than 0 is true. A division by zero, a
+//! shift by less than 0 or more than 63 and a number beyond 64 bits have no value; `and` and `or` leave out what need
+//! not be known, so `n != 0 and total / n > 3` always has one.
+//!
+//! - [`Subject`]: what a watch looks at: an [`Expression`] or a [`Range`];
+//! - [`Names`]: where names come from, and [`Symbol`]: what they stand for;
+//! - [`ParseError`]: what is wrong, in which column.
+
+mod error;
+mod expression;
+mod node;
+mod parse;
+mod place;
+mod subject;
+mod token;
+
+pub use error::ParseError;
+pub use expression::Expression;
+pub use place::{Names, NoNames, Place, Range, Symbol, Type};
+pub use subject::Subject;
+
+/// Longest text of an expression, in bytes.
+pub const MAX_TEXT: usize = 1024;
+/// Most places that one expression may read.
+pub const MAX_PLACES: usize = 64;
+/// Most bytes of one `bytes[…]`.
+pub const MAX_RANGE: u16 = 4096;

@@ -1,0 +1,185 @@
+//! Memory: `u16[…]`, names, and `bytes[…]`.
+
+use super::{Parser, Purpose};
+use crate::node::Node;
+use crate::token::Token;
+use crate::{MAX_RANGE, ParseError, Place, Range, Symbol, Type};
+
+/// One more than the last address.
+const END: u64 = 1 << 32;
+
+impl Parser<'_> {
+    /// A type with brackets, or a name.
+    pub(super) fn memory(&mut self, word: &str) -> Result<Node, ParseError> {
+        let column = self.column();
+        let in_brackets = *self.peek_second() == Token::Sign("[");
+        match Type::named(word) {
+            Some(kind) if in_brackets && self.purpose == Purpose::Value => self.typed(kind),
+            Some(_) if in_brackets => {
+                let what =
+                    if self.purpose == Purpose::Address { "an address" } else { "an index or a length" };
+                Err(self.wrong(format!("{what} has to be known beforehand and cannot be read from memory")))
+            }
+            Some(_) => Err(self.wrong(format!("`{word}` is a type; write {word}[ADDRESS]"))),
+            None if word == "bytes" && in_brackets => Err(self.wrong(
+                "`bytes[…]` is no number and stands alone; in expressions write such as u16[ADDRESS]",
+            )),
+            None if self.purpose == Purpose::Count => {
+                Err(self.wrong(format!("a number is accepted here, not `{word}`")))
+            }
+            None => {
+                let symbol = self.symbol(word)?;
+                self.named(word, symbol, column)
+            }
+        }
+    }
+
+    /// `bytes[ADDRESS, LENGTH]`, if the text begins so.
+    pub(crate) fn range(&mut self) -> Result<Option<Range>, ParseError> {
+        let is_range = matches!(self.peek(), Token::Word(word) if word == "bytes");
+        if !is_range || *self.peek_second() != Token::Sign("[") {
+            return Ok(None);
+        }
+        self.advance();
+        let opened = self.column();
+        self.advance();
+        let (domain, address, column) = self.address()?;
+        if !self.takes(",") {
+            return Err(
+                self.wrong("a comma and the number of bytes is accepted here: bytes[ADDRESS, LENGTH]")
+            );
+        }
+        let length_column = self.column();
+        let length = self.constant(Purpose::Count)?;
+        let length = u16::try_from(length).ok().filter(|length| (1..=MAX_RANGE).contains(length));
+        let Some(length) = length else {
+            return Err(ParseError::new(length_column, format!("the number of bytes is 1 to {MAX_RANGE}")));
+        };
+        self.expect("]", opened)?;
+        if *self.peek() != Token::End {
+            return Err(self.wrong("`bytes[…]` stands alone: nothing may be behind it"));
+        }
+        within(address, length, column)?;
+        Ok(Some(Range { domain, address, length }))
+    }
+
+    fn typed(&mut self, kind: Type) -> Result<Node, ParseError> {
+        self.advance();
+        let opened = self.column();
+        self.advance();
+        let (domain, address, column) = self.address()?;
+        self.expect("]", opened)?;
+        within(address, kind.size(), column)?;
+        self.place(Place { domain, address, kind }, column)
+    }
+
+    /// `ADDRESS` or `DOMAIN:OFFSET`, and the column of the number.
+    fn address(&mut self) -> Result<(Option<String>, u32, usize), ParseError> {
+        let domain = match (self.peek(), self.peek_second()) {
+            (Token::Word(domain), Token::Sign(":")) => Some(domain.clone()),
+            _ => None,
+        };
+        if domain.is_some() {
+            self.advance();
+            self.advance();
+        }
+        let column = self.column();
+        let address = self.constant(Purpose::Address)?;
+        let address = u32::try_from(address).map_err(|_| {
+            ParseError::new(column, format!("the address is {address}; 0 to 0xffffffff is accepted"))
+        })?;
+        Ok((domain, address, column))
+    }
+
+    /// A number that is known now.
+    fn constant(&mut self, purpose: Purpose) -> Result<i64, ParseError> {
+        let column = self.column();
+        let before = std::mem::replace(&mut self.purpose, purpose);
+        let node = self.deeper(Self::expression);
+        self.purpose = before;
+        // What reads memory or the frame counter was refused on the way.
+        node?
+            .value(0, &[])
+            .ok_or_else(|| ParseError::new(column, "this has no value: a division by zero, or too large"))
+    }
+
+    fn symbol(&mut self, name: &str) -> Result<Symbol, ParseError> {
+        let types = || Type::ALL.map(Type::name).join(", ");
+        match self.names.find(name) {
+            Ok(symbol) => Ok(symbol),
+            Err(_) if *self.peek_second() == Token::Sign("[") && self.purpose == Purpose::Value => {
+                Err(self.wrong(format!("`{name}` is neither a type ({}) nor a symbol", types())))
+            }
+            Err(message) => Err(self.wrong(message)),
+        }
+    }
+
+    /// What a name stands for, with its index if it has one.
+    fn named(&mut self, name: &str, symbol: Symbol, column: usize) -> Result<Node, ParseError> {
+        self.advance();
+        let opened = self.column();
+        let index = match self.takes("[") {
+            true => {
+                let index_column = self.column();
+                let index = self.constant(Purpose::Count)?;
+                self.expect("]", opened)?;
+                Some((index, index_column))
+            }
+            false => None,
+        };
+        let address = i64::from(symbol.address);
+        match (self.purpose, index, symbol.kind) {
+            (Purpose::Value, None, Some(kind)) if symbol.count == 1 => {
+                self.place(Place { domain: None, address: symbol.address, kind }, column)
+            }
+            (Purpose::Value, None, Some(kind)) => {
+                let (kind, last) = (kind.name(), symbol.count.saturating_sub(1));
+                let message = format!(
+                    "`{name}` is {} of {kind} in a row; write {name}[0] to {name}[{last}]",
+                    symbol.count
+                );
+                Err(ParseError::new(column, message))
+            }
+            (Purpose::Value, None, None) => {
+                let message = format!(
+                    "the symbol file does not say how large `{name}` is; write such as u8[{name}] or u16[{name}]"
+                );
+                Err(ParseError::new(column, message))
+            }
+            (_, None, _) => Ok(Node::Constant(address)),
+            (_, Some((_, at)), None) => {
+                let message = format!(
+                    "the symbol file does not say what is in a row at `{name}`; write such as u8[{name}+2]"
+                );
+                Err(ParseError::new(at, message))
+            }
+            (_, Some((index, at)), Some(kind)) => {
+                if !(0..i64::from(symbol.count)).contains(&index) {
+                    let last = symbol.count.saturating_sub(1);
+                    return Err(ParseError::new(
+                        at,
+                        format!("`{name}` has the indices 0 to {last}, not {index}"),
+                    ));
+                }
+                let address = address + index * i64::from(kind.size());
+                match (self.purpose, u32::try_from(address)) {
+                    (Purpose::Value, Ok(address)) => {
+                        self.place(Place { domain: None, address, kind }, column)
+                    }
+                    _ => Ok(Node::Constant(address)),
+                }
+            }
+        }
+    }
+}
+
+/// Memory does not go on behind the last address.
+fn within(address: u32, size: u16, column: usize) -> Result<(), ParseError> {
+    match u64::from(address) + u64::from(size) <= END {
+        true => Ok(()),
+        false => Err(ParseError::new(
+            column,
+            format!("{size} bytes from {address:#010x} on go beyond the last address"),
+        )),
+    }
+}

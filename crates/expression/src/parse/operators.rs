@@ -1,0 +1,131 @@
+//! Operators, from loose to tight. Bits are tighter than comparisons, so `flags & 1 == 0` is what it looks like.
+
+use super::{Parser, Purpose};
+use crate::ParseError;
+use crate::node::{Binary, Node, Unary};
+use crate::token::Token;
+
+/// Left-associative operators of one tightness each, from loose to tight, below the comparisons.
+const LEVELS: [&[(&str, Binary)]; 6] = [
+    &[("|", Binary::BitOr)],
+    &[("^", Binary::BitXor)],
+    &[("&", Binary::BitAnd)],
+    &[("<<", Binary::ShiftLeft), (">>", Binary::ShiftRight)],
+    &[("+", Binary::Add), ("-", Binary::Subtract)],
+    &[("*", Binary::Multiply), ("/", Binary::Divide), ("%", Binary::Remainder)],
+];
+
+const COMPARISONS: [(&str, Binary); 6] = [
+    ("==", Binary::Equal),
+    ("!=", Binary::Unequal),
+    ("<=", Binary::LessOrEqual),
+    (">=", Binary::GreaterOrEqual),
+    ("<", Binary::Less),
+    (">", Binary::Greater),
+];
+
+fn binary(binary: Binary, left: Node, right: Node) -> Node {
+    Node::Binary(binary, Box::new(left), Box::new(right))
+}
+
+impl Parser<'_> {
+    pub(super) fn expression(&mut self) -> Result<Node, ParseError> {
+        let mut left = self.conjunction()?;
+        while self.takes_word("or") || self.takes("||") {
+            left = binary(Binary::Or, left, self.conjunction()?);
+        }
+        Ok(left)
+    }
+
+    fn conjunction(&mut self) -> Result<Node, ParseError> {
+        let mut left = self.negation()?;
+        while self.takes_word("and") || self.takes("&&") {
+            left = binary(Binary::And, left, self.negation()?);
+        }
+        Ok(left)
+    }
+
+    fn negation(&mut self) -> Result<Node, ParseError> {
+        match self.takes_word("not") {
+            true => Ok(Node::Unary(Unary::Not, Box::new(self.deeper(Self::negation)?))),
+            false => self.comparison(),
+        }
+    }
+
+    fn comparison(&mut self) -> Result<Node, ParseError> {
+        let left = self.level(0)?;
+        let Some(comparison) = self.operator(&COMPARISONS) else { return Ok(left) };
+        let right = self.level(0)?;
+        if COMPARISONS.iter().any(|(sign, _)| *self.peek() == Token::Sign(sign)) {
+            return Err(self.wrong("two things are compared at a time; write `a < b and b < c`"));
+        }
+        Ok(binary(comparison, left, right))
+    }
+
+    fn level(&mut self, level: usize) -> Result<Node, ParseError> {
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        let mut left = self.level(level + 1)?;
+        while let Some(operator) = self.operator(operators) {
+            left = binary(operator, left, self.level(level + 1)?);
+        }
+        Ok(left)
+    }
+
+    fn operator(&mut self, operators: &[(&str, Binary)]) -> Option<Binary> {
+        operators.iter().find(|(sign, _)| self.takes(sign)).map(|(_, operator)| *operator)
+    }
+
+    fn unary(&mut self) -> Result<Node, ParseError> {
+        let unary = match self.peek() {
+            Token::Sign("-") => Unary::Minus,
+            Token::Sign("~") => Unary::Complement,
+            Token::Sign("!") => Unary::Not,
+            _ => return self.operand(),
+        };
+        self.advance();
+        Ok(Node::Unary(unary, Box::new(self.deeper(Self::unary)?)))
+    }
+
+    fn operand(&mut self) -> Result<Node, ParseError> {
+        let column = self.column();
+        let token = self.peek().clone();
+        match token {
+            Token::Number(number) => {
+                self.advance();
+                Ok(Node::Constant(number))
+            }
+            Token::Sign("(") => {
+                self.advance();
+                let inner = self.deeper(Self::expression)?;
+                self.expect(")", column)?;
+                Ok(inner)
+            }
+            Token::Word(word) => self.word(&word),
+            token => {
+                let message = format!(
+                    "a number, a name, memory such as u16[0x02000000] or `(` is accepted here, not {}",
+                    token.shown()
+                );
+                Err(self.wrong(message))
+            }
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Result<Node, ParseError> {
+        match word {
+            "and" | "or" | "not" => Err(self.wrong(format!(
+                "`{word}` needs something to its left and right; a number or a name is accepted here"
+            ))),
+            "true" | "false" => {
+                self.advance();
+                Ok(Node::Truth(word == "true"))
+            }
+            "frame" if self.purpose == Purpose::Value => {
+                self.advance();
+                self.uses_frame = true;
+                Ok(Node::Frame)
+            }
+            _ => self.memory(word),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+/// How many bytes of memory make a number, and whether it has a sign. All are little-endian, as the consoles are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// 8 bits, unsigned.
+    U8,
+    /// 16 bits, unsigned.
+    U16,
+    /// 32 bits, unsigned.
+    U32,
+    /// 8 bits, signed.
+    I8,
+    /// 16 bits, signed.
+    I16,
+    /// 32 bits, signed.
+    I32,
+}
+
+impl Type {
+    /// All, in the order in which messages name them.
+    pub const ALL: [Type; 6] = [Type::U8, Type::U16, Type::U32, Type::I8, Type::I16, Type::I32];
+
+    /// Its name, such as `u16`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::U8 => "u8",
+            Type::U16 => "u16",
+            Type::U32 => "u32",
+            Type::I8 => "i8",
+            Type::I16 => "i16",
+            Type::I32 => "i32",
+        }
+    }
+
+    /// The type of this name.
+    pub fn named(name: &str) -> Option<Type> {
+        Type::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Bytes that it takes.
+    pub fn size(self) -> u16 {
+        match self {
+            Type::U8 | Type::I8 => 1,
+            Type::U16 | Type::I16 => 2,
+            Type::U32 | Type::I32 => 4,
+        }
+    }
+
+    /// The number that `bytes` begin with; what is missing counts as 0.
+    pub fn read(self, bytes: &[u8]) -> i64 {
+        let mut four = [0; 4];
+        for (to, from) in four.iter_mut().zip(bytes).take(self.size().into()) {
+            *to = *from;
+        }
+        let unsigned = u32::from_le_bytes(four);
+        match self {
+            Type::U8 | Type::U16 | Type::U32 => unsigned.into(),
+            Type::I8 => (unsigned as i8).into(),
+            Type::I16 => (unsigned as i16).into(),
+            Type::I32 => (unsigned as i32).into(),
+        }
+    }
+}
+
+/// Bytes of memory, on the bus or in a memory domain.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Range {
+    /// The memory domain, such as `wram`; `None` is the bus.
+    pub domain: Option<String>,
+    /// Bus address, or offset in the domain, of the first byte.
+    pub address: u32,
+    /// Number of bytes.
+    pub length: u16,
+}
+
+/// A number in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The memory domain, such as `wram`; `None` is the bus.
+    pub domain: Option<String>,
+    /// Bus address, or offset in the domain.
+    pub address: u32,
+    /// What is there.
+    pub kind: Type,
+}
+
+impl Place {
+    /// Its bytes.
+    pub fn range(&self) -> Range {
+        Range { domain: self.domain.clone(), address: self.address, length: self.kind.size() }
+    }
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Symbol {
+    /// Its bus address.
+    pub address: u32,
+    /// What is there, where the symbol file says so.
+    pub kind: Option<Type>,
+    /// How many of them are there in a row; 1 for a single number.
+    pub count: u32,
+}
+
+/// Where names come from: symbol files.
+pub trait Names {
+    /// What `name` stands for.
+    ///
+    /// # Errors
+    /// A sentence that says why there is nothing, such as ``no symbol is called `scroe`; did you mean `score`?``
+    fn find(&self, name: &str) -> Result<Symbol, String>;
+}
+
+/// Knows no name.
+pub struct NoNames;
+
+impl Names for NoNames {
+    fn find(&self, name: &str) -> Result<Symbol, String> {
+        Err(format!("no symbol is called `{name}`: no symbol file is loaded"))
+    }
+}

@@ -1,0 +1,146 @@
+//! Text to tokens.
+
+use crate::ParseError;
+
+/// What a text is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Token {
+    Number(i64),
+    /// A name or a word such as `and`.
+    Word(String),
+    /// An operator or bracket.
+    Sign(&'static str),
+    End,
+}
+
+impl Token {
+    /// As messages name it.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Token::Number(number) => format!("`{number}`"),
+            Token::Word(word) => format!("`{word}`"),
+            Token::Sign(sign) => format!("`{sign}`"),
+            Token::End => "the end".to_owned(),
+        }
+    }
+}
+
+/// Longer ones before those they begin with.
+const SIGNS: [&str; 26] = [
+    "||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "<", ">", "+", "-", "*", "/", "%", "|", "^", "&", "~",
+    "!", "(", ")", "[", "]", ",", ":",
+];
+
+/// The tokens of `text`, each with the column in which it begins. The last one is [`Token::End`].
+pub(crate) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    let column = |rest: &str| text[..text.len() - rest.len()].chars().count() + 1;
+    loop {
+        rest = rest.trim_start();
+        let at = column(rest);
+        let Some(first) = rest.chars().next() else {
+            tokens.push((at, Token::End));
+            return Ok(tokens);
+        };
+        let token = match first {
+            '0'..='9' => {
+                let (word, after) = split_word(rest);
+                rest = after;
+                Token::Number(number(word).map_err(|message| ParseError::new(at, message))?)
+            }
+            _ if is_of_word(first) => {
+                let (word, after) = split_word(rest);
+                rest = after;
+                Token::Word(word.to_owned())
+            }
+            _ => {
+                let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
+                let sign = sign.ok_or_else(|| ParseError::new(at, unknown(first)))?;
+                rest = &rest[sign.len()..];
+                Token::Sign(sign)
+            }
+        };
+        tokens.push((at, token));
+    }
+}
+
+fn unknown(sign: char) -> String {
+    match sign {
+        '=' => "`=` means nothing here; write `==` to compare".to_owned(),
+        '"' | '\'' => "texts are not known here; write numbers, names and operators".to_owned(),
+        '$' | '#' => format!("`{sign}` means nothing here; a hexadecimal number begins with 0x"),
+        _ => format!("{sign:?} means nothing here; numbers, names and operators are accepted"),
+    }
+}
+
+/// Names in symbol files have dots and more in them, but begin with none of those that would be taken for an operator.
+fn is_of_word(sign: char) -> bool {
+    sign.is_alphanumeric() || matches!(sign, '_' | '.' | '@')
+}
+
+fn split_word(text: &str) -> (&str, &str) {
+    let is_within = |sign: char| is_of_word(sign) || sign == '$';
+    text.split_at(text.find(|sign| !is_within(sign)).unwrap_or(text.len()))
+}
+
+fn number(word: &str) -> Result<i64, String> {
+    let plain = word.replace('_', "").to_ascii_lowercase();
+    let (digits, radix) = match (plain.strip_prefix("0x"), plain.strip_prefix("0b")) {
+        (Some(digits), _) => (digits, 16),
+        (_, Some(digits)) => (digits, 2),
+        _ => (plain.as_str(), 10),
+    };
+    if plain.contains('.') {
+        return Err(format!("`{word}` is no whole number, and values are"));
+    }
+    if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
+        return Err(format!("`{word}` is no number; accepted are such as 10, 0x0a and 0b1010"));
+    }
+    i64::from_str_radix(digits, radix)
+        .map_err(|_| format!("`{word}` is too large; numbers up to {} are accepted", i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(text: &str) -> Vec<Token> {
+        tokens(text).unwrap().into_iter().map(|(_, token)| token).collect()
+    }
+
+    #[test]
+    fn numbers_have_three_radices() {
+        for (text, number) in [("10", 10), ("0x0A", 10), ("0b1010", 10), ("1_000", 1000), ("0X_ff", 255)] {
+            assert_eq!(only(text), [Token::Number(number), Token::End], "{text}");
+        }
+        for text in ["0x", "0b2", "12a", "0xg", "1.5", "9223372036854775808"] {
+            assert!(tokens(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_longest_sign_is_taken_and_columns_count_characters() {
+        let columns = tokens("é<=  b>>1").unwrap();
+        let expected = [
+            (1, Token::Word("é".into())),
+            (2, Token::Sign("<=")),
+            (6, Token::Word("b".into())),
+            (7, Token::Sign(">>")),
+            (9, Token::Number(1)),
+            (10, Token::End),
+        ];
+        assert_eq!(columns, expected);
+    }
+
+    #[test]
+    fn what_is_no_token_is_named_with_its_column() {
+        for (text, column, part) in
+            [("a = 1", 3, "=="), ("a == 'x'", 6, "texts"), ("$c000", 1, "0x"), ("a ? b", 3, "'?'")]
+        {
+            let error = tokens(text).unwrap_err();
+            assert_eq!(error.column, column, "{text}");
+            assert!(error.message.contains(part), "{error}");
+        }
+    }
+}
