@@ -51,6 +51,7 @@ bench-luajit: setup-test
 # A million mutated inputs for each decoder, the program's and the script's.
 fuzz: setup-test
 	FUZZ=1000000 $(CARGO) test --release --locked -p framewire-protocol --test fuzz
+	FUZZ=1000000 $(CARGO) test --release --locked -p framewire-media hostile
 	$(LUA) lua/tests/fuzz.lua 1000000
 
 # The load-test study of 2025 again, for about an hour: docs/study.md. `make study ARGS=--quick` takes 12 minutes.

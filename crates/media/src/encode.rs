@@ -1,0 +1,147 @@
+use crate::header::{Header, Kind};
+use crate::image::Image;
+use crate::palette::Palette;
+use crate::tile::{AREA, Grid, MAX_OWN, bits};
+
+/// When a picture was drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// The emulator's frame counter.
+    pub frame: u32,
+    /// Frames run since the emulator started.
+    pub tick: u32,
+}
+
+/// Makes messages. What it keeps between two of them is memory to work in, nothing of the pictures: one encoder serves
+/// any number of streams.
+#[derive(Debug)]
+pub struct Encoder {
+    palette: Palette,
+    /// The tiles to send, in order.
+    tiles: Vec<usize>,
+    /// The palette's places of their pixels, tile after tile.
+    places: Vec<[u16; AREA]>,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Encoder::new()
+    }
+}
+
+impl Encoder {
+    /// An encoder.
+    pub fn new() -> Encoder {
+        Encoder { palette: Palette::new(), tiles: Vec::new(), places: Vec::new() }
+    }
+
+    /// All of `image`.
+    pub fn key(&mut self, image: Image, stamp: Stamp) -> Vec<u8> {
+        let grid = Grid::new(image.width(), image.height());
+        self.tiles.clear();
+        self.tiles.extend(0..grid.tiles());
+        self.message(Kind::Key, 0, image, stamp)
+    }
+
+    /// What makes `image` of `before`, which was drawn at tick `base`. If the size is another one, all of `image`.
+    pub fn delta(&mut self, before: Image, base: u32, image: Image, stamp: Stamp) -> Vec<u8> {
+        if !before.same_size(&image) {
+            return self.key(image, stamp);
+        }
+        let grid = Grid::new(image.width(), image.height());
+        self.tiles.clear();
+        self.tiles.extend(grid.changed(before.pixels(), image.pixels()));
+        self.message(Kind::Delta, base, image, stamp)
+    }
+
+    fn message(&mut self, kind: Kind, base: u32, image: Image, stamp: Stamp) -> Vec<u8> {
+        self.collect(&image);
+        let colours = self.palette.colours();
+        let header = Header {
+            kind,
+            width: image.width(),
+            height: image.height(),
+            colours: colours.len() as u16,
+            frame: stamp.frame,
+            tick: stamp.tick,
+            base,
+        };
+        let mut message = Vec::with_capacity(Header::LEN + colours.len() * 3 + self.tiles.len() * 32);
+        header.write(&mut message);
+        message.extend(colours.as_flattened());
+        let wide = is_wide(colours.len());
+        let mut behind = 0;
+        let mut places = self.places.iter();
+        for run in self.tiles.chunk_by(|tile, next| tile + 1 == *next) {
+            // A picture has less than 65,536 pixels, and so fewer tiles.
+            message.extend(((run[0] - behind) as u16).to_le_bytes());
+            message.extend((run.len() as u16).to_le_bytes());
+            for places in places.by_ref().take(run.len()) {
+                write_tile(&mut message, places, wide);
+            }
+            behind = run[0] + run.len();
+        }
+        message
+    }
+
+    /// Looks up the colours of the tiles to send.
+    fn collect(&mut self, image: &Image) {
+        let grid = Grid::new(image.width(), image.height());
+        self.palette.clear();
+        self.places.clear();
+        for tile in &self.tiles {
+            let mut pixels = grid.pixels(*tile, image);
+            let mut last = None;
+            self.places.push(std::array::from_fn(|_| {
+                let colour = pixels.next().unwrap_or_default();
+                match last {
+                    Some((same, place)) if same == colour => place,
+                    _ => {
+                        let place = self.palette.place(colour);
+                        last = Some((colour, place));
+                        place
+                    }
+                }
+            }));
+        }
+    }
+}
+
+/// Whether a place in a palette of so many colours takes two bytes.
+pub(crate) fn is_wide(colours: usize) -> bool {
+    colours > 256
+}
+
+fn write_tile(message: &mut Vec<u8>, places: &[u16; AREA], wide: bool) {
+    let mut own = [0; MAX_OWN];
+    let mut count = 0;
+    let mut pixels = [0; AREA];
+    for (pixel, place) in pixels.iter_mut().zip(places) {
+        let found = own[..count].iter().position(|own| own == place);
+        *pixel = found.unwrap_or(count);
+        if found.is_none() {
+            if count == MAX_OWN {
+                message.push(0);
+                return places.iter().for_each(|place| write_place(message, *place, wide));
+            }
+            own[count] = *place;
+            count += 1;
+        }
+    }
+    message.push(count as u8);
+    own[..count].iter().for_each(|place| write_place(message, *place, wide));
+    if let Some(bits @ 1..) = bits(count) {
+        let bytes = pixels.chunks_exact(8 / bits);
+        message.extend(
+            bytes.map(|pixels| pixels.iter().rev().fold(0, |byte, pixel| byte << bits | *pixel as u8)),
+        );
+    }
+}
+
+fn write_place(message: &mut Vec<u8>, place: u16, wide: bool) {
+    let [low, high] = place.to_le_bytes();
+    message.push(low);
+    if wide {
+        message.push(high);
+    }
+}

@@ -1,0 +1,72 @@
+use crate::decode::DecodeError;
+use crate::image::checked_size;
+
+/// Version of the format.
+const VERSION: u8 = 1;
+
+/// What a message holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// All of a picture.
+    Key = 1,
+    /// What differs from the picture before.
+    Delta = 2,
+}
+
+/// The fixed part at the start of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Whether this is a whole picture.
+    pub kind: Kind,
+    /// In pixels.
+    pub width: u16,
+    /// In pixels.
+    pub height: u16,
+    /// Colours of the message's palette.
+    pub colours: u16,
+    /// The emulator's frame counter.
+    pub frame: u32,
+    /// Frames run since the emulator started.
+    pub tick: u32,
+    /// The tick of the picture that a delta changes; 0 in a key picture.
+    pub base: u32,
+}
+
+impl Header {
+    /// In bytes.
+    pub const LEN: usize = 20;
+
+    /// Appends the header.
+    pub(crate) fn write(&self, message: &mut Vec<u8>) {
+        message.extend([self.kind as u8, VERSION]);
+        for field in [self.width, self.height, self.colours] {
+            message.extend(field.to_le_bytes());
+        }
+        for field in [self.frame, self.tick, self.base] {
+            message.extend(field.to_le_bytes());
+        }
+    }
+
+    /// The header of a message.
+    ///
+    /// # Errors
+    /// If it has none, or one of another format.
+    pub fn read(message: &[u8]) -> Result<Header, DecodeError> {
+        let head: &[u8; Header::LEN] = message.first_chunk().ok_or(DecodeError::Short)?;
+        let short = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
+        let long = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let kind = match head[0] {
+            1 => Kind::Key,
+            2 => Kind::Delta,
+            other => return Err(DecodeError::Kind(other)),
+        };
+        if head[1] != VERSION {
+            return Err(DecodeError::Version(head[1]));
+        }
+        let (width, height) = (short(2), short(4));
+        checked_size(width.into(), height.into())?;
+        let (colours, frame, tick, base) = (short(6), long(8), long(12), long(16));
+        Ok(Header { kind, width, height, colours, frame, tick, base })
+    }
+}

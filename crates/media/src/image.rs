@@ -1,0 +1,72 @@
+/// Most pixels of a picture: a place in a palette has 16 bits. The largest picture of mGBA, a Super Game Boy's with its
+/// border, has 256 × 224 = 57,344.
+pub const MAX_PIXELS: u32 = 65_535;
+
+/// A picture's pixels: three bytes each, red, green and blue, in rows from the top without gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Image<'a> {
+    width: u16,
+    height: u16,
+    pixels: &'a [u8],
+}
+
+/// Bytes that are no picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// It has no pixels or too many.
+    #[error("a picture of {0} × {1} pixels; 1 to {MAX_PIXELS} pixels are accepted")]
+    Size(u32, u32),
+    /// The bytes are not those of a picture of its size.
+    #[error("{bytes} bytes for a picture of {width} × {height} pixels, which has three bytes each")]
+    Bytes {
+        /// In pixels.
+        width: u32,
+        /// In pixels.
+        height: u32,
+        /// How many there are.
+        bytes: usize,
+    },
+}
+
+impl<'a> Image<'a> {
+    /// A picture of `width` × `height` pixels.
+    ///
+    /// # Errors
+    /// If the size is none that a stream can carry, or not that of `pixels`.
+    pub fn new(width: u32, height: u32, pixels: &'a [u8]) -> Result<Image<'a>, ImageError> {
+        let count = checked_size(width, height)?;
+        if pixels.len() != count * 3 {
+            return Err(ImageError::Bytes { width, height, bytes: pixels.len() });
+        }
+        // At most MAX_PIXELS in all, so neither is more.
+        Ok(Image { width: width as u16, height: height as u16, pixels })
+    }
+
+    /// In pixels.
+    pub fn width(&self) -> u16 {
+        self.width
+    }
+
+    /// In pixels.
+    pub fn height(&self) -> u16 {
+        self.height
+    }
+
+    /// The pixels' bytes.
+    pub fn pixels(&self) -> &'a [u8] {
+        self.pixels
+    }
+
+    /// Whether the two have the same width and height.
+    pub fn same_size(&self, other: &Image) -> bool {
+        (self.width, self.height) == (other.width, other.height)
+    }
+}
+
+/// The number of pixels, if a picture may have so many.
+pub(crate) fn checked_size(width: u32, height: u32) -> Result<usize, ImageError> {
+    match u64::from(width) * u64::from(height) {
+        count if (1..=u64::from(MAX_PIXELS)).contains(&count) => Ok(count as usize),
+        _ => Err(ImageError::Size(width, height)),
+    }
+}

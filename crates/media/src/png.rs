@@ -1,0 +1,78 @@
+//! Whole pictures as PNG.
+
+use png::{BitDepth, ColorType, Compression, Transformations};
+
+use crate::image::{Image, ImageError, checked_size};
+use crate::palette::Palette;
+
+/// Pixels read from a PNG.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pixels {
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+    /// Three bytes each, as in an [`Image`].
+    pub rgb: Vec<u8>,
+}
+
+/// A file that cannot be read as a picture.
+#[derive(Debug, thiserror::Error)]
+pub enum PngError {
+    /// It is no PNG, or a damaged one.
+    #[error("no readable PNG: {0}")]
+    Unreadable(#[from] png::DecodingError),
+    /// Its size is none of an emulator's picture.
+    #[error(transparent)]
+    Size(#[from] ImageError),
+}
+
+/// The picture as a PNG file: quick to make rather than as small as can be. With up to 256 colours it has a palette.
+pub fn encode(image: Image) -> Vec<u8> {
+    let mut palette = Palette::new();
+    let colours = image.pixels().as_chunks().0;
+    let places: Vec<u16> = colours.iter().map(|colour| palette.place(*colour)).collect();
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, image.width().into(), image.height().into());
+    encoder.set_compression(Compression::Fast);
+    encoder.set_depth(BitDepth::Eight);
+    let places: Option<Vec<u8>> = places.into_iter().map(|place| place.try_into().ok()).collect();
+    let data = match &places {
+        Some(places) => {
+            encoder.set_color(ColorType::Indexed);
+            encoder.set_palette(palette.colours().as_flattened());
+            places
+        }
+        None => {
+            encoder.set_color(ColorType::Rgb);
+            image.pixels()
+        }
+    };
+    // Both fail only on what cannot be here: a writer that fails, or data of another length.
+    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(data));
+    debug_assert!(written.is_ok(), "{written:?}");
+    file
+}
+
+/// The pixels of a PNG file, such as an emulator's screenshot; what may be transparent is taken as opaque.
+///
+/// # Errors
+/// If the file is none, or its picture is larger than [`MAX_PIXELS`](crate::MAX_PIXELS).
+pub fn decode(file: &[u8]) -> Result<Pixels, PngError> {
+    let mut decoder = png::Decoder::new(std::io::Cursor::new(file));
+    decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
+    let info = decoder.read_header_info()?;
+    let (width, height) = (info.width, info.height);
+    let count = checked_size(width, height)?;
+    let mut reader = decoder.read_info()?;
+    let (colour, _) = reader.output_color_type();
+    let samples = colour.samples();
+    let mut bytes = vec![0; count * samples];
+    reader.next_frame(&mut bytes)?;
+    let rgb = match samples {
+        3 => bytes,
+        4 => bytes.as_chunks().0.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]).collect(),
+        _ => bytes.chunks_exact(samples).flat_map(|grey| [grey[0]; 3]).collect(),
+    };
+    Ok(Pixels { width, height, rgb })
+}
