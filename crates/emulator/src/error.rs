@@ -18,6 +18,9 @@ pub enum EmulatorError {
     /// The emulator is being stopped.
     #[error("the emulator is being stopped")]
     Stopped,
+    /// Whoever asks may not; nothing was done.
+    #[error("{0}")]
+    Forbidden(String),
     /// The emulator answered that it will not or cannot.
     #[error(transparent)]
     Refused(#[from] OpError),

@@ -76,6 +76,7 @@ impl From<EmulatorError> for Failure {
             EmulatorError::Deadline(_) => Failure::new(StatusCode::GATEWAY_TIMEOUT, message),
             EmulatorError::Busy(_) => Failure::busy(message),
             EmulatorError::Stopped => Failure::new(StatusCode::SERVICE_UNAVAILABLE, message),
+            EmulatorError::Forbidden(_) => Failure::new(StatusCode::FORBIDDEN, message),
             EmulatorError::Refused(refusal) => refusal.into(),
         }
     }

@@ -100,10 +100,14 @@ pub(super) trait Argument: Wire {
     fn size(&self) -> usize;
     /// The form it has in a marker message.
     fn to_marker(&self) -> Vec<u8>;
+    /// The text, if it is one.
+    fn text_mut(&mut self) -> Option<&mut String> {
+        None
+    }
 }
 
 macro_rules! arguments {
-    ($($ty:ty = $kind:ident, |$value:ident| $size:expr, $marker:expr;)*) => {$(
+    ($($ty:ty = $kind:ident, |$value:ident| $size:expr, $marker:expr $(, $text_mut:item)?;)*) => {$(
         impl Argument for $ty {
             const KIND: ArgKind = ArgKind::$kind;
             fn size(&self) -> usize {
@@ -114,6 +118,7 @@ macro_rules! arguments {
                 let $value = self;
                 $marker
             }
+            $($text_mut)?
         }
     )*};
 }
@@ -123,6 +128,7 @@ arguments! {
     u32 = U32, |value| size_of_val(value), value.to_string().into_bytes();
     i32 = I32, |value| size_of_val(value), value.to_string().into_bytes();
     bool = Bool, |value| size_of_val(value), value.to_string().into_bytes();
-    String = Text, |value| 4 + value.len(), value.clone().into_bytes();
+    String = Text, |value| 4 + value.len(), value.clone().into_bytes(),
+        fn text_mut(&mut self) -> Option<&mut String> { Some(self) };
     Vec<u8> = Bytes, |value| 4 + value.len(), format!("[{}]", hex_pairs(value)).into_bytes();
 }

@@ -68,6 +68,25 @@ macro_rules! ops {
                 }
             }
 
+            /// Calls `visit` with each of its arguments that names a file on the emulator's machine: those called `path`.
+            ///
+            /// # Errors
+            /// The first that `visit` gives.
+            pub fn try_for_each_path<E>(
+                &mut self,
+                mut visit: impl FnMut(&mut String) -> Result<(), E>,
+            ) -> Result<(), E> {
+                let _ = &mut visit;
+                match self {
+                    $( Op::$variant { $($arg),* } => {
+                        $( if stringify!($arg) == "path" && let Some(path) = Argument::text_mut($arg) {
+                            visit(path)?;
+                        } )*
+                    } )*
+                }
+                Ok(())
+            }
+
             /// Its arguments' marker forms in order.
             pub(crate) fn marker_args(&self) -> Vec<Vec<u8>> {
                 match self { $( Op::$variant { $($arg),* } => vec![ $( Argument::to_marker($arg) ),* ], )* }
