@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use framewire_http::App;
+use framewire_http::{App, Emulators, Served, Symbols};
 use tokio::net::TcpListener;
 use tracing::{info, warn};
 
@@ -78,7 +78,9 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
         );
     }
     say::line(format_args!("listening on http://{address}")).context("cannot print the address")?;
-    let mut app = App { access, ..App::new(chosen.emulator(), settings.deadline()) };
+    let served =
+        Served { name: "first".to_owned(), emulator: chosen.emulator(), symbols: Symbols::default() };
+    let mut app = App { access, ..App::new(Emulators::new(served)?, settings.deadline()) };
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;

@@ -1,17 +1,18 @@
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::{Emulator, EmulatorError};
-use framewire_protocol::{Batch, Op, Value};
+use framewire_emulator::EmulatorError;
+use framewire_protocol::{Batch, Op, Outcome, Value};
+use tokio::sync::watch;
 
 use crate::access::Access;
 use crate::budget::Budget;
+use crate::emulators::{Emulators, Served};
 
 /// What all requests share.
 #[derive(Clone)]
 pub struct App {
-    /// The emulator that every route acts on.
-    pub emulator: Arc<dyn Emulator>,
+    /// The emulators; mGBA-http's routes act on the first.
+    pub emulators: Emulators,
     /// How long a request may wait for the emulator before it is answered with 504.
     pub deadline: Duration,
     /// What a client may ask of the server.
@@ -75,8 +76,8 @@ impl Default for Limits {
 
 impl App {
     /// An app with the default limits and a log of requests.
-    pub fn new(emulator: Arc<dyn Emulator>, deadline: Duration) -> App {
-        App { emulator, deadline, limits: Limits::default(), access: Access::default(), log_requests: true }
+    pub fn new(emulators: Emulators, deadline: Duration) -> App {
+        App { emulators, deadline, limits: Limits::default(), access: Access::default(), log_requests: true }
     }
 }
 
@@ -85,17 +86,43 @@ pub(crate) struct Site {
     pub(crate) app: App,
     /// The memory that large replies may take.
     pub(crate) replies: Budget,
+    /// Turns true when the server stops: streams without an end of their own end then.
+    #[allow(dead_code)] // until there are streams
+    pub(crate) stopping: watch::Receiver<bool>,
 }
 
 impl Site {
-    pub(crate) fn new(app: App) -> Site {
-        Site { replies: Budget::new(app.limits.max_replies), app }
+    pub(crate) fn new(app: App, stopping: watch::Receiver<bool>) -> Site {
+        Site { replies: Budget::new(app.limits.max_replies), app, stopping }
     }
 
-    /// Does one operation within the deadline. With a key it is done once, however often it is asked for.
+    /// Does one operation on the first emulator within the deadline. With a key it is done once, however often it is
+    /// asked for.
     pub(crate) async fn call(&self, op: Op, key: Option<String>) -> Result<Value, EmulatorError> {
         let batch = Batch { key, ..op.into() };
-        let pending = self.app.emulator.submit(batch, Instant::now() + self.app.deadline);
-        Ok(pending.await?.single()?)
+        Ok(self.perform(self.app.emulators.first(), batch).await?.single()?)
+    }
+
+    /// Does a batch within the deadline.
+    pub(crate) async fn perform(&self, served: &Served, batch: Batch) -> Result<Outcome, EmulatorError> {
+        self.perform_until(served, batch, Instant::now() + self.app.deadline).await
+    }
+
+    /// Does a batch that may take longer than others.
+    pub(crate) async fn perform_until(
+        &self,
+        served: &Served,
+        batch: Batch,
+        deadline: Instant,
+    ) -> Result<Outcome, EmulatorError> {
+        batch.check()?;
+        served.emulator.submit(batch, deadline).await
+    }
+
+    /// Ends when the server stops.
+    #[allow(dead_code)] // until there are streams
+    pub(crate) async fn stopped(&self) {
+        // An error says that the server is gone altogether.
+        let _ = self.stopping.clone().wait_for(|stopping| *stopping).await;
     }
 }

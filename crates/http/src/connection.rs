@@ -25,7 +25,7 @@ use crate::access::{Admitted, tell_page};
 use crate::app::{App, Limits};
 use crate::failure::Failure;
 use crate::guard::{Activity, Guarded, Refusal, Verdict, Watchdog};
-use crate::strict;
+use crate::{strict, v1};
 
 /// Largest request head plus what a client may have sent behind it, in hyper's buffer.
 const BUFFER: usize = 2 * Limits::MAX_HEAD;
@@ -106,13 +106,17 @@ async fn serve(
 async fn answer(shared: &Shared, activity: &Activity, request: Request<Incoming>) -> Response {
     activity.begin_request();
     let log = shared.app.log_requests && enabled!(target: "framewire::http", Level::INFO);
-    let line = log.then(|| (Instant::now(), request.method().clone(), request.uri().path().to_owned()));
+    let path = request.uri().path().to_owned();
+    let line = log.then(|| (Instant::now(), request.method().clone()));
     let (mut response, refused) = match admit(shared, request).await {
+        Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
+            (v1::explain_method(&path, response), false)
+        }
         Ok(response) => (response, false),
-        Err(failure) => (failure.into_response(), true),
+        Err(failure) => (failure.answer(&path), true),
     };
     let status = response.status();
-    if let Some((start, method, path)) = line {
+    if let Some((start, method)) = line {
         let micros = start.elapsed().as_micros() as u64;
         info!(target: "framewire::http", %method, path, status = status.as_u16(), micros);
     }

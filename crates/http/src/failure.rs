@@ -1,10 +1,12 @@
-//! Every way of failing, as a status and a sentence in plain text that says what to do next.
+//! Every way of failing, as a status and a sentence that says what to do next.
 
 use axum::http::header::{ALLOW, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use framewire_emulator::EmulatorError;
 use framewire_protocol::{OpError, Status};
+
+use crate::v1;
 
 /// A request that is not answered with what it asked for.
 #[derive(Debug)]
@@ -17,6 +19,19 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Failure {
         Failure { status, message: message.into(), header: None }
+    }
+
+    /// Its status, its text, and a header that belongs to it.
+    pub(crate) fn into_parts(self) -> (StatusCode, String, Option<(HeaderName, HeaderValue)>) {
+        (self.status, self.message, self.header)
+    }
+
+    /// The answer to a request for `path`: a problem under `/v1`, plain text elsewhere.
+    pub(crate) fn answer(self, path: &str) -> Response {
+        match v1::is_under(path) {
+            true => v1::Problem::from(self).into_response(),
+            false => self.into_response(),
+        }
     }
 
     /// The request cannot be used as it is; `message` names the parameter and what it accepts.

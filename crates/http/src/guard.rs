@@ -239,6 +239,10 @@ impl Guarded {
 
     fn note_write(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         self.activity.sent(result.is_pending());
+        if result.is_ready() {
+            // A reply may be a stream that goes on for hours.
+            self.activity.changes.fetch_add(1, Relaxed);
+        }
         result
     }
 }

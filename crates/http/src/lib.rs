@@ -6,8 +6,9 @@
 //! - [`serve`] accepts connections and ends them cleanly; `connection` is the life of one of them and `guard` its
 //!   watch over slow and oversized clients;
 //! - `access` turns away what foreign web pages have a browser send;
-//! - `routes` finds what a request is for, and holds Framewire's own: health, state, picture, documents; [`App`] is
-//!   what all requests share;
+//! - `routes` finds what a request is for, and holds those of Framewire's own that answer in plain text; [`App`] is what
+//!   all requests share, [`Emulators`] what they act on and [`Symbols`] names for its addresses;
+//! - `v1` is Framewire's own interface, in JSON;
 //! - [`compat`] holds **the table of mGBA-http's 62 routes**, from which dispatch, checks and documents come;
 //! - [`openapi`] writes the OpenAPI document from the tables;
 //! - `idempotency` reads the header by which a caller repeats a request safely;
@@ -16,10 +17,12 @@
 
 mod access;
 mod app;
+mod body;
 mod budget;
 pub mod compat;
 mod connection;
 mod docs;
+mod emulators;
 mod failure;
 mod guard;
 mod idempotency;
@@ -27,7 +30,11 @@ pub mod openapi;
 mod routes;
 mod server;
 mod strict;
+mod symbols;
+mod v1;
 
 pub use access::{Access, AccessError};
 pub use app::{App, Limits};
+pub use emulators::{Emulators, NameError, Served};
 pub use server::serve;
+pub use symbols::Symbols;

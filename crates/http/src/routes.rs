@@ -8,20 +8,22 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use framewire_emulator::{Run, State as EmulatorState};
+use framewire_emulator::Run;
 use framewire_protocol::{Op, Value};
 use serde::Serialize;
+use tokio::sync::watch;
 use utoipa::ToSchema;
 
 use crate::app::{App, Site};
 use crate::failure::Failure;
-use crate::{compat, docs, openapi};
+use crate::{compat, docs, openapi, v1};
 
 /// All routes over `app`, for requests that were admitted.
-pub(crate) fn router(app: App) -> Router {
+pub(crate) fn router(app: App, stopping: watch::Receiver<bool>) -> Router {
+    let (v1, _) = v1::router().split_for_parts();
     Router::new()
+        .merge(v1)
         .route("/healthz", get(health))
-        .route("/v1/emulator", get(state))
         .route("/screen.png", get(screen))
         .route("/openapi.json", get(document))
         .route("/openapi/v1.json", get(document)) // mGBA-http's
@@ -30,19 +32,22 @@ pub(crate) fn router(app: App) -> Router {
         .route("/scalar/v1", get(docs::page)) // mGBA-http's
         .method_not_allowed_fallback(wrong_method)
         .fallback(compat_or_nothing)
-        .with_state(Arc::new(Site::new(app)))
+        .with_state(Arc::new(Site::new(app, stopping)))
 }
 
 async fn compat_or_nothing(State(site): State<Arc<Site>>, request: Request) -> Response {
     match compat::find(request.uri().path()) {
         Some(place) => compat::answer(&site, place, request).await,
-        None => Failure::no_such_path(request.uri().path()).into_response(),
+        None => Failure::no_such_path(request.uri().path()).answer(request.uri().path()),
     }
 }
 
-/// All routes of [`router`] answer GET.
+/// All routes of [`router`] that have no table answer GET; for those under `/v1` see [`v1::explain_method`].
 async fn wrong_method(request: Request) -> Response {
-    Failure::wrong_method(request.uri().path(), "GET, HEAD").into_response()
+    match v1::is_under(request.uri().path()) {
+        true => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+        false => Failure::wrong_method(request.uri().path(), "GET, HEAD").into_response(),
+    }
 }
 
 /// Whether the server is up.
@@ -57,12 +62,8 @@ pub(crate) struct Health {
 }
 
 async fn health(State(site): State<Arc<Site>>) -> Json<Health> {
-    let state = site.app.emulator.state();
+    let state = site.app.emulators.first().emulator.state();
     Json(Health { status: "ok", connected: state.connected, run: state.run })
-}
-
-async fn state(State(site): State<Arc<Site>>) -> Json<EmulatorState> {
-    Json(site.app.emulator.state())
 }
 
 async fn screen(State(site): State<Arc<Site>>) -> Result<Response, Failure> {

@@ -25,7 +25,11 @@ const TURNED_AWAY: usize = 64;
 pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>) {
     let Limits { last_call, grace, .. } = app.limits;
     let (stop, stopped) = watch::channel(false);
-    let shared = Arc::new(Shared { router: router(app.clone()), app, last_call: AtomicBool::new(false) });
+    let shared = Arc::new(Shared {
+        router: router(app.clone(), stopped.clone()),
+        app,
+        last_call: AtomicBool::new(false),
+    });
     let mut door = Door { shared, stopped, connections: JoinSet::new(), turned_away: JoinSet::new() };
 
     door.accept_until(&listener, shutdown).await;

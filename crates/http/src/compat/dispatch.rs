@@ -17,6 +17,7 @@ use super::params::Kind;
 use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
 use super::{body, query};
 use crate::app::Site;
+use crate::body::read;
 use crate::failure::Failure;
 use crate::idempotency;
 
@@ -111,13 +112,13 @@ async fn read_body(site: &Site, kind: RequestBody, body: Body) -> Result<Option<
     let limits = &site.app.limits;
     Ok(match kind {
         RequestBody::Ignored => {
-            body::read(body, limits.max_body, limits).await?;
+            read(body, limits.max_body, limits).await?;
             None
         }
         RequestBody::Savestate => {
-            let text = body::read(body, limits.max_body, limits).await?;
+            let text = read(body, limits.max_body, limits).await?;
             Some(Arg::Bytes(body::savestate(text).await?))
         }
-        RequestBody::Message => Some(Arg::Bytes(body::read(body, limits.max_message, limits).await?.into())),
+        RequestBody::Message => Some(Arg::Bytes(read(body, limits.max_message, limits).await?.into())),
     })
 }

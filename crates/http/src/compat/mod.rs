@@ -17,6 +17,7 @@ mod reply;
 mod table;
 
 pub(crate) use dispatch::{answer, find};
+pub(crate) use number::lua_integer;
 pub use params::{Kind, Param};
 pub use reply::Reply;
 pub use table::{ECHO, ROUTES, RequestBody, Route, Verb};

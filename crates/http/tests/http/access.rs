@@ -69,7 +69,10 @@ fn an_allowed_page_is_served_and_may_read_the_reply() {
     assert_eq!(reply.header("vary"), Some("origin"));
     let question = format!("{page}access-control-request-method: POST\r\n");
     let reply = ask(&server, "OPTIONS /core/step", &question);
-    assert_eq!((reply.status, reply.header("access-control-allow-methods")), (204, Some("GET, HEAD, POST")));
+    assert_eq!(
+        (reply.status, reply.header("access-control-allow-methods")),
+        (204, Some("GET, HEAD, POST, PUT, DELETE"))
+    );
     let other = ask(&server, "POST /core/step", "host: desk\r\norigin: http://other.example\r\n");
     assert_eq!(other.status, 403);
 }

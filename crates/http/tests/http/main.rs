@@ -17,4 +17,5 @@ mod slow;
 mod states;
 mod support;
 mod table;
+mod v1;
 mod wire;

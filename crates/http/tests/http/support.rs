@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Rom, Speed};
 use framewire_emulator::{Embedded, Emulator};
-use framewire_http::App;
+use framewire_http::{App, Emulators, Served, Symbols};
 use framewire_libmgba::Level;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -88,7 +88,12 @@ impl Server {
     ) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let mut app = App::new(emulator(runtime.handle()), Duration::from_secs(3));
+        let served = Served {
+            name: "demo".to_owned(),
+            emulator: emulator(runtime.handle()),
+            symbols: Symbols::default(),
+        };
+        let mut app = App::new(Emulators::new(served).unwrap(), Duration::from_secs(3));
         change(&mut app);
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();

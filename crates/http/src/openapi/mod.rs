@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use framewire_emulator::{Kind, Run, State};
+use framewire_emulator::Run;
 use framewire_protocol::{Key, MAX_KEY};
 use serde_json::{Value, json};
 use utoipa::openapi::path::{
@@ -19,6 +19,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::compat::{self, ECHO, Param, ROUTES, Reply, RequestBody, Route, Verb};
 use crate::routes::Health;
+
+mod v1;
 
 /// What any route that asks the emulator may answer, beside success.
 const FAILURES: [(&str, &str, &str); 9] = [
@@ -73,14 +75,15 @@ pub fn document() -> OpenApi {
     for (path, item) in own_paths() {
         paths.paths.insert(path.to_owned(), item);
     }
-    let schemas = utoipa::openapi::ComponentsBuilder::new()
-        .schema(Kind::name(), Kind::schema())
-        .schema(Run::name(), Run::schema());
+    let schemas = utoipa::openapi::ComponentsBuilder::new().schema(Run::name(), Run::schema());
     let components = FAILURES.iter().fold(schemas, |components, failure| {
         let (_, name, description) = failure;
         components.response(*name, text_response(description, string(), None))
     });
-    OpenApiBuilder::new().info(info).paths(paths).components(Some(components.build())).build()
+    let mut document =
+        OpenApiBuilder::new().info(info).paths(paths).components(Some(components.build())).build();
+    document.merge(v1::document());
+    document
 }
 
 fn operation(route: &Route) -> Operation {
@@ -218,7 +221,7 @@ fn text_response(description: &str, schema: Schema, example: Option<&str>) -> Re
 }
 
 /// Framewire's own routes.
-fn own_paths() -> [(&'static str, PathItem); 3] {
+fn own_paths() -> [(&'static str, PathItem); 2] {
     let get = |id: &str, summary: &str, response: Response| {
         OperationBuilder::new()
             .tag("framewire")
@@ -232,13 +235,11 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
     };
     let json = |description: &str, schema| typed("application/json", description, schema);
     let health = json("The server is up; the rest is about its emulator.", Health::schema());
-    let state = json("Kind, connection, pace, game and versions.", State::schema());
     let picture = ObjectBuilder::new().schema_type(Type::String).content_media_type("image/png");
     let picture = typed("image/png", "A PNG.", Schema::from(picture).into());
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
     [
         ("/healthz", item(get("health", "Whether the server is up.", health))),
-        ("/v1/emulator", item(get("emulatorState", "How the emulator is, without waiting for it.", state))),
         ("/screen.png", item(with_failures(get("screen", "The picture of the last frame.", picture)))),
     ]
 }

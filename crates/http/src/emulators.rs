@@ -1,0 +1,83 @@
+use std::sync::Arc;
+
+use framewire_emulator::Emulator;
+
+use crate::symbols::Symbols;
+
+/// Longest name of an emulator, in bytes.
+const MAX_NAME: usize = 64;
+
+/// An emulator that is served, and what belongs to it.
+pub struct Served {
+    /// What `?emulator=` calls it.
+    pub name: String,
+    /// The emulator.
+    pub emulator: Arc<dyn Emulator>,
+    /// Names for its addresses.
+    pub symbols: Symbols,
+}
+
+/// The emulators that are served, in order: the first is the one that is meant where none is named. There is at least
+/// one.
+#[derive(Clone)]
+pub struct Emulators {
+    all: Vec<Arc<Served>>,
+}
+
+/// A name that an emulator cannot have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It would have to be escaped in a query.
+    #[error("{0:?} cannot name an emulator: 1 to {MAX_NAME} letters, digits and any of - _ . : are accepted")]
+    Unfit(String),
+    /// Another emulator has it.
+    #[error("two emulators are called {0:?}; give each a name of its own")]
+    Taken(String),
+}
+
+impl Emulators {
+    /// Serves this one, which is meant where none is named.
+    ///
+    /// # Errors
+    /// [`NameError::Unfit`].
+    pub fn new(first: Served) -> Result<Emulators, NameError> {
+        check(&first.name)?;
+        Ok(Emulators { all: vec![Arc::new(first)] })
+    }
+
+    /// Serves this one too.
+    ///
+    /// # Errors
+    /// If its name cannot be used or is taken.
+    pub fn add(&mut self, further: Served) -> Result<(), NameError> {
+        check(&further.name)?;
+        if self.get(&further.name).is_some() {
+            return Err(NameError::Taken(further.name));
+        }
+        self.all.push(Arc::new(further));
+        Ok(())
+    }
+
+    /// The one that is meant where none is named.
+    pub fn first(&self) -> &Arc<Served> {
+        &self.all[0]
+    }
+
+    /// The one of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Served>> {
+        self.all.iter().find(|served| served.name == name)
+    }
+
+    /// All of them in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Served>> {
+        self.all.iter()
+    }
+}
+
+fn check(name: &str) -> Result<(), NameError> {
+    let fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+    match (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fit) {
+        true => Ok(()),
+        false => Err(NameError::Unfit(name.to_owned())),
+    }
+}

@@ -1,0 +1,53 @@
+//! The part of the document that is about `/v1`: what the handlers say of themselves, and what holds for all of them.
+
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::{ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
+
+use crate::v1::problem::MEDIA_TYPE;
+use crate::v1::router;
+
+/// What any route may answer with beside success, as a [`Problem`](crate::v1::Problem).
+const PROBLEMS: [(&str, &str, &str); 13] = [
+    ("400", "V1BadRequest", "A parameter or the body cannot be used; nothing was done."),
+    ("401", "V1Unauthorized", "A token is needed, or the one that was given is not valid."),
+    ("403", "V1Forbidden", "The token, the web page or the host name does not allow this."),
+    ("404", "V1NotFound", "The path, the emulator or what the path names is not there."),
+    ("408", "V1Slow", "The body did not arrive in time."),
+    ("409", "V1Conflict", "It cannot be done in the present state."),
+    ("413", "V1TooLarge", "The request or its result is larger than is accepted."),
+    ("422", "V1Unprocessable", "The file or the data cannot be used by the emulator."),
+    ("500", "V1Internal", "A fault of Framewire; worth a report."),
+    ("501", "V1Unsupported", "This kind of emulator cannot do it."),
+    ("502", "V1NoEmulator", "No emulator is there, or it failed."),
+    ("503", "V1Busy", "Too much is waiting or open; try again after the time in Retry-After."),
+    ("504", "V1Stalled", "The emulator did not answer in time: it is paused in its window, or has no ROM."),
+];
+
+/// The description of everything under `/v1`.
+pub(super) fn document() -> OpenApi {
+    let mut document = router().into_openapi();
+    for item in document.paths.paths.values_mut() {
+        operations(item).for_each(add_problems);
+    }
+    let components = document.components.get_or_insert_default();
+    for (_, name, description) in PROBLEMS {
+        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+        let response = ResponseBuilder::new().description(description).content(MEDIA_TYPE, content).build();
+        components.responses.insert(name.to_owned(), RefOr::T(response));
+    }
+    document
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.put, &mut item.post, &mut item.delete].into_iter().filter_map(Option::as_mut)
+}
+
+fn add_problems(operation: &mut Operation) {
+    for (status, name, _) in PROBLEMS {
+        operation
+            .responses
+            .responses
+            .entry(status.to_owned())
+            .or_insert_with(|| RefOr::Ref(Ref::from_response_name(name)));
+    }
+}

@@ -1,0 +1,72 @@
+//! Operations done together at one frame boundary.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use framewire_protocol::Batch;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Problem;
+use super::extract::{Chosen, Key, Once, Payload, Which};
+use super::fields::{Context, Encoding, Object};
+use super::plan::Plan;
+use crate::app::Site;
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(batch))
+}
+
+/// Operations to do.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    /// The operations, done in order; after the first that fails none is done.
+    #[schema(value_type = Vec<Object>, max_items = 4096)]
+    ops: Vec<Object>,
+    /// How bytes are written, in the operations and in the reply.
+    #[serde(default)]
+    encoding: Encoding,
+}
+
+/// What became of a batch.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Done {
+    /// The frame counter when the batch was done: all of it happened behind this frame and before the next.
+    pub(super) frame: u32,
+    /// One result an operation, in order. After an error there are no more.
+    pub(super) results: Vec<OpResult>,
+    /// Which operation failed, counted from 0; left out if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) failed: Option<usize>,
+}
+
+/// What became of an operation: a value or an error.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OpResult {
+    /// What it gave back; null where there is nothing to say.
+    Value(serde_json::Value),
+    /// Why it was not done, or failed.
+    Error(Problem),
+}
+
+/// Does operations in order at one frame boundary, all or, on the first error, none after it.
+///
+/// Each operation is an object with the name of one of GET /v1/operations as `op`, and its arguments.
+#[utoipa::path(post, path = "/v1/batch", operation_id = "batch", tag = "batch", params(Which, Once),
+    request_body = Request, responses((status = 200, description = "What became of them.", body = Done)))]
+async fn batch(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+    Payload(request): Payload<Request>,
+) -> Result<Json<Done>, Problem> {
+    let context = Context { symbols: &served.symbols, encoding: request.encoding };
+    let plan = Plan::new(request.ops, context)?;
+    let outcome = site.perform(&served, Batch { ops: plan.ops().to_vec(), key }).await?;
+    Ok(Json(plan.done(outcome)))
+}

@@ -1,0 +1,51 @@
+//! Which emulators there are, and how they are.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use framewire_emulator::State as EmulatorState;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::extract::{Chosen, Which};
+use crate::app::Site;
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(all)).routes(routes!(one))
+}
+
+/// The emulators that are served.
+#[derive(Serialize, ToSchema)]
+struct List {
+    /// The first is the one that is meant where `?emulator=` names none.
+    emulators: Vec<Named>,
+}
+
+/// An emulator.
+#[derive(Serialize, ToSchema)]
+struct Named {
+    /// What `?emulator=` calls it.
+    name: String,
+    /// How it is.
+    #[serde(flatten)]
+    state: EmulatorState,
+}
+
+/// The emulators that are served, and how they are.
+#[utoipa::path(get, path = "/v1/emulators", operation_id = "emulators", tag = "emulators",
+    responses((status = 200, description = "All of them, in order.", body = List)))]
+async fn all(State(site): State<Arc<Site>>) -> Json<List> {
+    let named =
+        |served: &Arc<crate::Served>| Named { name: served.name.clone(), state: served.emulator.state() };
+    Json(List { emulators: site.app.emulators.iter().map(named).collect() })
+}
+
+/// How an emulator is, without waiting for it.
+#[utoipa::path(get, path = "/v1/emulator", operation_id = "emulatorState", tag = "emulators", params(Which),
+    responses((status = 200, description = "Kind, connection, pace, game and versions.", body = EmulatorState)))]
+async fn one(Chosen(served): Chosen) -> Json<EmulatorState> {
+    Json(served.emulator.state())
+}

@@ -1,0 +1,157 @@
+//! What handlers take from a request, with problems where it is something else.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
+
+use super::Problem;
+use crate::app::Site;
+use crate::body;
+use crate::emulators::Served;
+use crate::idempotency;
+
+/// The parameter by which [`Chosen`] is chosen, for `#[utoipa::path(params(Which))]`.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes what `Chosen` reads")]
+pub(crate) struct Which {
+    /// Name of the emulator, as GET /v1/emulators lists it; left out, the first is meant.
+    emulator: Option<String>,
+}
+
+/// The header that [`Key`] reads, for `#[utoipa::path(params(Once))]`.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "describes what `Key` reads")]
+pub(crate) struct Once {
+    /// Names this request, such as by a UUID: repeated with the same key because its answer was never heard, it is done
+    /// once and answered as the first time. The last 16,384 keys are remembered.
+    #[param(rename = "Idempotency-Key", min_length = 1, max_length = 255, pattern = "^[ -~]+$")]
+    key: Option<String>,
+}
+
+/// The emulator that a request is about.
+pub(crate) struct Chosen(pub(crate) Arc<Served>);
+
+impl FromRequestParts<Arc<Site>> for Chosen {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Chosen, Problem> {
+        let emulators = &site.app.emulators;
+        let names = || {
+            let names: Vec<&str> = emulators.iter().map(|served| served.name.as_str()).collect();
+            names.join(", ")
+        };
+        let mut given = pairs(parts).filter(is_choice).map(value_of);
+        let Some(name) = given.next() else { return Ok(Chosen(emulators.first().clone())) };
+        if given.next().is_some() {
+            return Err(Problem::parameter(
+                "emulator",
+                "is given more than once",
+                format!("one of {}", names()),
+            ));
+        }
+        emulators.get(&name).cloned().map(Chosen).ok_or_else(|| {
+            Problem::not_found(format!("no emulator is called {name:?}; there are: {}", names()))
+        })
+    }
+}
+
+/// The parameters of a query, without [`Which`].
+#[allow(dead_code)] // until there are such routes
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query<T>, Problem> {
+        let own: Vec<&str> = pairs(parts).filter(|pair| !is_choice(pair)).collect();
+        serde_html_form::from_str(&own.join("&"))
+            .map(Query)
+            .map_err(|error| Problem::bad_request(format!("the query cannot be used: {error}")))
+    }
+}
+
+/// The parameters of a path, which all are texts.
+#[allow(dead_code)] // until there are such routes
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path<T>, Problem> {
+        match axum::extract::Path::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(path)) => Ok(Path(path)),
+            Err(rejection) => Err(Problem::bad_request(format!(
+                "the path {} cannot be used: {}",
+                parts.uri.path(),
+                rejection.body_text()
+            ))),
+        }
+    }
+}
+
+/// A body of JSON, whatever its content type says; an empty one is an object without fields.
+pub(crate) struct Payload<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Site>> for Payload<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, site: &Arc<Site>) -> Result<Payload<T>, Problem> {
+        let limits = &site.app.limits;
+        let bytes = body::read(request.into_body(), limits.max_body, limits).await?;
+        let text = if bytes.trim_ascii().is_empty() { b"{}" } else { &bytes[..] };
+        read_json(text).map(Payload)
+    }
+}
+
+/// Reads JSON, or says at which place something else was found.
+pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let place = error.path().to_string();
+        let problem = format!("the body cannot be used: {}", error.inner());
+        match place.as_str() {
+            "." => Problem::bad_request(problem),
+            place => Problem::in_body(place, &error.inner().to_string()),
+        }
+    })?;
+    reader.end().map_err(|error| Problem::bad_request(format!("the body cannot be used: {error}")))?;
+    Ok(value)
+}
+
+/// The `Idempotency-Key` of a request, if it has one.
+pub(crate) struct Key(pub(crate) Option<String>);
+
+impl<S: Sync> FromRequestParts<S> for Key {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Key, Problem> {
+        Ok(Key(idempotency::key(&parts.headers)?))
+    }
+}
+
+fn pairs(parts: &Parts) -> impl Iterator<Item = &str> {
+    parts.uri.query().unwrap_or("").split('&').filter(|pair| !pair.is_empty())
+}
+
+fn is_choice(pair: &&str) -> bool {
+    let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
+    decoded(name) == "emulator"
+}
+
+fn value_of(pair: &str) -> String {
+    decoded(pair.split_once('=').map_or("", |(_, value)| value)).into_owned()
+}
+
+fn decoded(text: &str) -> Cow<'_, str> {
+    match text.contains(['%', '+']) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()),
+    }
+}

@@ -1,0 +1,76 @@
+//! Operations and results as JSON, by the table of operations: a new row needs nothing here.
+
+use framewire_protocol::op::{ArgInfo, ArgKind, OPS};
+use framewire_protocol::wire::{Reader, Wire};
+use framewire_protocol::{Op, OpInfo, Value};
+use serde_json::{Value as Json, json};
+
+use super::Problem;
+use super::fields::{Context, Encoding, Fields, Object};
+
+/// Operations that only the product itself asks for.
+const INTERNAL: [&str; 2] = ["watch", "unwatch"];
+
+/// The rows that users may ask for.
+pub(crate) fn public(ops: &'static [OpInfo]) -> impl Iterator<Item = &'static OpInfo> {
+    ops.iter().filter(|info| !INTERNAL.contains(&info.name))
+}
+
+/// The row of this name, if users may ask for it.
+pub(crate) fn row(name: &str) -> Option<&'static OpInfo> {
+    public(OPS).find(|info| info.name == name)
+}
+
+/// Reads the operation `info` from its arguments as fields.
+pub(crate) fn op(info: &OpInfo, arguments: Object, context: Context<'_>) -> Result<Op, Problem> {
+    let mut fields = Fields::new(arguments, context);
+    let mut binary = vec![info.code];
+    for arg in info.args {
+        argument(info, arg, &mut fields, &mut binary)?;
+    }
+    fields.end()?;
+    from_binary(&binary)
+}
+
+/// Reads an operation that was put together from its code and the binary forms of its arguments.
+pub(crate) fn from_binary(binary: &[u8]) -> Result<Op, Problem> {
+    Op::decode(&mut Reader::new(binary)).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+/// Reads an argument and appends its binary form.
+fn argument(
+    info: &OpInfo,
+    arg: &ArgInfo,
+    fields: &mut Fields<'_>,
+    binary: &mut Vec<u8>,
+) -> Result<(), Problem> {
+    let on_bus = !info.args.iter().any(|arg| arg.name == "domain");
+    match (arg.name, arg.kind) {
+        ("address", ArgKind::U32) if on_bus => fields.address(arg.name)?.encode(binary),
+        ("keys", ArgKind::U16) => fields.keys(arg.name)?.mask().encode(binary),
+        ("key", ArgKind::U8) => (fields.key(arg.name)? as u8).encode(binary),
+        (name, ArgKind::U8) => (fields.integer(name, 0, u8::MAX.into())? as u8).encode(binary),
+        (name, ArgKind::U16) => (fields.integer(name, 0, u16::MAX.into())? as u16).encode(binary),
+        (name, ArgKind::U32) => (fields.integer(name, 0, u32::MAX.into())? as u32).encode(binary),
+        // A register's bits may be given unsigned.
+        (name, ArgKind::I32) => {
+            (fields.integer(name, i32::MIN.into(), u32::MAX.into())? as i32).encode(binary);
+        }
+        (name, ArgKind::Bool) => fields.boolean(name)?.encode(binary),
+        (name, ArgKind::Text) => fields.text(name)?.encode(binary),
+        (name, ArgKind::Bytes) => fields.bytes(name)?.encode(binary),
+    }
+    Ok(())
+}
+
+/// Writes a result.
+pub(crate) fn value(value: &Value, encoding: Encoding) -> Json {
+    match value {
+        Value::None => Json::Null,
+        Value::Bool(value) => json!(value),
+        Value::Int(number) => json!(number),
+        Value::Text(text) => json!(text),
+        Value::Bytes(bytes) => json!(encoding.text(bytes)),
+        Value::List(items) => items.iter().map(|item| self::value(item, encoding)).collect(),
+    }
+}

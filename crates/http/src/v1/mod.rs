@@ -1,0 +1,43 @@
+//! Everything under `/v1`: JSON in, JSON out, [`Problem`]s where something is wrong.
+//!
+//! Each submodule holds a few routes and gives them by a function `router()`, made of handlers with `#[utoipa::path]`,
+//! so that a route and its description are one thing. A handler takes [`extract::Chosen`] for the emulator that
+//! `?emulator=` names, [`extract::Payload`] for a JSON body, [`extract::Query`] and [`extract::Path`] for parameters, and
+//! returns `Result<_, Problem>`. The statuses that any route may answer with are added to each description by
+//! [`crate::openapi`].
+
+mod batch;
+mod emulators;
+pub(crate) mod extract;
+mod fields;
+pub(crate) mod json;
+mod operations;
+mod plan;
+pub(crate) mod problem;
+
+use std::sync::Arc;
+
+use axum::http::header::ALLOW;
+use axum::response::{IntoResponse, Response};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::Site;
+pub(crate) use problem::Problem;
+
+/// All routes, with their descriptions.
+pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().merge(batch::router()).merge(emulators::router()).merge(operations::router())
+}
+
+/// Whether a path is answered with problems rather than plain text.
+pub(crate) fn is_under(path: &str) -> bool {
+    path.strip_prefix("/v1").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Puts a problem in place of an answer to a request for `path` that only says that the method is wrong.
+pub(crate) fn explain_method(path: &str, response: Response) -> Response {
+    match response.headers().get(ALLOW).filter(|_| is_under(path)) {
+        Some(allow) => Problem::wrong_method(path, allow.clone()).into_response(),
+        None => response,
+    }
+}

@@ -1,0 +1,91 @@
+//! The table of operations, for programs.
+
+use std::sync::Arc;
+
+use axum::Json;
+use framewire_protocol::op::{ArgKind, OPS, ResultKind};
+use framewire_protocol::{Effect, OpInfo};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::json;
+use crate::app::Site;
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(table))
+}
+
+/// The table of operations.
+#[derive(Serialize, ToSchema)]
+struct Table {
+    operations: Vec<Operation>,
+}
+
+/// What POST /v1/batch takes as an `op`.
+#[derive(Serialize, ToSchema)]
+struct Operation {
+    /// Its name.
+    name: &'static str,
+    /// What it does.
+    doc: &'static str,
+    /// `read` if it only looks, `change` if it changes something.
+    effect: &'static str,
+    /// Its arguments.
+    args: Vec<Argument>,
+    /// What its `value` is: none, bool, int, text, bytes or names.
+    result: &'static str,
+}
+
+/// An argument of an operation.
+#[derive(Serialize, ToSchema)]
+struct Argument {
+    name: &'static str,
+    /// u8, u16, u32, i32, bool, text or bytes.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    doc: &'static str,
+}
+
+/// The operations that POST /v1/batch takes.
+#[utoipa::path(get, path = "/v1/operations", operation_id = "operations", tag = "batch",
+    responses((status = 200, description = "The table.", body = Table)))]
+async fn table() -> Json<Table> {
+    Json(Table { operations: json::public(OPS).map(Operation::from).collect() })
+}
+
+impl From<&'static OpInfo> for Operation {
+    fn from(info: &'static OpInfo) -> Operation {
+        let arg = |arg: &framewire_protocol::op::ArgInfo| Argument {
+            name: arg.name,
+            kind: match arg.kind {
+                ArgKind::U8 => "u8",
+                ArgKind::U16 => "u16",
+                ArgKind::U32 => "u32",
+                ArgKind::I32 => "i32",
+                ArgKind::Bool => "bool",
+                ArgKind::Text => "text",
+                ArgKind::Bytes => "bytes",
+            },
+            doc: arg.doc,
+        };
+        Operation {
+            name: info.name,
+            doc: info.doc,
+            effect: match info.effect {
+                Effect::Read => "read",
+                Effect::Change => "change",
+            },
+            args: info.args.iter().map(arg).collect(),
+            result: match info.result {
+                ResultKind::None => "none",
+                ResultKind::Bool => "bool",
+                ResultKind::Int => "int",
+                ResultKind::Text => "text",
+                ResultKind::Bytes => "bytes",
+                ResultKind::Names => "names",
+            },
+        }
+    }
+}

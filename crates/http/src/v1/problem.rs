@@ -1,0 +1,147 @@
+//! What is wrong, as RFC 9457 has it.
+
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use framewire_emulator::EmulatorError;
+use framewire_protocol::OpError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::failure::Failure;
+
+/// The media type of a problem.
+pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
+
+/// Why a request was not answered with what it asked for (RFC 9457).
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// Always `about:blank`: the status says the kind.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The kind in words.
+    title: &'static str,
+    /// The HTTP status.
+    status: u16,
+    /// What is wrong, and what to do about it.
+    detail: Box<str>,
+    /// The parameter, or the place in the body, that cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameter: Option<Box<str>>,
+    /// What is accepted there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepts: Option<Box<str>>,
+    /// Which operation of a batch it is about, counted from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    op: Option<usize>,
+    #[serde(skip)]
+    header: Option<Box<(HeaderName, HeaderValue)>>,
+}
+
+#[allow(dead_code)] // until all routes are there
+impl Problem {
+    /// A problem of this status; `detail` says what is wrong and what to do.
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
+        Problem {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            detail: detail.into().into_boxed_str(),
+            parameter: None,
+            accepts: None,
+            op: None,
+            header: None,
+        }
+    }
+
+    /// The request cannot be used as it is.
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// A parameter, or a place in the body, cannot be used: `problem` follows its name, `accepts` follows "accepted is".
+    pub(crate) fn parameter(name: impl Into<String>, problem: &str, accepts: impl Into<String>) -> Problem {
+        let (name, accepts) = (name.into(), accepts.into());
+        let detail = format!("{name} {problem}; accepted is {accepts}");
+        Problem {
+            parameter: Some(name.into()),
+            accepts: Some(accepts.into()),
+            ..Problem::bad_request(detail)
+        }
+    }
+
+    /// A place in a body of JSON, such as `ops[3].address`, holds something that cannot be used.
+    pub(crate) fn in_body(place: &str, problem: &str) -> Problem {
+        let detail = format!("{place}: {problem}");
+        Problem { parameter: Some(place.into()), ..Problem::bad_request(detail) }
+    }
+
+    /// What is asked for is not there.
+    pub(crate) fn not_found(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// The request or its result is larger than is accepted.
+    pub(crate) fn too_large(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    }
+
+    /// This kind of emulator cannot do it.
+    pub(crate) fn unsupported(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_IMPLEMENTED, detail)
+    }
+
+    /// The path is known, with the methods of `allow`.
+    pub(crate) fn wrong_method(path: &str, allow: HeaderValue) -> Problem {
+        let methods = allow.to_str().unwrap_or_default().replace(',', ", ");
+        let detail = format!("{path} takes {methods}");
+        let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail);
+        Problem { accepts: Some(methods.into()), header: Some(Box::new((ALLOW, allow))), ..problem }
+    }
+
+    /// The same, about this operation of a batch.
+    pub(crate) fn of_op(self, index: usize) -> Problem {
+        Problem { op: Some(index), detail: format!("ops[{index}]: {}", self.detail).into(), ..self }
+    }
+
+    /// The status.
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// What is wrong.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Problem {
+        let (status, detail, header) = failure.into_parts();
+        Problem { header: header.map(Box::new), ..Problem::new(status, detail) }
+    }
+}
+
+impl From<EmulatorError> for Problem {
+    fn from(error: EmulatorError) -> Problem {
+        Failure::from(error).into()
+    }
+}
+
+impl From<OpError> for Problem {
+    fn from(error: OpError) -> Problem {
+        Failure::from(error).into()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        // Texts and numbers can always be written.
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = (self.status(), [(CONTENT_TYPE, MEDIA_TYPE)], body).into_response();
+        if let Some((name, value)) = self.header.map(|header| *header) {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}

@@ -1,0 +1,4 @@
+//! Framewire's own interface.
+
+mod batch;
+mod problems;
