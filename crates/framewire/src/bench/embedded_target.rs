@@ -76,6 +76,8 @@ fn failure(error: EmulatorError) -> Failure {
         EmulatorError::Deadline(_) => Failure::TimedOut,
         EmulatorError::NotConnected(_) => Failure::Refused,
         EmulatorError::Lost(_) | EmulatorError::Stopped => Failure::Reset,
-        EmulatorError::Busy(_) | EmulatorError::Refused(_) => Failure::Other(error.to_string()),
+        EmulatorError::Busy(_) | EmulatorError::Forbidden(_) | EmulatorError::Refused(_) => {
+            Failure::Other(error.to_string())
+        }
     }
 }
