@@ -261,6 +261,9 @@ void fw_reset(struct fw_core* self) {
 
 void fw_run_frame(struct fw_core* self) {
 	self->core->runFrame(self->core);
+}
+
+void fw_frame_over(struct fw_core* self) {
 	fw_scripts_trigger(self, "frame");
 }
 

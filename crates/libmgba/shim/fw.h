@@ -46,6 +46,8 @@ int fw_load_file(struct fw_core*, const char* path);
 void fw_close(struct fw_core*);
 void fw_reset(struct fw_core*);
 void fw_run_frame(struct fw_core*);
+/* Calls the scripts' `frame` callbacks, as belongs behind each frame. */
+void fw_frame_over(struct fw_core*);
 void fw_step(struct fw_core*);
 
 uint32_t fw_keys(struct fw_core*);

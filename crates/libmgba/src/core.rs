@@ -96,7 +96,15 @@ impl Core {
 
     /// Emulates up to the next frame, and calls the scripts' `frame` callbacks.
     pub fn run_frame(&mut self) {
+        self.run_frame_and_look(|_| {});
+    }
+
+    /// As [`run_frame`](Core::run_frame), with a look at the machine behind the
+    /// frame, before any script's callback can change it.
+    pub fn run_frame_and_look(&mut self, look: impl FnOnce(&mut Core)) {
         self.handle.run_frame();
+        look(self);
+        self.handle.frame_over();
     }
 
     /// Emulates one instruction of the processor. No `frame` callback is called,

@@ -103,10 +103,20 @@ impl Core {
     /// [`Error::UnknownDomain`] and [`Error::RangeTooLong`].
     pub fn domain_read_range(&mut self, index: usize, offset: u32, len: usize) -> Result<Vec<u8>, Error> {
         check_range(len)?;
-        let block = self.block(index)?;
         let mut bytes = vec![0; len];
-        self.handle.domain_read_range(&block, offset, &mut bytes);
+        self.domain_read_into(index, offset, &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Fills `bytes` as [`domain_read_range`](Core::domain_read_range) does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownDomain`].
+    pub fn domain_read_into(&mut self, index: usize, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
+        let block = self.block(index)?;
+        self.handle.domain_read_range(&block, offset, bytes);
+        Ok(())
     }
 
     /// Writes bytes one after another.

@@ -25,6 +25,19 @@ impl Frame<'_> {
         self.pixels.chunks_exact(self.stride).take(self.height as usize).map(move |row| &row[..len])
     }
 
+    /// A copy without gaps, three bytes a pixel: red, green and blue.
+    pub fn to_rgb(&self) -> Vec<u8> {
+        let pixels = self.width as usize * self.height as usize;
+        let mut bytes = vec![0; pixels * 3];
+        let mut to = bytes.chunks_exact_mut(3);
+        for row in self.rows() {
+            for (to, from) in to.by_ref().zip(row.chunks_exact(4)) {
+                to.copy_from_slice(&from[..3]);
+            }
+        }
+        bytes
+    }
+
     /// A copy without gaps, four bytes a pixel: red, green, blue, and 255 for
     /// opaque.
     pub fn to_rgba(&self) -> Vec<u8> {

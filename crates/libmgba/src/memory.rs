@@ -47,8 +47,13 @@ impl Core {
     pub fn read_range(&mut self, address: u32, len: usize) -> Result<Vec<u8>, Error> {
         check_range(len)?;
         let mut bytes = vec![0; len];
-        self.handle.read_range(address, &mut bytes);
+        self.read_into(address, &mut bytes);
         Ok(bytes)
+    }
+
+    /// Fills `bytes` as [`read_range`](Core::read_range) does.
+    pub fn read_into(&mut self, address: u32, bytes: &mut [u8]) {
+        self.handle.read_range(address, bytes);
     }
 
     /// Writes bytes one after another, each by itself as `write8` does. Video

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::perform::Machine;
+use super::machine::Machine;
 
 /// Who says when the next frame is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,14 @@
 #[cfg(target_os = "linux")]
 mod channel;
 mod guest;
-mod holds;
+mod keys;
+mod machine;
 mod memory;
 mod pace;
 mod perform;
+mod run;
+mod taps;
+mod watches;
 mod worker;
 
 use std::path::PathBuf;
@@ -22,11 +26,15 @@ use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
 use crate::event::Teller;
-use crate::feed::Feed;
-use crate::{Emulator, EmulatorError, Event, Kind, Pending, Responder, Run, State, Watch, WatchRequest};
+use crate::{
+    Audio, Emulator, EmulatorError, Event, Kind, Pending, Responder, Run, State, Video, Watch, WatchRequest,
+};
 use guest::{Bell, Guest};
+use machine::Machine;
 pub use pace::{Speed, SpeedError};
-use perform::Machine;
+use run::Going;
+use taps::Taps;
+use watches::Feeds;
 use worker::Worker;
 
 /// Most batches that wait for the core at once.
@@ -81,9 +89,15 @@ pub enum StartError {
 }
 
 enum Job {
-    Batch { batch: Batch, deadline: Instant, responder: Responder },
+    Batch {
+        batch: Batch,
+        deadline: Instant,
+        responder: Responder,
+    },
     Speed(Speed),
     Pause(bool),
+    /// Somebody began to look: give the picture as it is.
+    Show,
     Stop,
 }
 
@@ -92,6 +106,8 @@ enum Job {
 struct Shared {
     report: Mutex<Report>,
     teller: Teller,
+    feeds: Arc<Feeds>,
+    taps: Arc<Taps>,
     /// The thread is to end. Beside [`Job::Stop`], because the queue may be full.
     stop: AtomicBool,
 }
@@ -103,26 +119,39 @@ struct Report {
     at: Instant,
     frame: u32,
     frames_per_second: f64,
-    paused: bool,
+    going: Going,
     title: String,
     code: String,
 }
 
 impl Report {
-    fn new() -> Report {
+    fn new(speed: Speed) -> Report {
         Report {
             at: Instant::now(),
             frame: 0,
             frames_per_second: 0.0,
-            paused: false,
+            going: Going { speed, stopped: false, lockstep: false },
             title: String::new(),
             code: String::new(),
         }
     }
 }
 
+impl Shared {
+    fn new(speed: Speed) -> Arc<Shared> {
+        Arc::new(Shared {
+            report: Mutex::new(Report::new(speed)),
+            teller: Teller::new(),
+            feeds: Arc::default(),
+            taps: Arc::new(Taps::new()),
+            stop: AtomicBool::new(false),
+        })
+    }
+}
+
 /// The core with its game, reset, and its scripts loaded.
 fn machine(config: &Config) -> Result<Machine, StartError> {
+    let speed = config.speed.checked()?;
     let mut core = match &config.rom {
         Rom::File(path) => Core::open(path)?,
         Rom::Bytes(bytes) => Core::from_bytes(bytes)?,
@@ -137,8 +166,7 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     for script in &config.scripts {
         core.load_script(script)?;
     }
-    let console = (config.console)();
-    Ok(Machine { core, holds: Default::default(), memory: Default::default(), console, games: 0 })
+    Ok(Machine::new(core, speed, config.paused, (config.console)(), Shared::new(speed)))
 }
 
 /// An embedded emulator. Dropping it stops the core; a script in it that does not end is left behind with its thread.
@@ -183,14 +211,9 @@ impl Embedded {
         guest: Option<Box<dyn Guest>>,
         bell: Bell,
     ) -> Result<Embedded, StartError> {
-        let speed = config.speed.checked()?;
         let (jobs, inbox) = bounded(CAPACITY);
-        let shared = Arc::new(Shared {
-            report: Mutex::new(Report::new()),
-            teller: Teller::new(),
-            stop: AtomicBool::new(false),
-        });
-        let worker = Worker::new(machine, inbox, guest, shared.clone(), speed, config.paused);
+        let shared = machine.shared.clone();
+        let worker = Worker::new(machine, inbox, guest);
         let (end, ended) = bounded(0);
         let run = move || {
             let _end: Sender<()> = end;
@@ -240,13 +263,13 @@ impl Emulator for Embedded {
         State {
             kind: Kind::Embedded,
             connected: true,
-            run: match report.paused {
+            run: match report.going.stopped {
                 _ if silent => Run::Stalled,
                 true => Run::Paused,
                 false => Run::Running,
             },
-            speed: None,
-            lockstep: false,
+            speed: Some(report.going.speed.thousandths()),
+            lockstep: report.going.lockstep,
             frames_per_second: if silent { 0.0 } else { report.frames_per_second },
             frame: report.frame,
             title: Some(report.title.clone()),
@@ -263,7 +286,19 @@ impl Emulator for Embedded {
     }
 
     fn watch(&self, request: WatchRequest) -> Watch {
-        Watch::new(0, &request, Feed::new(), Box::new(|| {}))
+        self.shared.feeds.watch(&request)
+    }
+
+    fn video(&self) -> Option<Video> {
+        let video = self.shared.taps.video();
+        // If the queue is full, the next frame will show.
+        let _ = self.jobs.try_send(Job::Show);
+        self.bell.ring();
+        Some(video)
+    }
+
+    fn audio(&self) -> Option<Audio> {
+        Some(self.shared.taps.audio())
     }
 }
 
@@ -275,10 +310,13 @@ impl Drop for Embedded {
         self.bell.ring();
         let Some(thread) = self.thread.take() else { return };
         match self.ended.recv_timeout(FAREWELL) {
-            Err(RecvTimeoutError::Timeout) => (self.console)()(
-                Level::Error,
-                "the core does not stop, so it is left behind: a script in it, or a request, does not end",
-            ),
+            Err(RecvTimeoutError::Timeout) => {
+                self.shared.feeds.close();
+                (self.console)()(
+                    Level::Error,
+                    "the core does not stop, so it is left behind: a script in it, or a request, does not end",
+                );
+            }
             _ => drop(thread.join()),
         }
     }

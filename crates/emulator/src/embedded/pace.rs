@@ -24,6 +24,22 @@ impl Speed {
             speed => Ok(speed),
         }
     }
+
+    /// The speed of so many thousandths of the console's rate; 0 is unlimited.
+    pub(super) fn from_thousandths(thousandths: u32) -> Result<Speed, SpeedError> {
+        match thousandths {
+            0 => Ok(Speed::Unlimited),
+            _ => Speed::Times(f64::from(thousandths) / 1000.0).checked(),
+        }
+    }
+
+    /// Its thousandths of the console's rate; 0 is unlimited.
+    pub(super) fn thousandths(self) -> u32 {
+        match self {
+            Speed::Times(times) => (times * 1000.0).round() as u32,
+            Speed::Unlimited => 0,
+        }
+    }
 }
 
 /// Being late by more than this is not made up for: after a suspended machine nobody wants minutes of fast-forward.

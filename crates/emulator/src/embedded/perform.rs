@@ -5,20 +5,9 @@ use std::path::Path;
 use framewire_libmgba::{Core, Error, Level};
 use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value};
 
-use super::Console;
-use super::holds::{Change, Holds, MAX_WAITING};
-use super::memory::{Memory, Recalled};
-
-/// A core with what belongs to it between frames.
-pub(super) struct Machine {
-    pub core: Core,
-    pub holds: Holds,
-    pub memory: Memory,
-    /// Takes lines of the console operations and of scripts.
-    pub console: Console,
-    /// How often another game was put in, or tried to be.
-    pub games: u32,
-}
+use super::machine::Machine;
+use super::memory::Recalled;
+use crate::Happening;
 
 type Result<T = Value> = std::result::Result<T, OpError>;
 
@@ -47,6 +36,7 @@ impl Machine {
 
     /// Does operations in order, up to and including the first that fails.
     fn operations(&mut self, batch: Batch) -> Outcome {
+        self.advanced = 0;
         let mut results = Vec::with_capacity(batch.ops.len());
         for op in batch.ops {
             if matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. }) {
@@ -59,29 +49,8 @@ impl Machine {
                 break;
             }
         }
+        self.run.asked();
         Outcome { frame: self.core.frame_counter(), results }
-    }
-
-    /// Runs a frame and moves the holds on.
-    pub fn run_frame(&mut self) {
-        self.core.run_frame();
-        let change = self.holds.advance();
-        self.apply(change);
-    }
-
-    /// Holds these keys and no others, whatever was to be held for a number of frames.
-    pub fn set_keys(&mut self, keys: u16) {
-        self.holds.let_go(Keys::MASK, self.core.keys() & !keys);
-        self.core.set_keys(keys);
-    }
-
-    fn apply(&mut self, change: Change) {
-        if change.clear != 0 {
-            self.core.clear_keys(change.clear);
-        }
-        if change.add != 0 {
-            self.core.add_keys(change.add);
-        }
     }
 
     fn operation(&mut self, op: Op) -> Result {
@@ -185,14 +154,14 @@ impl Machine {
             }
             Op::AddKeys { keys } => {
                 let keys = check_keys(keys)?;
-                self.holds.let_go(keys, 0);
-                core.add_keys(keys);
+                self.let_go(keys, 0);
+                self.core.add_keys(keys);
                 Value::None
             }
             Op::ClearKeys { keys } => {
                 let keys = check_keys(keys)?;
-                self.holds.let_go(keys, core.keys() & keys);
-                core.clear_keys(keys);
+                self.let_go(keys, self.core.keys() & keys);
+                self.core.clear_keys(keys);
                 Value::None
             }
             Op::HoldKeys { keys, frames } => {
@@ -200,12 +169,12 @@ impl Machine {
                 if keys == 0 {
                     return Err(OpError::bad_argument("`keys` names no key"));
                 }
-                let change = self.holds.hold(keys, frames).ok_or_else(|| {
-                    OpError::new(Status::Busy, format!("{MAX_WAITING} holds wait for their keys already"))
-                })?;
-                self.apply(change);
+                self.hold_keys(keys, frames)?;
                 Value::None
             }
+
+            Op::PlayKeys { steps } => int(self.play_keys(&steps)?),
+            Op::CancelKeys { id } => Value::Bool(self.cancel_keys(id)),
 
             Op::SaveState { flags } => Value::Bytes(core.save_state(flags.into()).map_err(failed)?),
             Op::LoadState { data, flags } => accepted(core.load_state(&data, flags.into()))?,
@@ -226,11 +195,28 @@ impl Machine {
             Op::AutoloadSave {} => Value::Bool(core.autoload_save()),
 
             Op::Reset {} => {
-                core.reset();
+                self.reset();
                 Value::None
             }
             Op::Step {} => {
                 core.step();
+                Value::None
+            }
+            Op::Pause {} => {
+                self.run.paused = true;
+                Value::None
+            }
+            Op::Resume {} => {
+                self.run.resume();
+                Value::None
+            }
+            Op::SetSpeed { thousandths } => {
+                self.run.set_speed(thousandths)?;
+                Value::None
+            }
+            Op::Advance { frames } => int(self.advance(frames)?),
+            Op::Lockstep { timeout } => {
+                self.run.set_lockstep(timeout)?;
                 Value::None
             }
 
@@ -239,16 +225,6 @@ impl Machine {
                 core.screenshot_file(Path::new(&path)).map_err(failed)?;
                 Value::None
             }
-
-            Op::PlayKeys { .. }
-            | Op::CancelKeys { .. }
-            | Op::Pause {}
-            | Op::Resume {}
-            | Op::SetSpeed { .. }
-            | Op::Advance { .. }
-            | Op::Lockstep { .. }
-            | Op::Watch { .. }
-            | Op::Unwatch { .. } => return Err(OpError::new(Status::Unsupported, "not in this version")),
 
             Op::ConsoleLog { message } => {
                 (self.console)(Level::Info, &message);
@@ -260,6 +236,14 @@ impl Machine {
             }
             Op::ConsoleError { message } => {
                 (self.console)(Level::Error, &message);
+                Value::None
+            }
+
+            Op::Watch { id, every, flags, ranges } => {
+                Value::Bytes(self.watches.begin(core, (id, every, flags), &ranges)?)
+            }
+            Op::Unwatch { id } => {
+                self.watches.end(id);
                 Value::None
             }
         })
@@ -277,8 +261,13 @@ impl Machine {
             }
             Err(_) => return Ok(Value::Bool(false)),
         }
-        self.core.reset();
+        self.reset();
         Ok(Value::Bool(true))
+    }
+
+    fn reset(&mut self) {
+        self.core.reset();
+        self.tell(Happening::Reset);
     }
 }
 
@@ -311,10 +300,13 @@ fn check_keys(keys: u16) -> Result<u16> {
 }
 
 fn find_domain(core: &Core, name: &str) -> Result<usize> {
-    core.domain_index(name).ok_or_else(|| {
-        let names: Vec<_> = core.domains().iter().map(|domain| domain.name.as_str()).collect();
-        OpError::bad_argument(format!("no memory domain {name:?}; there are {}", names.join(", ")))
-    })
+    core.domain_index(name).ok_or_else(|| unknown_domain(core, name))
+}
+
+/// There is no such memory domain.
+pub(super) fn unknown_domain(core: &Core, name: &str) -> OpError {
+    let names: Vec<_> = core.domains().iter().map(|domain| domain.name.as_str()).collect();
+    OpError::bad_argument(format!("no memory domain {name:?}; there are {}", names.join(", ")))
 }
 
 fn unknown_register(core: &Core, name: &str) -> OpError {

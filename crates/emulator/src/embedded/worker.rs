@@ -6,10 +6,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 use framewire_protocol::{Effect, Pulse};
 
 use super::guest::{Clock, Guest};
-use super::pace::{Next, Pace, Speed};
-use super::perform::Machine;
+use super::machine::Machine;
+use super::pace::{Next, Pace};
+use super::run::Going;
 use super::{Job, Shared};
-use crate::EmulatorError;
+use crate::{EmulatorError, Happening};
 
 /// How often the frame rate is measured and published.
 const REPORT: Duration = Duration::from_millis(50);
@@ -25,9 +26,8 @@ pub(super) struct Worker {
     guest: Option<Box<dyn Guest>>,
     shared: Arc<Shared>,
     pace: Pace,
-    paused: bool,
-    /// Frames run, whatever the core's own counter says after a reset or a state.
-    frames: u32,
+    /// How frames go by, as far as the schedule and the report know.
+    going: Going,
     pulse: Pulse,
     reported: Instant,
     /// Which of the machine's games the report names.
@@ -38,27 +38,20 @@ pub(super) struct Worker {
 struct Stop;
 
 impl Worker {
-    pub fn new(
-        machine: Machine,
-        inbox: Receiver<Job>,
-        guest: Option<Box<dyn Guest>>,
-        shared: Arc<Shared>,
-        speed: Speed,
-        paused: bool,
-    ) -> Self {
+    pub fn new(machine: Machine, inbox: Receiver<Job>, guest: Option<Box<dyn Guest>>) -> Self {
         let now = Instant::now();
         let core = &machine.core;
         let period = Duration::from_secs_f64(f64::from(core.frame_cycles()) / f64::from(core.frequency()));
-        let mut pace = Pace::new(period, speed, now);
-        pace.set_paused(paused, now);
+        let going = machine.run.going();
+        let mut pace = Pace::new(period, going.speed, now);
+        pace.set_paused(going.stopped, now);
         let mut worker = Worker {
+            shared: machine.shared.clone(),
             machine,
             inbox,
             guest,
-            shared,
             pace,
-            paused,
-            frames: 0,
+            going,
             pulse: Pulse::default(),
             reported: now,
             identified: 0,
@@ -81,7 +74,14 @@ impl Worker {
                 guest.look();
             }
         }
+        if self.machine.run.expire(now) {
+            self.machine.tell(Happening::LockstepOver);
+            self.settle(now);
+        }
         let clock = self.guest.as_mut().map_or(Clock::Ours, |guest| guest.serve(&mut self.machine));
+        if self.guest.is_some() {
+            self.settle(now);
+        }
         let next = match clock {
             Clock::Ours => self.pace.next(now),
             Clock::Frame => Next::Now,
@@ -94,7 +94,7 @@ impl Worker {
             Next::Now => {
                 self.serve_waiting(now + SERVICE)?;
                 if clock == Clock::Ours {
-                    if self.paused {
+                    if self.going.stopped {
                         return Ok(()); // by what was served just now, and said so already
                     }
                     self.pace.ran(now);
@@ -103,8 +103,11 @@ impl Worker {
                 Ok(())
             }
             Next::At(due) => self.wait(due.min(now + REPORT)),
-            Next::Never if self.guest.is_some() => self.wait(now + REPORT),
-            Next::Never => self.wait(now + ALIVE),
+            Next::Never => {
+                let rest = if self.guest.is_some() { REPORT } else { ALIVE };
+                let end = self.machine.run.lockstep_end();
+                self.wait(end.map_or(now + rest, |end| end.min(now + rest)))
+            }
         }
     }
 
@@ -113,7 +116,6 @@ impl Worker {
             guest.before();
         }
         self.machine.run_frame();
-        self.frames = self.frames.wrapping_add(1);
         if let Some(guest) = &mut self.guest {
             guest.after(&mut self.machine, true);
         }
@@ -176,38 +178,79 @@ impl Worker {
                 }
                 if changes {
                     self.shared.report.lock().frame = outcome.frame;
+                    self.settle(now);
+                    if self.going.stopped {
+                        self.machine.media.show(&mut self.machine.core, self.machine.ticks);
+                    }
                 }
                 responder.respond(Ok(outcome));
             }
-            Job::Speed(speed) => self.pace.set_speed(speed, now),
-            Job::Pause(paused) => {
-                self.pace.set_paused(paused, now);
-                self.paused = paused;
-                self.publish(now);
+            Job::Speed(speed) => {
+                self.machine.run.speed = speed;
+                self.settle(now);
             }
+            Job::Pause(paused) => {
+                match paused {
+                    true => self.machine.run.paused = true,
+                    false => self.machine.run.resume(),
+                }
+                self.settle(now);
+            }
+            Job::Show => self.machine.media.show(&mut self.machine.core, self.machine.ticks),
             Job::Stop => return Err(Stop),
         }
         Ok(())
     }
 
+    /// Has the schedule follow what was asked of the clock, and tells of it.
+    fn settle(&mut self, now: Instant) {
+        let (going, before) = (self.machine.run.going(), self.going);
+        if going == before {
+            return;
+        }
+        self.going = going;
+        if going.speed != before.speed {
+            self.pace.set_speed(going.speed, now);
+        }
+        if going.stopped != before.stopped {
+            self.pace.set_paused(going.stopped, now);
+        }
+        self.publish(now);
+        match (going.stopped, before.stopped) {
+            (true, false) => {
+                self.machine.media.settle(&mut self.machine.core, self.machine.ticks);
+                self.machine.tell(Happening::Paused);
+            }
+            (false, true) => self.machine.tell(Happening::Running),
+            _ => {}
+        }
+    }
+
     /// Publishes which game it is.
     fn identify(&mut self) {
         self.identified = self.machine.games;
+        let (title, code) = (self.machine.core.title(), self.machine.core.code());
         let mut report = self.shared.report.lock();
-        report.title = self.machine.core.title();
-        report.code = self.machine.core.code();
+        if (&report.title, &report.code) == (&title, &code) {
+            return;
+        }
+        report.title.clone_from(&title);
+        report.code.clone_from(&code);
+        drop(report);
+        let named = |name: String| Some(name).filter(|name| !name.is_empty());
+        self.machine.tell(Happening::Game { title: named(title), code: named(code) });
     }
 
     fn publish(&mut self, now: Instant) {
         // Scripts put in other games too.
         self.identify();
         self.reported = now;
-        let rate = self.pulse.beat(now, self.frames);
+        let rate = self.pulse.beat(now, self.machine.ticks as u32);
         let mut report = self.shared.report.lock();
         report.at = now;
         report.frame = self.machine.core.frame_counter();
-        report.paused = self.paused;
-        if self.paused {
+        report.going = self.going;
+        if self.going.stopped {
             report.frames_per_second = 0.0;
         } else if let Some(rate) = rate {
             report.frames_per_second = rate;

@@ -41,6 +41,7 @@ unsafe extern "C" {
     pub fn fw_close(core: *mut RawCore);
     pub fn fw_reset(core: *mut RawCore);
     pub fn fw_run_frame(core: *mut RawCore);
+    pub fn fw_frame_over(core: *mut RawCore);
     pub fn fw_step(core: *mut RawCore);
 
     pub fn fw_keys(core: *mut RawCore) -> u32;

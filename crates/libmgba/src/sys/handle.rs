@@ -72,6 +72,11 @@ impl Handle {
         unsafe { ffi::fw_run_frame(self.ptr()) }
     }
 
+    pub fn frame_over(&mut self) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_frame_over(self.ptr()) }
+    }
+
     pub fn step(&mut self) {
         // SAFETY: see the type.
         unsafe { ffi::fw_step(self.ptr()) }

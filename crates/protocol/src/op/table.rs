@@ -298,7 +298,7 @@ ops! {
     /// Plays keys by frame: from the frame of each step on exactly its keys are held, of all keys that the steps name; other
     /// keys are left alone. The result is the number of the timeline, from 1 on, by which it can be cancelled. Its first
     /// frame is the one after the batch. While it runs its keys are its own: holds of them wait, and a key that is set,
-    /// added or cleared by hand is taken from it. At most 64 run at once, none with a key of another.
+    /// added or cleared by hand is taken from it. Two timelines with a key in common are refused.
     0x56 PlayKeys "play_keys" Change -> Int {
         /// The steps, each an offset in frames (`u32`, 0 is the next frame) and a mask of keys (`u16`), little-endian;
         /// offsets rise, the last mask is 0, at most 65,536 steps.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use framewire_channel::Extra;
 use framewire_libmgba::{Canvas, PICTURE};
 
-use super::super::perform::Machine;
+use super::super::machine::Machine;
 
 const MAGIC: [u32; 2] = [u32::from_le_bytes(*b"FWFR"), u32::from_le_bytes(*b"AME1")];
 const VERSION: u32 = 1;
@@ -95,14 +95,13 @@ impl Block {
         fence(Ordering::Release);
     }
 
-    /// It does not change any more: the sequence is even and another one.
-    pub fn end(&self, ran: bool) {
+    /// It does not change any more: the sequence is even and another one. So many frames were run since the channel was
+    /// made.
+    pub fn end(&self, ticks: u32) {
         let sequence = self.get(at::SEQUENCE);
         // SYNC POINT (picture): as above; who sees this number sees all that was written before.
         self.words()[at::SEQUENCE].store((sequence | 1).wrapping_add(1), Ordering::Release);
-        if ran {
-            self.set(at::TICK, self.get(at::TICK).wrapping_add(1));
-        }
+        self.set(at::TICK, ticks);
     }
 
     /// Brings up to date what a client reads: the picture's place, the frame's number, the watched memory. Whoever does not

@@ -17,7 +17,7 @@ use framewire_libmgba::Level;
 use framewire_protocol::{Effect, Frame, Keys, Status};
 
 use super::guest::{Bell, Clock, Guest};
-use super::perform::Machine;
+use super::machine::Machine;
 use block::{Block, Watch};
 use message::Asked;
 
@@ -45,6 +45,8 @@ struct Line {
     holds_clock: bool,
     /// Frames that it has asked for and that were not run yet.
     steps: u32,
+    /// The machine's frames when the channel was made.
+    since: u64,
     gone: Option<Error>,
 }
 
@@ -110,7 +112,7 @@ impl Guest for Station {
 
     fn after(&mut self, machine: &mut Machine, frame: bool) {
         let Some(line) = &mut self.line else { return };
-        line.block.end(frame);
+        line.block.end(line.ticks(machine));
         if frame && line.steps > 0 {
             line.steps -= 1;
             if line.steps == 0
@@ -149,7 +151,20 @@ impl Line {
         block.refresh(machine, &[], false);
         let waker = endpoint.waker();
         bell.hang(Some(Box::new(move || waker.wake())));
-        Ok(Line { endpoint, block, watches: Vec::new(), holds_clock: false, steps: 0, gone: None })
+        Ok(Line {
+            endpoint,
+            block,
+            watches: Vec::new(),
+            holds_clock: false,
+            steps: 0,
+            since: machine.ticks,
+            gone: None,
+        })
+    }
+
+    /// Frames run since the channel was made.
+    fn ticks(&self, machine: &Machine) -> u32 {
+        (machine.ticks - self.since) as u32
     }
 
     /// Serves messages until there is none, or a frame is to be run first.
@@ -207,7 +222,7 @@ impl Line {
                 }
                 let outcome = machine.perform(request.batch);
                 if changes {
-                    self.block.end(false);
+                    self.block.end(self.ticks(machine));
                 }
                 self.send(&message::reply(request.id, outcome))
             }

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use framewire_protocol::Key;
 
+use super::Change;
+
 /// Most holds that wait for an earlier one of the same key.
-pub(super) const MAX_WAITING: usize = 65_536;
+pub const MAX_WAITING: usize = 65_536;
 
 const KEYS: usize = Key::ALL.len();
 
 /// Holds by ticks, the frames that were run: the core's own counter goes back on a reset. As each key has a queue, the
-/// game sees a press for every hold.
+/// game sees a press for every hold. Timelines own keys as holds do.
 #[derive(Debug, Default)]
-pub(super) struct Holds {
+pub struct Holds {
     tick: u64,
     next_id: u64,
     waiting: HashMap<u64, Hold>,
@@ -28,21 +30,22 @@ struct Hold {
     frames: u32,
 }
 
+/// Whose a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// A hold's, which keeps it down.
+    Hold(u64),
+    /// A timeline's, down or not.
+    Timeline(u32),
+}
+
 #[derive(Debug, Default)]
 struct KeyState {
-    /// The hold that keeps it down.
-    owner: Option<u64>,
+    owner: Option<Owner>,
     /// The first tick at which it may be pressed anew.
     free: u64,
     /// The holds that wait for it. One of several keys is in several queues.
     queue: VecDeque<u64>,
-}
-
-/// Keys to hold and keys to let go of, now.
-#[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
-pub(super) struct Change {
-    pub add: u16,
-    pub clear: u16,
 }
 
 /// The numbers of the keys in a mask.
@@ -72,11 +75,7 @@ impl Holds {
         self.tick += 1;
         let mut change = Change::default();
         for id in self.ends.remove(&self.tick).unwrap_or_default() {
-            for (number, key) in self.keys.iter_mut().enumerate().filter(|(_, key)| key.owner == Some(id)) {
-                key.owner = None;
-                key.free = self.tick + 1;
-                change.clear |= 1 << number;
-            }
+            change.clear |= self.finish(Owner::Hold(id));
         }
         for number in 0..KEYS {
             if let Some(&id) = self.keys[number].queue.front() {
@@ -98,6 +97,46 @@ impl Holds {
         }
     }
 
+    /// Frames run so far.
+    pub fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    /// The keys that are this owner's.
+    pub fn owned(&self, owner: Owner) -> u16 {
+        let owned = self.keys.iter().enumerate().filter(|(_, key)| key.owner == Some(owner));
+        owned.fold(0, |keys, (number, _)| keys | 1 << number)
+    }
+
+    /// A timeline takes keys: the holds of them that run have no say in them any more. Gives the keys that those kept
+    /// down.
+    pub fn take(&mut self, keys: u16, timeline: u32) -> u16 {
+        numbers(keys).fold(0, |kept, number| {
+            let before = self.keys[number].owner.replace(Owner::Timeline(timeline));
+            kept | u16::from(before.is_some()) << number
+        })
+    }
+
+    /// Whoever owns keys is over. Gives those, which are to be let go of and are free from the next frame on.
+    pub fn finish(&mut self, owner: Owner) -> u16 {
+        let keys = self.owned(owner);
+        self.let_go(keys, 0);
+        keys
+    }
+
+    /// Ends all holds, those that wait too. Whether there was any, and the keys to let go of.
+    pub fn cancel(&mut self) -> (bool, u16) {
+        let waited = !self.waiting.is_empty();
+        self.waiting.clear();
+        self.ends.clear();
+        let held = (0..KEYS)
+            .filter(|number| matches!(self.keys[*number].owner, Some(Owner::Hold(_))))
+            .fold(0, |keys, number| keys | 1 << number);
+        self.keys.iter_mut().for_each(|key| key.queue.clear());
+        self.let_go(held, 0);
+        (waited || held != 0, held)
+    }
+
     fn begin_if_next(&mut self, id: u64, change: &mut Change) {
         let Some(hold) = self.waiting.get(&id).copied() else { return };
         let is_next = numbers(hold.keys).all(|number| {
@@ -111,7 +150,7 @@ impl Holds {
         for number in numbers(hold.keys) {
             let key = &mut self.keys[number];
             key.queue.pop_front();
-            key.owner = Some(id);
+            key.owner = Some(Owner::Hold(id));
         }
         // mGBA-http lets go in the first frame behind `frames` and one more.
         self.ends.entry(self.tick + u64::from(hold.frames) + 2).or_default().push(id);
@@ -122,50 +161,6 @@ impl Holds {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The mask after each frame of a row's steps, as lengths of runs.
-    fn play(steps: &str) -> String {
-        let mut holds = Holds::default();
-        let mut mask = 0;
-        let mut runs: Vec<(u16, u32)> = Vec::new();
-        for step in steps.split("; ") {
-            let words: Vec<&str> = step.split(' ').collect();
-            let number = |at: usize| words[at].parse::<u32>().expect("a number");
-            match words[0] {
-                "hold" => mask |= holds.hold(number(1) as u16, number(2)).expect("room").add,
-                "press" => {
-                    holds.let_go(number(1) as u16, 0);
-                    mask |= number(1) as u16;
-                }
-                "let_go" => {
-                    holds.let_go(number(1) as u16, mask & number(1) as u16);
-                    mask &= !(number(1) as u16);
-                }
-                "run" => {
-                    for _ in 0..number(1) {
-                        let change = holds.advance();
-                        mask = mask & !change.clear | change.add;
-                        match runs.last_mut() {
-                            Some((last, length)) if *last == mask => *length += 1,
-                            _ => runs.push((mask, 1)),
-                        }
-                    }
-                }
-                other => panic!("no step {other:?}"),
-            }
-        }
-        runs.iter().map(|(mask, length)| format!("{mask}*{length}")).collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn the_vectors_that_the_script_keeps_too() {
-        let text = include_str!("../../../protocol/vectors/holds.tsv");
-        for row in text.lines().filter(|line| !line.starts_with('#')) {
-            let columns: Vec<&str> = row.split('\t').collect();
-            let [name, steps, masks] = columns[..] else { panic!("{row:?} has three columns") };
-            assert_eq!(play(steps), masks, "{name}");
-        }
-    }
 
     #[test]
     fn too_many_are_refused() {

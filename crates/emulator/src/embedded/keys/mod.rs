@@ -1,0 +1,170 @@
+//! Keys that are held by frames: for a number of them, or on the very frames of a timeline.
+//!
+//! - `holds`: keys held for a number of frames, one after the other;
+//! - `timelines`: keys held on given frames.
+
+mod holds;
+mod timelines;
+
+use framewire_protocol::{KeyStep, OpError, Status};
+
+use holds::{Holds, MAX_WAITING};
+use timelines::Timelines;
+
+/// Keys to hold and keys to let go of, now.
+#[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
+pub(super) struct Change {
+    pub add: u16,
+    pub clear: u16,
+}
+
+impl Change {
+    /// This change with another one behind it.
+    fn then(&mut self, next: Change) {
+        self.add = self.add & !next.clear | next.add;
+        self.clear = self.clear & !next.add | next.clear;
+    }
+}
+
+/// All that holds keys by frames. Each call gives what is to be done to the keys at once.
+#[derive(Debug, Default)]
+pub(super) struct Keypad {
+    holds: Holds,
+    timelines: Timelines,
+}
+
+impl Keypad {
+    /// Holds `keys` for `frames`, at once or when earlier holds of them, or timelines, have ended.
+    ///
+    /// # Errors
+    /// If too many wait already.
+    pub fn hold(&mut self, keys: u16, frames: u32) -> Result<Change, OpError> {
+        self.holds.hold(keys, frames).ok_or_else(|| {
+            OpError::new(Status::Busy, format!("{MAX_WAITING} holds wait for their keys already"))
+        })
+    }
+
+    /// Plays the steps of a timeline from the next frame on. Gives its id.
+    ///
+    /// # Errors
+    /// If another one has one of the keys.
+    pub fn play(&mut self, steps: Vec<KeyStep>) -> Result<(u32, Change), OpError> {
+        self.timelines.play(steps, &mut self.holds)
+    }
+
+    /// Ends a timeline, or with 0 all of them and all holds. Whether there was any.
+    pub fn cancel(&mut self, id: u32) -> (bool, Change) {
+        let (mut any, mut clear) = self.timelines.cancel(id, &mut self.holds);
+        if id == 0 {
+            let (held, keys) = self.holds.cancel();
+            any |= held;
+            clear |= keys;
+        }
+        (any, Change { add: 0, clear })
+    }
+
+    /// These keys are set by hand: whoever plays or holds them has no say in them any more. Of all keys, those in `up`
+    /// were down and go up: pressed anew in the same frame, they would never have been up for the game.
+    pub fn let_go(&mut self, keys: u16, up: u16) {
+        self.holds.let_go(keys, up);
+        self.timelines.let_go(&self.holds);
+    }
+
+    /// A frame was run.
+    pub fn advance(&mut self) -> Change {
+        let mut change = self.holds.advance();
+        change.then(self.timelines.advance(&mut self.holds));
+        change
+    }
+
+    /// The timelines that ended since the last call, and whether before their last step; `None` if there are none.
+    pub fn take_over(&mut self) -> Option<Vec<(u32, bool)>> {
+        self.timelines.take_over()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(text: &str) -> Vec<KeyStep> {
+        let step = |step: &str| {
+            let (offset, keys) = step.split_once(':').expect("an offset and keys");
+            KeyStep { offset: offset.parse().expect("an offset"), keys: keys.parse().expect("keys") }
+        };
+        text.split(',').map(step).collect()
+    }
+
+    /// The mask after each frame of a row's steps, as lengths of runs.
+    fn play(row: &str) -> String {
+        let mut keypad = Keypad::default();
+        let mut mask = 0;
+        let mut runs: Vec<(u16, u32)> = Vec::new();
+        for step in row.split("; ") {
+            let words: Vec<&str> = step.split(' ').collect();
+            let number = |at: usize| words[at].parse::<u32>().expect("a number");
+            let mut apply = |change: Change| mask = mask & !change.clear | change.add;
+            match words[0] {
+                "hold" => apply(keypad.hold(number(1) as u16, number(2)).expect("room")),
+                "play" => apply(keypad.play(steps(words[1])).expect("room").1),
+                "cancel" => apply(keypad.cancel(number(1)).1),
+                "press" => {
+                    keypad.let_go(number(1) as u16, 0);
+                    mask |= number(1) as u16;
+                }
+                "let_go" => {
+                    keypad.let_go(number(1) as u16, mask & number(1) as u16);
+                    mask &= !(number(1) as u16);
+                }
+                "run" => {
+                    for _ in 0..number(1) {
+                        let change = keypad.advance();
+                        mask = mask & !change.clear | change.add;
+                        match runs.last_mut() {
+                            Some((last, length)) if *last == mask => *length += 1,
+                            _ => runs.push((mask, 1)),
+                        }
+                    }
+                }
+                other => panic!("no step {other:?}"),
+            }
+        }
+        runs.iter().map(|(mask, length)| format!("{mask}*{length}")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_vectors_that_the_script_keeps_too() {
+        let holds = include_str!("../../../../protocol/vectors/holds.tsv");
+        let timelines = include_str!("../../../../protocol/vectors/timelines.tsv");
+        for row in [holds, timelines].into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#')) {
+            let columns: Vec<&str> = row.split('\t').collect();
+            let [name, steps, masks] = columns[..] else { panic!("{row:?} has three columns") };
+            assert_eq!(play(steps), masks, "{name}");
+        }
+    }
+
+    #[test]
+    fn ends_are_told_once_each() {
+        let mut keypad = Keypad::default();
+        keypad.play(steps("0:1,1:0")).expect("room");
+        keypad.play(steps("0:2,9:0")).expect("room");
+        keypad.play(steps("0:4,9:0")).expect("room");
+        assert_eq!(keypad.take_over(), None);
+        keypad.advance();
+        assert_eq!(keypad.take_over(), Some(vec![(1, false)]));
+        assert!(keypad.cancel(2).0 && !keypad.cancel(2).0);
+        keypad.let_go(4, 4);
+        assert_eq!(keypad.take_over(), Some(vec![(2, true), (3, true)]));
+        assert_eq!(keypad.take_over(), None);
+    }
+
+    #[test]
+    fn a_key_is_in_one_timeline_at_a_time() {
+        let mut keypad = Keypad::default();
+        keypad.play(steps("0:3,9:0")).expect("free keys");
+        let error = keypad.play(steps("0:6,1:0")).expect_err("B is taken");
+        assert!(error.message.contains("timeline 1 plays B"), "{error}");
+        keypad.let_go(3, 3);
+        assert_eq!(keypad.play(steps("0:6,1:0")).expect("free keys").0, 2);
+    }
+}

@@ -1,0 +1,118 @@
+//! Keys by frame, so that no network can move them. `lua/src/timelines.lua` has the same rules.
+
+use framewire_protocol::timeline::{self, KeyStep};
+use framewire_protocol::{Keys, OpError};
+
+use super::Change;
+use super::holds::{Holds, Owner};
+
+/// The timelines that run. Each owns its keys as a hold does, in the ticks of the holds, and one without keys is over: so
+/// there are never more than keys.
+#[derive(Debug, Default)]
+pub struct Timelines {
+    running: Vec<Timeline>,
+    last_id: u32,
+    /// Those that ended since somebody asked: their ids, and whether that was before their last step.
+    over: Vec<(u32, bool)>,
+}
+
+#[derive(Debug)]
+struct Timeline {
+    id: u32,
+    steps: Vec<KeyStep>,
+    /// Number of the next step.
+    next: usize,
+    /// The tick of offset 0.
+    start: u64,
+}
+
+impl Timeline {
+    /// The tick of the next step; `None` behind the last one.
+    fn due(&self) -> Option<u64> {
+        self.steps.get(self.next).map(|step| self.start + u64::from(step.offset))
+    }
+
+    /// Does the next step.
+    fn step(&mut self, holds: &Holds) -> Change {
+        let owned = holds.owned(Owner::Timeline(self.id));
+        let keys = self.steps[self.next].keys;
+        self.next += 1;
+        Change { add: owned & keys, clear: owned & !keys }
+    }
+}
+
+impl Timelines {
+    /// Plays `steps`, which are a timeline, those at offset 0 now for the frame that comes. Gives its id.
+    ///
+    /// # Errors
+    /// If another one has one of the keys.
+    pub fn play(&mut self, steps: Vec<KeyStep>, holds: &mut Holds) -> Result<(u32, Change), OpError> {
+        let keys = timeline::union(&steps);
+        for other in &self.running {
+            if let Some(both) = Keys::from_mask(holds.owned(Owner::Timeline(other.id)) & keys)
+                && both.mask() != 0
+            {
+                let (id, names) = (other.id, both.names(", "));
+                let message = format!("timeline {id} plays {names}; cancel it first, or wait for its end");
+                return Err(OpError::bad_argument(message));
+            }
+        }
+        self.last_id = self.last_id.checked_add(1).unwrap_or(1);
+        let mut timeline = Timeline { id: self.last_id, steps, next: 0, start: holds.tick() };
+        let kept = holds.take(keys, timeline.id);
+        let change = match timeline.due() == Some(timeline.start) {
+            true => timeline.step(holds),
+            false => Change { add: 0, clear: kept },
+        };
+        self.running.push(timeline);
+        Ok((self.last_id, change))
+    }
+
+    /// A frame was run, and the holds were told.
+    pub fn advance(&mut self, holds: &mut Holds) -> Change {
+        let mut change = Change::default();
+        self.running.retain_mut(|timeline| {
+            if timeline.due() != Some(holds.tick()) {
+                return true;
+            }
+            change.then(timeline.step(holds));
+            if timeline.due().is_some() {
+                return true;
+            }
+            change.then(Change { add: 0, clear: holds.finish(Owner::Timeline(timeline.id)) });
+            self.over.push((timeline.id, false));
+            false
+        });
+        change
+    }
+
+    /// Keys were set by hand, as the holds were told. A timeline that is left without keys is over.
+    pub fn let_go(&mut self, holds: &Holds) {
+        self.running.retain(|timeline| {
+            let plays = holds.owned(Owner::Timeline(timeline.id)) != 0;
+            if !plays {
+                self.over.push((timeline.id, true));
+            }
+            plays
+        });
+    }
+
+    /// Ends timeline `id`, or with 0 all of them. Whether there was any, and the keys to let go of.
+    pub fn cancel(&mut self, id: u32, holds: &mut Holds) -> (bool, u16) {
+        let (count, mut keys) = (self.running.len(), 0);
+        self.running.retain(|timeline| {
+            let ends = id == 0 || timeline.id == id;
+            if ends {
+                keys |= holds.finish(Owner::Timeline(timeline.id));
+                self.over.push((timeline.id, true));
+            }
+            !ends
+        });
+        (self.running.len() < count, keys)
+    }
+
+    /// Those that ended since the last call.
+    pub fn take_over(&mut self) -> Option<Vec<(u32, bool)>> {
+        (!self.over.is_empty()).then(|| std::mem::take(&mut self.over))
+    }
+}

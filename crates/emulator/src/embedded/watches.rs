@@ -1,0 +1,216 @@
+//! Watched memory of an embedded core.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+use framewire_libmgba::Core;
+use framewire_protocol::watch::{self, MAX_WATCHED};
+use framewire_protocol::{MemoryRange, OpError, Status};
+use parking_lot::Mutex;
+
+use crate::feed::Feed;
+use crate::{Change, Watch, WatchEvent, WatchRequest};
+
+/// Most watches at once.
+const MAX_WATCHES: usize = 1024;
+/// Most bytes that all of them watch. As many are read behind each frame, which takes about a millisecond.
+const MAX_BYTES: usize = 4 * MAX_WATCHED;
+
+/// Where the events of each watch go, from before its operation is done until it is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Feeds {
+    last_id: AtomicU32,
+    open: Mutex<HashMap<u32, Weak<Feed>>>,
+}
+
+impl Feeds {
+    /// A watch with a number of its own.
+    pub fn watch(self: &Arc<Self>, request: &WatchRequest) -> Watch {
+        let id = self.last_id.fetch_add(1, Relaxed).wrapping_add(1);
+        let feed = Feed::new();
+        self.open.lock().insert(id, Arc::downgrade(&feed));
+        let feeds = Arc::downgrade(self);
+        let ended = move || {
+            if let Some(feeds) = feeds.upgrade() {
+                feeds.open.lock().remove(&id);
+            }
+        };
+        Watch::new(id, request, feed, Box::new(ended))
+    }
+
+    fn get(&self, id: u32) -> Option<Weak<Feed>> {
+        self.open.lock().get(&id).cloned()
+    }
+
+    /// The core is gone: no watch has anything to come.
+    pub fn close(&self) {
+        for feed in self.open.lock().drain().filter_map(|(_, feed)| feed.upgrade()) {
+            feed.close();
+        }
+    }
+}
+
+/// The watches that have begun.
+#[derive(Debug)]
+pub(super) struct Watches {
+    feeds: Arc<Feeds>,
+    begun: Vec<Begun>,
+}
+
+#[derive(Debug)]
+struct Begun {
+    id: u32,
+    feed: Weak<Feed>,
+    ranges: Vec<Range>,
+    every: u32,
+    /// Whether keys are told, and hashes.
+    flags: u8,
+    /// The keys told last.
+    keys: Option<u16>,
+    /// Frames since it began.
+    ticks: u64,
+}
+
+#[derive(Debug)]
+struct Range {
+    place: MemoryRange,
+    /// What it held last.
+    bytes: Vec<u8>,
+    /// Room for what it holds now.
+    room: Vec<u8>,
+}
+
+impl Range {
+    /// Reads the range; false if its memory domain is not there any more, because another console is.
+    fn read(&mut self, core: &mut Core) -> bool {
+        let (address, room) = (self.place.address, &mut self.room[..]);
+        match &self.place.domain {
+            None => core.read_into(address, room),
+            Some(domain) => {
+                let Some(domain) = core.domain_index(domain) else { return false };
+                return core.domain_read_into(domain, address, room).is_ok();
+            }
+        }
+        true
+    }
+
+    /// What changed since it was read last.
+    fn look(&mut self, core: &mut Core, number: usize) -> Option<Change> {
+        if !self.read(core) || self.room == self.bytes {
+            return None;
+        }
+        std::mem::swap(&mut self.bytes, &mut self.room);
+        Some(Change { range: number, old: self.room.clone(), new: self.bytes.clone() })
+    }
+}
+
+impl Watches {
+    pub fn new(feeds: Arc<Feeds>) -> Watches {
+        Watches { feeds, begun: Vec::new() }
+    }
+
+    /// Begins a watch that was asked for before, in place of one with its number. Gives what its ranges hold.
+    ///
+    /// # Errors
+    /// If nobody takes its events, a range is none, or there are too many.
+    pub fn begin(
+        &mut self,
+        core: &mut Core,
+        (id, every, flags): (u32, u32, u8),
+        ranges: &[u8],
+    ) -> Result<Vec<u8>, OpError> {
+        let Some(feed) = self.feeds.get(id) else {
+            let message = format!(
+                "watch {id} has nowhere to tell its events; subscribe to watches where they are offered"
+            );
+            return Err(OpError::bad_argument(message));
+        };
+        if flags & !(watch::FLAG_KEYS | watch::FLAG_HASHES) != 0 {
+            return Err(OpError::bad_argument(format!("flags: {flags}; 0 to 3 are accepted")));
+        }
+        if flags & watch::FLAG_HASHES != 0 && every == 0 {
+            return Err(OpError::bad_argument(
+                "every: hashes are told each so many frames; 1 or more are accepted",
+            ));
+        }
+        let ranges = watch::decode(ranges)?;
+        self.begun.retain(|begun| begun.id != id && begun.feed.strong_count() > 0);
+        let watched: usize =
+            self.begun.iter().flat_map(|begun| &begun.ranges).map(|range| range.bytes.len()).sum();
+        let more = watch::total(&ranges);
+        if self.begun.len() >= MAX_WATCHES || watched + more > MAX_BYTES {
+            let message = format!(
+                "{} watches of {watched} bytes run already; {MAX_WATCHES} of {MAX_BYTES} bytes together are accepted",
+                self.begun.len()
+            );
+            return Err(OpError::new(Status::Busy, message));
+        }
+        let mut base = Vec::with_capacity(more);
+        let mut begun = Begun { id, feed, ranges: Vec::new(), every, flags, keys: None, ticks: 0 };
+        for place in ranges {
+            let room = vec![0; place.length.into()];
+            let mut range = Range { place, bytes: Vec::new(), room };
+            if !range.read(core) {
+                return Err(super::perform::unknown_domain(
+                    core,
+                    range.place.domain.as_deref().unwrap_or_default(),
+                ));
+            }
+            range.bytes = range.room.clone();
+            base.extend_from_slice(&range.bytes);
+            begun.ranges.push(range);
+        }
+        self.begun.push(begun);
+        Ok(base)
+    }
+
+    /// Ends a watch, if there is one of that number.
+    pub fn end(&mut self, id: u32) {
+        self.begun.retain(|begun| begun.id != id);
+    }
+
+    /// Tells what changed in the frame that was just run.
+    pub fn look(&mut self, core: &mut Core) {
+        if self.begun.is_empty() {
+            return;
+        }
+        self.begun.retain_mut(|begun| match begun.feed.upgrade() {
+            Some(feed) => {
+                begun.look(core, &feed);
+                true
+            }
+            None => false,
+        });
+    }
+}
+
+impl Drop for Watches {
+    fn drop(&mut self) {
+        self.feeds.close();
+    }
+}
+
+impl Begun {
+    fn look(&mut self, core: &mut Core, feed: &Feed) {
+        self.ticks += 1;
+        let ranges = self.ranges.iter_mut().enumerate();
+        let changes: Vec<Change> = ranges.filter_map(|(number, range)| range.look(core, number)).collect();
+        let keys = (self.flags & watch::FLAG_KEYS != 0).then(|| core.keys());
+        let beat = self.every > 0 && self.ticks.is_multiple_of(self.every.into());
+        if changes.is_empty() && keys == self.keys && !beat {
+            return;
+        }
+        self.keys = keys;
+        let hash = beat && self.flags & watch::FLAG_HASHES != 0;
+        feed.put(WatchEvent {
+            frame: core.frame_counter(),
+            ticks: self.ticks,
+            changes,
+            keys,
+            hash: hash.then(|| crc32fast::hash(&core.frame().to_rgb())),
+            gap: false,
+            missed: 0,
+        });
+    }
+}
