@@ -7,6 +7,7 @@ mod choose;
 mod doctor;
 mod logging;
 mod open_files;
+mod safety;
 mod say;
 mod script;
 mod serve;
@@ -16,6 +17,7 @@ mod sources;
 #[cfg(all(feature = "study", target_os = "linux"))]
 mod study;
 mod text_or_number;
+mod token;
 
 use std::process::ExitCode;
 
@@ -44,6 +46,8 @@ enum Command {
     Study(study::Args),
     /// Print the Lua script to load into mGBA.
     Script(script::Args),
+    /// Make a token, without which no other machine is let in.
+    Token(token::Args),
     /// Say what is found here, what is wrong, and what to do about it.
     Doctor(Box<serve::Args>),
 }
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         #[cfg(all(feature = "study", target_os = "linux"))]
         Some(Command::Study(args)) => study::run(&args),
         Some(Command::Script(args)) => script::run(args),
+        Some(Command::Token(args)) => token::run(args),
         Some(Command::Doctor(args)) => doctor::run(*args),
     };
     result.unwrap_or_else(|error| {

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use crate::settings::Settings;
 use crate::sources::Given;
-use crate::{choose, logging, open_files, say, signals};
+use crate::{choose, logging, open_files, safety, say, signals};
 
 /// Arguments of `framewire serve`.
 #[derive(Debug, clap::Args)]
@@ -60,7 +60,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     let mut stop = std::pin::pin!(signals::stop()?);
     let address = settings.listen()?;
-    let access = settings.access()?;
+    let (access, tls) = (settings.access()?, settings.tls()?);
+    safety::check(address, &access)?;
     let listener = TcpListener::bind(address).await.with_context(|| {
         format!("cannot listen at {address}; choose another port with --listen, or see `framewire doctor` for who has it")
     })?;
@@ -72,15 +73,17 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
         }
     };
     let address = listener.local_addr()?;
-    if !address.ip().is_loopback() {
+    if !address.ip().to_canonical().is_loopback() && tls.is_none() {
         warn!(
-            "{address} can be reached from other machines, and whoever reaches it controls the emulator and its files"
+            "without TLS, whoever can listen on the way to {address} can read the tokens; give --tls-cert and --tls-key, \
+             or come through an encrypted tunnel"
         );
     }
-    say::line(format_args!("listening on http://{address}")).context("cannot print the address")?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    say::line(format_args!("listening on {scheme}://{address}")).context("cannot print the address")?;
     let served =
-        Served { name: "first".to_owned(), emulator: chosen.emulator(), symbols: Symbols::default() };
-    let mut app = App { access, ..App::new(Emulators::new(served)?, settings.deadline()) };
+        Served { name: "first".to_owned(), emulator: chosen.emulator(), symbols: Symbols::default().into() };
+    let mut app = App { access, tls, ..App::new(Emulators::new(served)?, settings.deadline()) };
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
-use framewire_http::Access;
 use serde::Deserialize;
 
 use crate::logging::Format;
@@ -48,6 +47,22 @@ pub struct Settings {
     /// Answer to this host name too, or to any for *, beside IP addresses and localhost [usual: none]
     #[arg(long, value_name = "NAME", env = "FRAMEWIRE_ALLOW_HOST", value_delimiter = ',')]
     pub allow_host: Vec<String>,
+    /// Ask every caller for the token in this file, which `framewire token FILE` makes; other machines are let in only
+    /// with one
+    #[arg(long, value_name = "FILE", env = "FRAMEWIRE_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Let callers with the token in this file look, and change nothing
+    #[arg(long, value_name = "FILE", env = "FRAMEWIRE_READ_TOKEN_FILE")]
+    pub read_token_file: Option<PathBuf>,
+    /// Serve HTTPS with the certificate in this PEM file, the chain behind it
+    #[arg(long, value_name = "FILE", env = "FRAMEWIRE_TLS_CERT")]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's private key, a PEM file
+    #[arg(long, value_name = "FILE", env = "FRAMEWIRE_TLS_KEY")]
+    pub tls_key: Option<PathBuf>,
+    /// Let callers name files in this folder only [usual: callers on this machine any file, others none]
+    #[arg(long, value_name = "DIR", env = "FRAMEWIRE_FILES")]
+    pub files: Option<PathBuf>,
     /// Log warnings and errors only
     #[arg(short, long, env = "FRAMEWIRE_QUIET")]
     pub quiet: bool,
@@ -78,21 +93,6 @@ impl Settings {
         text.replace("localhost", "127.0.0.1").parse().with_context(|| {
             format!("--listen {text}: not an address and port; write it like {USUAL_LISTEN} or [::1]:5000")
         })
-    }
-
-    /// Which web pages may drive the emulator.
-    ///
-    /// # Errors
-    /// If an origin or a name is none.
-    pub fn access(&self) -> anyhow::Result<Access> {
-        let mut access = Access::default();
-        for origin in &self.allow_origin {
-            access.allow_origin(origin).context("--allow-origin")?;
-        }
-        for name in &self.allow_host {
-            access.allow_host(name).context("--allow-host")?;
-        }
-        Ok(access)
     }
 
     /// How long the emulator has for a request.

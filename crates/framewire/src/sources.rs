@@ -145,6 +145,11 @@ impl Settings {
             deadline: self.deadline.or(farther.deadline),
             allow_origin: first(self.allow_origin, farther.allow_origin),
             allow_host: first(self.allow_host, farther.allow_host),
+            token_file: self.token_file.or(farther.token_file),
+            read_token_file: self.read_token_file.or(farther.read_token_file),
+            tls_cert: self.tls_cert.or(farther.tls_cert),
+            tls_key: self.tls_key.or(farther.tls_key),
+            files: self.files.or(farther.files),
             quiet: self.quiet || farther.quiet,
             log_format: self.log_format.or(farther.log_format),
         }

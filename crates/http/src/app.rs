@@ -4,9 +4,10 @@ use framewire_emulator::EmulatorError;
 use framewire_protocol::{Batch, Op, Outcome, Value};
 use tokio::sync::watch;
 
-use crate::access::Access;
+use crate::access::{Access, Caller, Gate};
 use crate::budget::Budget;
 use crate::emulators::{Emulators, Served};
+use crate::tls::Tls;
 
 /// What all requests share.
 #[derive(Clone)]
@@ -17,8 +18,10 @@ pub struct App {
     pub deadline: Duration,
     /// What a client may ask of the server.
     pub limits: Limits,
-    /// Which web pages may ask at all.
+    /// Who may ask for what.
     pub access: Access,
+    /// The certificate with which HTTPS is spoken; without one it is HTTP.
+    pub tls: Option<Tls>,
     /// Whether each request leaves a line in the log: an event of level INFO and target `framewire::http`.
     pub log_requests: bool,
 }
@@ -35,6 +38,8 @@ pub struct Limits {
     pub max_replies: usize,
     /// Connections open at once; a further one is answered with 503 and closed.
     pub max_connections: usize,
+    /// Of these, those of one address on another machine (for IPv6: of one /64 network).
+    pub max_connections_per_address: usize,
     /// Time for a request's head to arrive, from its first byte on.
     pub head: Duration,
     /// Time for a request's body to arrive, from its head on.
@@ -63,6 +68,7 @@ impl Default for Limits {
             max_message: 1024 * 1024,
             max_replies: 256 * 1024 * 1024,
             max_connections: 4096,
+            max_connections_per_address: 256,
             head: Duration::from_secs(10),
             body: Duration::from_secs(30),
             // Longer than the pools of common clients keep a connection, so that it is they who close it.
@@ -77,7 +83,14 @@ impl Default for Limits {
 impl App {
     /// An app with the default limits and a log of requests.
     pub fn new(emulators: Emulators, deadline: Duration) -> App {
-        App { emulators, deadline, limits: Limits::default(), access: Access::default(), log_requests: true }
+        App {
+            emulators,
+            deadline,
+            limits: Limits::default(),
+            access: Access::default(),
+            tls: None,
+            log_requests: true,
+        }
     }
 }
 
@@ -86,20 +99,31 @@ pub(crate) struct Site {
     pub(crate) app: App,
     /// The memory that large replies may take.
     pub(crate) replies: Budget,
+    /// Who was let in, and what they may do.
+    pub(crate) gate: Gate,
     /// Turns true when the server stops: streams without an end of their own end then.
     #[allow(dead_code)] // until there are streams
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
 impl Site {
-    pub(crate) fn new(app: App, stopping: watch::Receiver<bool>) -> Site {
-        Site { replies: Budget::new(app.limits.max_replies), app, stopping }
+    /// A site that is served at `port`.
+    pub(crate) fn new(app: App, port: u16, stopping: watch::Receiver<bool>) -> Site {
+        let replies = Budget::new(app.limits.max_replies);
+        let gate = Gate::new(app.access.clone(), port);
+        Site { app, replies, gate, stopping }
     }
 
-    /// Does one operation on the first emulator within the deadline. With a key it is done once, however often it is
-    /// asked for.
-    pub(crate) async fn call(&self, op: Op, key: Option<String>) -> Result<Value, EmulatorError> {
-        let batch = Batch { key, ..op.into() };
+    /// Does one operation for `caller` on the first emulator within the deadline. With a key it is done once, however
+    /// often it is asked for.
+    pub(crate) async fn call(
+        &self,
+        caller: &Caller,
+        op: Op,
+        key: Option<String>,
+    ) -> Result<Value, EmulatorError> {
+        let mut batch = Batch { key, ..op.into() };
+        self.gate.permit(caller).check(&mut batch)?;
         Ok(self.perform(self.app.emulators.first(), batch).await?.single()?)
     }
 

@@ -8,24 +8,27 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::CONNECTION;
-use axum::http::{HeaderValue, Request, StatusCode};
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderValue, Method, Request, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval_at, timeout};
 use tower::ServiceExt;
 use tracing::{Level, enabled, info};
 
-use crate::access::{Admitted, tell_page};
-use crate::app::{App, Limits};
+use crate::access::{Audience, Entry, LOGOUT, Peer, Visit, page, shield, tell_page, wants_page};
+use crate::app::{App, Limits, Site};
 use crate::failure::Failure;
 use crate::guard::{Activity, Guarded, Refusal, Verdict, Watchdog};
-use crate::{strict, v1};
+use crate::stream::Stream;
+use crate::tls::HANDSHAKE;
+use crate::{compat, strict, v1};
 
 /// Largest request head plus what a client may have sent behind it, in hyper's buffer.
 const BUFFER: usize = 2 * Limits::MAX_HEAD;
@@ -37,18 +40,19 @@ const LINGER: Duration = Duration::from_secs(5);
 
 /// What all connections share.
 pub(crate) struct Shared {
-    pub(crate) app: App,
+    pub(crate) site: Arc<Site>,
     pub(crate) router: Router,
     /// The server is stopping: a reply is the last one on its connection.
     pub(crate) last_call: AtomicBool,
 }
 
-/// Serves `stream` until either side ends it. Once `stop` turns true, it ends at once or after the request under way.
-pub(crate) async fn run(stream: TcpStream, shared: Arc<Shared>, stop: watch::Receiver<bool>) {
+/// Serves `socket` until either side ends it. Once `stop` turns true, it ends at once or after the request under way.
+pub(crate) async fn run(socket: TcpStream, peer: Peer, shared: Arc<Shared>, stop: watch::Receiver<bool>) {
     // A reply that waits for its predecessor's acknowledgement would arrive 40 ms late.
-    let _ = stream.set_nodelay(true);
-    let activity = Arc::new(Activity::default());
-    let verdict = serve(stream, &shared, &activity, stop).await;
+    let _ = socket.set_nodelay(true);
+    let Some(stream) = secure(socket, &shared.site.app, stop.clone()).await else { return };
+    let activity = Arc::new(Activity::new(peer.is_local()));
+    let verdict = serve(stream, peer, &shared, &activity, stop).await;
     let Some(mut stream) = activity.take_stream() else {
         return; // upgraded to something else
     };
@@ -57,25 +61,43 @@ pub(crate) async fn run(stream: TcpStream, shared: Arc<Shared>, stop: watch::Rec
         None | Some(Verdict::Idle) => {}
         // The system would go on offering the rest of the reply for minutes.
         Some(Verdict::Stalled) => {
-            let _ = stream.set_zero_linger();
+            let _ = stream.socket().set_zero_linger();
         }
         Some(Verdict::Malformed) => {
             let _ = stream.shutdown().await;
             linger(&mut stream).await;
         }
-        Some(Verdict::Refused(refusal)) => last_reply(&mut stream, refusal, &shared.app).await,
+        Some(Verdict::Refused(refusal)) => last_reply(&mut stream, refusal, &shared.site.app).await,
     }
 }
 
+/// Agrees with the client on TLS, if this server speaks that. Whoever speaks plain HTTP then is told so.
+async fn secure(mut socket: TcpStream, app: &App, mut stop: watch::Receiver<bool>) -> Option<Stream> {
+    let Some(tls) = &app.tls else { return Some(Stream::Plain(socket)) };
+    let mut first = [0];
+    let begin = timeout(app.limits.head, socket.peek(&mut first));
+    let begun = tokio::select! {
+        begun = begin => begun.ok()?.ok()?,
+        _ = stop.wait_for(|stop| *stop) => return None,
+    };
+    if begun == 1 && first != [HANDSHAKE] {
+        last_reply(&mut socket, Refusal::HTTPS_ONLY, app).await;
+        return None;
+    }
+    let shaken = timeout(app.limits.head, tls.acceptor().accept(socket)).await;
+    shaken.ok()?.ok().map(|stream| Stream::Tls(Box::new(stream)))
+}
+
 async fn serve(
-    stream: TcpStream,
+    stream: Stream,
+    peer: Peer,
     shared: &Arc<Shared>,
     activity: &Arc<Activity>,
     mut stop: watch::Receiver<bool>,
 ) -> Option<Verdict> {
     let service = service_fn(|request| {
         let (shared, activity) = (shared.clone(), activity.clone());
-        async move { Ok::<_, Infallible>(answer(&shared, &activity, request).await) }
+        async move { Ok::<_, Infallible>(answer(&shared, &peer, &activity, request).await) }
     });
     let connection = http1::Builder::new()
         .max_buf_size(BUFFER)
@@ -84,7 +106,7 @@ async fn serve(
         .serve_connection(TokioIo::new(Guarded::new(stream, activity.clone())), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
-    let limits = &shared.app.limits;
+    let limits = &shared.site.app.limits;
     let mut watchdog = Watchdog::new(limits);
     let mut ticks = interval_at(tokio::time::Instant::now() + watchdog.tick(), watchdog.tick());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -103,17 +125,17 @@ async fn serve(
     }
 }
 
-async fn answer(shared: &Shared, activity: &Activity, request: Request<Incoming>) -> Response {
+async fn answer(shared: &Shared, peer: &Peer, activity: &Activity, request: Request<Incoming>) -> Response {
     activity.begin_request();
-    let log = shared.app.log_requests && enabled!(target: "framewire::http", Level::INFO);
+    let log = shared.site.app.log_requests && enabled!(target: "framewire::http", Level::INFO);
     let path = request.uri().path().to_owned();
     let line = log.then(|| (Instant::now(), request.method().clone()));
-    let (mut response, refused) = match admit(shared, request).await {
+    let (mut response, refused) = match admit(shared, peer, activity, request).await {
         Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
             (v1::explain_method(&path, response), false)
         }
         Ok(response) => (response, false),
-        Err(failure) => (failure.answer(&path), true),
+        Err(response) => (response, true),
     };
     let status = response.status();
     if let Some((start, method)) = line {
@@ -129,34 +151,78 @@ async fn answer(shared: &Shared, activity: &Activity, request: Request<Incoming>
     response
 }
 
-/// Answers a request unless it can be understood in two ways or comes from a foreign web page.
-async fn admit(shared: &Shared, request: Request<Incoming>) -> Result<Response, Failure> {
-    strict::check(request.version(), request.headers())?;
-    let page = match shared.app.access.judge(request.method(), request.headers())? {
-        Admitted::Own => None,
-        Admitted::Page(origin) => Some(origin.clone()),
-        Admitted::Question(origin) => {
+/// Answers a request, or refuses it before its body is read: if it can be understood in two ways, comes from a foreign web
+/// page, or shows no token where one is needed.
+async fn admit(
+    shared: &Shared,
+    peer: &Peer,
+    activity: &Activity,
+    mut request: Request<Incoming>,
+) -> Result<Response, Response> {
+    let Shared { site, router, .. } = shared;
+    let visit =
+        Visit { peer, method: request.method(), path: request.uri().path(), headers: request.headers() };
+    let entry = strict::check(request.version(), request.headers()).and_then(|()| site.gate.enter(visit));
+    let (caller, audience) = match entry {
+        Err(failure) => return Err(refuse(failure, &visit, request.uri())),
+        Ok(Entry::Question(origin)) => {
             let mut response = StatusCode::NO_CONTENT.into_response();
+            shield(response.headers_mut(), false);
             tell_page(origin, response.headers_mut());
             return Ok(response);
         }
+        Ok(Entry::Login) => {
+            let path = visit.path.to_owned();
+            let login = site.gate.login(peer, request.map(Body::new), &site.app.limits).await;
+            let mut response = login.unwrap_or_else(|failure| failure.answer(&path));
+            shield(response.headers_mut(), false);
+            return Ok(response);
+        }
+        Ok(Entry::Request(caller, audience)) => (caller, audience),
     };
-    let Ok(mut response) = shared.router.clone().oneshot(request.map(Body::new)).await;
-    if let Some(origin) = page {
+    activity.introduce();
+    let mut response = match compat::find(request.uri().path()) {
+        Some(place) => compat::answer(site, place, &caller, request.map(Body::new)).await,
+        None if *request.method() == Method::POST && request.uri().path() == LOGOUT => {
+            site.gate.logout(visit)
+        }
+        None => {
+            request.extensions_mut().insert(caller);
+            let Ok(response) = router.clone().oneshot(request.map(Body::new)).await;
+            response
+        }
+    };
+    shield(response.headers_mut(), !matches!(audience, Audience::Own));
+    if let Audience::Page(origin) = audience {
         tell_page(&origin, response.headers_mut());
     }
     Ok(response)
 }
 
+/// The answer to a request that is not let in. A person who only has to log in gets the page for it.
+fn refuse(failure: Failure, visit: &Visit<'_>, address: &Uri) -> Response {
+    let says = failure.message().to_owned();
+    let mut response = failure.answer(visit.path);
+    if response.status() == StatusCode::UNAUTHORIZED && wants_page(visit) {
+        response = page(response, &says, address.path_and_query().map_or("/", PathAndQuery::as_str));
+    }
+    shield(response.headers_mut(), false);
+    response
+}
+
 /// Sends a reply outside of hyper and makes sure that it arrives.
-pub(crate) async fn last_reply(stream: &mut TcpStream, refusal: Refusal, app: &App) {
+pub(crate) async fn last_reply(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    refusal: Refusal,
+    app: &App,
+) {
     let Refusal { status, reason, headers, message } = refusal;
     if app.log_requests {
         info!(target: "framewire::http", status, "turned away: {message}");
     }
     let reply = format!(
         "HTTP/1.1 {status} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n{headers}\
-         connection: close\r\n\r\n{message}",
+         x-content-type-options: nosniff\r\nconnection: close\r\n\r\n{message}",
         message.len()
     );
     let sent = async {
@@ -170,7 +236,7 @@ pub(crate) async fn last_reply(stream: &mut TcpStream, refusal: Refusal, app: &A
 
 /// Reads and forgets what a client still sends: closing over unread bytes would reset the connection, and the client
 /// might lose the reply that lies in its own buffer.
-async fn linger(stream: &mut TcpStream) {
+async fn linger(stream: &mut (impl AsyncRead + Unpin)) {
     let drain = async {
         let mut buffer = vec![0; 64 * 1024];
         let mut left = LINGER_BYTES;

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use framewire_emulator::Emulator;
 
+use crate::access::Permit;
 use crate::symbols::Symbols;
 
 /// Longest name of an emulator, in bytes.
@@ -14,7 +15,21 @@ pub struct Served {
     /// The emulator.
     pub emulator: Arc<dyn Emulator>,
     /// Names for its addresses.
-    pub symbols: Symbols,
+    pub symbols: Arc<Symbols>,
+}
+
+impl Served {
+    /// It as a caller may use it.
+    pub(crate) fn for_caller(self: &Arc<Served>, permit: Permit<'_>) -> Arc<Served> {
+        match permit.is_unbounded() {
+            true => self.clone(),
+            false => Arc::new(Served {
+                name: self.name.clone(),
+                emulator: permit.over(&self.emulator),
+                symbols: self.symbols.clone(),
+            }),
+        }
+    }
 }
 
 /// The emulators that are served, in order: the first is the one that is meant where none is named. There is at least

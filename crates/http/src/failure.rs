@@ -21,6 +21,17 @@ impl Failure {
         Failure { status, message: message.into(), header: None }
     }
 
+    /// The same with this header.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Failure {
+        self.header = Some((name, value));
+        self
+    }
+
+    /// What people are told.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Its status, its text, and a header that belongs to it.
     pub(crate) fn into_parts(self) -> (StatusCode, String, Option<(HeaderName, HeaderValue)>) {
         (self.status, self.message, self.header)

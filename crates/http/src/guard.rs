@@ -12,9 +12,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use crate::app::Limits;
+use crate::stream::Stream;
 
 /// Why a connection is ended by this side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,14 @@ impl Refusal {
         message: "the request did not arrive in time",
     };
 
+    /// For a client that speaks HTTP where HTTPS is spoken.
+    pub(crate) const HTTPS_ONLY: Refusal = Refusal {
+        status: 400,
+        reason: "Bad Request",
+        headers: "",
+        message: "this port speaks HTTPS only: write https:// in place of http://",
+    };
+
     pub(crate) const TOO_MANY: Refusal = Refusal {
         status: 503,
         reason: "Service Unavailable",
@@ -88,8 +96,10 @@ pub(crate) struct Activity {
     line_ended: AtomicBool,
     /// The head has grown beyond [`Limits::MAX_HEAD`].
     oversized: AtomicBool,
+    /// A request was let in. Until then a client from elsewhere has no more time than for a head.
+    known: AtomicBool,
     /// The socket, once the server has let go of it.
-    returned: Mutex<Option<TcpStream>>,
+    returned: Mutex<Option<Stream>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +116,16 @@ enum Phase {
 }
 
 impl Activity {
+    /// The activity of a connection; `known` if its client needs no introduction.
+    pub(crate) fn new(known: bool) -> Activity {
+        Activity { known: known.into(), ..Activity::default() }
+    }
+
+    /// A request of the client was let in.
+    pub(crate) fn introduce(&self) {
+        self.known.store(true, Relaxed);
+    }
+
     /// A request's head is complete.
     pub(crate) fn begin_request(&self) {
         self.head.store(0, Relaxed);
@@ -133,7 +153,7 @@ impl Activity {
     }
 
     /// Takes the socket back, if the server has let go of it.
-    pub(crate) fn take_stream(&self) -> Option<TcpStream> {
+    pub(crate) fn take_stream(&self) -> Option<Stream> {
         self.returned.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -213,6 +233,7 @@ impl Watchdog {
         self.changes = changes;
         let (limit, verdict) = match activity.phase() {
             _ if activity.blocked.load(Relaxed) => (limits.stall, Verdict::Stalled),
+            Phase::Idle if !activity.known.load(Relaxed) => (limits.head.min(limits.idle), Verdict::Idle),
             Phase::Idle | Phase::Closing => (limits.idle, Verdict::Idle),
             Phase::Head => (limits.head, Verdict::Refused(Refusal::SLOW_HEAD)),
             Phase::Request => return None,
@@ -224,16 +245,16 @@ impl Watchdog {
 /// A connection's socket, which notes what passes through it.
 pub(crate) struct Guarded {
     /// `None` only while it is being dropped.
-    stream: Option<TcpStream>,
+    stream: Option<Stream>,
     activity: Arc<Activity>,
 }
 
 impl Guarded {
-    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>) -> Guarded {
+    pub(crate) fn new(stream: Stream, activity: Arc<Activity>) -> Guarded {
         Guarded { stream: Some(stream), activity }
     }
 
-    fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
+    fn stream(&mut self) -> io::Result<Pin<&mut Stream>> {
         self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
@@ -282,11 +303,16 @@ impl AsyncWrite for Guarded {
     }
 
     fn is_write_vectored(&self) -> bool {
-        true
+        self.stream.as_ref().is_some_and(Stream::is_write_vectored)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream()?.poll_flush(cx)
+        let result = self.stream()?.poll_flush(cx);
+        // What TLS has encrypted, and the socket does not take, waits here. Plain sockets have nothing to flush.
+        if matches!(self.stream, Some(Stream::Tls(_))) {
+            self.activity.sent(result.is_pending());
+        }
+        result
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

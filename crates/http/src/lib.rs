@@ -5,7 +5,8 @@
 //!
 //! - [`serve`] accepts connections and ends them cleanly; `connection` is the life of one of them and `guard` its
 //!   watch over slow and oversized clients;
-//! - `access` turns away what foreign web pages have a browser send;
+//! - `stream` is that connection with TLS or without, by the certificate of [`Tls`];
+//! - `access` knows who may ask for what: web pages, tokens, files;
 //! - `routes` finds what a request is for, and holds those of Framewire's own that answer in plain text; [`App`] is what
 //!   all requests share, [`Emulators`] what they act on and [`Symbols`] names for its addresses;
 //! - `v1` is Framewire's own interface, in JSON;
@@ -29,12 +30,15 @@ mod idempotency;
 pub mod openapi;
 mod routes;
 mod server;
+mod stream;
 mod strict;
 mod symbols;
+mod tls;
 mod v1;
 
-pub use access::{Access, AccessError};
+pub use access::{Access, Files, FilesError, PageError, Pages, Token, TokenError, Tokens};
 pub use app::{App, Limits};
 pub use emulators::{Emulators, NameError, Served};
 pub use server::serve;
 pub use symbols::Symbols;
+pub use tls::{Tls, TlsError};

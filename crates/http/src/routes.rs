@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{Extensions, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use framewire_emulator::Run;
 use framewire_protocol::{Op, Value};
 use serde::Serialize;
-use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use crate::app::{App, Site};
+use crate::access::Caller;
+use crate::app::Site;
 use crate::failure::Failure;
-use crate::{compat, docs, openapi, v1};
+use crate::{docs, openapi, v1};
 
-/// All routes over `app`, for requests that were admitted.
-pub(crate) fn router(app: App, stopping: watch::Receiver<bool>) -> Router {
+/// All routes over `site` but mGBA-http's, for requests that were let in.
+pub(crate) fn router(site: Arc<Site>) -> Router {
     let (v1, _) = v1::router().split_for_parts();
     Router::new()
         .merge(v1)
@@ -31,15 +31,12 @@ pub(crate) fn router(app: App, stopping: watch::Receiver<bool>) -> Router {
         .route("/scalar", get(docs::page)) // mGBA-http's
         .route("/scalar/v1", get(docs::page)) // mGBA-http's
         .method_not_allowed_fallback(wrong_method)
-        .fallback(compat_or_nothing)
-        .with_state(Arc::new(Site::new(app, stopping)))
+        .fallback(nothing)
+        .with_state(site)
 }
 
-async fn compat_or_nothing(State(site): State<Arc<Site>>, request: Request) -> Response {
-    match compat::find(request.uri().path()) {
-        Some(place) => compat::answer(&site, place, request).await,
-        None => Failure::no_such_path(request.uri().path()).answer(request.uri().path()),
-    }
+async fn nothing(request: Request) -> Response {
+    Failure::no_such_path(request.uri().path()).answer(request.uri().path())
 }
 
 /// All routes of [`router`] that have no table answer GET; for those under `/v1` see [`v1::explain_method`].
@@ -66,8 +63,8 @@ async fn health(State(site): State<Arc<Site>>) -> Json<Health> {
     Json(Health { status: "ok", connected: state.connected, run: state.run })
 }
 
-async fn screen(State(site): State<Arc<Site>>) -> Result<Response, Failure> {
-    match site.call(Op::Screenshot {}, None).await? {
+async fn screen(State(site): State<Arc<Site>>, extensions: Extensions) -> Result<Response, Failure> {
+    match site.call(&Caller::of(&extensions), Op::Screenshot {}, None).await? {
         Value::Bytes(png) => {
             Ok(([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], png).into_response())
         }

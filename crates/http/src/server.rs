@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -8,7 +10,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use crate::app::{App, Limits};
+use crate::access::Peer;
+use crate::app::{App, Limits, Site};
 use crate::connection::{Shared, last_reply, run};
 use crate::guard::Refusal;
 use crate::routes::router;
@@ -25,12 +28,16 @@ const TURNED_AWAY: usize = 64;
 pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>) {
     let Limits { last_call, grace, .. } = app.limits;
     let (stop, stopped) = watch::channel(false);
-    let shared = Arc::new(Shared {
-        router: router(app.clone(), stopped.clone()),
-        app,
-        last_call: AtomicBool::new(false),
-    });
-    let mut door = Door { shared, stopped, connections: JoinSet::new(), turned_away: JoinSet::new() };
+    let port = listener.local_addr().map_or(0, |address| address.port());
+    let site = Arc::new(Site::new(app, port, stopped.clone()));
+    let shared = Arc::new(Shared { router: router(site.clone()), site, last_call: AtomicBool::new(false) });
+    let mut door = Door {
+        shared,
+        stopped,
+        connections: JoinSet::new(),
+        by_origin: HashMap::new(),
+        turned_away: JoinSet::new(),
+    };
 
     door.accept_until(&listener, shutdown).await;
     door.accept_until(&listener, sleep(last_call)).await;
@@ -54,7 +61,10 @@ struct Door {
     shared: Arc<Shared>,
     /// Turns true when connections that lie idle are to end.
     stopped: watch::Receiver<bool>,
-    connections: JoinSet<()>,
+    /// Each says at its end where it came from, unless that was this machine.
+    connections: JoinSet<Option<IpAddr>>,
+    /// How many of them come from where.
+    by_origin: HashMap<IpAddr, usize>,
     turned_away: JoinSet<()>,
 }
 
@@ -65,27 +75,49 @@ impl Door {
             tokio::select! {
                 () = &mut end => return,
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => self.admit(stream),
+                    Ok((stream, address)) => self.admit(stream, address.ip()),
                     Err(error) => {
                         warn!("cannot accept a connection: {error}");
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
-                Some(_) = self.connections.join_next() => {}
+                Some(ended) = self.connections.join_next() => self.forget(ended.ok().flatten()),
                 Some(_) = self.turned_away.join_next() => {}
             }
         }
     }
 
-    fn admit(&mut self, stream: TcpStream) {
-        if self.connections.len() < self.shared.app.limits.max_connections {
-            self.connections.spawn(run(stream, self.shared.clone(), self.stopped.clone()));
-        } else if self.turned_away.len() < TURNED_AWAY {
-            self.turned_away.spawn(turn_away(stream, self.shared.clone()));
+    fn admit(&mut self, stream: TcpStream, address: IpAddr) {
+        let Limits { max_connections, max_connections_per_address, .. } = self.shared.site.app.limits;
+        let peer = Peer::new(address, self.shared.site.app.tls.is_some());
+        let origin = (!peer.is_local()).then(|| peer.origin());
+        let from_there = origin.and_then(|origin| self.by_origin.get(&origin)).copied().unwrap_or(0);
+        if self.connections.len() >= max_connections || from_there >= max_connections_per_address {
+            // A client that expects TLS would not understand.
+            if !peer.tls && self.turned_away.len() < TURNED_AWAY {
+                self.turned_away.spawn(turn_away(stream, self.shared.clone()));
+            }
+            return;
+        }
+        if let Some(origin) = origin {
+            self.by_origin.insert(origin, from_there + 1);
+        }
+        let life = run(stream, peer, self.shared.clone(), self.stopped.clone());
+        self.connections.spawn(async move {
+            life.await;
+            origin
+        });
+    }
+
+    fn forget(&mut self, origin: Option<IpAddr>) {
+        let Some(origin) = origin else { return };
+        match self.by_origin.get_mut(&origin) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.by_origin.remove(&origin)),
         }
     }
 }
 
 async fn turn_away(mut stream: TcpStream, shared: Arc<Shared>) {
-    last_reply(&mut stream, Refusal::TOO_MANY, &shared.app).await;
+    last_reply(&mut stream, Refusal::TOO_MANY, &shared.site.app).await;
 }

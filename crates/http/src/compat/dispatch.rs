@@ -16,6 +16,7 @@ use super::args::{Arg, Args};
 use super::params::Kind;
 use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
 use super::{body, query};
+use crate::access::Caller;
 use crate::app::Site;
 use crate::body::read;
 use crate::failure::Failure;
@@ -70,15 +71,15 @@ impl Place {
     }
 }
 
-/// Answers a request for `place`.
-pub(crate) async fn answer(site: &Site, place: &Place, request: Request) -> Response {
+/// Answers a caller's request for `place`.
+pub(crate) async fn answer(site: &Site, place: &Place, caller: &Caller, request: Request) -> Response {
     match place.route(request.method()) {
-        Some(route) => run(site, route, request).await.unwrap_or_else(Failure::into_response),
+        Some(route) => run(site, route, caller, request).await.unwrap_or_else(Failure::into_response),
         None => Failure::wrong_method(request.uri().path(), place.allow()).into_response(),
     }
 }
 
-async fn run(site: &Site, route: &Route, request: Request) -> Result<Response, Failure> {
+async fn run(site: &Site, route: &Route, caller: &Caller, request: Request) -> Result<Response, Failure> {
     let (parts, body) = request.into_parts();
     let key = idempotency::key(&parts.headers)?;
     let mut args = Args::default();
@@ -93,7 +94,7 @@ async fn run(site: &Site, route: &Route, request: Request) -> Result<Response, F
         )
     })?;
     let share = site.replies.share(&op)?;
-    let value = site.call(op, key).await.map_err(|error| refusal(route, error))?;
+    let value = site.call(caller, op, key).await.map_err(|error| refusal(route, error))?;
     Ok(route.reply.response(value, share))
 }
 

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
 use super::Problem;
+use crate::access::Caller;
 use crate::app::Site;
 use crate::body;
 use crate::emulators::Served;
@@ -35,7 +36,7 @@ pub(crate) struct Once {
     key: Option<String>,
 }
 
-/// The emulator that a request is about.
+/// The emulator that a request is about, as its sender may use it.
 pub(crate) struct Chosen(pub(crate) Arc<Served>);
 
 impl FromRequestParts<Arc<Site>> for Chosen {
@@ -43,12 +44,14 @@ impl FromRequestParts<Arc<Site>> for Chosen {
 
     async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Chosen, Problem> {
         let emulators = &site.app.emulators;
+        let caller = Caller::of(&parts.extensions);
+        let permitted = |served: &Arc<Served>| Chosen(served.for_caller(site.gate.permit(&caller)));
         let names = || {
             let names: Vec<&str> = emulators.iter().map(|served| served.name.as_str()).collect();
             names.join(", ")
         };
         let mut given = pairs(parts).filter(is_choice).map(value_of);
-        let Some(name) = given.next() else { return Ok(Chosen(emulators.first().clone())) };
+        let Some(name) = given.next() else { return Ok(permitted(emulators.first())) };
         if given.next().is_some() {
             return Err(Problem::parameter(
                 "emulator",
@@ -56,7 +59,7 @@ impl FromRequestParts<Arc<Site>> for Chosen {
                 format!("one of {}", names()),
             ));
         }
-        emulators.get(&name).cloned().map(Chosen).ok_or_else(|| {
+        emulators.get(&name).map(permitted).ok_or_else(|| {
             Problem::not_found(format!("no emulator is called {name:?}; there are: {}", names()))
         })
     }

@@ -59,8 +59,8 @@ fn programs_and_pages_of_this_server_are_served() {
 #[test]
 fn an_allowed_page_is_served_and_may_read_the_reply() {
     let server = Server::with(|app| {
-        app.access.allow_origin("http://tool.example").unwrap();
-        app.access.allow_host("desk").unwrap();
+        app.access.pages.allow_origin("http://tool.example").unwrap();
+        app.access.pages.allow_host("desk").unwrap();
     });
     let page = "host: desk:5000\r\norigin: http://tool.example\r\n";
     let reply = ask(&server, "POST /core/step", page);
@@ -71,7 +71,7 @@ fn an_allowed_page_is_served_and_may_read_the_reply() {
     let reply = ask(&server, "OPTIONS /core/step", &question);
     assert_eq!(
         (reply.status, reply.header("access-control-allow-methods")),
-        (204, Some("GET, HEAD, POST, PUT, DELETE"))
+        (204, Some("GET, HEAD, POST, PUT, PATCH, DELETE"))
     );
     let other = ask(&server, "POST /core/step", "host: desk\r\norigin: http://other.example\r\n");
     assert_eq!(other.status, 403);

@@ -91,7 +91,7 @@ impl Server {
         let served = Served {
             name: "demo".to_owned(),
             emulator: emulator(runtime.handle()),
-            symbols: Symbols::default(),
+            symbols: Symbols::default().into(),
         };
         let mut app = App::new(Emulators::new(served).unwrap(), Duration::from_secs(3));
         change(&mut app);

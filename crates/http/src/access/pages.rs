@@ -1,31 +1,36 @@
 //! Which web pages may drive the emulator.
 //!
-//! A browser sends a request for any page that is open in it, with whatever rights the user has. Two headers that a page
+//! A browser sends a request for any page that is open in it, with whatever rights the user has. Headers that a page
 //! cannot forge tell such a request apart: `Origin` names the page, and `Host` the name under which the page knew this
 //! server, which is a foreign one when a page has its own name resolve to this machine (DNS rebinding). Browsers leave
-//! `Origin` out of simple GETs; no route changes anything by GET.
+//! `Origin` out of simple GETs, such as those of `<img>`. No route changes anything by GET, and where the browser trusts
+//! the connection, `Sec-Fetch-Site` says of those too whether they are a foreign page's.
 //!
 //! Programs may call this server by any name, as mGBA-http lets them: `Host` counts only where a browser wrote it.
 
 use axum::http::header::{
     ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, USER_AGENT, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, REFERER, USER_AGENT, VARY,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::failure::Failure;
 
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+
 /// What is accepted beside programs, the server's own pages, IP addresses and `localhost`: nothing by default.
 #[derive(Debug, Clone, Default)]
-pub struct Access {
+pub struct Pages {
     origins: Names,
     hosts: Names,
 }
 
-/// A setting of [`Access`] that cannot be used.
+/// A setting of [`Pages`] that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AccessError {
+pub enum PageError {
     /// Not the origin of a page.
     #[error(
         "{0:?} is no origin; write it as browsers send it, such as http://localhost:3000, null, or * for any page"
@@ -58,24 +63,26 @@ impl Names {
 /// A request that may go on.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Admitted<'a> {
-    /// It comes from a program or from a page of this server.
+    /// It comes from a program, from a page of this server, or from somebody who followed a link.
     Own,
     /// From an allowed page, which may read the reply if it is named there.
     Page(&'a HeaderValue),
+    /// From an allowed page that shows the reply, such as in an `<img>`, and cannot read it.
+    Embedded,
     /// A browser's question whether that page may send a request.
     Question(&'a HeaderValue),
 }
 
-impl Access {
+impl Pages {
     /// Accepts requests of pages of this origin, such as `http://localhost:3000`, or of any for `*`.
     ///
     /// # Errors
-    /// [`AccessError::Origin`].
-    pub fn allow_origin(&mut self, origin: &str) -> Result<(), AccessError> {
+    /// [`PageError::Origin`].
+    pub fn allow_origin(&mut self, origin: &str) -> Result<(), PageError> {
         let host = origin.split_once("://").map(|(_, host)| host);
         let sound = host.is_some_and(|host| !host.is_empty() && !host.contains(['/', ' ', '*']));
         if !sound && !matches!(origin, "null" | "*") {
-            return Err(AccessError::Origin(origin.to_owned()));
+            return Err(PageError::Origin(origin.to_owned()));
         }
         self.origins.add(origin);
         Ok(())
@@ -84,34 +91,55 @@ impl Access {
     /// Accepts requests that know this server under this name, or under any for `*`.
     ///
     /// # Errors
-    /// [`AccessError::Host`].
-    pub fn allow_host(&mut self, name: &str) -> Result<(), AccessError> {
+    /// [`PageError::Host`].
+    pub fn allow_host(&mut self, name: &str) -> Result<(), PageError> {
         if name.is_empty() || name != "*" && name.contains(['/', ':', ' ', '*']) {
-            return Err(AccessError::Host(name.to_owned()));
+            return Err(PageError::Host(name.to_owned()));
         }
         self.hosts.add(name);
         Ok(())
     }
 
-    /// Judges a request by its head.
-    pub(crate) fn judge<'a>(&self, method: &Method, headers: &'a HeaderMap) -> Result<Admitted<'a>, Failure> {
+    /// Judges a request by its head. `tls` if it came over TLS.
+    pub(crate) fn judge<'a>(
+        &self,
+        method: &Method,
+        headers: &'a HeaderMap,
+        tls: bool,
+    ) -> Result<Admitted<'a>, Failure> {
         let host = headers.get(HOST);
         if let Some(host) = host.filter(|_| is_of_browser(headers)) {
             self.check_host(host)?;
         }
-        let Some(origin) = headers.get(ORIGIN) else { return Ok(Admitted::Own) };
-        if host.is_some_and(|host| is_of(origin, host)) {
+        let Some(origin) = headers.get(ORIGIN) else { return self.judge_unnamed(method, headers) };
+        if host.is_some_and(|host| is_of(origin, host, tls)) {
             return Ok(Admitted::Own);
         }
         let name = String::from_utf8_lossy(origin.as_bytes());
         if !self.origins.have(&name) {
-            return Err(forbidden(format!(
-                "the web page {name} may not drive this emulator; if it should, start framewire with \
-                 --allow-origin {name}"
-            )));
+            return Err(foreign_page(&name));
         }
         let asks = method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         Ok(if asks { Admitted::Question(origin) } else { Admitted::Page(origin) })
+    }
+
+    /// Judges a request without `Origin`. A page cannot forge `Referer`, only leave it out.
+    fn judge_unnamed<'a>(&self, method: &Method, headers: &HeaderMap) -> Result<Admitted<'a>, Failure> {
+        let says = |name: &HeaderName, wanted: &[u8]| {
+            headers.get(name).is_some_and(|value| value.as_bytes() == wanted)
+        };
+        let foreign = says(&SEC_FETCH_SITE, b"cross-site") || says(&SEC_FETCH_SITE, b"same-site");
+        // Whoever follows a link sees the reply, and the page that had the link does not.
+        let link = || says(&SEC_FETCH_MODE, b"navigate") && says(&SEC_FETCH_DEST, b"document");
+        if !foreign || matches!(*method, Method::GET | Method::HEAD) && link() {
+            return Ok(Admitted::Own);
+        }
+        let page = headers.get(REFERER).map(|page| String::from_utf8_lossy(page.as_bytes()));
+        let origin = page.as_deref().and_then(origin_of);
+        if self.origins.any || origin.is_some_and(|origin| self.origins.have(origin)) {
+            return Ok(Admitted::Embedded);
+        }
+        Err(foreign_page(origin.unwrap_or("that a browser asked this for")))
     }
 
     fn check_host(&self, host: &HeaderValue) -> Result<(), Failure> {
@@ -131,26 +159,55 @@ impl Access {
 pub(crate) fn tell_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     headers.insert(VARY, HeaderValue::from_static("origin"));
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE"));
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type, idempotency-key"));
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE"),
+    );
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static(
+            "authorization, content-type, idempotency-key, last-event-id, traceparent, x-request-id",
+        ),
+    );
+    headers.insert(
+        ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("location, retry-after, www-authenticate, x-request-id"),
+    );
 }
 
 /// Whether a browser may have sent this. Any of these says so; the language and the origin no page can leave out.
 fn is_of_browser(headers: &HeaderMap) -> bool {
     let names_itself =
         || headers.get(USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));
-    headers.contains_key(ORIGIN) || headers.contains_key(ACCEPT_LANGUAGE) || names_itself()
+    headers.contains_key(ORIGIN)
+        || headers.contains_key(ACCEPT_LANGUAGE)
+        || headers.contains_key(SEC_FETCH_SITE)
+        || names_itself()
+}
+
+fn foreign_page(name: &str) -> Failure {
+    forbidden(format!(
+        "the web page {name} may not drive this emulator; if it should, start framewire with --allow-origin {name}"
+    ))
 }
 
 fn forbidden(message: String) -> Failure {
     Failure::new(StatusCode::FORBIDDEN, message)
 }
 
-/// Whether a page of `origin` was served under `host`.
-fn is_of(origin: &HeaderValue, host: &HeaderValue) -> bool {
+/// Whether a page of `origin` was served under `host`. Where this server has no TLS, a proxy in front of it may have.
+fn is_of(origin: &HeaderValue, host: &HeaderValue, tls: bool) -> bool {
     let origin = origin.as_bytes();
-    let at = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+    let plain = origin.strip_prefix(b"http://").filter(|_| !tls);
+    let at = plain.or_else(|| origin.strip_prefix(b"https://"));
     at.is_some_and(|at| at.eq_ignore_ascii_case(host.as_bytes()))
+}
+
+/// The origin of an address, such as `http://localhost:3000` of `http://localhost:3000/tool?x=1`.
+fn origin_of(address: &str) -> Option<&str> {
+    let host = address.find("://")? + 3;
+    let end = address[host..].find(['/', '?', '#']).map_or(address.len(), |end| host + end);
+    Some(&address[..end])
 }
 
 fn without_port(host: &str) -> &str {
@@ -178,19 +235,19 @@ fn is_localhost(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn judged(access: &Access, host: &str, origin: Option<&str>) -> bool {
+    fn judged(pages: &Pages, host: &str, origin: Option<&str>) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, host.parse().unwrap());
         headers.insert(ACCEPT_LANGUAGE, "en".parse().unwrap());
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
-        access.judge(&Method::POST, &headers).is_ok()
+        pages.judge(&Method::POST, &headers, false).is_ok()
     }
 
     #[test]
     fn addresses_and_localhost_are_accepted_and_other_names_are_not() {
-        let none = Access::default();
+        let none = Pages::default();
         for host in
             ["127.0.0.1", "192.168.1.7:5000", "[::1]:5000", "localhost:5000", "LOCALHOST", "a.localhost."]
         {
@@ -211,7 +268,7 @@ mod tests {
             if let Some((name, value)) = header {
                 headers.insert(name, value.parse().unwrap());
             }
-            Access::default().judge(&Method::GET, &headers).is_ok()
+            Pages::default().judge(&Method::GET, &headers, false).is_ok()
         };
         assert!(judged(None));
         assert!(judged(Some(("user-agent", "curl/8.0"))));
@@ -222,7 +279,7 @@ mod tests {
 
     #[test]
     fn pages_of_this_server_are_accepted_and_others_are_not() {
-        let none = Access::default();
+        let none = Pages::default();
         assert!(judged(&none, "localhost:5000", Some("http://localhost:5000")));
         for origin in
             ["http://localhost:3000", "https://evil.example", "null", "http://localhost:5000.evil.example"]
@@ -233,13 +290,13 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_accepted() {
-        let mut some = Access::default();
+        let mut some = Pages::default();
         some.allow_origin("http://localhost:3000").unwrap();
         some.allow_host("desk").unwrap();
         assert!(judged(&some, "desk:5000", Some("http://localhost:3000")));
         assert!(judged(&some, "desk:5000", Some("http://desk:5000")));
         assert!(!judged(&some, "desk:5000", Some("http://localhost:3001")));
-        let mut any = Access::default();
+        let mut any = Pages::default();
         any.allow_origin("*").unwrap();
         any.allow_host("*").unwrap();
         assert!(judged(&any, "anything", Some("null")));
@@ -248,10 +305,56 @@ mod tests {
     #[test]
     fn what_is_no_origin_or_name_is_refused() {
         for origin in ["", "desk", "localhost:3000", "http://", "http://desk/", "http://*.example"] {
-            assert!(Access::default().allow_origin(origin).is_err(), "{origin}");
+            assert!(Pages::default().allow_origin(origin).is_err(), "{origin}");
         }
         for host in ["", "desk:5000", "http://desk", "*.example"] {
-            assert!(Access::default().allow_host(host).is_err(), "{host}");
+            assert!(Pages::default().allow_host(host).is_err(), "{host}");
+        }
+    }
+
+    #[test]
+    fn behind_tls_a_page_without_it_is_foreign() {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, "localhost:5000".parse().unwrap());
+        headers.insert(ORIGIN, "http://localhost:5000".parse().unwrap());
+        assert!(Pages::default().judge(&Method::POST, &headers, true).is_err());
+        headers.insert(ORIGIN, "https://localhost:5000".parse().unwrap());
+        for tls in [true, false] {
+            assert_eq!(Pages::default().judge(&Method::POST, &headers, tls).unwrap(), Admitted::Own);
+        }
+    }
+
+    #[test]
+    fn what_a_foreign_page_embeds_is_refused_and_links_may_be_followed() {
+        let judged = |pages: &Pages, method, lines: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, "localhost:5000".parse().unwrap());
+            for (name, value) in lines {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            pages.judge(&method, &headers, false).map(|admitted| admitted == Admitted::Own).ok()
+        };
+        let mut tool = Pages::default();
+        tool.allow_origin("http://localhost:3000").unwrap();
+        let none = Pages::default();
+        let link = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
+        let frame = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")];
+        for site in ["cross-site", "same-site"] {
+            let image =
+                [("sec-fetch-site", site), ("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "image")];
+            let with = |more: &[(&'static str, &'static str)]| [&image[..1], more].concat();
+            assert_eq!(judged(&none, Method::GET, &image), None);
+            assert_eq!(judged(&none, Method::GET, &with(&frame)), None);
+            assert_eq!(judged(&none, Method::GET, &with(&link)), Some(true));
+            assert_eq!(judged(&none, Method::POST, &with(&link)), None);
+            assert_eq!(judged(&tool, Method::GET, &image), None, "it does not say that it is the tool");
+            let of = |page| [&image[..], &[("referer", page)]].concat();
+            assert_eq!(judged(&tool, Method::GET, &of("http://localhost:3000/x")), Some(false));
+            assert_eq!(judged(&tool, Method::GET, &of("http://localhost:3000.evil.example/")), None);
+            assert_eq!(judged(&none, Method::GET, &of("http://localhost:3000/x")), None);
+        }
+        for site in ["same-origin", "none"] {
+            assert_eq!(judged(&none, Method::GET, &[("sec-fetch-site", site)]), Some(true));
         }
     }
 }

@@ -1,0 +1,88 @@
+//! The settings that say who is let in, and what serving other machines takes.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, bail};
+use framewire_http::{Access, Files, Pages, Tls, Token, Tokens};
+
+use crate::settings::Settings;
+
+impl Settings {
+    /// Who may ask for what.
+    ///
+    /// # Errors
+    /// If an origin, a name, a token's file or the folder for files cannot be used.
+    pub fn access(&self) -> anyhow::Result<Access> {
+        let mut pages = Pages::default();
+        for origin in &self.allow_origin {
+            pages.allow_origin(origin).context("--allow-origin")?;
+        }
+        for name in &self.allow_host {
+            pages.allow_host(name).context("--allow-host")?;
+        }
+        let full = self.token_file.as_deref().map(Token::from_file).transpose().context("--token-file")?;
+        let read =
+            self.read_token_file.as_deref().map(Token::from_file).transpose().context("--read-token-file")?;
+        let tokens = Tokens::new(full, read)?;
+        let files = self.files.as_deref().map(Files::within).transpose().context("--files")?;
+        Ok(Access { pages, tokens, files })
+    }
+
+    /// What HTTPS is served with, if it is.
+    ///
+    /// # Errors
+    /// If one of the two files is not named, or they cannot be used.
+    pub fn tls(&self) -> anyhow::Result<Option<Tls>> {
+        match (&self.tls_cert, &self.tls_key) {
+            (None, None) => Ok(None),
+            (Some(certificate), Some(key)) => Ok(Some(Tls::from_files(certificate, key)?)),
+            (Some(_), None) => bail!("--tls-cert needs --tls-key FILE, the certificate's private key"),
+            (None, Some(_)) => bail!("--tls-key needs --tls-cert FILE, the certificate of that key"),
+        }
+    }
+}
+
+/// Refuses to serve other machines without a token.
+///
+/// # Errors
+/// If `access` has none and `address` can be reached from elsewhere; it says what to type.
+pub fn check(address: SocketAddr, access: &Access) -> anyhow::Result<()> {
+    if address.ip().to_canonical().is_loopback() || access.tokens.is_some() {
+        return Ok(());
+    }
+    bail!(
+        "--listen {address} lets other machines in, and whoever reaches it would control the emulator and its files; \
+         type: framewire token framewire.token, then add --token-file framewire.token (docs/remote.md tells more)"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_machines_are_not_served_without_a_token() {
+        let check = |address: &str, access: &Access| check(address.parse().unwrap(), access).is_ok();
+        let none = Access::default();
+        for address in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(check(address, &none), "{address}");
+        }
+        let token = Token::random().unwrap();
+        let with_token = Access { tokens: Tokens::new(Some(token), None).unwrap(), ..Access::default() };
+        for address in ["0.0.0.0:1", "[::]:1", "192.168.1.7:1", "[::ffff:10.0.0.1]:1"] {
+            assert!(!check(address, &none), "{address}");
+            assert!(check(address, &with_token), "{address}");
+        }
+    }
+
+    #[test]
+    fn settings_that_lack_their_other_half_say_so() {
+        let certificate = Settings { tls_cert: Some("a".into()), ..Default::default() };
+        let key = Settings { tls_key: Some("a".into()), ..Default::default() };
+        for (settings, says) in [(certificate, "--tls-key FILE"), (key, "--tls-cert FILE")] {
+            let error = settings.tls().err().expect("refused").to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        assert!(Settings::default().tls().unwrap().is_none());
+    }
+}

@@ -1,0 +1,68 @@
+//! `framewire token`: makes a secret for those who may drive the emulator.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use framewire_http::Token;
+
+use crate::say;
+
+/// Arguments of `framewire token`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Write it to this new file, which only you may read, instead of printing it
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// Makes a token and writes it to a file or prints it.
+///
+/// # Errors
+/// If the system gives no random numbers, or the file exists or cannot be written.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let token = Token::random()?;
+    let Some(path) = args.file else {
+        say::line(format_args!("{}", token.reveal())).context("cannot print the token")?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    write(&path, token.reveal())?;
+    say::notice(format_args!(
+        "wrote {0}; let other machines in with: framewire serve --listen 0.0.0.0:5000 --token-file {0}",
+        path.display()
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(path: &Path, token: &str) -> anyhow::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = match options.open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{} exists already; remove it first if nobody uses its token any more", path.display())
+        }
+        opened => opened.with_context(|| format!("cannot make {}", path.display()))?,
+    };
+    writeln!(file, "{token}").with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_new_and_can_be_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let token = Token::random().unwrap();
+        write(&path, token.reveal()).unwrap();
+        assert_eq!(Token::from_file(&path).unwrap().reveal(), token.reveal());
+        let error = write(&path, "other").unwrap_err().to_string();
+        assert!(error.contains("exists already"), "{error}");
+        assert_eq!(Token::from_file(&path).unwrap().reveal(), token.reveal());
+    }
+}

@@ -1,0 +1,169 @@
+//! The page where people show their token to a browser, which gets a cookie for it.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, SET_COOKIE,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::caller::Peer;
+use super::gate::{Gate, Visit};
+use super::session;
+use crate::app::Limits;
+use crate::body;
+use crate::failure::Failure;
+
+/// Where a token is exchanged for a cookie.
+pub(crate) const LOGIN: &str = "/v1/login";
+/// Where the cookie is given back.
+pub(crate) const LOGOUT: &str = "/v1/logout";
+
+/// Far more than a token and an address.
+const LARGEST_FORM: usize = 64 * 1024;
+
+const FORM: &str = "application/x-www-form-urlencoded";
+const PAGE: &str = include_str!("login.html");
+
+/// The page's own style, and nothing else.
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let style =
+        PAGE.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap_or_default();
+    let hash = BASE64_STANDARD.encode(ring::digest::digest(&ring::digest::SHA256, style.as_bytes()));
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{hash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    );
+    HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+});
+
+/// Whether a person looks at the reply.
+pub(crate) fn wants_page(visit: &Visit<'_>) -> bool {
+    *visit.method == Method::GET && accepts_page(visit.headers)
+}
+
+fn accepts_page(headers: &HeaderMap) -> bool {
+    headers.get(ACCEPT).and_then(|kinds| kinds.to_str().ok()).is_some_and(|kinds| kinds.contains("text/html"))
+}
+
+/// The page with a sentence on why it is shown, and where to go from it.
+pub(crate) fn page(mut response: Response, says: &str, next: &str) -> Response {
+    let page = PAGE.replace("{{says}}", &escaped(says)).replace("{{next}}", &escaped(local(next)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(CONTENT_SECURITY_POLICY, POLICY.clone());
+    headers.remove(axum::http::header::CONTENT_LENGTH);
+    *response.body_mut() = Body::from(page);
+    response
+}
+
+impl Gate {
+    /// Exchanges the token in a form, `token=…&next=…`, for a cookie.
+    pub(crate) async fn login(
+        &self,
+        peer: &Peer,
+        request: Request,
+        limits: &Limits,
+    ) -> Result<Response, Failure> {
+        let (parts, body) = request.into_parts();
+        let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(FORM)) {
+            let message = format!("{LOGIN} takes a form: token=TOKEN, with Content-Type: {FORM}");
+            return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+        }
+        let body = body::read(body, LARGEST_FORM, limits).await?;
+        let form: HashMap<String, String> = serde_html_form::from_bytes(&body)
+            .map_err(|error| Failure::bad_request(format!("the form cannot be read: {error}")))?;
+        let field = |name: &str| form.get(name).map(|text| text.trim()).unwrap_or_default();
+        let next = local(field("next"));
+        let Some(tokens) = self.tokens() else {
+            return Err(Failure::new(StatusCode::NOT_FOUND, "this server needs no token"));
+        };
+        let rights = match self.rights(tokens, peer, field("token").as_bytes()) {
+            Ok(rights) => rights,
+            Err(failure) if accepts_page(&parts.headers) => {
+                let says = failure.message().to_owned();
+                return Ok(page(failure.into_response(), &says, next));
+            }
+            Err(failure) => return Err(failure),
+        };
+        let id = self
+            .sessions
+            .begin(rights, Instant::now())
+            .map_err(|error| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+        Ok(with_cookie(&session::cookie(&id, peer, self.port), accepts_page(&parts.headers).then_some(next)))
+    }
+
+    /// Ends the browser's session.
+    pub(crate) fn logout(&self, visit: Visit<'_>) -> Response {
+        if let Some(id) = session::shown(visit.headers, visit.peer, self.port) {
+            self.sessions.end(id);
+        }
+        with_cookie(&session::cookie("", visit.peer, self.port), accepts_page(visit.headers).then_some("/"))
+    }
+}
+
+/// Sets a cookie, and sends people on.
+fn with_cookie(cookie: &str, next: Option<&str>) -> Response {
+    let status = if next.is_some() { StatusCode::SEE_OTHER } else { StatusCode::NO_CONTENT };
+    let mut response = status.into_response();
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        headers.insert(SET_COOKIE, cookie);
+    }
+    if let Some(next) = next.and_then(|next| HeaderValue::from_str(next).ok()) {
+        headers.insert(LOCATION, next);
+    }
+    response
+}
+
+/// The address if it is one of this server, or else that of its first page. Browsers take `//` and `/\` for the beginning
+/// of another server's name.
+fn local(address: &str) -> &str {
+    let plain = address.bytes().all(|byte| byte.is_ascii_graphic());
+    let own = address.starts_with('/') && !address[1..].starts_with(['/', '\\']);
+    if plain && own { address } else { "/" }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_this_server_are_gone_to() {
+        for address in ["/", "/docs", "/screen.png?x=1&y=//2"] {
+            assert_eq!(local(address), address);
+        }
+        for address in [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "http://evil.example",
+            "evil",
+            "/\t/evil.example",
+            "/a\r\nb",
+        ] {
+            assert_eq!(local(address), "/", "{address}");
+        }
+    }
+
+    #[test]
+    fn what_the_page_repeats_is_text() {
+        let page = page(StatusCode::UNAUTHORIZED.into_response(), "<b>", "/\"><script>x</script>");
+        assert_eq!(page.status(), StatusCode::UNAUTHORIZED);
+        assert!(page.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().contains("style-src 'sha256-"));
+        assert_eq!(escaped("\"><script>"), "&quot;>&lt;script>");
+    }
+}

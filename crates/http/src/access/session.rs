@@ -1,0 +1,137 @@
+//! Browsers that have logged in. A page cannot put a token on a WebSocket, an event stream or an `<img>`, so the browser
+//! gets a cookie for it.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use axum::http::HeaderMap;
+use axum::http::header::COOKIE;
+use parking_lot::Mutex;
+use subtle::ConstantTimeEq;
+
+use super::caller::{Peer, Rights};
+use super::token::{TokenError, hex, random};
+
+/// How long a login lasts.
+pub(crate) const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Logins at once; a further one ends the oldest.
+const SESSIONS: usize = 256;
+/// Bytes of randomness in an id.
+const RANDOM: usize = 32;
+
+#[derive(Debug)]
+struct Session {
+    id: String,
+    rights: Rights,
+    end: Instant,
+}
+
+/// The logins that are valid. They end with the server.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
+
+impl Sessions {
+    /// Begins a session and gives its id.
+    pub(crate) fn begin(&self, rights: Rights, now: Instant) -> Result<String, TokenError> {
+        let id = hex(&random::<RANDOM>()?);
+        let mut sessions = self.0.lock();
+        sessions.retain(|session| session.end > now);
+        if sessions.len() >= SESSIONS {
+            sessions.pop_front();
+        }
+        sessions.push_back(Session { id: id.clone(), rights, end: now + LIFETIME });
+        Ok(id)
+    }
+
+    /// What the browser that shows this id may do.
+    pub(crate) fn rights(&self, id: &str, now: Instant) -> Option<Rights> {
+        let sessions = self.0.lock();
+        let mut found = None;
+        for session in sessions.iter().filter(|session| session.end > now) {
+            if session.id.as_bytes().ct_eq(id.as_bytes()).into() {
+                found = Some(session.rights);
+            }
+        }
+        found
+    }
+
+    /// Ends the session of this id.
+    pub(crate) fn end(&self, id: &str) {
+        self.0.lock().retain(|session| !bool::from(session.id.as_bytes().ct_eq(id.as_bytes())));
+    }
+}
+
+/// The cookie's name. Cookies know no ports, so two servers on one machine must not call theirs the same. Behind TLS the
+/// prefix has browsers take it from this very host over TLS only (RFC 6265bis, 4.1.3).
+fn name(peer: &Peer, port: u16) -> String {
+    match peer.tls {
+        true => format!("__Host-framewire-{port}"),
+        false => format!("framewire-{port}"),
+    }
+}
+
+/// The session's id that a browser shows.
+pub(crate) fn shown<'a>(headers: &'a HeaderMap, peer: &Peer, port: u16) -> Option<&'a str> {
+    // Programs send none.
+    headers.get(COOKIE)?;
+    let name = name(peer, port);
+    let pairs = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    pairs
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find_map(|(key, value)| (key == name).then_some(value))
+}
+
+/// The header that has a browser keep a session's id; an empty one has it forget.
+pub(crate) fn cookie(id: &str, peer: &Peer, port: u16) -> String {
+    let name = name(peer, port);
+    let age = if id.is_empty() { 0 } else { LIFETIME.as_secs() };
+    let secure = if peer.tls { "; Secure" } else { "" };
+    format!("{name}={id}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_its_rights_until_it_ends() {
+        let (sessions, start) = (Sessions::default(), Instant::now());
+        let full = sessions.begin(Rights::Full, start).unwrap();
+        let read = sessions.begin(Rights::Read, start).unwrap();
+        assert_eq!(sessions.rights(&full, start), Some(Rights::Full));
+        assert_eq!(sessions.rights(&read, start), Some(Rights::Read));
+        assert_eq!(sessions.rights("", start), None);
+        assert_eq!(sessions.rights(&full, start + LIFETIME), None);
+        sessions.end(&full);
+        assert_eq!(sessions.rights(&full, start), None);
+        assert_eq!(sessions.rights(&read, start), Some(Rights::Read));
+    }
+
+    #[test]
+    fn the_oldest_makes_way() {
+        let (sessions, start) = (Sessions::default(), Instant::now());
+        let first = sessions.begin(Rights::Full, start).unwrap();
+        for _ in 0..SESSIONS {
+            sessions.begin(Rights::Full, start).unwrap();
+        }
+        assert_eq!((sessions.rights(&first, start), sessions.0.lock().len()), (None, SESSIONS));
+    }
+
+    #[test]
+    fn the_id_is_found_among_other_cookies() {
+        let peer = |tls| Peer::new([127, 0, 0, 1].into(), tls);
+        let with = |lines: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(COOKIE, line.parse().unwrap());
+            }
+            headers
+        };
+        let headers = with(&["a=b; framewire-80=old", "framewire-5000=id; c"]);
+        assert_eq!(shown(&headers, &peer(false), 5000), Some("id"));
+        assert_eq!(shown(&headers, &peer(true), 5000), None, "not one that was set without TLS");
+        assert_eq!(shown(&with(&["__Host-framewire-1=id"]), &peer(true), 1), Some("id"));
+        assert_eq!(shown(&with(&["framewire=id; =; ;;", "\u{e9}"]), &peer(false), 1), None);
+    }
+}

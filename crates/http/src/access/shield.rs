@@ -1,0 +1,27 @@
+//! What replies tell browsers to beware of.
+
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// For what is no page: should a browser take it for one after all, it may do nothing.
+const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+
+/// For pages that set no policy of their own: they ask this server only, and no other page may hold them in a frame.
+const OWN: HeaderValue = HeaderValue::from_static(
+    "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; \
+     frame-ancestors 'none'",
+);
+
+/// Completes the headers of a reply. `shared` if pages of other origins may show it.
+pub(crate) fn shield(headers: &mut HeaderMap, shared: bool) {
+    let is_page = headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let policy = if is_page { OWN } else { NOTHING };
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(policy);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // Not "no-referrer": with that, browsers call the origin of a page's own forms `null`.
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    let readers = if shared { "cross-origin" } else { "same-origin" };
+    headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static(readers));
+}

@@ -1,0 +1,237 @@
+//! The secrets that callers show, and the files that hold them.
+
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ring::rand::{SecureRandom, SystemRandom};
+use subtle::{Choice, ConstantTimeEq};
+
+use super::caller::Rights;
+
+/// Bytes of randomness in a token that [`Token::random`] makes.
+const RANDOM: usize = 32;
+/// Accepted lengths of a token. The shortest holds 128 bits even if it is written in hex.
+const SHORTEST: usize = 32;
+const LONGEST: usize = 512;
+/// More than the longest token with any white space that an editor may leave behind it.
+const LARGEST_FILE: u64 = 4096;
+
+/// A secret that whoever knows it may show as `Authorization: Bearer …`.
+#[derive(Clone)]
+pub struct Token(Box<str>);
+
+/// Why a token cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The file cannot be read.
+    #[error("cannot read the token file {}", .0.display())]
+    Unreadable(PathBuf, #[source] std::io::Error),
+    /// Its permissions let others know the token.
+    #[error(
+        "other users can read or change the token file {} (mode {mode:03o}); type: chmod 600 {}", path.display(), path.display()
+    )]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// What the file holds is no token.
+    #[error("the token file {}: {reason}; `framewire token FILE` makes a good one", path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The full and the read-only token are the same, so one of them is not what it seems.
+    #[error("the token and the read-only token are the same; give each file a token of its own")]
+    Same,
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    NoRandomness,
+}
+
+impl Token {
+    /// A token that nobody can guess: 64 hex digits.
+    ///
+    /// # Errors
+    /// [`TokenError::NoRandomness`].
+    pub fn random() -> Result<Token, TokenError> {
+        Ok(Token(hex(&random::<RANDOM>()?).into()))
+    }
+
+    /// Reads the token from a file that holds it and nothing else. Only the file's owner may have access to it.
+    ///
+    /// # Errors
+    /// If the file cannot be read, others have access to it, or it holds no token.
+    pub fn from_file(path: &Path) -> Result<Token, TokenError> {
+        let unreadable = |error| TokenError::Unreadable(path.to_owned(), error);
+        let file = File::open(path).map_err(unreadable)?;
+        check_permissions(path, &file.metadata().map_err(unreadable)?)?;
+        let mut text = String::new();
+        file.take(LARGEST_FILE).read_to_string(&mut text).map_err(unreadable)?;
+        Token::parse(&text).map_err(|reason| TokenError::Unfit { path: path.to_owned(), reason })
+    }
+
+    /// The characters are those that RFC 6750 lets a header carry.
+    fn parse(text: &str) -> Result<Token, String> {
+        let token = text.trim();
+        if !(SHORTEST..=LONGEST).contains(&token.len()) {
+            return Err(format!(
+                "it has {} characters, and a token has {SHORTEST} to {LONGEST} that nobody can guess",
+                token.len()
+            ));
+        }
+        let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(byte);
+        match token.bytes().find(|byte| !fits(byte)) {
+            None => Ok(Token(token.into())),
+            Some(_) => Err("a token is one word of letters, digits and - . _ ~ + / =".to_owned()),
+        }
+    }
+
+    /// The token itself, to be told to whoever may use it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Takes the same time wherever the two differ. Their lengths are no secret.
+    fn is(&self, shown: &[u8]) -> Choice {
+        self.0.as_bytes().ct_eq(shown)
+    }
+}
+
+/// Hides the secret from logs.
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Token(…)")
+    }
+}
+
+/// The tokens of a server: at least one.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    full: Option<Token>,
+    read: Option<Token>,
+}
+
+impl Tokens {
+    /// These tokens: one that may do everything and one that may only look; `None` if there is neither.
+    ///
+    /// # Errors
+    /// [`TokenError::Same`].
+    pub fn new(full: Option<Token>, read: Option<Token>) -> Result<Option<Tokens>, TokenError> {
+        match (&full, &read) {
+            (None, None) => Ok(None),
+            (Some(full), Some(read)) if full.is(read.0.as_bytes()).into() => Err(TokenError::Same),
+            _ => Ok(Some(Tokens { full, read })),
+        }
+    }
+
+    /// What whoever shows this token may do.
+    pub(crate) fn rights(&self, shown: &[u8]) -> Option<Rights> {
+        let is = |token: &Option<Token>| token.as_ref().map_or(Choice::from(0), |token| token.is(shown));
+        // Both are compared whatever the first says.
+        let (full, read) = (is(&self.full), is(&self.read));
+        match (full.into(), read.into()) {
+            (true, _) => Some(Rights::Full),
+            (false, true) => Some(Rights::Read),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Random bytes that nobody can guess.
+pub(crate) fn random<const SIZE: usize>() -> Result<[u8; SIZE], TokenError> {
+    let mut bytes = [0; SIZE];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;
+    Ok(bytes)
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(unix)]
+fn check_permissions(path: &Path, metadata: &Metadata) -> Result<(), TokenError> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = metadata.permissions().mode() & 0o777;
+    match mode & 0o077 {
+        0 => Ok(()),
+        _ => Err(TokenError::Exposed { path: path.to_owned(), mode }),
+    }
+}
+
+/// Elsewhere a file is its owner's by where it lies.
+#[cfg(not(unix))]
+fn check_permissions(_path: &Path, _metadata: &Metadata) -> Result<(), TokenError> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: &str = "0123456789abcdef0123456789abcdef";
+    const READ: &str = "0123456789abcdef0123456789abcdeF";
+
+    fn token(text: &str) -> Token {
+        Token::parse(text).unwrap()
+    }
+
+    #[test]
+    fn only_the_very_token_gives_its_rights() {
+        let tokens = Tokens::new(Some(token(FULL)), Some(token(READ))).unwrap().unwrap();
+        assert_eq!(tokens.rights(FULL.as_bytes()), Some(Rights::Full));
+        assert_eq!(tokens.rights(READ.as_bytes()), Some(Rights::Read));
+        for wrong in
+            ["", "0", &FULL[1..], &format!("{FULL}0"), &FULL.to_uppercase(), &format!("{FULL}{READ}")]
+        {
+            assert_eq!(tokens.rights(wrong.as_bytes()), None, "{wrong}");
+        }
+        let only_read = Tokens::new(None, Some(token(READ))).unwrap().unwrap();
+        assert_eq!((only_read.rights(FULL.as_bytes()), only_read.rights(b"")), (None, None));
+    }
+
+    #[test]
+    fn a_token_is_one_long_word() {
+        assert_eq!(token(&format!("  {FULL}\r\n")).reveal(), FULL);
+        for wrong in
+            ["", "short", &format!("{FULL} {FULL}"), &format!("{FULL}\u{e9}"), &"x".repeat(LONGEST + 1)]
+        {
+            assert!(Token::parse(wrong).is_err(), "{wrong}");
+        }
+        assert!(matches!(Tokens::new(Some(token(FULL)), Some(token(FULL))), Err(TokenError::Same)));
+        assert!(Tokens::new(None, None).unwrap().is_none());
+    }
+
+    #[test]
+    fn random_tokens_differ_and_stay_out_of_logs() {
+        let (one, other) = (Token::random().unwrap(), Token::random().unwrap());
+        assert_ne!(one.reveal(), other.reveal());
+        assert_eq!(one.reveal().len(), 2 * RANDOM);
+        assert!(Token::parse(one.reveal()).is_ok());
+        assert!(!format!("{one:?}").contains(one.reveal()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_may_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), FULL).unwrap();
+        for mode in [0o640, 0o604, 0o620, 0o666] {
+            file.as_file().set_permissions(PermissionsExt::from_mode(mode)).unwrap();
+            let error = Token::from_file(file.path()).unwrap_err().to_string();
+            assert!(error.contains("chmod 600") && error.contains(&format!("{mode:o}")), "{error}");
+        }
+        for mode in [0o600, 0o400] {
+            file.as_file().set_permissions(PermissionsExt::from_mode(mode)).unwrap();
+            assert!(Token::from_file(file.path()).is_ok(), "{mode:o}");
+        }
+        assert!(Token::from_file(Path::new("/no/such/file")).is_err());
+        assert!(Token::from_file(Path::new("/")).is_err());
+    }
+}
