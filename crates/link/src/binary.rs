@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use crate::Notice;
 use crate::desk::{Desk, End, asked_to_stop};
 use crate::silence::{self, Suspicion};
 use crate::submission::Submission;
@@ -176,7 +177,7 @@ impl Connection<'_> {
                     }
                 }
                 Frame::Goodbye(reason) => return Err(io::Error::other(format!("the script said: {reason}"))),
-                Frame::Event(_) => {}
+                Frame::Event(events) => (self.desk.listen)(events.frame, Notice::Events(events)),
                 Frame::Request(_) | Frame::Cancel(_) | Frame::Ping(_) => {
                     return Err(io::Error::other("the script sent a frame that only we send"));
                 }

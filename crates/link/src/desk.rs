@@ -10,7 +10,7 @@ use tokio::time::sleep_until;
 
 use crate::session::Session;
 use crate::submission::Submission;
-use crate::{Config, LinkError, Phase, Status};
+use crate::{Config, LinkError, Listen, Notice, Phase, Status};
 
 /// What a link keeps over its connections, and what each connection works with.
 pub(crate) struct Desk {
@@ -20,6 +20,8 @@ pub(crate) struct Desk {
     pub stop: watch::Receiver<bool>,
     pub pulse: Pulse,
     pub status: Arc<Mutex<Status>>,
+    /// Whoever is told what happens.
+    pub listen: Listen,
     /// Memory of the script that was reached last.
     pub boot: Option<String>,
     /// When the connection broke that was ready last.
@@ -42,13 +44,25 @@ impl Desk {
         inbox: mpsc::Receiver<Submission>,
         status: Arc<Mutex<Status>>,
         stop: watch::Receiver<bool>,
+        listen: Listen,
     ) -> Desk {
         let session = Session::new(fastrand::u64(..), config.capacity);
-        Desk { config, session, inbox, stop, pulse: Pulse::default(), status, boot: None, lost: None }
+        Desk { config, session, inbox, stop, pulse: Pulse::default(), status, listen, boot: None, lost: None }
     }
 
-    pub fn update(&self, change: impl FnOnce(&mut Status)) {
-        change(&mut self.status.lock());
+    /// Changes the status, and tells of it where that is more than a number.
+    pub fn update(&mut self, change: impl FnOnce(&mut Status)) {
+        let (frame, notice) = {
+            let status = &mut *self.status.lock();
+            let before = (status.phase, status.stalled);
+            let frame = status.frame;
+            change(status);
+            let frame = if status.frame == 0 { frame } else { status.frame };
+            (frame, Notice::of_change(before, status))
+        };
+        if let Some(notice) = notice {
+            (self.listen)(frame, notice);
+        }
     }
 
     pub fn phase(&self) -> Phase {

@@ -2,6 +2,7 @@
 //!
 //! - [`Link`]: what an attached emulator holds: batches in, outcomes out, whatever happens to the connection;
 //! - [`Config`], [`Status`], [`LinkError`]: how it is set, how it is, and why a batch has no outcome;
+//! - [`Notice`]: what a link tells unasked: the emulator's events, and how the connection fares;
 //! - `supervisor`: connects, says hello, and connects again after a break, with a growing delay;
 //! - `desk`: what all connections of a link work with;
 //! - `session`: the requests that are open, over the connections that come and go; no I/O;
@@ -14,6 +15,7 @@ mod config;
 mod desk;
 mod error;
 mod link;
+mod notice;
 mod probe;
 mod session;
 mod silence;
@@ -27,6 +29,7 @@ mod text;
 pub use config::Config;
 pub use error::LinkError;
 pub use link::Link;
+pub use notice::{Listen, Notice};
 pub use probe::{Found, probe};
 pub use status::{Phase, Script, Status};
 pub use submission::Respond;

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
 use crate::submission::{Respond, Submission};
-use crate::{Config, LinkError, Status, supervisor};
+use crate::{Config, LinkError, Listen, Status, supervisor};
 
 /// A lasting connection to the script in one emulator.
 ///
@@ -22,10 +22,15 @@ pub struct Link {
 impl Link {
     /// Starts connecting, on `runtime`.
     pub fn start(config: Config, runtime: &Handle) -> Link {
+        Link::start_and_listen(config, runtime, Box::new(|_, _| {}))
+    }
+
+    /// Starts connecting, on `runtime`; `listen` is told what happens.
+    pub fn start_and_listen(config: Config, runtime: &Handle, listen: Listen) -> Link {
         let (inbox, submissions) = mpsc::channel(config.capacity);
         let (stop, stopped) = watch::channel(false);
         let status = Arc::new(Mutex::new(Status::default()));
-        runtime.spawn(supervisor::run(config, submissions, status.clone(), stopped));
+        runtime.spawn(supervisor::run(config, submissions, status.clone(), stopped, listen));
         Link { inbox, status, stop }
     }
 

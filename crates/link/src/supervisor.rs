@@ -14,7 +14,7 @@ use tracing::{debug, info};
 
 use crate::desk::{Desk, End};
 use crate::submission::Submission;
-use crate::{Config, LinkError, Phase, Script, Status, binary, silence, socket, text};
+use crate::{Config, LinkError, Listen, Phase, Script, Status, binary, silence, socket, text};
 
 /// Longest welcome that is read.
 const MAX_WELCOME: usize = 1024;
@@ -25,9 +25,10 @@ pub(crate) async fn run(
     inbox: mpsc::Receiver<Submission>,
     status: Arc<Mutex<Status>>,
     stop: watch::Receiver<bool>,
+    listen: Listen,
 ) {
     let mut delay = config.first_retry;
-    let mut desk = Desk::new(config, inbox, status, stop);
+    let mut desk = Desk::new(config, inbox, status, stop, listen);
     loop {
         match connection(&mut desk, &mut delay).await {
             End::Stopped => break,

@@ -1,114 +1,105 @@
 //! A stock mGBA elsewhere, reached through a link.
+//!
+//! - `watches`: the watches of this emulator, over the connections that come and go;
+//! - `board`: what the link's task, the front ends and the keepers share;
+//! - `keepers`: tasks that keep up to date what a reconnection or another game changes.
+
+mod board;
+mod keepers;
+mod watches;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use framewire_link::{Config, Link, LinkError, Phase, Script};
-use framewire_protocol::{Batch, Op, Outcome, Value};
-use parking_lot::Mutex;
+use framewire_protocol::Batch;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
-use crate::event::Teller;
-use crate::feed::Feed;
 use crate::{Emulator, EmulatorError, Event, Kind, Pending, Run, State, Watch, WatchRequest};
-
-/// How often the game is asked for its title and code, which change with the ROM.
-const IDENTIFY: Duration = Duration::from_secs(1);
+use board::Board;
 
 /// An attached emulator.
 pub struct Attached {
     link: Arc<Link>,
     address: String,
-    game: Arc<Mutex<Game>>,
-    identifier: AbortHandle,
-    teller: Teller,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Game {
-    title: Option<String>,
-    code: Option<String>,
+    board: Arc<Board>,
+    keepers: [AbortHandle; 2],
 }
 
 impl Attached {
     /// Starts connecting to the script at `config.address`, on `runtime`.
     pub fn start(config: Config, runtime: &Handle) -> Attached {
         let address = config.address.clone();
-        let link = Arc::new(Link::start(config, runtime));
-        let game = Arc::new(Mutex::new(Game::default()));
-        let identifier = runtime.spawn(identify(link.clone(), game.clone())).abort_handle();
-        Attached { link, address, game, identifier, teller: Teller::new() }
+        let board = Arc::new(Board::new());
+        let link = Arc::new(Link::start_and_listen(config, runtime, Board::listener(&board)));
+        board.watches.connect(&link);
+        let keepers = [
+            runtime.spawn(keepers::identify(link.clone(), board.clone())).abort_handle(),
+            runtime.spawn(keepers::renew(link.clone(), board.clone())).abort_handle(),
+        ];
+        Attached { link, address, board, keepers }
     }
 
     /// Waits until what is open is answered, then closes the connection in good order.
     pub async fn close(&self) {
-        self.identifier.abort();
+        self.retire();
         self.link.close().await;
+    }
+
+    /// Ends the tasks, and the watches.
+    fn retire(&self) {
+        self.keepers.iter().for_each(AbortHandle::abort);
+        self.board.watches.close();
     }
 }
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        self.identifier.abort();
+        self.retire();
     }
 }
 
-fn submit(link: &Link, batch: Batch, deadline: Instant) -> Pending {
+/// Hands a batch to the link, and has the board note what it begins.
+fn submit(link: &Link, board: &Arc<Board>, batch: Batch, deadline: Instant) -> Pending {
     let (responder, pending) = Pending::new();
-    link.submit(batch, deadline, Box::new(move |result| responder.respond(result.map_err(Into::into))));
+    let noted = board::noted(&batch).map(|noted| (board.clone(), noted));
+    link.submit(
+        batch,
+        deadline,
+        Box::new(move |result| {
+            if let (Some((board, noted)), Ok(outcome)) = (noted, &result) {
+                board.note(&noted, outcome);
+            }
+            responder.respond(result.map_err(Into::into));
+        }),
+    );
     pending
-}
-
-/// Keeps `game` up to date as long as the link is ready.
-async fn identify(link: Arc<Link>, game: Arc<Mutex<Game>>) {
-    let mut period = Duration::from_millis(50);
-    loop {
-        tokio::time::sleep(period).await;
-        let status = link.status();
-        if status.phase != Phase::Ready || status.stalled {
-            period = Duration::from_millis(50);
-            continue;
-        }
-        let batch = Batch::new(vec![Op::GameTitle {}, Op::GameCode {}]);
-        if let Ok(outcome) = submit(&link, batch, Instant::now() + IDENTIFY).await {
-            *game.lock() = Game::from(outcome);
-            period = IDENTIFY;
-        }
-    }
-}
-
-impl From<Outcome> for Game {
-    fn from(outcome: Outcome) -> Game {
-        let mut texts = outcome.results.into_iter().map(|result| match result {
-            Ok(Value::Text(text)) => Some(text),
-            _ => None,
-        });
-        Game { title: texts.next().flatten(), code: texts.next().flatten() }
-    }
 }
 
 impl Emulator for Attached {
     fn submit(&self, batch: Batch, deadline: Instant) -> Pending {
-        submit(&self.link, batch, deadline)
+        submit(&self.link, &self.board, batch, deadline)
     }
 
     fn state(&self) -> State {
         let status = self.link.status();
         let connected = matches!(status.phase, Phase::Greeting | Phase::Ready);
+        let lockstep = connected && self.board.in_lockstep();
         let run = match connected {
             false => Run::Unknown,
             true if status.stalled || status.phase == Phase::Greeting => Run::Stalled,
+            true if lockstep => Run::Paused,
             true => Run::Running,
         };
-        let game = if connected { self.game.lock().clone() } else { Game::default() };
+        let game = if connected { self.board.game.lock().clone() } else { board::Game::default() };
         State {
             kind: Kind::Attached,
             connected,
             run,
             speed: None,
-            lockstep: false,
+            lockstep,
             frames_per_second: status.frames_per_second,
             frame: status.frame,
             title: game.title,
@@ -124,11 +115,11 @@ impl Emulator for Attached {
     }
 
     fn events(&self) -> broadcast::Receiver<Event> {
-        self.teller.subscribe()
+        self.board.teller.subscribe()
     }
 
     fn watch(&self, request: WatchRequest) -> Watch {
-        Watch::new(0, &request, Feed::new(), Box::new(|| {}))
+        self.board.watches.watch(request)
     }
 }
 

@@ -1,0 +1,191 @@
+//! The watches of an attached emulator, over the connections that come and go. The script forgets them with each
+//! connection, so they are begun anew, and what may have been missed is told as a gap.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use framewire_link::Link;
+use framewire_protocol::event::{self, News};
+use framewire_protocol::{MemoryRange, Op};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::feed::Feed;
+use crate::{Change, Watch, WatchEvent, WatchRequest};
+
+/// How long the end of a watch is tried to be told.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub(super) struct Watches {
+    last_id: AtomicU32,
+    open: Mutex<HashMap<u32, Entry>>,
+    /// Rings when some are forgotten.
+    forgotten: Notify,
+    /// The way to the script.
+    link: OnceLock<Weak<Link>>,
+}
+
+/// A watch from its making to its end.
+struct Entry {
+    feed: Weak<Feed>,
+    op: Op,
+    ranges: Vec<MemoryRange>,
+    /// What is known of it since it began.
+    known: Option<Known>,
+    /// It has begun, and the script that is connected now knows nothing of it.
+    forgotten: bool,
+}
+
+struct Known {
+    /// What each range held last.
+    bytes: Vec<Vec<u8>>,
+    /// The keys told last, if they are told.
+    keys: Option<u16>,
+    /// The frame of the last news.
+    frame: u32,
+    /// Frames from its beginning to that one.
+    ticks: u64,
+    /// Frames from its beginning to where the script counts from.
+    since: u64,
+}
+
+impl Watches {
+    /// Ends of watches are told over `link` from now on.
+    pub fn connect(&self, link: &Arc<Link>) {
+        let _ = self.link.set(Arc::downgrade(link));
+    }
+
+    /// A watch with a number of its own.
+    pub fn watch(self: &Arc<Self>, request: WatchRequest) -> Watch {
+        let id = self.last_id.fetch_add(1, Relaxed).wrapping_add(1);
+        let feed = Feed::new();
+        let watches = Arc::downgrade(self);
+        let ended = move || {
+            if let Some(watches) = watches.upgrade() {
+                watches.end(id);
+            }
+        };
+        let watch = Watch::new(id, &request, feed.clone(), Box::new(ended));
+        let feed = Arc::downgrade(&feed);
+        let entry = Entry { feed, op: watch.op(), ranges: request.ranges, known: None, forgotten: false };
+        self.open.lock().insert(id, entry);
+        watch
+    }
+
+    /// A watch began in `frame`, with what its ranges held then.
+    pub fn begun(&self, id: u32, frame: u32, base: &[u8]) {
+        let open = &mut *self.open.lock();
+        let Some(entry) = open.get_mut(&id) else { return self.tell_end(id) };
+        let Some(bytes) = split(base, &entry.ranges) else { return };
+        let mut known = Known { bytes, keys: None, frame, ticks: 0, since: 0 };
+        if let Some(before) = entry.known.take().filter(|_| entry.forgotten) {
+            known.ticks = before.ticks + u64::from(frame.saturating_sub(before.frame));
+            known.since = known.ticks;
+            let pairs = before.bytes.into_iter().zip(&known.bytes).enumerate();
+            let changes = pairs
+                .filter(|(_, (old, new))| old != *new)
+                .map(|(range, (old, new))| Change { range, old, new: new.clone() })
+                .collect();
+            let event = WatchEvent { frame, ticks: known.ticks, changes, gap: true, ..WatchEvent::default() };
+            entry.put(event);
+        }
+        entry.forgotten = false;
+        entry.known = Some(known);
+    }
+
+    /// The script tells news of a watch, `ticks` frames after it began there.
+    pub fn changed(&self, id: u32, frame: u32, ticks: u32, news: Vec<News>) {
+        let open = &mut *self.open.lock();
+        let Some(entry) = open.get_mut(&id) else { return };
+        let Some(known) = entry.known.as_mut().filter(|_| !entry.forgotten) else { return };
+        known.frame = frame;
+        known.ticks = known.since + u64::from(ticks);
+        let mut changes = Vec::with_capacity(news.len());
+        for News { range, bytes } in news {
+            if range == event::KEYS {
+                known.keys = bytes.try_into().ok().map(u16::from_le_bytes);
+            } else if let Some(held) = known.bytes.get_mut(usize::from(range))
+                && held.len() == bytes.len()
+            {
+                let old = std::mem::replace(held, bytes.clone());
+                changes.push(Change { range: range.into(), old, new: bytes });
+            }
+        }
+        let event =
+            WatchEvent { frame, ticks: known.ticks, changes, keys: known.keys, ..WatchEvent::default() };
+        entry.put(event);
+    }
+
+    /// Another connection stands, whose script knows nothing of what began before.
+    pub fn forget(&self) {
+        for entry in self.open.lock().values_mut() {
+            entry.forgotten = entry.known.is_some();
+        }
+        self.forgotten.notify_one();
+    }
+
+    /// Waits until watches may be forgotten.
+    pub async fn notified(&self) {
+        self.forgotten.notified().await;
+    }
+
+    /// A watch that is to begin anew, and its operation.
+    pub fn next_forgotten(&self) -> Option<(u32, Op)> {
+        let open = self.open.lock();
+        open.iter().find(|(_, entry)| entry.forgotten).map(|(id, entry)| (*id, entry.op.clone()))
+    }
+
+    /// Nothing comes of a watch any more if it could not begin anew.
+    pub fn give_up(&self, id: u32) {
+        let open = &mut *self.open.lock();
+        if open.get(&id).is_some_and(|entry| entry.forgotten)
+            && let Some(feed) = open.remove(&id).and_then(|entry| entry.feed.upgrade())
+        {
+            feed.close();
+        }
+    }
+
+    /// Nobody takes the events of a watch any more.
+    fn end(&self, id: u32) {
+        let entry = self.open.lock().remove(&id);
+        if entry.is_some_and(|entry| entry.known.is_some()) {
+            self.tell_end(id);
+        }
+    }
+
+    fn tell_end(&self, id: u32) {
+        if let Some(link) = self.link.get().and_then(Weak::upgrade) {
+            link.submit(Op::Unwatch { id }.into(), Instant::now() + FAREWELL, Box::new(|_| {}));
+        }
+    }
+
+    /// The emulator is gone: no watch has anything to come.
+    pub fn close(&self) {
+        for feed in self.open.lock().drain().filter_map(|(_, entry)| entry.feed.upgrade()) {
+            feed.close();
+        }
+    }
+}
+
+impl Entry {
+    fn put(&self, event: WatchEvent) {
+        if let Some(feed) = self.feed.upgrade() {
+            feed.put(event);
+        }
+    }
+}
+
+/// What each range holds of their joined bytes, if those are as many.
+fn split(bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
+    let mut rest = bytes;
+    let parts = ranges.iter().map(|range| {
+        let (part, behind) = rest.split_at_checked(range.length.into())?;
+        rest = behind;
+        Some(part.to_vec())
+    });
+    let parts = parts.collect::<Option<_>>()?;
+    rest.is_empty().then_some(parts)
+}
