@@ -29,11 +29,9 @@ impl Frame<'_> {
     pub fn to_rgb(&self) -> Vec<u8> {
         let pixels = self.width as usize * self.height as usize;
         let mut bytes = vec![0; pixels * 3];
-        let mut to = bytes.chunks_exact_mut(3);
-        for row in self.rows() {
-            for (to, from) in to.by_ref().zip(row.chunks_exact(4)) {
-                to.copy_from_slice(&from[..3]);
-            }
+        let from = self.rows().flat_map(|row| row.chunks_exact(4));
+        for (to, from) in bytes.chunks_exact_mut(3).zip(from) {
+            to.copy_from_slice(&from[..3]);
         }
         bytes
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_emulator::{Emulator, EmulatorError};
-use framewire_protocol::{Batch, Op, Outcome, Value};
+use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 use tempfile::NamedTempFile;
 
 pub const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
@@ -75,6 +75,22 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The next event of a watch, or another thing that is to come soon.
+pub fn soon<T>(future: impl Future<Output = Option<T>>) -> T {
+    within(Duration::from_secs(20), future).expect("it comes in time").expect("there is one")
+}
+
+/// What comes within so long.
+pub fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    runtime.block_on(async { tokio::time::timeout(limit, future).await.ok() })
+}
+
+/// The refusal in an outcome of one.
+pub fn refusal(emulator: &impl Emulator, op: Op) -> OpError {
+    batch(emulator, vec![op]).single().expect_err("a refusal")
 }
 
 /// Fifty taps of A are fifty presses, and none is left held.

@@ -1,0 +1,121 @@
+//! The clock of an embedded core, set by operations.
+
+use std::time::{Duration, Instant};
+
+use framewire_emulator::embedded::Speed;
+use framewire_emulator::{Emulator, Happening, Run};
+use framewire_protocol::{Op, Status, Value};
+use tokio::sync::broadcast::Receiver;
+
+use super::support::{DEMO, batch, call, number, refusal, soon, start, wait_for};
+
+fn frame(emulator: &impl Emulator) -> i64 {
+    number(call(emulator, Op::CurrentFrame {}))
+}
+
+fn next(events: &mut Receiver<framewire_emulator::Event>) -> Happening {
+    soon(async { events.recv().await.ok() }).what
+}
+
+#[test]
+fn frames_are_run_in_the_middle_of_a_batch() {
+    let emulator = start(Speed::Times(1.0), true);
+    let at = || Op::CurrentFrame {};
+    let outcome = batch(
+        &emulator,
+        vec![at(), Op::Advance { frames: 1 }, at(), Op::Advance { frames: 59 }, at(), Op::GetKeys {}],
+    );
+    let values: Vec<i64> =
+        outcome.results.into_iter().map(|result| number(result.expect("a value"))).collect();
+    assert_eq!((values.as_slice(), outcome.frame), (&[0, 1, 1, 60, 60, 0][..], 60));
+    assert_eq!(emulator.state().run, Run::Paused);
+    assert_eq!(frame(&emulator), 60);
+}
+
+#[test]
+fn a_batch_runs_a_minute_of_frames_at_most() {
+    let emulator = start(Speed::Times(1.0), true);
+    for frames in [0, 3601, u32::MAX] {
+        assert_eq!(refusal(&emulator, Op::Advance { frames }).status, Status::BadArgument);
+    }
+    let half = || Op::Advance { frames: 1800 };
+    let outcome = batch(&emulator, vec![half(), half(), Op::Advance { frames: 1 }]);
+    let error = outcome.results[2].clone().expect_err("too many");
+    assert!(error.message.contains("3600, and this one has run 3600"), "{error}");
+    assert_eq!(outcome.frame, 3600);
+    batch(&emulator, vec![half()]);
+}
+
+#[test]
+fn pause_speed_and_resume_are_operations() {
+    let emulator = start(Speed::Times(1.0), false);
+    let mut events = emulator.events();
+    call(&emulator, Op::Pause {});
+    let before = frame(&emulator);
+    assert_eq!((emulator.state().run, next(&mut events)), (Run::Paused, Happening::Paused));
+    std::thread::sleep(Duration::from_millis(60));
+    assert_eq!(frame(&emulator), before);
+    call(&emulator, Op::SetSpeed { thousandths: 4000 });
+    assert_eq!(emulator.state().speed, Some(4000));
+    call(&emulator, Op::Resume {});
+    assert_eq!((emulator.state().run, next(&mut events)), (Run::Running, Happening::Running));
+    wait_for("four times as fast", || (emulator.state().frames_per_second - 238.9).abs() < 10.0);
+    call(&emulator, Op::SetSpeed { thousandths: 0 });
+    assert_eq!(emulator.state().speed, Some(0));
+    wait_for("much faster", || emulator.state().frames_per_second > 300.0);
+    let error = refusal(&emulator, Op::SetSpeed { thousandths: 9 });
+    assert!(error.message.contains("10 to 1000000"), "{error}");
+}
+
+#[test]
+fn lockstep_waits_for_each_advance() {
+    let emulator = start(Speed::Unlimited, false);
+    wait_for("frames", || frame(&emulator) > 10);
+    call(&emulator, Op::Lockstep { timeout: 10_000 });
+    assert!(emulator.state().lockstep && emulator.state().run == Run::Paused);
+    let first = frame(&emulator);
+    for count in 1..=50 {
+        assert_eq!(call(&emulator, Op::Advance { frames: 1 }), Value::Int(first + count));
+    }
+    call(&emulator, Op::Resume {});
+    assert!(!emulator.state().lockstep);
+    wait_for("frames", || frame(&emulator) > first + 60);
+    assert_eq!(refusal(&emulator, Op::Lockstep { timeout: 60_001 }).status, Status::BadArgument);
+}
+
+#[test]
+fn lockstep_lets_go_when_nobody_asks() {
+    let emulator = start(Speed::Times(1.0), false);
+    let mut events = emulator.events();
+    let begun = Instant::now();
+    call(&emulator, Op::Lockstep { timeout: 300 });
+    assert_eq!(next(&mut events), Happening::Paused);
+    // Longer than the time-out in all, but never at a stretch.
+    while begun.elapsed() < Duration::from_millis(600) {
+        call(&emulator, Op::GetKeys {});
+        assert!(emulator.state().lockstep);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let asked = Instant::now();
+    assert_eq!(next(&mut events), Happening::LockstepOver);
+    assert!(asked.elapsed() > Duration::from_millis(200), "{:?}", asked.elapsed());
+    assert_eq!(next(&mut events), Happening::Running);
+    assert!(!emulator.state().lockstep && emulator.state().run == Run::Running);
+}
+
+#[test]
+fn resets_and_other_games_are_told() {
+    let emulator = start(Speed::Times(1.0), true);
+    let mut events = emulator.events();
+    call(&emulator, Op::Reset {});
+    assert_eq!(next(&mut events), Happening::Reset);
+    let mut rom = DEMO.to_vec();
+    rom[0xA0..0xAC].copy_from_slice(b"ANOTHER\0\0\0\0\0");
+    let file = tempfile::Builder::new().suffix(".gba").tempfile().expect("a file");
+    std::fs::write(file.path(), rom).expect("written");
+    let path = file.path().to_str().expect("text").to_owned();
+    assert_eq!(call(&emulator, Op::LoadRom { path }), Value::Bool(true));
+    assert_eq!(next(&mut events), Happening::Reset);
+    let Happening::Game { title, .. } = next(&mut events) else { panic!("another game") };
+    assert_eq!(title.as_deref(), Some("ANOTHER"));
+}

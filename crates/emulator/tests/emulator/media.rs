@@ -1,0 +1,67 @@
+//! Pictures and sound of an embedded core, while somebody looks and listens.
+
+use std::time::Duration;
+
+use framewire_emulator::Emulator;
+use framewire_emulator::embedded::Speed;
+use framewire_protocol::Op;
+
+use super::support::{call, soon, start, within};
+
+#[test]
+fn each_frame_s_picture_comes_and_the_first_one_at_once() {
+    let emulator = start(Speed::Times(1.0), true);
+    call(&emulator, Op::Advance { frames: 60 });
+    let mut video = emulator.video().expect("an embedded core has pictures");
+    let first = soon(video.next());
+    assert_eq!((first.frame, first.ticks, first.width, first.height), (60, 60, 240, 160));
+    assert_eq!(first.pixels.len(), 240 * 160 * 3);
+    assert!(within(Duration::from_millis(100), video.next()).is_none(), "nothing new while it is paused");
+    call(&emulator, Op::Advance { frames: 3 });
+    assert_eq!(soon(video.next()).frame, 63, "the newest, and only that");
+    call(&emulator, Op::Resume {});
+    let mut last = soon(video.next()).ticks;
+    for _ in 0..20 {
+        let picture = soon(video.next());
+        assert!((1..4).contains(&(picture.ticks - last)), "{} behind {last}", picture.ticks);
+        last = picture.ticks;
+    }
+}
+
+#[test]
+fn a_picture_is_the_screenshot_of_its_frame() {
+    let emulator = start(Speed::Times(1.0), true);
+    call(&emulator, Op::Advance { frames: 100 });
+    let picture = soon(emulator.video().expect("pictures").next());
+    let png = super::support::bytes(call(&emulator, Op::Screenshot {}));
+    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().expect("a PNG");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
+    let info = reader.next_frame(&mut pixels).expect("a picture");
+    let wide = info.color_type.samples();
+    let rgb: Vec<u8> = pixels.chunks_exact(wide).flat_map(|pixel| pixel[..3].to_vec()).collect();
+    assert!(rgb == picture.pixels, "another picture");
+}
+
+#[test]
+fn sound_comes_frame_by_frame() {
+    let emulator = start(Speed::Times(1.0), false);
+    let mut audio = emulator.audio().expect("an embedded core has sound");
+    let pieces: Vec<_> = (0..30).map(|_| soon(audio.next())).collect();
+    let rate = pieces[0].rate;
+    assert!(pieces.iter().all(|piece| piece.samples.len().is_multiple_of(2)));
+    let pairs: usize = pieces.iter().map(|piece| piece.samples.len() / 2).sum();
+    // From the first frame to the last, which has that much less or more.
+    let frames = f64::from(pieces[29].frame - pieces[0].frame + 1);
+    let wanted = f64::from(rate) / 59.7275 * frames;
+    assert!((pairs as f64 - wanted).abs() < 0.1 * wanted, "{pairs} pairs of samples, not {wanted}");
+}
+
+#[test]
+fn streams_end_with_the_emulator() {
+    let emulator = start(Speed::Times(1.0), true);
+    let (mut video, mut audio) = (emulator.video().expect("pictures"), emulator.audio().expect("sound"));
+    soon(video.next());
+    drop(emulator);
+    assert!(within(Duration::from_secs(5), video.next()).expect("an end").is_none());
+    assert!(within(Duration::from_secs(5), audio.next()).expect("an end").is_none());
+}

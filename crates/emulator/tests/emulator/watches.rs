@@ -1,0 +1,163 @@
+//! Watched memory: every change, with the frame in which it was made.
+
+use std::time::Duration;
+
+use framewire_emulator::embedded::{Embedded, Speed};
+use framewire_emulator::{Change, Emulator, MemoryRange, Watch, WatchRequest};
+use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
+
+use super::support::{GAME_FRAME, UNUSED, batch, bytes, call, config, refusal, script, soon, start, within};
+
+const BALL_X: u32 = 0x0200_0038;
+
+pub fn range(address: u32, length: u16) -> MemoryRange {
+    MemoryRange { domain: None, address, length }
+}
+
+pub fn request(ranges: Vec<MemoryRange>) -> WatchRequest {
+    WatchRequest { ranges, ..WatchRequest::default() }
+}
+
+/// A watch that has begun, and what its ranges held then.
+pub fn begin(emulator: &impl Emulator, request: WatchRequest) -> (Watch, Vec<u8>) {
+    let watch = emulator.watch(request);
+    let base = bytes(call(emulator, watch.op()));
+    (watch, base)
+}
+
+fn nothing_more(watch: &mut Watch) {
+    assert_eq!(within(Duration::from_millis(50), watch.next()), None);
+}
+
+#[test]
+fn each_change_comes_once_with_its_frame() {
+    let emulator = start(Speed::Times(1.0), true);
+    call(&emulator, Op::Advance { frames: 60 });
+    let domain = MemoryRange { domain: Some("wram".to_owned()), address: 8, length: 4 };
+    let (mut watch, base) = begin(&emulator, request(vec![range(UNUSED, 4), domain, range(GAME_FRAME, 4)]));
+    let game = bytes(call(&emulator, Op::ReadRange { address: GAME_FRAME, length: 4 }));
+    assert_eq!(base, [vec![0; 4], game.clone(), game.clone()].concat());
+    let mut before = u32::from_le_bytes(game.try_into().expect("four"));
+    for frame in 61..=70 {
+        call(&emulator, Op::Advance { frames: 1 });
+        let event = soon(watch.next());
+        let (old, new) = (before.to_le_bytes().to_vec(), (before + 1).to_le_bytes().to_vec());
+        let change = |range| Change { range, old: old.clone(), new: new.clone() };
+        assert_eq!((event.frame, event.ticks), (frame, u64::from(frame) - 60));
+        assert_eq!(event.changes, [change(1), change(2)]);
+        assert_eq!((event.keys, event.hash, event.gap, event.missed), (None, None, false, 0));
+        before += 1;
+    }
+    nothing_more(&mut watch);
+}
+
+#[test]
+fn beats_keys_and_hashes_come_as_they_are_asked_for() {
+    let emulator = start(Speed::Times(1.0), true);
+    let mut watch = emulator.watch(WatchRequest { ranges: vec![], every: 10, keys: true, hashes: true });
+    let steps = timeline::encode(&[KeyStep { offset: 3, keys: 1 }, KeyStep { offset: 5, keys: 0 }]);
+    let outcome = batch(&emulator, vec![watch.op(), Op::PlayKeys { steps }, Op::Advance { frames: 20 }]);
+    assert_eq!(outcome.results[0], Ok(Value::Bytes(vec![])));
+    let wanted = [(1, 0), (4, 1), (6, 0), (10, 0), (20, 0)];
+    let events: Vec<_> = wanted.iter().map(|_| soon(watch.next())).collect();
+    let told: Vec<_> = events.iter().map(|event| (event.frame, event.keys.expect("keys"))).collect();
+    assert_eq!(told, wanted);
+    assert!(events.iter().all(|event| event.hash.is_some() == (event.ticks % 10 == 0)));
+    let picture = soon(emulator.video().expect("pictures").next());
+    assert_eq!(events[4].hash, Some(crc32fast::hash(&picture.pixels)));
+    nothing_more(&mut watch);
+}
+
+#[test]
+fn a_watch_sees_a_frame_before_a_script_s_callback_changes_it() {
+    let source = format!(
+        "callbacks:add('frame', function()
+           emu:write32({UNUSED}, emu:currentFrame())
+           emu:addKeys(1)
+         end)"
+    );
+    let script = script(&source);
+    let emulator = Embedded::start(config(Speed::Times(1.0), true, vec![script.path().to_owned()]))
+        .expect("the script loads");
+    let (mut watch, _) = begin(&emulator, WatchRequest { keys: true, ..request(vec![range(UNUSED, 4)]) });
+    call(&emulator, Op::Advance { frames: 2 });
+    let first = soon(watch.next());
+    assert_eq!((first.frame, first.changes.len(), first.keys), (1, 0, Some(0)));
+    let second = soon(watch.next());
+    assert_eq!((second.frame, second.changes[0].new.as_slice()), (2, &[1, 0, 0, 0][..]));
+    assert_eq!(second.keys, Some(1));
+}
+
+#[test]
+fn twenty_watchers_miss_none_of_the_ball_s_changes() {
+    const FRAMES: u64 = 120;
+    let emulator = start(Speed::Times(1.0), true);
+    call(&emulator, Op::Advance { frames: 140 }); // the ball is under way, until it is lost some time
+    let ranges = || vec![range(BALL_X, 4), range(GAME_FRAME, 4)];
+    let mut watches: Vec<Watch> = (0..20).map(|_| begin(&emulator, request(ranges())).0).collect();
+    call(&emulator, Op::Resume {});
+    let mut ball = 0;
+    for watch in &mut watches {
+        for tick in 1..=FRAMES {
+            let event = soon(watch.next());
+            assert_eq!((event.ticks, event.missed), (tick, 0));
+            assert!(event.changes.iter().any(|change| change.range == 1));
+            ball += usize::from(event.changes[0].range == 0);
+        }
+    }
+    assert!(ball > 20 * 40, "{ball} moves of the ball");
+}
+
+#[test]
+fn who_does_not_take_events_loses_the_oldest_and_is_told() {
+    let emulator = start(Speed::Times(1.0), true);
+    call(&emulator, Op::Advance { frames: 60 });
+    let (mut slow, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
+    call(&emulator, Op::Advance { frames: 3600 });
+    let first = soon(slow.next());
+    assert_eq!(first.missed, first.ticks - 1);
+    assert!(first.missed > 1000, "{}", first.missed);
+    let second = soon(slow.next());
+    assert_eq!((second.missed, second.ticks), (0, first.ticks + 1));
+}
+
+#[test]
+fn what_no_watch_may_be_is_refused_and_a_watch_ends_with_its_handle() {
+    let emulator = start(Speed::Times(1.0), true);
+    let unknown = MemoryRange { domain: Some("none".to_owned()), address: 0, length: 1 };
+    for (wrong, says) in [
+        (request(vec![range(0, 0)]), "1 to 4096"),
+        (request(vec![range(0, 4097)]), "1 to 4096"),
+        (request(vec![range(0, 1); 257]), "256"),
+        (request(vec![unknown]), "wram"),
+        (WatchRequest { hashes: true, ..request(vec![]) }, "every"),
+    ] {
+        let error = refusal(&emulator, emulator.watch(wrong).op());
+        assert_eq!(error.status, Status::BadArgument);
+        assert!(error.message.contains(says), "{error}");
+    }
+    let (watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
+    let op = watch.op();
+    drop(watch);
+    assert!(refusal(&emulator, op).message.contains("nowhere"), "nobody takes its events");
+    // Many, one after the other: none is left behind.
+    for _ in 0..2000 {
+        begin(&emulator, request(vec![range(UNUSED, 4096)]));
+    }
+    let watches: Vec<_> = (0..64).map(|_| begin(&emulator, request(vec![range(UNUSED, 4096)])).0).collect();
+    let one_more = emulator.watch(request(vec![range(UNUSED, 1)]));
+    assert_eq!(refusal(&emulator, one_more.op()).status, Status::Busy);
+    drop(watches);
+    call(&emulator, one_more.op());
+}
+
+#[test]
+fn a_watch_is_over_when_the_emulator_is_gone() {
+    let emulator = start(Speed::Times(1.0), true);
+    call(&emulator, Op::Advance { frames: 60 });
+    let (mut watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
+    call(&emulator, Op::Advance { frames: 1 });
+    drop(emulator);
+    assert_eq!(soon(watch.next()).ticks, 1);
+    assert_eq!(within(Duration::from_secs(5), watch.next()), Some(None));
+}
