@@ -1,0 +1,39 @@
+/** Questions in a dialog of the browser's own, which keeps the focus inside and gives it back. */
+
+import { type Child, el, freshId } from "./dom.ts";
+
+/** Asks whether to go on; true if the user says so. */
+export async function confirm(question: string, detail: string, yes: string): Promise<boolean> {
+  return (await ask(question, yes, "danger", el("p", {}, detail))) !== undefined;
+}
+
+/** Asks for a text; `undefined` if the user gives none. */
+export async function prompt(question: string, label: string, value: string, yes: string, type = "text"): Promise<string | undefined> {
+  const input = el("input", { type, name: "answer", value, required: true, autocomplete: "off", id: freshId("field") });
+  const answered = await ask(question, yes, "primary", el("label", { for: input.id }, label), input);
+  return answered === undefined ? undefined : input.value.trim() || undefined;
+}
+
+function ask(question: string, yes: string, kind: string, ...content: Child[]): Promise<"yes" | undefined> {
+  const title = el("h2", { id: freshId("title") }, question);
+  const dialog = el("dialog", { "aria-labelledby": title.id });
+  const cancel = el("button", { type: "button" }, "Cancel");
+  cancel.addEventListener("click", () => dialog.close());
+  const form = el(
+    "form",
+    { method: "dialog" },
+    title,
+    ...content,
+    el("div", { class: "answers" }, cancel, el("button", { class: kind, value: "yes" }, yes)),
+  );
+  dialog.append(form);
+  document.body.append(dialog);
+  dialog.showModal();
+  dialog.querySelector("input")?.select();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "yes" ? "yes" : undefined);
+    });
+  });
+}

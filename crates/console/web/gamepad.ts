@@ -1,0 +1,67 @@
+/** Gamepads as controllers. */
+
+import type { Controller } from "./controller.ts";
+import type { Key } from "./keys.ts";
+import { Store } from "./store.ts";
+
+/** Buttons of the browsers' standard layout: by place, so the right one of the four is A, the lowest is B. */
+const BUTTONS: readonly (Key | undefined)[] = [
+  "B",
+  "A",
+  "B",
+  "A",
+  "L",
+  "R",
+  "L",
+  "R",
+  "Select",
+  "Start",
+  undefined,
+  undefined,
+  "Up",
+  "Down",
+  "Left",
+  "Right",
+];
+
+/** How far a stick is pushed before it counts. */
+const PUSHED = 0.5;
+
+/** Names of the gamepads that are connected. */
+export const gamepads = new Store<readonly string[]>([]);
+
+/** Has all gamepads drive `controller`. They are looked at once a picture of the screen, and not at all without one. */
+export function playByGamepad(controller: Controller): void {
+  let looking = false;
+  const look = (): void => {
+    const connected = navigator.getGamepads().filter((pad) => pad?.connected);
+    for (const pad of connected) if (pad) controller.hold(`gamepad ${pad.index}`, keysHeld(pad));
+    looking = connected.length > 0;
+    if (looking) requestAnimationFrame(look);
+  };
+  const changed = (): void => {
+    const present = navigator.getGamepads().filter((pad) => pad !== null);
+    gamepads.set(present.map((pad) => pad?.id ?? ""));
+    if (!looking) look();
+  };
+  addEventListener("gamepadconnected", changed);
+  addEventListener("gamepaddisconnected", (event) => {
+    controller.hold(`gamepad ${event.gamepad.index}`, []);
+    changed();
+  });
+}
+
+/** The keys that a gamepad holds. */
+export function keysHeld(pad: Pick<Gamepad, "buttons" | "axes">): Set<Key> {
+  const keys = new Set<Key>();
+  pad.buttons.forEach((button, index) => {
+    const key = BUTTONS[index];
+    if (key !== undefined && button.pressed) keys.add(key);
+  });
+  const [x = 0, y = 0] = pad.axes;
+  if (x > PUSHED) keys.add("Right");
+  if (x < -PUSHED) keys.add("Left");
+  if (y > PUSHED) keys.add("Down");
+  if (y < -PUSHED) keys.add("Up");
+  return keys;
+}

@@ -1,0 +1,92 @@
+/** The chosen address as numbers of every size, to read, to write and to watch. */
+
+import { button, field } from "./controls.ts";
+import { el, fill, setText } from "./dom.ts";
+import { hex } from "./hexgrid.ts";
+import type { Symbol } from "./symbols.ts";
+
+const TYPES = ["u8", "i8", "u16", "i16", "u32", "i32"] as const;
+type Type = (typeof TYPES)[number];
+
+export interface Subject {
+  /** Bytes from an address on; `undefined` where they are not known. */
+  bytes(address: number, count: number): readonly (number | undefined)[];
+  symbol(address: number): Symbol | undefined;
+  /** The memory domain that addresses are of; empty for the bus. */
+  domain(): string;
+  write(address: number, value: number, type: Type): Promise<void>;
+  watch(expression: string): void;
+}
+
+export function inspector(subject: Subject): { element: HTMLElement; show(address: number): void } {
+  let shown = 0;
+  const title = el("h3", {});
+  const values = new Map<Type, HTMLElement>();
+  const list = el("dl", { class: "values" });
+  for (const type of TYPES) {
+    const value = el("dd", {}, "–");
+    values.set(type, value);
+    list.append(el("div", {}, el("dt", {}, type), value));
+  }
+  const type = el("select", {}, ...TYPES.map((name) => el("option", { value: name }, name)));
+  const input = el("input", { type: "text", class: "value", placeholder: "new value", autocomplete: "off", spellcheck: "false" });
+  const form = el(
+    "form",
+    { class: "line" },
+    field("Type", type, true),
+    field("New value, decimal or 0x hex", input, true),
+    el("button", { type: "submit" }, "Write"),
+    button({ icon: "plus", label: "Watch" }, () => subject.watch(expression(subject, shown, type.value as Type))),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const value = Number(input.value.trim());
+    input.setCustomValidity(problemOf(input.value, value, type.value as Type));
+    if (form.reportValidity()) void subject.write(shown, value, type.value as Type);
+  });
+  input.addEventListener("input", () => input.setCustomValidity(""));
+  const element = el("div", { class: "inspector" }, title, list, form);
+  const show = (address: number): void => {
+    const symbol = subject.symbol(address);
+    if (address !== shown || title.childElementCount === 0) {
+      if (symbol?.type) type.value = TYPES.find((name) => symbol.type?.startsWith(name)) ?? "u8";
+      const offset = symbol && address > symbol.address ? `+${address - symbol.address}` : "";
+      fill(title, el("code", {}, hex(address, 8)), symbol && el("span", {}, symbol.name + offset));
+    }
+    shown = address;
+    for (const [name, place] of values) setText(place, valueOf(name, subject.bytes(address, bytesOf(name))));
+  };
+  return { element, show };
+}
+
+function bytesOf(type: Type): number {
+  return Number(type.slice(1)) / 8;
+}
+
+/** The number that little-endian bytes are. */
+function valueOf(type: Type, bytes: readonly (number | undefined)[]): string {
+  let value = 0;
+  for (const [index, byte] of bytes.entries()) {
+    if (byte === undefined) return "–";
+    value += byte * 2 ** (8 * index);
+  }
+  const span = 2 ** (8 * bytes.length);
+  if (type.startsWith("i") && value >= span / 2) value -= span;
+  return String(value);
+}
+
+function problemOf(text: string, value: number, type: Type): string {
+  const span = 2 ** (8 * bytesOf(type));
+  const least = type.startsWith("i") ? -span / 2 : 0;
+  const most = least + span - 1;
+  const good = text.trim() !== "" && Number.isInteger(value) && value >= least && value <= most;
+  return good ? "" : `A whole number from ${least} to ${most}, decimal or 0x hex`;
+}
+
+/** What watches call the value at an address: its symbol where it is one, else the place itself. */
+function expression(subject: Subject, address: number, type: Type): string {
+  const symbol = subject.symbol(address);
+  if (symbol?.type === type && symbol.address === address) return symbol.name;
+  const domain = subject.domain();
+  return `${type}[${domain === "" ? "" : `${domain}:`}0x${hex(address, domain === "" ? 8 : 4)}]`;
+}

@@ -1,0 +1,174 @@
+/** The view of memory: a hex grid over the bus or a domain, kept up to date while it can be seen. */
+
+import * as actions from "./actions.ts";
+import { type App, attempt } from "./app.ts";
+import { button, field, lineForm, setOptions } from "./controls.ts";
+import { el, freshId, setText } from "./dom.ts";
+import type { Domain, Emulation } from "./emulation.ts";
+import { hex, HexGrid } from "./hexgrid.ts";
+import { inspector } from "./inspector.ts";
+import type { Symbols } from "./symbols.ts";
+import { toast } from "./toast.ts";
+
+const EVERY_MS = 50;
+const ROWS = 16;
+/** Where a Game Boy Advance keeps its working RAM. */
+const FIRST = 0x0200_0000;
+
+export class MemoryPanel {
+  readonly element: HTMLElement;
+  readonly #app: App;
+  readonly #emulation: Emulation;
+  readonly #symbols: Symbols;
+  readonly #grid: HexGrid;
+  readonly #domain = el("select", {});
+  readonly #address = el("input", { type: "text", class: "address", placeholder: "address or symbol", spellcheck: "false", autocomplete: "off" });
+  readonly #note = el("p", { class: "note", role: "status" });
+  readonly #inspect: (address: number) => void;
+  #domains: readonly Domain[] = [];
+  #start = FIRST;
+  #visible = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** `watch` is called with an expression that the user wants to watch. */
+  constructor(app: App, emulation: Emulation, symbols: Symbols, watch: (expression: string) => void) {
+    this.#app = app;
+    this.#emulation = emulation;
+    this.#symbols = symbols;
+    this.#grid = new HexGrid("Memory", 16, ROWS, {
+      move: (address) => this.#moved(address),
+      edit: (address, value) => void this.#write(address, value, "u8"),
+    });
+    const names = el("datalist", { id: freshId("symbols") });
+    this.#address.setAttribute("list", names.id);
+    symbols.all.follow((all) => names.replaceChildren(...all.map(({ name }) => el("option", { value: name }))));
+    const inspection = inspector({
+      bytes: (address, count) => Array.from({ length: count }, (_, index) => this.#grid.byte(address + index)),
+      symbol: (address) => (this.#onBus ? symbols.around(address) : undefined),
+      domain: () => this.#domain.value,
+      write: (address, value, type) => this.#write(address, value, type),
+      watch,
+    });
+    this.#inspect = inspection.show;
+    this.element = el(
+      "div",
+      { class: "memory" },
+      lineForm(
+        () => this.#go(),
+        field("Memory domain", this.#domain, true),
+        field("Address or symbol", this.#address, true),
+        names,
+        button({ label: "Go" }, () => this.#go()),
+        button({ icon: "up", label: "Page up", compact: true }, () => this.goTo(this.#start - this.#page)),
+        button({ icon: "down", label: "Page down", compact: true }, () => this.goTo(this.#start + this.#page)),
+      ),
+      this.#grid.element,
+      this.#note,
+      inspection.element,
+    );
+    this.#domain.addEventListener("change", () => this.goTo(this.#onBus ? FIRST : 0));
+    app.api.emulator.follow(() => {
+      this.#domains = [];
+    });
+    new ResizeObserver(() => this.#fit()).observe(this.element);
+    this.#grid.show(this.#start);
+    this.goTo(FIRST);
+  }
+
+  /** Told whether the panel can be seen. */
+  shown(visible: boolean): void {
+    this.#visible = visible;
+    clearTimeout(this.#timer);
+    if (visible) void this.#refresh();
+  }
+
+  /** Shows the page with this address, and chooses its byte. */
+  goTo(address: number): void {
+    this.#grid.select(clamp(address));
+    this.#inspect(this.#grid.selected);
+  }
+
+  get #onBus(): boolean {
+    return this.#domain.value === "";
+  }
+
+  get #page(): number {
+    return this.#grid.size;
+  }
+
+  #go(): void {
+    const text = this.#address.value;
+    const address = this.#symbols.resolve(text);
+    if (address === undefined) {
+      toast(`${JSON.stringify(text)} is neither an address, such as 02000044, nor a known symbol.`, "bad");
+      return;
+    }
+    const known = this.#symbols.all.value.some(({ name }) => text.startsWith(name));
+    if (known) this.#domain.value = "";
+    this.goTo(address);
+  }
+
+  /** Keeps the chosen byte in view. */
+  #moved(address: number): void {
+    if (address < this.#start || address >= this.#start + this.#page) {
+      const across = this.#grid.across;
+      // By rows while walking, by whole pages when jumping.
+      const row = address - (address % across);
+      if (address < this.#start && this.#start - row <= across) this.#start = row;
+      else if (address >= this.#start + this.#page && row - this.#start <= this.#page) this.#start = row - this.#page + across;
+      else this.#start = row;
+      this.#start = Math.max(0, this.#start);
+      this.#grid.show(this.#start);
+    }
+    this.#inspect?.(address);
+  }
+
+  async #refresh(): Promise<void> {
+    const begun = performance.now();
+    try {
+      if (this.#domains.length === 0) await this.#loadDomains();
+      const start = this.#start;
+      const bytes = await this.#emulation.read(this.#domain.value, start, this.#length);
+      if (start === this.#start) this.#grid.update(bytes, performance.now());
+      setText(this.#note, "");
+      this.#inspect(this.#grid.selected);
+    } catch (error) {
+      setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
+    }
+    if (!this.#visible) return;
+    const pause = Math.max(10, EVERY_MS - (performance.now() - begun));
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#refresh(), document.hidden ? 1000 : pause);
+  }
+
+  /** Bytes on the page; fewer at a domain's end. */
+  get #length(): number {
+    const domain = this.#domains.find(({ id }) => id === this.#domain.value);
+    return domain ? Math.max(1, Math.min(this.#page, domain.size - this.#start)) : this.#page;
+  }
+
+  async #loadDomains(): Promise<void> {
+    this.#domains = await this.#emulation.domains();
+    setOptions(this.#domain, [
+      { value: "", label: "Bus" },
+      ...this.#domains.map(({ id, label, size }) => ({ value: id, label: `${label} (${size >> 10} KiB)` })),
+    ]);
+  }
+
+  async #write(address: number, value: number, type: string): Promise<void> {
+    await attempt(() => this.#app.api.act(actions.write(this.#domain.value, `0x${hex(address, 8)}`, value, type)));
+  }
+
+  /** Eight bytes across where there is no room for sixteen. */
+  #fit(): void {
+    const across = this.element.clientWidth < 560 ? 8 : 16;
+    if (this.element.clientWidth === 0 || across === this.#grid.across) return;
+    this.#start -= this.#start % across;
+    this.#grid.resize(across, ROWS);
+    this.#grid.show(this.#start);
+  }
+}
+
+function clamp(address: number): number {
+  return Math.max(0, Math.min(0xffff_ffff, address));
+}

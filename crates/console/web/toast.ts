@@ -1,0 +1,25 @@
+/** Short messages at the page's edge, also read out by assistive technology. */
+
+import { byId, el } from "./dom.ts";
+import { icon } from "./icons.ts";
+
+const SHOWN_MS = 6000;
+const MOST = 4;
+
+export type Tone = "good" | "bad";
+
+/** Shows `text` for a while, longer while the mouse is on it. */
+export function toast(text: string, tone: Tone = "good"): void {
+  const place = byId("toasts");
+  const close = el("button", { type: "button", class: "quiet square", "aria-label": "Dismiss" }, icon("close"));
+  const box = el("div", { class: `toast ${tone}` }, el("p", {}, text), close);
+  const gone = (): void => box.remove();
+  let timer = setTimeout(gone, SHOWN_MS);
+  box.addEventListener("mouseenter", () => clearTimeout(timer));
+  box.addEventListener("mouseleave", () => {
+    timer = setTimeout(gone, SHOWN_MS / 2);
+  });
+  close.addEventListener("click", gone);
+  place.append(box);
+  while (place.childElementCount > MOST) place.firstElementChild?.remove();
+}

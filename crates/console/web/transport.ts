@@ -1,0 +1,140 @@
+/** Pause, step, speed, reset and what else is done to the game as a whole. */
+
+import * as actions from "./actions.ts";
+import { type App, attempt } from "./app.ts";
+import { Sound } from "./audio.ts";
+import { button, disable, field } from "./controls.ts";
+import { confirm } from "./dialog.ts";
+import { el, fill, setText } from "./dom.ts";
+import { icon } from "./icons.ts";
+import type { EmulatorState, Phase } from "./status.ts";
+
+/** Lockstep ends by itself when nobody steps for so long. */
+const LOCKSTEP_MS = 60_000;
+
+const SPEEDS = ["0.25", "0.5", "1", "2", "4", "8", "unlimited"] as const;
+
+const NO_PAUSE = "mGBA's scripts cannot pause it: pause it in its own window, or hold it frame by frame with Lockstep.";
+const NO_SPEED = "mGBA's scripts cannot set its speed: use its own window (Emulation, Fast forward).";
+const NO_SOUND = "mGBA plays its sound on its own machine and gives scripts none.";
+const NO_STEP = "Pause first, or take the clock with Lockstep: then frames go by one step at a time.";
+const NO_EMULATOR = "No emulator is connected.";
+const IN_A_WINDOW = "This mGBA runs in its own window: pause, speed and sound are there. Lockstep works here.";
+
+export function transport(app: App, stage: HTMLElement): HTMLElement {
+  const { api, watch } = app;
+  const act = (action: Parameters<typeof api.act>[0]) => () =>
+    attempt(async () => {
+      await api.act(action);
+      await watch.refresh();
+    });
+
+  const run = button({ icon: "pause", label: "Pause", kind: "primary" }, () =>
+    act(held(app.status.value.phase) ? actions.resume() : actions.pause())(),
+  );
+  const frames = el("input", { type: "number", min: 1, max: 3600, value: 1, class: "short", inputmode: "numeric" });
+  const step = button({ icon: "step", label: "Step" }, () => act(actions.advance(clamp(frames.valueAsNumber)))());
+  const lock = button({ icon: "lock", label: "Lockstep", compact: true, hint: "Lockstep: each frame waits for Step" }, () =>
+    act(app.status.value.phase === "lockstep" ? actions.resume() : actions.lockstep(LOCKSTEP_MS))(),
+  );
+  const speed = el("select", {}, ...SPEEDS.map((value) => el("option", { value }, value === "unlimited" ? "Max" : `${value}×`)));
+  speed.value = "1";
+  speed.addEventListener("change", () => {
+    const value = speed.value === "unlimited" ? "unlimited" : Number(speed.value);
+    void act(actions.speed(value))();
+  });
+  const reset = button({ icon: "reset", label: "Reset", compact: true, hint: "Reset the console" }, async () => {
+    const copying = api.copying.value;
+    if (copying || (await confirm("Reset the console?", "What was not saved in the game is lost.", "Reset"))) {
+      await act(actions.reset())();
+    }
+  });
+  const sound = soundButton(new Sound(api));
+  const camera = button({ icon: "camera", label: "Save the picture", compact: true }, () => attempt(() => savePicture(app)));
+  const full = button({ icon: "full", label: "Full screen", compact: true }, () => toggleFullScreen(stage));
+
+  const reason = el("p", { class: "reason" });
+  const show = (): void => {
+    const { phase, emulator } = app.status.value;
+    const still = held(phase);
+    run.replaceChildren(icon(still ? "play" : "pause"), el("span", {}, still ? "Resume" : "Pause"));
+    lock.setAttribute("aria-pressed", String(phase === "lockstep"));
+    if (document.activeElement !== speed) speed.value = speedOf(emulator) ?? speed.value;
+    const gone = usable(phase) ? undefined : NO_EMULATOR;
+    const window = emulator?.kind === "attached";
+    disable(run, gone ?? reasonIf(window && phase !== "lockstep", NO_PAUSE));
+    disable(step, gone ?? reasonIf(!still, NO_STEP));
+    disable(lock, gone);
+    disable(speed, gone ?? reasonIf(window, NO_SPEED));
+    speed.disabled = speed.ariaDisabled === "true";
+    disable(reset, gone);
+    disable(sound, gone ?? reasonIf(window, NO_SOUND));
+    setText(reason, window && !gone ? IN_A_WINDOW : "");
+    reason.hidden = reason.textContent === "";
+  };
+  app.status.follow(show);
+
+  // After a click the keyboard belongs to the game again; who came by the keyboard stays where they are.
+  const bar = el(
+    "div",
+    { class: "transport", role: "toolbar", "aria-label": "Emulation" },
+    run,
+    el("div", { class: "joined" }, step, field("Frames to step", frames, true)),
+    lock,
+    field("Speed", speed, true),
+    el("span", { class: "gap" }),
+    reset,
+    sound,
+    camera,
+    full,
+  );
+  return el("div", {}, bar, reason);
+}
+
+/** Whether frames only go by when they are asked for. */
+function held(phase: Phase): boolean {
+  return phase === "paused" || phase === "lockstep";
+}
+
+function reasonIf(applies: boolean, reason: string): string | undefined {
+  return applies ? reason : undefined;
+}
+
+function usable(phase: Phase): boolean {
+  return phase === "running" || held(phase);
+}
+
+function speedOf(emulator: EmulatorState | undefined): string | undefined {
+  if (emulator?.speed === undefined || emulator.speed === null) return undefined;
+  const text = emulator.speed === 0 ? "unlimited" : String(emulator.speed / 1000);
+  return SPEEDS.find((known) => known === text);
+}
+
+function clamp(frames: number): number {
+  return Math.min(3600, Math.max(1, Math.round(frames) || 1));
+}
+
+function soundButton(sound: Sound): HTMLButtonElement {
+  const control = button({ icon: "mute", label: "Sound", compact: true }, () => sound.toggle());
+  sound.on.follow((on) => {
+    control.setAttribute("aria-pressed", String(on));
+    fill(control, icon(on ? "sound" : "mute"));
+  });
+  return control;
+}
+
+async function savePicture(app: App): Promise<void> {
+  const picture = await app.api.act<Blob>(actions.screenshot());
+  saveFile(picture, "screen.png");
+}
+
+/** Has the browser save a file. */
+export function saveFile(content: Blob, name: string): void {
+  const link = el("a", { href: URL.createObjectURL(content), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function toggleFullScreen(stage: HTMLElement): Promise<void> {
+  return document.fullscreenElement ? document.exitFullscreen() : stage.requestFullscreen();
+}
