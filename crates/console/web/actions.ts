@@ -65,3 +65,64 @@ export const write = (domain: string, address: string, value: number, type: stri
   path: "/v1/batch",
   json: { ops: [{ op: "write", address, type, value, ...(domain === "" ? {} : { domain }) }] },
 });
+
+export const SNAPSHOTS = "/v1/snapshots";
+
+const snapshot = (name: string, rest = ""): string => `${SNAPSHOTS}/${encodeURIComponent(name)}${rest}`;
+
+/** Path of a snapshot's picture. */
+export const snapshotPicture = (name: string): string => snapshot(name, "/picture");
+
+export const saveSnapshot = (name: string): Action => ({
+  title: `Save snapshot ${name}`,
+  method: "POST",
+  path: SNAPSHOTS,
+  json: { name },
+});
+
+export const loadSnapshot = (name: string): Action => ({
+  title: `Load snapshot ${name}`,
+  method: "POST",
+  path: snapshot(name, "/load"),
+});
+
+export const renameSnapshot = (name: string, other: string): Action => ({
+  title: `Rename snapshot ${name}`,
+  method: "PATCH",
+  path: snapshot(name),
+  json: { name: other },
+});
+
+export const deleteSnapshot = (name: string): Action => ({
+  title: `Delete snapshot ${name}`,
+  method: "DELETE",
+  path: snapshot(name),
+});
+
+export const RECORDINGS = "/v1/recordings";
+
+const recording = (name: string, rest = ""): string => `${RECORDINGS}/${encodeURIComponent(name)}${rest}`;
+
+export const startRecording = (name: string): Action => ({
+  title: `Record ${name}`,
+  method: "POST",
+  path: RECORDINGS,
+  json: { name },
+});
+
+export const stopRecording = (): Action => ({ title: "Stop recording", method: "POST", path: `${RECORDINGS}/stop` });
+
+export const replay = (name: string): Action => ({ title: `Replay ${name}`, method: "POST", path: recording(name, "/replay") });
+
+export const downloadRecording = (name: string): Action => ({
+  title: `Download ${name}`,
+  method: "GET",
+  path: recording(name),
+  output: `${name}.json`,
+});
+
+export const deleteRecording = (name: string): Action => ({
+  title: `Delete recording ${name}`,
+  method: "DELETE",
+  path: recording(name),
+});

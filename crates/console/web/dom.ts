@@ -3,7 +3,7 @@
 export type Child = Node | string | null | undefined | false;
 
 export interface Props {
-  class?: string;
+  class?: string | undefined;
   on?: Partial<{ [K in keyof HTMLElementEventMap]: (event: HTMLElementEventMap[K]) => void }>;
   [attribute: string]: unknown;
 }

@@ -3,7 +3,7 @@
 import { button, field } from "./controls.ts";
 import { el, fill, setText } from "./dom.ts";
 import { hex } from "./hexgrid.ts";
-import type { Symbol } from "./symbols.ts";
+import type { Named } from "./symbols.ts";
 
 const TYPES = ["u8", "i8", "u16", "i16", "u32", "i32"] as const;
 type Type = (typeof TYPES)[number];
@@ -11,7 +11,7 @@ type Type = (typeof TYPES)[number];
 export interface Subject {
   /** Bytes from an address on; `undefined` where they are not known. */
   bytes(address: number, count: number): readonly (number | undefined)[];
-  symbol(address: number): Symbol | undefined;
+  symbol(address: number): Named | undefined;
   /** The memory domain that addresses are of; empty for the bus. */
   domain(): string;
   write(address: number, value: number, type: Type): Promise<void>;
@@ -54,7 +54,7 @@ export function inspector(subject: Subject): { element: HTMLElement; show(addres
       fill(title, el("code", {}, hex(address, 8)), symbol && el("span", {}, symbol.name + offset));
     }
     shown = address;
-    for (const [name, place] of values) setText(place, valueOf(name, subject.bytes(address, bytesOf(name))));
+    for (const [name, place] of values) setText(place, numberOf(name, subject.bytes(address, bytesOf(name))));
   };
   return { element, show };
 }
@@ -64,7 +64,7 @@ function bytesOf(type: Type): number {
 }
 
 /** The number that little-endian bytes are. */
-function valueOf(type: Type, bytes: readonly (number | undefined)[]): string {
+function numberOf(type: Type, bytes: readonly (number | undefined)[]): string {
   let value = 0;
   for (const [index, byte] of bytes.entries()) {
     if (byte === undefined) return "–";

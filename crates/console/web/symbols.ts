@@ -3,7 +3,7 @@
 import type { Api } from "./api.ts";
 import { Store } from "./store.ts";
 
-export interface Symbol {
+export interface Named {
   name: string;
   address: number;
   /** Such as `u16` or `u8[70]`; many files say nothing of it. */
@@ -12,7 +12,7 @@ export interface Symbol {
 
 /** The symbols of the chosen emulator, by address. */
 export class Symbols {
-  readonly all = new Store<readonly Symbol[]>([]);
+  readonly all = new Store<readonly Named[]>([]);
   readonly #api: Api;
 
   constructor(api: Api) {
@@ -21,13 +21,13 @@ export class Symbols {
   }
 
   /** The symbol that begins at an address. */
-  at(address: number): Symbol | undefined {
+  at(address: number): Named | undefined {
     return this.all.value.find((symbol) => symbol.address === address);
   }
 
   /** The symbol at or before an address, if it may reach so far. */
-  around(address: number): Symbol | undefined {
-    let best: Symbol | undefined;
+  around(address: number): Named | undefined {
+    let best: Named | undefined;
     for (const symbol of this.all.value) {
       if (symbol.address <= address && address < symbol.address + sizeOf(symbol)) best = symbol;
     }
@@ -46,7 +46,7 @@ export class Symbols {
 
   async #load(): Promise<void> {
     try {
-      const { symbols } = await this.#api.read<{ symbols: Symbol[] }>("/v1/symbols");
+      const { symbols } = await this.#api.read<{ symbols: Named[] }>("/v1/symbols");
       this.all.set([...symbols].sort((a, b) => a.address - b.address));
     } catch {
       this.all.set([]);
@@ -55,7 +55,7 @@ export class Symbols {
 }
 
 /** Bytes of a symbol by its type; 1 where the type is not known. */
-export function sizeOf(symbol: Symbol): number {
+export function sizeOf(symbol: Named): number {
   const [, bits = "8", count = "1"] = /^[iu](8|16|32)(?:\[(\d+)\])?$/.exec(symbol.type ?? "") ?? [];
   return (Number(bits) / 8) * Number(count);
 }

@@ -21,7 +21,8 @@ const NO_STEP = "Pause first, or take the clock with Lockstep: then frames go by
 const NO_EMULATOR = "No emulator is connected.";
 const IN_A_WINDOW = "This mGBA runs in its own window: pause, speed and sound are there. Lockstep works here.";
 
-export function transport(app: App, stage: HTMLElement): HTMLElement {
+/** `focus` is the picture, to which the focus goes after a click: then the keyboard is the controller again. */
+export function transport(app: App, stage: HTMLElement, focus: HTMLElement): HTMLElement {
   const { api, watch } = app;
   const act = (action: Parameters<typeof api.act>[0]) => () =>
     attempt(async () => {
@@ -74,7 +75,6 @@ export function transport(app: App, stage: HTMLElement): HTMLElement {
   };
   app.status.follow(show);
 
-  // After a click the keyboard belongs to the game again; who came by the keyboard stays where they are.
   const bar = el(
     "div",
     { class: "transport", role: "toolbar", "aria-label": "Emulation" },
@@ -88,6 +88,10 @@ export function transport(app: App, stage: HTMLElement): HTMLElement {
     camera,
     full,
   );
+  bar.addEventListener("click", (event) => {
+    const byPointer = event.detail > 0 && event.target instanceof Element && event.target.closest("button");
+    if (byPointer && !document.querySelector("dialog[open]")) focus.focus({ preventScroll: true });
+  });
   return el("div", {}, bar, reason);
 }
 

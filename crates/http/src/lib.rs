@@ -10,6 +10,7 @@
 //! - `routes` finds what a request is for, and holds those of Framewire's own that answer in plain text; [`App`] is what
 //!   all requests share, [`Emulators`] what they act on and [`Symbols`] names for its addresses;
 //! - `v1` is Framewire's own interface, in JSON;
+//! - `console` serves the page for people;
 //! - [`compat`] holds **the table of mGBA-http's 62 routes**, from which dispatch, checks and documents come;
 //! - [`openapi`] writes the OpenAPI document from the tables;
 //! - `idempotency` reads the header by which a caller repeats a request safely;
@@ -22,6 +23,7 @@ mod body;
 mod budget;
 pub mod compat;
 mod connection;
+mod console;
 mod docs;
 mod emulators;
 mod failure;

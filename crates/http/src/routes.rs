@@ -16,13 +16,14 @@ use utoipa::ToSchema;
 use crate::access::Caller;
 use crate::app::Site;
 use crate::failure::Failure;
-use crate::{docs, openapi, v1};
+use crate::{console, docs, openapi, v1};
 
 /// All routes over `site` but mGBA-http's, for requests that were let in.
 pub(crate) fn router(site: Arc<Site>) -> Router {
     let (v1, _) = v1::router().split_for_parts();
     Router::new()
         .merge(v1)
+        .merge(console::router())
         .route("/healthz", get(health))
         .route("/screen.png", get(screen))
         .route("/openapi.json", get(document))

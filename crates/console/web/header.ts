@@ -1,0 +1,123 @@
+/** The line at the page's top: which emulator, how it is, how far away it is, and the page's own settings. */
+
+import { type App, attempt } from "./app.ts";
+import { button, field, setOptions } from "./controls.ts";
+import { prompt } from "./dialog.ts";
+import { byId, el, fill, setText } from "./dom.ts";
+import { type Latency, milliseconds } from "./link.ts";
+import type { EmulatorState, Phase } from "./status.ts";
+import { themeButton } from "./theme.ts";
+
+const PHASES: Record<Phase, { text: string; tone: "good" | "bad" | "wait" }> = {
+  loading: { text: "Connecting", tone: "wait" },
+  unreachable: { text: "Server gone", tone: "bad" },
+  locked: { text: "Token needed", tone: "bad" },
+  disconnected: { text: "No emulator", tone: "bad" },
+  stalled: { text: "Stalled", tone: "bad" },
+  paused: { text: "Paused", tone: "wait" },
+  lockstep: { text: "Lockstep", tone: "wait" },
+  running: { text: "Running", tone: "good" },
+};
+
+export function header(app: App, latency: Latency): void {
+  byId("chooser").append(chooser(app));
+  byId("badges").append(stateBadge(app), latencyBadge(app, latency));
+  byId("menu").append(
+    signInButton(app),
+    curlButton(app),
+    el("a", { href: "/docs", class: "button quiet", title: "The HTTP interface" }, "API"),
+    themeButton(),
+  );
+}
+
+function chooser(app: App): HTMLElement {
+  const select = el("select", {});
+  const title = el("span", { class: "game" });
+  select.addEventListener("change", () => {
+    app.controller.releaseAll();
+    app.api.emulator.set(select.value);
+    const url = new URL(location.href);
+    url.searchParams.set("emulator", select.value);
+    history.replaceState(null, "", url);
+  });
+  const choice = field("Emulator", select, true);
+  app.status.follow(({ emulators, emulator }) => {
+    choice.hidden = emulators.length < 2;
+    setOptions(select, emulators.map(({ name }) => ({ value: name, label: name })));
+    if (emulator) select.value = emulator.name;
+    setText(title, emulator?.title ?? "");
+    document.title = emulator?.title ? `${emulator.title} – Framewire` : "Framewire console";
+  });
+  return el("div", { class: "chooser" }, choice, title);
+}
+
+function stateBadge(app: App): HTMLElement {
+  const word = el("span", {});
+  const rate = el("span", { class: "number" });
+  const badge = el("p", { class: "badge" }, el("span", { class: "dot" }), word, rate);
+  const live = el("span", { class: "unseen", role: "status" });
+  app.status.follow(({ phase, emulator }) => {
+    const look = PHASES[phase];
+    badge.dataset.tone = look.tone;
+    setText(word, look.text);
+    setText(live, look.text);
+    setText(rate, phase === "running" && emulator ? rateOf(emulator) : "");
+  });
+  return el("div", {}, badge, live);
+}
+
+function rateOf(emulator: EmulatorState): string {
+  return `${emulator.frames_per_second.toFixed(1)} fps`;
+}
+
+function latencyBadge(app: App, latency: Latency): HTMLElement {
+  const number = el("span", { class: "number" });
+  const badge = el("p", { class: "badge", title: "From this page into the emulator and back" }, "Latency", number);
+  const show = (): void => {
+    const time = latency.last.value;
+    badge.hidden = time === undefined || app.status.value.phase === "unreachable";
+    setText(number, time === undefined ? "" : milliseconds(time));
+  };
+  latency.last.follow(show);
+  app.status.follow(show);
+  return badge;
+}
+
+/** While it is on, whatever is chosen on the page is copied as a command instead of done. */
+function curlButton(app: App): HTMLElement {
+  const { copying } = app.api;
+  const control = button({ icon: "curl", label: "curl", hint: "Copy actions as curl commands instead of doing them" }, () =>
+    copying.set(!copying.value),
+  );
+  const banner = byId("banner");
+  copying.follow((on) => {
+    control.setAttribute("aria-pressed", String(on));
+    document.body.classList.toggle("copying", on);
+    banner.hidden = !on;
+    fill(
+      banner,
+      on && el("span", {}, "What you choose now is copied as a curl command and not done."),
+      on && button({ label: "Done" }, () => copying.set(false)),
+    );
+  });
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") copying.set(false);
+  });
+  return control;
+}
+
+function signInButton(app: App): HTMLElement {
+  const control = button({ icon: "lock", label: "Sign in", kind: "primary" }, () =>
+    attempt(async () => {
+      const token = await prompt("Sign in", "Token of this server", "", "Sign in", "password");
+      if (token === undefined) return;
+      await app.api.signIn(token);
+      app.rpc.socket.restart();
+      await app.watch.refresh();
+    }),
+  );
+  app.api.locked.follow((locked) => {
+    control.hidden = !locked;
+  });
+  return control;
+}

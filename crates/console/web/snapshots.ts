@@ -1,0 +1,142 @@
+/** Named states that the server keeps, each with its picture. */
+
+import * as actions from "./actions.ts";
+import { type App, attempt } from "./app.ts";
+import { button, empty, field } from "./controls.ts";
+import { confirm, prompt } from "./dialog.ts";
+import { el, fill } from "./dom.ts";
+import { toast } from "./toast.ts";
+
+/** A snapshot as the server lists it. */
+export interface Snapshot {
+  name: string;
+  title: string;
+  frame: number;
+  /** RFC 3339. */
+  time: string;
+  note: string;
+  bytes: number;
+}
+
+const EVERY_MS = 5000;
+
+export class SnapshotsPanel {
+  readonly element: HTMLElement;
+  readonly #app: App;
+  readonly #list = el("ul", { class: "snapshots" });
+  readonly #name = el("input", { type: "text", placeholder: "name, or leave it to the clock", maxlength: "100", autocomplete: "off" });
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #shown = "";
+
+  constructor(app: App) {
+    this.#app = app;
+    const form = el(
+      "form",
+      { class: "line" },
+      field("Name of the snapshot", this.#name),
+      el("button", { type: "submit", class: "primary" }, "Save now"),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.#save();
+    });
+    this.element = el("div", {}, form, this.#list);
+    app.api.emulator.follow(() => {
+      this.#shown = "";
+    });
+  }
+
+  /** Told whether the panel can be seen. */
+  shown(visible: boolean): void {
+    clearTimeout(this.#timer);
+    if (visible) void this.#refresh();
+  }
+
+  async #save(): Promise<void> {
+    const name = this.#name.value.trim() || clockName();
+    await this.#do(actions.saveSnapshot(name), `Saved ${name}.`);
+    this.#name.value = "";
+  }
+
+  async #do(action: Parameters<App["api"]["act"]>[0], said: string): Promise<void> {
+    await attempt(async () => {
+      await this.#app.api.act(action);
+      toast(said);
+      await this.#app.watch.refresh();
+    });
+    await this.#refresh();
+  }
+
+  async #refresh(): Promise<void> {
+    clearTimeout(this.#timer);
+    try {
+      const { snapshots } = await this.#app.api.read<{ snapshots: Snapshot[] }>(actions.SNAPSHOTS);
+      this.#show(snapshots);
+    } catch {
+      // That the server is away is said elsewhere; what is shown may still be true.
+    }
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#refresh(), EVERY_MS);
+  }
+
+  #show(snapshots: readonly Snapshot[]): void {
+    const text = JSON.stringify(snapshots);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    if (snapshots.length === 0) {
+      fill(this.#list, el("li", { class: "nothing" }, empty("No snapshots yet. One keeps the game as it is now, with its picture.")));
+      return;
+    }
+    const newest = [...snapshots].sort((a, b) => b.time.localeCompare(a.time));
+    fill(this.#list, ...newest.map((snapshot) => this.#card(snapshot)));
+  }
+
+  #card(snapshot: Snapshot): HTMLElement {
+    const { name } = snapshot;
+    const { api } = this.#app;
+    const picture = el("img", {
+      src: api.url(actions.snapshotPicture(name), { time: snapshot.time }),
+      alt: `Picture of ${name}`,
+      loading: "lazy",
+      width: 240,
+      height: 160,
+    });
+    const when = new Date(snapshot.time);
+    return el(
+      "li",
+      { class: "card" },
+      picture,
+      el(
+        "div",
+        { class: "about" },
+        el("strong", {}, name),
+        el("span", {}, `frame ${snapshot.frame.toLocaleString("en")}`),
+        el("time", { datetime: snapshot.time }, when.toLocaleString()),
+      ),
+      el(
+        "div",
+        { class: "actions" },
+        button({ icon: "load", label: `Load ${name}`, compact: true, kind: "primary", hint: "Load" }, () =>
+          this.#do(actions.loadSnapshot(name), `Loaded ${name}.`),
+        ),
+        button({ icon: "rename", label: `Rename ${name}`, compact: true, kind: "quiet", hint: "Rename" }, () => this.#rename(name)),
+        button({ icon: "trash", label: `Delete ${name}`, compact: true, kind: "quiet", hint: "Delete" }, () => this.#delete(name)),
+      ),
+    );
+  }
+
+  async #rename(name: string): Promise<void> {
+    const other = this.#app.api.copying.value ? "NEW-NAME" : await prompt("Rename the snapshot", "New name", name, "Rename");
+    if (other !== undefined && other !== name) await this.#do(actions.renameSnapshot(name, other), `Renamed to ${other}.`);
+  }
+
+  async #delete(name: string): Promise<void> {
+    const sure = this.#app.api.copying.value || (await confirm(`Delete ${name}?`, "It cannot be brought back.", "Delete"));
+    if (sure) await this.#do(actions.deleteSnapshot(name), `Deleted ${name}.`);
+  }
+}
+
+/** A name by the time of day, which sorts as it was made. */
+function clockName(): string {
+  return new Date().toISOString().slice(0, 19).replace("T", " ").replaceAll(":", "-");
+}

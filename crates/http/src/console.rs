@@ -1,0 +1,54 @@
+//! Serves the console page: `/` and the files under `/console/`.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use framewire_console::Asset;
+
+use crate::failure::Failure;
+
+/// What the page may do: use its own files and this server, be framed by nobody, and never make code or markup from text.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The routes of the page.
+pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    Router::new().route("/", get(page)).route("/console/{*path}", get(file))
+}
+
+async fn page(headers: HeaderMap) -> Response {
+    answer(framewire_console::page(), &headers)
+}
+
+async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
+    match framewire_console::find(&path) {
+        Some(asset) => answer(asset, &headers),
+        None => Failure::no_such_path(&format!("/console/{path}")).into_response(),
+    }
+}
+
+/// The file, or that the browser has it already: another version of the program has another tag.
+fn answer(asset: &'static Asset, headers: &HeaderMap) -> Response {
+    let same = |tags: &str| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == asset.etag);
+    let known = headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok()).is_some_and(same);
+    let fixed = [
+        (ETAG, asset.etag),
+        (CACHE_CONTROL, "no-cache"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    match known {
+        true => (StatusCode::NOT_MODIFIED, fixed).into_response(),
+        false => (fixed, [(CONTENT_TYPE, asset.content_type)], asset.bytes).into_response(),
+    }
+}
