@@ -61,7 +61,11 @@ fn file(web: &Path, source: &Path) -> File {
         Some("ts") => {
             let text = String::from_utf8(bytes).expect("TypeScript is text");
             let code = erase::types(&name, &text).unwrap_or_else(|errors| panic!("web/{name}: {errors}"));
-            File { path: name.replace(".ts", ".js"), content_type: "text/javascript; charset=utf-8", bytes: code.into() }
+            File {
+                path: name.replace(".ts", ".js"),
+                content_type: "text/javascript; charset=utf-8",
+                bytes: code.into(),
+            }
         }
         Some("html") => File { path: name, content_type: "text/html; charset=utf-8", bytes },
         Some("css") => File { path: name, content_type: "text/css; charset=utf-8", bytes },

@@ -67,7 +67,8 @@ mod tests {
     fn nothing_is_fetched_from_elsewhere() {
         for asset in ASSETS {
             for (at, _) in text(asset).match_indices("://") {
-                let start = text(asset)[..at].rfind(|c: char| !c.is_ascii_alphabetic()).map_or(0, |end| end + 1);
+                let start =
+                    text(asset)[..at].rfind(|c: char| !c.is_ascii_alphabetic()).map_or(0, |end| end + 1);
                 let rest = &text(asset)[start..];
                 assert!(
                     rest.starts_with("http://www.w3.org/"),

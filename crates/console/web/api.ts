@@ -48,7 +48,7 @@ export class Api {
   readonly copying = new Store(false);
   /** The last actions, the newest first. */
   readonly log = new Store<readonly Done[]>([]);
-  /** Whether the server wants a token that this browser has not given. */
+  /** Whether the server wants a token that this browser has not shown. */
   readonly locked = new Store(false);
   /** Called with each command that was copied. */
   onCopied: (command: string) => void = () => {};
@@ -88,7 +88,7 @@ export class Api {
 
   /** The command for an action, on the chosen emulator. */
   command(action: Action): string {
-    return curl(action, location.origin, this.#signedIn);
+    return curl(action, location.origin, this.#tokens);
   }
 
   /** Puts the command for an action on the clipboard. */
@@ -117,18 +117,13 @@ export class Api {
     return url.href;
   }
 
-  /** Signs this browser in with a token; the server keeps that in a cookie which the page cannot read. */
-  async signIn(token: string): Promise<void> {
-    const response = await fetch("/v1/login", {
-      method: "POST",
-      headers: { Authorization: `Bearer ${token}` },
-    });
-    if (!response.ok) throw await refusal(response);
-    this.#signedIn = true;
-    this.locked.set(false);
+  /** Finds out whether programs need a token here; this browser may have shown one, in a cookie that no page can see. */
+  async probe(): Promise<void> {
+    const response = await fetch("/v1/emulators", { credentials: "omit" });
+    this.#tokens = response.status === 401;
   }
 
-  #signedIn = false;
+  #tokens = false;
 
   async #fetch(action: Action): Promise<Response> {
     const init: RequestInit = { method: action.method, signal: AbortSignal.timeout(PATIENCE_MS) };

@@ -1,8 +1,7 @@
 /** The line at the page's top: which emulator, how it is, how far away it is, and the page's own settings. */
 
-import { type App, attempt } from "./app.ts";
+import type { App } from "./app.ts";
 import { button, field, setOptions } from "./controls.ts";
-import { prompt } from "./dialog.ts";
 import { byId, el, fill, setText } from "./dom.ts";
 import { type Latency, milliseconds } from "./link.ts";
 import type { EmulatorState, Phase } from "./status.ts";
@@ -106,16 +105,9 @@ function curlButton(app: App): HTMLElement {
   return control;
 }
 
+/** The server answers a page that is not signed in with a form for the token, so the page is asked for again. */
 function signInButton(app: App): HTMLElement {
-  const control = button({ icon: "lock", label: "Sign in", kind: "primary" }, () =>
-    attempt(async () => {
-      const token = await prompt("Sign in", "Token of this server", "", "Sign in", "password");
-      if (token === undefined) return;
-      await app.api.signIn(token);
-      app.rpc.socket.restart();
-      await app.watch.refresh();
-    }),
-  );
+  const control = button({ icon: "lock", label: "Sign in", kind: "primary" }, () => location.reload());
   app.api.locked.follow((locked) => {
     control.hidden = !locked;
   });

@@ -68,5 +68,6 @@ playByKeyboard(controller, picture.focus);
 playByGamepad(controller);
 rpc.onOpen(() => controller.repeat());
 rpc.socket.start();
+void api.probe().catch(() => {});
 watch.start();
 latency.start();

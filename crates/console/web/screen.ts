@@ -74,7 +74,7 @@ function wordsFor(phase: Phase, emulator: EmulatorState | undefined, live: boole
         busy: true,
       };
     case "locked":
-      return { title: "This server wants a token", text: "Sign in above to see and drive its emulator." };
+      return { title: "This server wants a token", text: "Sign in, above, to see and drive its emulator." };
     case "disconnected":
       return {
         title: "No emulator",

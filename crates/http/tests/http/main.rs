@@ -13,6 +13,7 @@ mod large;
 mod log;
 mod memory;
 mod own;
+mod page;
 mod slow;
 mod states;
 mod support;

@@ -1,0 +1,48 @@
+//! The console page, as a browser asks for it. What it does is tested in a browser: tests/browser.
+
+use super::support::Server;
+
+#[test]
+fn the_page_is_served_under_a_policy_that_allows_this_server_alone() {
+    let server = Server::start();
+    let page = server.get("/");
+    assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    assert!(page.text().contains("/console/main.js"), "{}", page.text());
+    let policy = page.header("content-security-policy").unwrap();
+    for rule in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"] {
+        assert!(policy.contains(rule), "{policy}");
+    }
+    assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
+    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+}
+
+#[test]
+fn its_files_are_served_with_types_and_tags() {
+    let server = Server::start();
+    for (path, kind) in [
+        ("/console/main.js", "text/javascript; charset=utf-8"),
+        ("/console/style/base.css", "text/css; charset=utf-8"),
+        ("/console/icon.svg", "image/svg+xml"),
+    ] {
+        let file = server.get(path);
+        assert_eq!((file.status, file.header("content-type")), (200, Some(kind)), "{path}");
+        assert!(!file.body.is_empty(), "{path}");
+        let tag = file.header("etag").unwrap().to_owned();
+        for tags in [tag.clone(), format!("\"other\", W/{tag}")] {
+            let again = server.request_with("GET", path, &format!("if-none-match: {tags}\r\n"), b"");
+            assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
+        }
+        let changed = server.request_with("GET", path, "if-none-match: \"other\"\r\n", b"");
+        assert_eq!(changed.status, 200, "{path}");
+    }
+}
+
+#[test]
+fn files_that_are_not_there_are_missing() {
+    let server = Server::start();
+    for path in ["/console/none.js", "/console/", "/console/main.ts", "/console/..%2fmain.js", "/index.html"]
+    {
+        assert_eq!(server.get(path).status, 404, "{path}");
+    }
+    assert_eq!(server.post("/").status, 405);
+}
