@@ -5,10 +5,11 @@
 
 -- In the order of a reader: what each part stands on comes before it.
 local PARTS = {
-  "version", "ticks", "limits", "log", "refusal", -- what all stand on
-  "arguments", "holds", "files", "emulator", "operations", -- what can be done
+  "version", "ticks", "limits", "log", "refusal", "happenings", -- what all stand on
+  "inbox", "connection", -- one client's bytes
+  "arguments", "holds", "timelines", "files", "emulator", "lockstep", "watches", "operations", -- what can be done
   "messages", "frames", "requests", "keyed", "sessions", -- how it is asked for
-  "inbox", "connection", "turn", "steering", "stopwatch", "server", -- serving those who ask
+  "turn", "clients", "listener", "events", "steering", "stopwatch", "window", "server", -- serving those who ask
 }
 
 local folder = arg[0]:match("^(.*)bundle%.lua$")

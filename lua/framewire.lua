@@ -66,6 +66,16 @@ parts.limits = (function()
     reply_bytes = 32 * MIB, -- in those
     keyed_replies = 16384, -- kept by the keys of their requests
     waiting_holds = 65536, -- for an earlier one of the same key
+    steps = 65536, -- of a timeline
+    happenings = 16384, -- in a frame
+
+    watch_ranges = 256, -- of a watch
+    watch_length = 4096, -- bytes of a range
+    watches = 256, -- of a connection
+    watched_ranges = 2048, -- of a connection, and their bytes
+    watched_bytes = 65536,
+    all_ranges = 4096, -- of all connections, and their bytes
+    all_bytes = 262144,
 
     small_read = 4096, -- bytes read at once from a connection that sends little
     large_read = 65536, -- and from one that sends much
@@ -141,6 +151,7 @@ parts.refusal = (function()
 
   local refusal = {
     BAD_ARGUMENT = 1,
+    UNSUPPORTED = 2,
     NO_GAME = 3,
     FAILED = 4,
     BUSY = 5,
@@ -172,1387 +183,47 @@ parts.refusal = (function()
   return refusal
 end)()
 
----- arguments ---------------------------------------------------------------------------------------------------------
+---- happenings --------------------------------------------------------------------------------------------------------
 
-parts.arguments = (function()
-  -- The types of arguments: their binary form, their text form, and what is accepted. A type has these fields:
-  --
-  --   format      its form in string.pack; without one it is for text messages only
-  --   read        from text; nil if the text cannot be read as that type
-  --   expected    what `read` accepts, for people
-  --   low, high   the numbers that are accepted
-  --   check       any other test of a value; raises what is wrong
-  --   narrow      whether its binary form can hold values that are refused
-  --   free        whether it may hold commas in a text message, where it takes all that no other argument claims
+parts.happenings = (function()
+  -- What happened since clients were told last, as items of event frames; docs/protocol.md describes them.
 
   local limits = require "limits"
-  local refusal = require "refusal"
 
-  local find, format, gsub, sub = string.find, string.format, string.gsub, string.sub
-  local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
+  local pack = string.pack
 
-  local function integer(binary, low, high, narrow)
-    return {
-      format = binary,
-      read = function(text)
-        return math.tointeger(tonumber(text))
-      end,
-      expected = format("a whole number from %d to %d", low, high),
-      low = low,
-      high = high,
-      narrow = narrow,
-    }
-  end
-
-  local function narrow_integer(binary, high)
-    return integer(binary, 0, high, true)
-  end
-
-  -- A text that is handed to mGBA as a C string.
-  local function filled(value, name)
-    if value == "" then
-      refuse(BAD_ARGUMENT, "`%s` is missing", name)
-    end
-    if find(value, "\0", 1, true) then
-      refuse(BAD_ARGUMENT, "`%s` holds a NUL character", name)
-    end
-  end
-
-  local function as_it_is(text)
-    return text
-  end
-
-  -- Pairs of hexadecimal digits to bytes, filled as pairs are met.
-  local no_pair_met
-  local FROM_HEX = setmetatable({}, {
-    __index = function(known, digits)
-      if not find(digits, "^%x%x?$") then
-        no_pair_met = true
-        return ""
-      end
-      known[digits] = string.char(tonumber(digits, 16))
-      return known[digits]
-    end,
-  })
-  local TO_HEX = {}
-  for value = 0, 255 do
-    TO_HEX[string.char(value)] = format("%02x,", value)
-  end
-
-  local function from_hex(text)
-    text = gsub(text, "%s+", "")
-    no_pair_met = sub(text, -1) == ","
-    local bytes = gsub(text, "([^,]+),?", FROM_HEX)
-    if no_pair_met or find(text, ",,", 1, true) or sub(text, 1, 1) == "," then
-      return nil
-    end
-    return bytes
-  end
-
-  local function to_hex(bytes)
-    return sub(gsub(bytes, ".", TO_HEX), 1, -2)
-  end
-
-  local types = {
-    u8 = integer("I1", 0, 0xFF),
-    u16 = integer("I2", 0, 0xFFFF),
-    u32 = integer("I4", 0, 0xFFFFFFFF),
-    i32 = integer("i4", -0x80000000, 0x7FFFFFFF),
-    key = narrow_integer("I1", 9),
-    keys = narrow_integer("I2", 0x3FF),
-    flags = narrow_integer("I1", 31),
-    length = narrow_integer("I4", limits.range),
-    slot = narrow_integer("I4", 0x7FFFFFFF),
-    boolean = narrow_integer("I1", 1),
-    bytes = { format = "s4", read = from_hex, expected = "pairs of hexadecimal digits in brackets, such as [d3,00,ea]" },
-    name = { format = "s4", read = as_it_is, check = filled, narrow = true },
-    path = { format = "s4", read = as_it_is, check = filled, narrow = true, free = true },
-    text = { format = "s4", read = as_it_is, free = true },
+  local happenings = {
+    RESET = "\2",
+    LOCKSTEP_OVER = "\4",
+    GAME = "\5",
   }
 
-  function types.boolean.read(text)
-    local word = text:lower():match("^%s*(%a+)%s*$")
-    return word == "true" and 1 or word == "false" and 0 or nil
-  end
-  types.boolean.expected = "true or false"
-
-  -- The other types are met in text messages only.
-
-  local BUTTONS = { "A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L" }
-  local BUTTON_NUMBER = {}
-  for index, name in ipairs(BUTTONS) do
-    BUTTON_NUMBER[name] = index - 1
-  end
-
-  local function button_number(name)
-    return BUTTON_NUMBER[name]
-      or refuse(BAD_ARGUMENT, "unknown button %q; buttons are %s, spelled so", sentence(name), table.concat(BUTTONS, ", "))
-  end
-
-  types.key_mask = { -- a key's number
-    read = function(text)
-      local key = types.key.read(text)
-      return key and key >= 0 and key <= 9 and 1 << key or nil
-    end,
-    expected = types.key.expected,
-  }
-  types.button_key = { read = button_number }
-  types.button = {
-    read = function(text)
-      return 1 << button_number(text)
-    end,
-  }
-  types.buttons = {
-    read = function(text)
-      local mask = 0
-      for name in text:gmatch("[^;]+") do
-        mask = mask | 1 << button_number(name)
-      end
-      return mask ~= 0 and mask or refuse(BAD_ARGUMENT, "no button is named; join them by `;`")
-    end,
-  }
-
-  -- Raises a refusal unless `value` may be used for an argument.
-  local function check(spec, value)
-    local kind = spec.kind
-    if kind.low and (value < kind.low or value > kind.high) then
-      refuse(BAD_ARGUMENT, "`%s` must be from %d to %d, not %d", spec.name, kind.low, kind.high, value)
-    end
-    if kind.check then
-      kind.check(value, spec.name)
-    end
-  end
-
-  return {
-    types = types,
-    check = check,
-    to_hex = to_hex,
-    from_hex = from_hex,
-    as_it_is = as_it_is,
-    BUTTONS = BUTTONS,
-  }
-end)()
-
----- holds -------------------------------------------------------------------------------------------------------------
-
-parts.holds = (function()
-  -- Keys held for a number of frames. Time is counted in ticks, frames seen by this script: the emulator's own counter goes
-  -- back on a reset. As each key has a queue, the game sees a press for every hold.
-
-  local limits = require "limits"
-  local refusal = require "refusal"
-
-  -- Holds whose keys go down by `press` and up by `release`, which take a mask of keys.
-  local function new(press, release)
-    local holds = { tick = 0, waiting = 0 }
-    local owner = {} -- key to the hold that keeps it down
-    local free_at = {} -- key to the first tick at which it may be pressed anew
-    local queues = {} -- key to the holds that wait for it, in order; a hold of several keys is in several queues
-    local ends = {} -- tick to the holds that end then
-    for key = 0, 9 do
-      free_at[key] = 0
-      queues[key] = { first = 1, last = 0 }
-    end
-
-    local function begin(hold)
-      for key = 0, 9 do
-        if hold.keys & 1 << key ~= 0 then
-          owner[key] = hold
-        end
-      end
-      local stop = holds.tick + hold.frames + 2 -- mGBA-http's count
-      ends[stop] = ends[stop] or {}
-      table.insert(ends[stop], hold)
-      press(hold.keys)
-    end
-
-    local function is_next(hold)
-      for key = 0, 9 do
-        if hold.keys & 1 << key ~= 0 then
-          local queue = queues[key]
-          if owner[key] or free_at[key] > holds.tick or queue[queue.first] ~= hold then
-            return false
-          end
-        end
-      end
-      return true
-    end
-
-    local function leave_queues(hold)
-      for key = 0, 9 do
-        if hold.keys & 1 << key ~= 0 then
-          local queue = queues[key]
-          queue[queue.first] = nil
-          queue.first = queue.first + 1
-        end
-      end
-      holds.waiting = holds.waiting - 1
-    end
-
-    local function begin_waiting()
-      for key = 0, 9 do
-        local queue = queues[key]
-        local hold = queue[queue.first]
-        if hold and is_next(hold) then
-          leave_queues(hold)
-          begin(hold)
-        end
-      end
-    end
-
-    -- Holds `keys`, at once or when earlier holds of them have ended, so that the game sees a press for each.
-    function holds.hold(keys, frames)
-      if holds.waiting >= limits.waiting_holds then
-        refusal.refuse(refusal.BUSY, "%d holds of keys wait already", holds.waiting)
-      end
-      local hold = { keys = keys, frames = frames }
-      for key = 0, 9 do
-        if keys & 1 << key ~= 0 then
-          local queue = queues[key]
-          queue.last = queue.last + 1
-          queue[queue.last] = hold
-        end
-      end
-      holds.waiting = holds.waiting + 1
-      if is_next(hold) then
-        leave_queues(hold)
-        begin(hold)
-      end
-    end
-
-    -- These keys are set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting. Of all
-    -- keys, those in `up` were down and go up: pressed anew in the same frame, they would never have been up for the game.
-    function holds.let_go(keys, up)
-      for key = 0, 9 do
-        local owned = keys & 1 << key ~= 0 and owner[key]
-        if owned then
-          owner[key] = nil
-        end
-        if owned or up & 1 << key ~= 0 then
-          free_at[key] = holds.tick + 1
-        end
-      end
-    end
-
-    local function finish(hold)
-      local keys = 0
-      for key = 0, 9 do
-        if owner[key] == hold then
-          owner[key] = nil
-          free_at[key] = holds.tick + 1
-          keys = keys | 1 << key
-        end
-      end
-      if keys ~= 0 then
-        release(keys)
-      end
-    end
-
-    -- A frame was run.
-    function holds.advance()
-      local tick = holds.tick + 1
-      holds.tick = tick
-      local over = ends[tick]
-      if over then
-        ends[tick] = nil
-        for _, hold in ipairs(over) do
-          finish(hold)
-        end
-      end
-      if holds.waiting > 0 then
-        begin_waiting()
-      end
-    end
-
-    -- The keys that are down because of a hold.
-    function holds.down()
-      local keys = 0
-      for key in pairs(owner) do
-        keys = keys | 1 << key
-      end
-      return keys
-    end
-
-    return holds
-  end
-
-  return { new = new }
-end)()
-
----- files -------------------------------------------------------------------------------------------------------------
-
-parts.files = (function()
-  -- What files and bytes are, before mGBA is given them: it lets go of the running game before it looks at the new one.
-
-  local byte, find, rep, sub, unpack = string.byte, string.find, string.rep, string.sub, string.unpack
-
-  local files = {}
-
-  local function is_gba_elf(head)
-    if #head < 28 then
-      return false
-    end
-    local machine, _, entry = unpack("<I2I4I4", head, 19)
-    return machine == 40 and (entry == 0x08000000 or entry == 0x02000000 or entry == 0x020000C0)
-  end
-
-  local GBA_HEADER = 0xC0
-
-  -- The tests of libmgba's GBAIsROM and GBIsROM, and that the header is whole: mGBA reads on behind it.
-  local function is_gba_rom(head)
-    if sub(head, 1, 4) == "\127ELF" then
-      return is_gba_elf(head)
-    end
-    if byte(head, 4) ~= 0xEA or #head < GBA_HEADER then
-      return false
-    end
-    if byte(head, 0xB3) ~= 0x96 and sub(head, 5, 0xA0) ~= rep("\0", 0x9C) then
-      return false
-    end
-    for vector = 0, 6 do
-      if byte(head, 4 * vector + 4) ~= 0xEA or byte(head, 4 * vector + 3) ~= 0 then
-        return true
-      end
-    end
-    return false -- all seven vectors are branches: the BIOS itself
-  end
-
-  local GB_LOGOS = { "\xCE\xED\x66\x66", "\x7C\xE7\xC0\x00" }
-
-  local function is_gb_rom(head, tail)
-    if #head < 0x200 then
-      return false
-    end
-    local plain = sub(head, 0x105, 0x108)
-    local scrambled = sub(head, 0x105, 0x105) .. sub(head, 0x145, 0x145) .. sub(head, 0x115, 0x115) .. sub(head, 0x155, 0x155)
-    for _, logo in ipairs(GB_LOGOS) do
-      if plain == logo or scrambled == logo then
-        return true
-      end
-    end
-    return sub(tail, -16, -9) == "\0\0\0\64\0\0\0\1" and sub(tail, -4) == "GBX!"
-  end
-
-  local ROM_NAMES = {
-    [true] = { gba = true, agb = true, mb = true, elf = true, bin = true },
-    [false] = { gb = true, gbc = true, sgb = true, bin = true },
-  }
-
-  -- Whether a zip's directory, at its end, names a ROM. Its content cannot be looked at without unpacking it.
-  local function zip_names_rom(tail, names)
-    local at = 1
-    while true do
-      at = find(tail, "PK\1\2", at, true)
-      if not at or at + 45 > #tail then
-        return false
-      end
-      local name = sub(tail, at + 46, at + 45 + unpack("<I2", tail, at + 28))
-      local ending = name:lower():match("%.(%w+)$")
-      if ending and names[ending] then
-        return true
-      end
-      at = at + 46
-    end
-  end
-
-  -- True if the file is a ROM of the running console, the Game Boy Advance or not; else false or nil, and why not.
-  function files.check_rom(path, advance)
-    local file, problem = io.open(path, "rb")
-    if not file then
-      return nil, problem
-    end
-    local head = file:read(0x200)
-    local size = head and file:seek("end")
-    if not size then
-      file:close()
-      return nil, "it is empty or cannot be read"
-    end
-    file:seek("set", math.max(0, size - 65536))
-    local tail = file:read(65536) or ""
-    file:close()
-    local console_name = advance and "Game Boy Advance" or "Game Boy"
-    local good
-    if sub(head, 1, 4) == "PK\3\4" then
-      good = zip_names_rom(tail, ROM_NAMES[advance])
-    elseif sub(head, 1, 6) == "7z\xBC\xAF\x27\x1C" then
-      return nil, "what is in a 7z archive cannot be checked before the running game is given up; unpack it first"
-    elseif advance then
-      good = is_gba_rom(head)
-    else
-      good = is_gb_rom(head, tail)
-    end
-    return good, "it is no ROM of the running console, the " .. console_name
-  end
-
-  -- Savestates begin with a magic number that names the console; its low byte is a version.
-  local STATES = {
-    [true] = { magic = 0x01000000, size = 0x61000 },
-    [false] = { magic = 0x00400000, size = 0x11800 },
-  }
-
-  function files.is_state(data, advance)
-    if sub(data, 1, 8) == "\x89PNG\r\n\26\n" then
-      return find(data, "gbAs", 1, true) ~= nil
-    end
-    local state = STATES[advance]
-    return #data >= state.size and unpack("<I4", data) & ~0xFF == state.magic
-  end
-
-  -- Writes a file, and says whether it did.
-  function files.write(path, bytes)
-    local file = io.open(path, "wb")
-    local written = file and file:write(bytes)
-    return file and file:close() and written ~= nil or false
-  end
-
-  -- Whether a file that mGBA was to write is there, may be written and begins so; if not, why.
-  function files.is_written(path, beginning)
-    if package.config:sub(1, 1) == "\\" and find(path, "[\128-\255]") then
-      return true -- Windows: mGBA takes paths as UTF-8, Lua does not
-    end
-    local file, problem = io.open(path, "r+b")
-    local head = file and file:read(#beginning)
-    if file then
-      file:close()
-    end
-    return file ~= nil and head == beginning, problem or path .. " holds something else"
-  end
-
-  return files
-end)()
-
----- emulator ----------------------------------------------------------------------------------------------------------
-
-parts.emulator = (function()
-  -- What operations are made of: mGBA's own functions, with what they lack around them.
-
-  local files = require "files"
-  local holds = require "holds"
-  local log = require "log"
-  local refusal = require "refusal"
-
-  local refuse, sentence = refusal.refuse, refusal.sentence
-  local BAD_ARGUMENT, FAILED = refusal.BAD_ARGUMENT, refusal.FAILED
-
-  local emulator = {}
-
-  local GAME_BOY_ADVANCE = 0
-
-  -- The number of the last frame, which goes back on a reset; 0 without a game.
-  function emulator.frame()
-    return emu and emu:currentFrame() & 0xFFFFFFFF or 0
-  end
-
-  -- The holds of this emulator's keys.
-  emulator.holds = holds.new(function(keys)
-    if emu then
-      emu:addKeys(keys)
-    end
-  end, function(keys)
-    if emu then
-      emu:clearKeys(keys)
-    end
-  end)
-
-  -- What a function of mGBA says: true and false, on some versions 1 and 0.
-  function emulator.yes(value)
-    return value == true or type(value) == "number" and value ~= 0
-  end
-
-  function emulator.domain(name)
-    local found = emu.memory[name]
-    if found then
-      return found
-    end
-    local names = {}
-    for each in pairs(emu.memory) do
-      names[#names + 1] = each
-    end
-    table.sort(names)
-    refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), table.concat(names, ", "))
-  end
-
-  -- The value of a register. The Game Boy's have 8 bits, pairs of them 16; mGBA sets just these and leaves the rest to
-  -- chance.
-  function emulator.register(name)
-    local value = emu:readRegister(name)
-    if not value then
-      refuse(BAD_ARGUMENT, "unknown register %q; there are r0 to r15 and cpsr, on the Game Boy a, b, c, d, e, f, h, l, af, "
-        .. "bc, de, hl, pc and sp", sentence(name))
-    end
-    if emu:platform() == GAME_BOY_ADVANCE then
-      return value
-    end
-    return value & (#name == 1 and 0xFF or 0xFFFF)
-  end
-
-  local THUMB = 0x20
-
-  -- Sets a register that there is. Between ARM and Thumb, mGBA keeps the instructions that it has fetched already, and ends
-  -- with a crash when it runs them as the other kind; a jump to the next one fetches anew.
-  function emulator.write_register(name, value)
-    local before = emulator.register(name)
-    local pc = name == "cpsr" and emu:readRegister("pc")
-    emu:writeRegister(name, value)
-    if pc and (before ~ emu:readRegister(name)) & THUMB ~= 0 then
-      emu:writeRegister("pc", pc - (before & THUMB ~= 0 and 2 or 4)) -- it is one instruction ahead
-    end
-  end
-
-  -- Loads a ROM if it is one, and says whether it did.
-  function emulator.load_rom(path)
-    local advance = emu:platform() == GAME_BOY_ADVANCE
-    local good, problem = files.check_rom(path, advance)
-    if not good then
-      log.warn("%s is not loaded: %s", sentence(path), sentence(problem))
-      return false
-    end
-    if emulator.yes(emu:loadFile(path)) then
-      return true
-    end
-    log.error("mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
-    return false
-  end
-
-  -- Loads a ROM without a reset, as far as that can be. The processor holds on to the old ROM's memory, which mGBA has
-  -- freed, and the next instruction would end the emulator; the state from before makes it look again. Another game does
-  -- not take that state, and starts from the beginning.
-  function emulator.exchange_rom(path)
-    local state = emu:saveStateBuffer(0)
-    if not emulator.load_rom(path) then
-      return false
-    end
-    if not state or not emulator.yes(emu:loadStateBuffer(state, 0)) then
-      emu:reset()
-    end
-    return true
-  end
-
-  -- Loads a state from bytes if they are one, and says whether it did.
-  function emulator.load_state(data, flags)
-    local advance = emu:platform() == GAME_BOY_ADVANCE
-    return files.is_state(data, advance) and emulator.yes(emu:loadStateBuffer(data, flags))
-  end
-
-  -- Saves a state to a file, and says whether it did. mGBA 0.10.1 cannot save one without a picture: it leaves zeros.
-  function emulator.save_state_file(path, flags)
-    if emulator.yes(emu:saveStateFile(path, flags)) then
-      return true
-    end
-    local state = emu:saveStateBuffer(flags)
-    return state ~= nil and files.write(path, state) == true
-  end
-
-  local PNG = "\x89PNG" -- how such a file begins
-
-  local function is_png(data)
-    return type(data) == "string" and data:sub(1, #PNG) == PNG
-  end
-
-  -- Writes a picture to a file. mGBA does not say whether it could.
-  function emulator.screenshot_file(path)
-    emu:screenshot(path)
-    local good, problem = files.is_written(path, PNG)
-    if not good then
-      refuse(FAILED, "mGBA wrote no picture: %s", sentence(problem))
-    end
-  end
-
-  local function read_and_remove(path)
-    local file = io.open(path, "rb")
-    local data = file and file:read("a")
-    if file then
-      file:close()
-    end
-    os.remove(path)
-    return data
-  end
-
-  -- mGBA 0.10 gives pictures away as files only. Where no file can be made, a state with a picture is a PNG too.
-  function emulator.screenshot()
-    local named, path = pcall(os.tmpname)
-    if named then
-      emu:screenshot(path)
-      local data = read_and_remove(path)
-      if is_png(data) then
-        return data
-      end
-    end
-    local state = emu:saveStateBuffer(1)
-    return is_png(state) and state or refuse(FAILED, "mGBA gave no picture")
-  end
-
-  return emulator
-end)()
-
----- operations --------------------------------------------------------------------------------------------------------
-
-parts.operations = (function()
-  -- The table of operations: each of them once. crates/protocol/src/op.rs has the same table for the other end.
-
-  local arguments = require "arguments"
-  local emulator = require "emulator"
-  local limits = require "limits"
-  local refusal = require "refusal"
-
-  local domain, register, yes, holds = emulator.domain, emulator.register, emulator.yes, emulator.holds
-  local refuse = refusal.refuse
-  local byte, unpack = string.byte, string.unpack
-
-  local READ, CHANGE = "read", "change"
-
-  local by_code, by_name = {}, {}
-
-  -- Defines an operation. `takes` is a list of "name:type", a default behind "=" for text messages. `run` gets the
-  -- arguments and returns the result, or raises a refusal.
-  local function operation(code, name, effect, takes, result, run)
-    local op = { code = code, name = name, effect = effect, change = effect == CHANGE, result = result, run = run }
-    op.game = true -- whether it needs one
-    op.arguments = {}
-    local binary = "<"
-    local narrow = false
-    for word in takes:gmatch("%S+") do
-      local argument, kind, default = word:match("^([%w_]+):([%w_]+)=?(.*)$")
-      local spec = { name = argument, kind = arguments.types[kind], default = tonumber(default) }
-      binary = binary .. spec.kind.format
-      table.insert(op.arguments, spec)
-      narrow = narrow or spec.kind.narrow
-    end
-    op.format, op.count = binary, #op.arguments
-    if narrow then
-      function op.run(...)
-        for index, spec in ipairs(op.arguments) do
-          arguments.check(spec, (select(index, ...)))
-        end
-        return run(...)
-      end
-    end
-    by_code[code], by_name[name] = op, op
-    return op
-  end
-
-  operation(0x01, "echo", READ, "data:bytes", "bytes", arguments.as_it_is).game = false
-
-  operation(0x10, "current_frame", READ, "", "int", function() return emu:currentFrame() end)
-  operation(0x11, "frame_cycles", READ, "", "int", function() return emu:frameCycles() end)
-  operation(0x12, "frequency", READ, "", "int", function() return emu:frequency() end)
-  operation(0x13, "game_code", READ, "", "text", function() return emu:getGameCode() end)
-  operation(0x14, "game_title", READ, "", "text", function() return emu:getGameTitle() end)
-  operation(0x15, "platform", READ, "", "int", function() return emu:platform() end)
-  operation(0x16, "rom_size", READ, "", "int", function() return emu:romSize() end)
-  operation(0x17, "checksum", READ, "", "int", function() return (unpack(">I4", emu:checksum())) end)
-
-  operation(0x20, "read8", READ, "address:u32", "int", function(address) return emu:read8(address) end)
-  operation(0x21, "read16", READ, "address:u32", "int", function(address) return emu:read16(address) end)
-  operation(0x22, "read32", READ, "address:u32", "int", function(address) return emu:read32(address) end)
-  operation(0x23, "read_range", READ, "address:u32 length:length", "bytes", function(address, length)
-    return emu:readRange(address, length)
-  end)
-  operation(0x24, "write8", CHANGE, "address:u32 value:u8", "none", function(address, value) emu:write8(address, value) end)
-  operation(0x25, "write16", CHANGE, "address:u32 value:u16", "none", function(address, value) emu:write16(address, value) end)
-  operation(0x26, "write32", CHANGE, "address:u32 value:u32", "none", function(address, value) emu:write32(address, value) end)
-  operation(0x27, "write_range", CHANGE, "address:u32 data:bytes", "none", function(address, data)
-    if #data > limits.range then
-      refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d", limits.range, #data)
-    end
-    local core, write8 = emu, emu.write8
-    for index = 1, #data do
-      write8(core, address + index - 1 & 0xFFFFFFFF, byte(data, index))
-    end
-  end)
-
-  operation(0x30, "domains", READ, "", "names", function()
-    local names = {}
-    for name in pairs(emu.memory) do
-      names[#names + 1] = name
-    end
-    return names
-  end)
-  operation(0x31, "domain_base", READ, "domain:name", "int", function(name) return domain(name):base() end)
-  operation(0x32, "domain_bound", READ, "domain:name", "int", function(name) return domain(name):bound() end)
-  operation(0x33, "domain_name", READ, "domain:name", "text", function(name) return domain(name):name() end)
-  operation(0x34, "domain_size", READ, "domain:name", "int", function(name) return domain(name):size() end)
-  operation(0x35, "domain_read8", READ, "domain:name address:u32", "int", function(name, address)
-    return domain(name):read8(address)
-  end)
-  operation(0x36, "domain_read16", READ, "domain:name address:u32", "int", function(name, address)
-    return domain(name):read16(address)
-  end)
-  operation(0x37, "domain_read32", READ, "domain:name address:u32", "int", function(name, address)
-    return domain(name):read32(address)
-  end)
-  operation(0x38, "domain_read_range", READ, "domain:name address:u32 length:length", "bytes", function(name, address, length)
-    return domain(name):readRange(address, length)
-  end)
-  operation(0x39, "domain_write8", CHANGE, "domain:name address:u32 value:u8", "none", function(name, address, value)
-    domain(name):write8(address, value)
-  end)
-  operation(0x3a, "domain_write16", CHANGE, "domain:name address:u32 value:u16", "none", function(name, address, value)
-    domain(name):write16(address, value)
-  end)
-  operation(0x3b, "domain_write32", CHANGE, "domain:name address:u32 value:u32", "none", function(name, address, value)
-    domain(name):write32(address, value)
-  end)
-
-  operation(0x40, "read_register", READ, "register:name", "int", register)
-  operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", emulator.write_register)
-
-  operation(0x50, "get_keys", READ, "", "int", function() return emu:getKeys() end)
-  operation(0x51, "get_key", READ, "key:key", "int", function(key) return emu:getKey(key) end)
-  operation(0x52, "set_keys", CHANGE, "keys:keys", "none", function(keys)
-    holds.let_go(0x3FF, emu:getKeys() & ~keys)
-    emu:setKeys(keys)
-  end)
-  operation(0x53, "add_keys", CHANGE, "keys:keys", "none", function(keys)
-    holds.let_go(keys, 0)
-    emu:addKeys(keys)
-  end)
-  operation(0x54, "clear_keys", CHANGE, "keys:keys", "none", function(keys)
-    holds.let_go(keys, emu:getKeys() & keys)
-    emu:clearKeys(keys)
-  end)
-  operation(0x55, "hold_keys", CHANGE, "keys:keys frames:u32", "none", function(keys, frames)
-    if keys == 0 then
-      refuse(refusal.BAD_ARGUMENT, "`keys` names no key")
-    end
-    holds.hold(keys, frames)
-  end)
-
-  operation(0x60, "save_state", READ, "flags:flags=31", "bytes", function(flags)
-    return emu:saveStateBuffer(flags) or refuse(refusal.FAILED, "mGBA could not save the state")
-  end)
-  operation(0x61, "load_state", CHANGE, "data:bytes flags:flags=29", "bool", emulator.load_state)
-  operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", emulator.save_state_file)
-  operation(0x63, "load_state_file", CHANGE, "path:path flags:flags=29", "bool", function(path, flags)
-    return yes(emu:loadStateFile(path, flags))
-  end)
-  operation(0x64, "save_state_slot", CHANGE, "slot:slot flags:flags=31", "bool", function(slot, flags)
-    return yes(emu:saveStateSlot(slot, flags))
-  end)
-  operation(0x65, "load_state_slot", CHANGE, "slot:slot flags:flags=29", "bool", function(slot, flags)
-    return yes(emu:loadStateSlot(slot, flags))
-  end)
-
-  operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.exchange_rom)
-  operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
-    if not emulator.load_rom(path) then
-      return false
-    end
-    emu:reset()
-    return true
-  end)
-  operation(0x72, "load_save_file", CHANGE, "path:path temporary:boolean", "bool", function(path, temporary)
-    return yes(emu:loadSaveFile(path, temporary == 1))
-  end)
-  operation(0x73, "autoload_save", CHANGE, "", "bool", function() return yes(emu:autoloadSave()) end)
-
-  operation(0x80, "reset", CHANGE, "", "none", function() emu:reset() end)
-  operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
-
-  operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
-  operation(0x91, "screenshot_file", CHANGE, "path:path", "none", emulator.screenshot_file)
-
-  operation(0xa0, "console_log", CHANGE, "message:text", "none", function(text) console:log(text) end).game = false
-  operation(0xa1, "console_warn", CHANGE, "message:text", "none", function(text) console:warn(text) end).game = false
-  operation(0xa2, "console_error", CHANGE, "message:text", "none", function(text) console:error(text) end).game = false
-
-  -- Does an operation. True and its result, or false, a status and what was wrong.
-  local function attempt(op, a, b, c)
-    if op.game and not emu then
-      return false, refusal.NO_GAME, "no game is loaded in mGBA"
-    end
-    local done, result = pcall(op.run, a, b, c)
-    if done and (result ~= nil or op.result == "none") then
-      return true, result
-    end
-    if done then
-      return false, refusal.FAILED, "mGBA gave no answer"
-    end
-    if type(result) == "table" then
-      return false, result.status, result.text
-    end
-    return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(result)
-  end
-
-  return { by_code = by_code, by_name = by_name, attempt = attempt }
-end)()
-
----- messages ----------------------------------------------------------------------------------------------------------
-
-parts.messages = (function()
-  -- mGBA-http's text messages, on top of the table of operations.
-
-  local arguments = require "arguments"
-  local log = require "log"
-  local operations = require "operations"
-  local refusal = require "refusal"
-  local version = require "version"
-
-  local find, format, sub = string.find, string.format, string.sub
-  local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
-  local types, attempt = arguments.types, operations.attempt
-
-  local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
-
-  -- A result as text, by its type.
-  local WRITE = {
-    none = function() return SUCCESS end,
-    bool = function(value) return value and "true" or "false" end,
-    int = function(value) return format("%d", value) end,
-    text = refusal.printable,
-    bytes = arguments.to_hex,
-    names = function(value) return table.concat(value, ",") end,
-  }
-
-  local messages = {} -- by key
-
-  -- Defines a text message: the operation it stands for and, where they differ from the operation's, its arguments and
-  -- how the result is written. `last` is an argument of the operation that the message does not carry.
-  local function message(key, name, takes, last, write)
-    local op = operations.by_name[name]
-    local specs = op.arguments
-    if takes then
-      specs = {}
-      for argument, kind in takes:gmatch("([%w_]+):([%w_]+)") do
-        table.insert(specs, { name = argument, kind = types[kind] })
-      end
-    end
-    local free -- the argument that may hold commas
-    for index, spec in ipairs(specs) do
-      free = spec.kind.free and index or free
-    end
-    messages[key] = { op = op, specs = specs, free = free, last = last, write = write or WRITE[op.result] }
-  end
-
-  message("core.addKey", "add_keys", "key:key_mask")
-  message("core.addKeys", "add_keys")
-  message("core.autoloadSave", "autoload_save")
-  message("core.checksum", "checksum")
-  message("core.clearKey", "clear_keys", "key:key_mask")
-  message("core.clearKeys", "clear_keys")
-  message("core.currentFrame", "current_frame")
-  message("core.frameCycles", "frame_cycles")
-  message("core.frequency", "frequency")
-  message("core.getGameCode", "game_code")
-  message("core.getGameTitle", "game_title")
-  message("core.getKey", "get_key")
-  message("core.getKeys", "get_keys")
-  message("core.loadFile", "load_file")
-  message("core.loadSaveFile", "load_save_file")
-  message("core.loadStateBuffer", "load_state")
-  message("core.loadStateFile", "load_state_file")
-  message("core.loadStateSlot", "load_state_slot")
-  message("core.platform", "platform")
-  message("core.read8", "read8")
-  message("core.read16", "read16")
-  message("core.read32", "read32")
-  message("core.readRange", "read_range")
-  message("core.readRegister", "read_register")
-  message("core.romSize", "rom_size")
-  message("core.saveStateBuffer", "save_state")
-  message("core.saveStateFile", "save_state_file")
-  message("core.saveStateSlot", "save_state_slot")
-  message("core.screenshot", "screenshot_file")
-  message("core.setKeys", "set_keys")
-  message("core.step", "step")
-  message("core.write8", "write8")
-  message("core.write16", "write16")
-  message("core.write32", "write32")
-  message("core.writeRegister", "write_register")
-
-  message("console.error", "console_error")
-  message("console.log", "console_log")
-  message("console.warn", "console_warn")
-
-  message("coreAdapter.memory", "domains")
-  message("coreAdapter.reset", "reset")
-
-  message("memoryDomain.base", "domain_base")
-  message("memoryDomain.bound", "domain_bound")
-  message("memoryDomain.name", "domain_name")
-  message("memoryDomain.read8", "domain_read8")
-  message("memoryDomain.read16", "domain_read16")
-  message("memoryDomain.read32", "domain_read32")
-  message("memoryDomain.readRange", "domain_read_range")
-  message("memoryDomain.size", "domain_size")
-  message("memoryDomain.write8", "domain_write8")
-  message("memoryDomain.write16", "domain_write16")
-  message("memoryDomain.write32", "domain_write32")
-
-  local TAP_FRAMES = 15
-
-  message("mgba-http.button.add", "add_keys", "button:button")
-  message("mgba-http.button.addMany", "add_keys", "buttons:buttons")
-  message("mgba-http.button.clear", "clear_keys", "button:button")
-  message("mgba-http.button.clearMany", "clear_keys", "buttons:buttons")
-  message("mgba-http.button.get", "get_key", "button:button_key")
-  message("mgba-http.button.getAll", "get_keys", nil, nil, function(keys)
-    local names = {}
-    for key, name in ipairs(arguments.BUTTONS) do
-      if keys & 1 << key - 1 ~= 0 then
-        names[#names + 1] = name
-      end
-    end
-    return table.concat(names, ",")
-  end)
-  message("mgba-http.button.tap", "hold_keys", "button:button", TAP_FRAMES)
-  message("mgba-http.button.tapMany", "hold_keys", "buttons:buttons", TAP_FRAMES)
-  message("mgba-http.button.hold", "hold_keys", "button:button duration:u32")
-  message("mgba-http.button.holdMany", "hold_keys", "buttons:buttons duration:u32")
-  message("mgba-http.extension.loadFile", "load_rom")
-
-  message("framewire.echo", "echo", "text:text", nil, arguments.as_it_is)
-
-  -- One argument from its text; nil or nothing but white space stands for its default.
-  local function read_argument(spec, text)
-    local kind = spec.kind
-    if not kind.free and (not text or not find(text, "%S")) then
-      return spec.default or refuse(BAD_ARGUMENT, "`%s` is missing", spec.name)
-    end
-    local value = kind.read(text or "")
-    if value == nil then
-      refuse(BAD_ARGUMENT, "`%s` must be %s, not %q", spec.name, kind.expected, sentence(text))
-    end
-    arguments.check(spec, value)
-    return value
-  end
-
-  -- The arguments behind a text that may hold commas: taken from the right, each that can be read as what it should be.
-  local function read_from_right(specs, free, rest, values)
-    for index = #specs, free + 1, -1 do
-      local spec = specs[index]
-      local front, last = rest:match("^(.*),(.-)$")
-      local blank = last and not find(last, "%S")
-      if last and (blank or spec.kind.read(last) ~= nil) then
-        values[index] = read_argument(spec, last)
-        rest = front
-      elseif spec.default then
-        values[index] = spec.default
-      else
-        refuse(BAD_ARGUMENT, "`%s` must be the last argument: %s", spec.name, spec.kind.expected)
-      end
-    end
-    values[free] = read_argument(specs[free], rest)
-  end
-
-  local function read_from_left(specs, rest, values)
-    for index, spec in ipairs(specs) do
-      local text = rest
-      local bracketed = spec.kind == types.bytes
-      if bracketed and rest then
-        text, rest = rest:match("^%s*%[([^%]]*)%]%s*,?(.*)$")
-        values[index] = text and arguments.from_hex(text)
-          or refuse(BAD_ARGUMENT, "`%s` must be %s", spec.name, spec.kind.expected)
-      else
-        local comma = rest and find(rest, ",", 1, true)
-        if comma then
-          text, rest = sub(rest, 1, comma - 1), sub(rest, comma + 1)
-        else
-          rest = nil
-        end
-        values[index] = read_argument(spec, text)
-      end
-    end
-    if rest and find(rest, "[^,%s]") then
-      refuse(BAD_ARGUMENT, "there are more arguments than the %d that are known: %q", #specs, sentence(rest))
-    end
-  end
-
-  -- The operation's arguments from all that stands behind a message's key and comma. Raises a refusal.
-  local function read_arguments(entry, rest)
-    local specs = entry.specs
-    local values = { nil, nil, nil }
-    if entry.free then
-      read_from_right(specs, entry.free, rest or "", values)
-    else
-      read_from_left(specs, rest, values)
-    end
-    if entry.last then
-      values[#specs + 1] = entry.last
-    end
-    return values[1], values[2], values[3]
-  end
-
-  -- The reply to a message; both without their end.
-  local function answer(text)
-    local comma = find(text, ",", 1, true)
-    local key = comma and sub(text, 1, comma - 1) or text
-    local entry = messages[key]
-    if not entry then
-      if key == "framewire.version" then
-        return "framewire " .. version.script
-      end
-      log.warn("unknown message %q", sentence(key))
-      return ERROR
-    end
-    local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
-    local done, result, problem
-    if read then
-      done, result, problem = attempt(entry.op, a, b, c)
-    else
-      problem = type(a) == "table" and a.text or sentence(a)
-    end
-    if done then
-      return entry.write(result)
-    end
-    log.warn("%s: %s", key, problem)
-    return ERROR
-  end
-
-  return { answer = answer, ERROR = ERROR }
-end)()
-
----- frames ------------------------------------------------------------------------------------------------------------
-
-parts.frames = (function()
-  -- The binary form of requests and replies; docs/protocol.md describes it.
-
-  local limits = require "limits"
-  local operations = require "operations"
-  local refusal = require "refusal"
-
-  local byte, pack, sub, unpack = string.byte, string.pack, string.sub, string.unpack
-  local printable, by_code = refusal.printable, operations.by_code
-
-  local frames = {
-    -- Kinds of frames.
-    REQUEST = 1,
-    REPLY = 2,
-    CANCEL = 3,
-    PING = 4,
-    PONG = 5,
-    GOODBYE = 6,
-    KEYED_REQUEST = 7,
-  }
-
-  -- A result with its status, 0, and its tag in front, by its type.
-  frames.encode = {
-    none = function() return "\0\0" end,
-    bool = function(value) return value and "\0\2" or "\0\1" end,
-    int = function(value) return pack("<I2i8", 0x0300, value) end,
-    text = function(value) return pack("<I2s4", 0x0400, printable(value)) end,
-    bytes = function(value) return pack("<I2s4", 0x0500, value) end,
-    names = function(value)
-      local items = { pack("<I2I2", 0x0600, #value) }
-      for index, name in ipairs(value) do
-        items[index + 1] = pack("<I1s4", 4, printable(name))
-      end
-      return table.concat(items)
-    end,
-  }
-
-  -- The result of an operation that was refused.
-  function frames.encode_refusal(status, text)
-    return pack("<I1s4", status, printable(text))
-  end
-
-  -- A whole reply frame from encoded results, joined.
-  function frames.encode_reply(id, frame, count, results)
-    return pack("<I4I1I4I4I2", 11 + #results, frames.REPLY, id, frame, count) .. results
-  end
-
-  function frames.encode_pong(id, frame)
-    return pack("<I4I1I4I4", 9, frames.PONG, id, frame)
-  end
-
-  function frames.encode_goodbye(reason)
-    return pack("<I4I1s4", 5 + #reason, frames.GOODBYE, reason)
-  end
-
-  -- Reads a request whose id is at `at` and which ends before `stop`; nil if it cannot be decoded. The operations are in
-  -- the array part, four places each: the operation and up to three arguments.
-  function frames.decode_request(data, at, stop, is_keyed)
-    if stop - at < 10 then
-      return nil
-    end
-    local id, answered, key, count, next_at
-    if is_keyed then
-      local fine
-      fine, id, answered, key, count, next_at = pcall(unpack, "<I4I4s1I2", data, at)
-      if not fine or next_at > stop then
-        return nil
-      end
-    else
-      id, answered, count, next_at = unpack("<I4I4I2", data, at)
-    end
-    local request = { id = id, answered = answered, key = key, count = count, change = false }
-    if key then
-      request.batch = sub(data, next_at - 2, stop - 1)
-    end
-    if count > limits.ops then
-      return nil
-    end
-    for place = 1, 4 * count, 4 do
-      local op = next_at < stop and by_code[byte(data, next_at)]
-      if not op then
-        return nil
-      end
-      local fine, a, b, c, d = pcall(unpack, op.format, data, next_at + 1)
-      if not fine then
-        return nil
-      end
-      request[place] = op
-      request.change = request.change or op.change
-      if op.count == 0 then
-        next_at = a
-      elseif op.count == 1 then
-        request[place + 1], next_at = a, b
-      elseif op.count == 2 then
-        request[place + 1], request[place + 2], next_at = a, b, c
-      else
-        request[place + 1], request[place + 2], request[place + 3], next_at = a, b, c, d
-      end
-      if next_at > stop then
-        return nil
-      end
-    end
-    return next_at == stop and request or nil
-  end
-
-  return frames
-end)()
-
----- requests ----------------------------------------------------------------------------------------------------------
-
-parts.requests = (function()
-  -- Doing what a request asks for.
-
-  local emulator = require "emulator"
-  local frames = require "frames"
-  local limits = require "limits"
-  local log = require "log"
-  local operations = require "operations"
-  local refusal = require "refusal"
-
-  local attempt, encode, encode_refusal = operations.attempt, frames.encode, frames.encode_refusal
-
-  local MAX_RESULTS = limits.frame - 1024
-  local TOO_LARGE = encode_refusal(refusal.TOO_LARGE, "the reply would be larger than 24 MiB; ask for less at once")
-
-  local requests = {}
-
-  -- The reply frame to a request that is refused as a whole.
-  function requests.refused(id, status, text)
-    return frames.encode_reply(id, emulator.frame(), 1, encode_refusal(status, text))
-  end
-
-  -- Refusals that say nothing of the request itself: the same may be done a moment later.
-  local PASSING = { [refusal.BUSY] = true, [refusal.NO_GAME] = true }
-
-  -- Does a request's operations in order, up to the first that fails. Gives the reply frame, and whether nothing was done for
-  -- a reason that passes.
-  function requests.perform(request)
-    local results, size = {}, 0
-    local passing = false
-    for index = 1, request.count do
-      local place = 4 * index - 3
-      local op = request[place]
-      local done, result, problem = attempt(op, request[place + 1], request[place + 2], request[place + 3])
-      local encoded
-      if done then
-        encoded = encode[op.result](result)
-      else
-        log.debug("%s: %s", op.name, problem)
-        encoded = encode_refusal(result, problem)
-        passing = index == 1 and PASSING[result] == true
-      end
-      if size + #encoded > MAX_RESULTS then
-        done, encoded = false, TOO_LARGE
-      end
-      size = size + #encoded
-      results[index] = encoded
-      if not done then
-        break
-      end
-    end
-    return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results)), passing
-  end
-
-  return requests
-end)()
-
----- keyed -------------------------------------------------------------------------------------------------------------
-
-parts.keyed = (function()
-  -- Replies by the keys that callers chose, for repetitions that outlive a session: a bridge that was killed and started
-  -- again, a client that never heard the answer. The oldest are forgotten first.
-
-  local limits = require "limits"
-
-  local pack, sub = string.pack, string.sub
-
-  local keyed = {}
-
-  local replies, batches = {}, {} -- by key: the reply, and the bytes of what was asked for
-  local order = {} -- the keys in the order they were done, from `first` to `last`
-  local first, last = 1, 0
-  local bytes = 0
-
-  -- The reply that was given to a batch under a key, as the one to request `id`; nil if the key is not known, and true with
-  -- it if the key was another batch's.
-  function keyed.recall(key, batch, id)
-    local reply = replies[key]
-    if reply and batches[key] ~= batch then
-      return nil, true
-    end
-    return reply and sub(reply, 1, 5) .. pack("<I4", id) .. sub(reply, 10)
-  end
-
-  -- Keeps the reply to a batch of a key that is not kept.
-  function keyed.remember(key, batch, reply)
-    last = last + 1
-    order[last] = key
-    replies[key], batches[key] = reply, batch
-    bytes = bytes + #reply + #batch
-    while last - first >= limits.keyed_replies or bytes > limits.reply_bytes and first < last do
-      local oldest = order[first]
-      order[first] = nil
-      first = first + 1
-      bytes = bytes - #replies[oldest] - #batches[oldest]
-      replies[oldest], batches[oldest] = nil, nil
-    end
-  end
-
-  return keyed
-end)()
-
----- sessions ----------------------------------------------------------------------------------------------------------
-
-parts.sessions = (function()
-  -- A session outlives its connections. It remembers the replies to requests that changed something until the link says
-  -- that it has them, so that a request which is repeated after a broken connection is answered but not done again.
-  -- Requests that only look are not remembered: repeated, they look again.
-  --
-  -- When the replies are too large together the oldest are dropped, and a repeat is told so. When they are too many,
-  -- requests that change something are refused as busy until the link has caught up.
-
-  local keyed = require "keyed"
-  local limits = require "limits"
-  local refusal = require "refusal"
-  local requests = require "requests"
-
-  local sessions = {}
-
-  -- A session that was never used.
-  function sessions.new()
-    return {
-      replies = {}, -- id to the reply, or to false when it was dropped
-      order = {}, -- the ids in the order they were done, from `first` to `last`
-      first = 1,
-      last = 0,
-      kept = 1, -- the first in `order` whose reply was not dropped
-      bytes = 0,
-      answered = nil, -- every request before this one was answered and is forgotten
-      connection = nil,
-      used = 0, -- a count that says which session was used last
-    }
-  end
-
-  -- Whether id `a` comes before `b`, ids going round at 2^32.
-  local function before(a, b)
-    local distance = b - a & 0xFFFFFFFF
-    return distance > 0 and distance < 0x80000000
-  end
-
-  local function forget(session, answered)
-    if session.answered and not before(session.answered, answered) then
-      return
-    end
-    session.answered = answered
-    local order, replies = session.order, session.replies
-    while session.first <= session.last and before(order[session.first], answered) do
-      local id = order[session.first]
-      session.bytes = session.bytes - #(replies[id] or "")
-      replies[id] = nil
-      order[session.first] = nil
-      session.first = session.first + 1
-    end
-  end
-
-  local function remember(session, id, reply)
-    local order, replies = session.order, session.replies
-    session.last = session.last + 1
-    order[session.last] = id
-    replies[id] = reply
-    session.bytes = session.bytes + #reply
-    session.kept = math.max(session.kept, session.first)
-    while session.bytes > limits.reply_bytes and session.kept < session.last do
-      local oldest = order[session.kept]
-      session.bytes = session.bytes - #(replies[oldest] or "")
-      replies[oldest] = false
-      session.kept = session.kept + 1
-    end
-  end
-
-  -- The reply to a request of a session, from memory if it was done before.
-  function sessions.answer(session, request)
-    forget(session, request.answered)
-    if not request.change then
-      return (requests.perform(request))
-    end
-    local id = request.id
-    local reply = session.replies[id]
-    if reply then
-      return reply
-    end
-    if reply == false or before(id, session.answered) then
-      return requests.refused(id, refusal.LOST, "it was done before, and its reply is not kept any more")
-    end
-    if session.last - session.first + 1 >= limits.replies then
-      return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
-    end
-    local key = request.key
-    local others
-    if key then
-      reply, others = keyed.recall(key, request.batch, id)
-    end
-    if others then
-      reply = requests.refused(id, refusal.BAD_ARGUMENT, "the key was used for another request; choose a new one")
-    elseif not reply then
-      local passing
-      reply, passing = requests.perform(request)
-      if key and not passing then
-        keyed.remember(key, request.batch, reply)
-      end
-    end
-    remember(session, id, reply)
-    return reply
-  end
-
-  local known = {} -- by name
-  local count, uses = 0, 0
-
-  local function forget_oldest()
-    local oldest
-    for name, session in pairs(known) do
-      if not session.connection and (not oldest or session.used < known[oldest].used) then
-        oldest = name
-      end
-    end
-    if oldest then
-      known[oldest] = nil
-      count = count - 1
-    end
-  end
-
-  -- The session of a name, and whether it was known.
-  function sessions.named(name)
-    uses = uses + 1
-    local session = known[name]
-    local is_known = session ~= nil
-    if not is_known then
-      if count >= limits.sessions then
-        forget_oldest()
-      end
-      session = sessions.new()
-      known[name] = session
+  local items, count = {}, 0
+
+  -- Notes one. The same thing twice in a row is noted once.
+  function happenings.add(item)
+    if count < limits.happenings and items[count] ~= item then
       count = count + 1
+      items[count] = item
     end
-    session.used = uses
-    return session, is_known
   end
 
-  return sessions
+  -- What is noted of a timeline's end.
+  function happenings.timeline_over(id, cancelled)
+    return pack("<I1I4I1", 3, id, cancelled and 1 or 0)
+  end
+
+  -- All of them, joined, and how many they are; none from then on.
+  function happenings.take()
+    if count == 0 then
+      return "", 0
+    end
+    local joined, taken = table.concat(items), count
+    items, count = {}, 0
+    return joined, taken
+  end
+
+  return happenings
 end)()
 
 ---- inbox -------------------------------------------------------------------------------------------------------------
@@ -1734,6 +405,9 @@ parts.connection = (function()
       queue_first = 1,
       queue_last = 0,
       cancelled = nil, -- ids of requests not to be done
+      watches = {}, -- in the order they began
+      is_watching = false, -- whether it is known that there may be some
+      news = nil, -- items of those for the next event frame
     }
   end
 
@@ -1887,6 +561,1921 @@ parts.connection = (function()
   return connection
 end)()
 
+---- arguments ---------------------------------------------------------------------------------------------------------
+
+parts.arguments = (function()
+  -- The types of arguments: their binary form, their text form, and what is accepted. A type has these fields:
+  --
+  --   format      its form in string.pack; without one it is for text messages only
+  --   read        from text; nil if the text cannot be read as that type
+  --   expected    what `read` accepts, for people
+  --   low, high   the numbers that are accepted
+  --   check       any other test of a value; raises what is wrong
+  --   narrow      whether its binary form can hold values that are refused
+  --   free        whether it may hold commas in a text message, where it takes all that no other argument claims
+
+  local limits = require "limits"
+  local refusal = require "refusal"
+
+  local find, format, gsub, sub = string.find, string.format, string.gsub, string.sub
+  local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
+
+  local function integer(binary, low, high, narrow)
+    return {
+      format = binary,
+      read = function(text)
+        return math.tointeger(tonumber(text))
+      end,
+      expected = format("a whole number from %d to %d", low, high),
+      low = low,
+      high = high,
+      narrow = narrow,
+    }
+  end
+
+  local function narrow_integer(binary, high)
+    return integer(binary, 0, high, true)
+  end
+
+  -- A text that is handed to mGBA as a C string.
+  local function filled(value, name)
+    if value == "" then
+      refuse(BAD_ARGUMENT, "`%s` is missing", name)
+    end
+    if find(value, "\0", 1, true) then
+      refuse(BAD_ARGUMENT, "`%s` holds a NUL character", name)
+    end
+  end
+
+  local function as_it_is(text)
+    return text
+  end
+
+  -- Pairs of hexadecimal digits to bytes, filled as pairs are met.
+  local no_pair_met
+  local FROM_HEX = setmetatable({}, {
+    __index = function(known, digits)
+      if not find(digits, "^%x%x?$") then
+        no_pair_met = true
+        return ""
+      end
+      known[digits] = string.char(tonumber(digits, 16))
+      return known[digits]
+    end,
+  })
+  local TO_HEX = {}
+  for value = 0, 255 do
+    TO_HEX[string.char(value)] = format("%02x,", value)
+  end
+
+  local function from_hex(text)
+    text = gsub(text, "%s+", "")
+    no_pair_met = sub(text, -1) == ","
+    local bytes = gsub(text, "([^,]+),?", FROM_HEX)
+    if no_pair_met or find(text, ",,", 1, true) or sub(text, 1, 1) == "," then
+      return nil
+    end
+    return bytes
+  end
+
+  local function to_hex(bytes)
+    return sub(gsub(bytes, ".", TO_HEX), 1, -2)
+  end
+
+  local types = {
+    u8 = integer("I1", 0, 0xFF),
+    u16 = integer("I2", 0, 0xFFFF),
+    u32 = integer("I4", 0, 0xFFFFFFFF),
+    i32 = integer("i4", -0x80000000, 0x7FFFFFFF),
+    key = narrow_integer("I1", 9),
+    keys = narrow_integer("I2", 0x3FF),
+    flags = narrow_integer("I1", 31),
+    length = narrow_integer("I4", limits.range),
+    slot = narrow_integer("I4", 0x7FFFFFFF),
+    frames = integer("I4", 1, 3600, true),
+    timeout = narrow_integer("I4", 60000),
+    boolean = narrow_integer("I1", 1),
+    bytes = { format = "s4", read = from_hex, expected = "pairs of hexadecimal digits in brackets, such as [d3,00,ea]" },
+    name = { format = "s4", read = as_it_is, check = filled, narrow = true },
+    path = { format = "s4", read = as_it_is, check = filled, narrow = true, free = true },
+    text = { format = "s4", read = as_it_is, free = true },
+  }
+
+  function types.boolean.read(text)
+    local word = text:lower():match("^%s*(%a+)%s*$")
+    return word == "true" and 1 or word == "false" and 0 or nil
+  end
+  types.boolean.expected = "true or false"
+
+  -- The other types are met in text messages only.
+
+  local BUTTONS = { "A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L" }
+  local BUTTON_NUMBER = {}
+  for index, name in ipairs(BUTTONS) do
+    BUTTON_NUMBER[name] = index - 1
+  end
+
+  -- The names of a mask's keys, joined.
+  local function names(mask, separator)
+    local list = {}
+    for key, name in ipairs(BUTTONS) do
+      if mask & 1 << key - 1 ~= 0 then
+        list[#list + 1] = name
+      end
+    end
+    return table.concat(list, separator)
+  end
+
+  local function button_number(name)
+    return BUTTON_NUMBER[name]
+      or refuse(BAD_ARGUMENT, "unknown button %q; buttons are %s, spelled so", sentence(name), table.concat(BUTTONS, ", "))
+  end
+
+  types.key_mask = { -- a key's number
+    read = function(text)
+      local key = types.key.read(text)
+      return key and key >= 0 and key <= 9 and 1 << key or nil
+    end,
+    expected = types.key.expected,
+  }
+  types.button_key = { read = button_number }
+  types.button = {
+    read = function(text)
+      return 1 << button_number(text)
+    end,
+  }
+  types.buttons = {
+    read = function(text)
+      local mask = 0
+      for name in text:gmatch("[^;]+") do
+        mask = mask | 1 << button_number(name)
+      end
+      return mask ~= 0 and mask or refuse(BAD_ARGUMENT, "no button is named; join them by `;`")
+    end,
+  }
+
+  -- Raises a refusal unless `value` may be used for an argument.
+  local function check(spec, value)
+    local kind = spec.kind
+    if kind.low and (value < kind.low or value > kind.high) then
+      refuse(BAD_ARGUMENT, "`%s` must be from %d to %d, not %d", spec.name, kind.low, kind.high, value)
+    end
+    if kind.check then
+      kind.check(value, spec.name)
+    end
+  end
+
+  return {
+    types = types,
+    check = check,
+    to_hex = to_hex,
+    from_hex = from_hex,
+    as_it_is = as_it_is,
+    names = names,
+  }
+end)()
+
+---- holds -------------------------------------------------------------------------------------------------------------
+
+parts.holds = (function()
+  -- Keys held for a number of frames. Time is counted in ticks, frames seen by this script: the emulator's own counter goes
+  -- back on a reset. As each key has a queue, the game sees a press for every hold. Timelines own keys as holds do.
+
+  local limits = require "limits"
+  local refusal = require "refusal"
+
+  -- Holds whose keys go down by `press` and up by `release`, which take a mask of keys.
+  local function new(press, release)
+    local holds = { tick = 0, waiting = 0 }
+    local owner = {} -- key to the hold that keeps it down, or to the timeline that plays it
+    local free_at = {} -- key to the first tick at which it may be pressed anew
+    local queues = {} -- key to the holds that wait for it, in order; a hold of several keys is in several queues
+    local ends = {} -- tick to the holds that end then
+    for key = 0, 9 do
+      free_at[key] = 0
+      queues[key] = { first = 1, last = 0 }
+    end
+
+    local function begin(hold)
+      for key = 0, 9 do
+        if hold.keys & 1 << key ~= 0 then
+          owner[key] = hold
+        end
+      end
+      local stop = holds.tick + hold.frames + 2 -- mGBA-http's count
+      ends[stop] = ends[stop] or {}
+      table.insert(ends[stop], hold)
+      press(hold.keys)
+    end
+
+    local function is_next(hold)
+      for key = 0, 9 do
+        if hold.keys & 1 << key ~= 0 then
+          local queue = queues[key]
+          if owner[key] or free_at[key] > holds.tick or queue[queue.first] ~= hold then
+            return false
+          end
+        end
+      end
+      return true
+    end
+
+    local function leave_queues(hold)
+      for key = 0, 9 do
+        if hold.keys & 1 << key ~= 0 then
+          local queue = queues[key]
+          queue[queue.first] = nil
+          queue.first = queue.first + 1
+        end
+      end
+      holds.waiting = holds.waiting - 1
+    end
+
+    local function begin_waiting()
+      for key = 0, 9 do
+        local queue = queues[key]
+        local hold = queue[queue.first]
+        if hold and is_next(hold) then
+          leave_queues(hold)
+          begin(hold)
+        end
+      end
+    end
+
+    -- The keys that are `whose`.
+    function holds.owned(whose)
+      local keys = 0
+      for key = 0, 9 do
+        if owner[key] == whose then
+          keys = keys | 1 << key
+        end
+      end
+      return keys
+    end
+
+    -- A timeline takes keys: the holds of them that run have no say in them any more. Gives the keys that those kept down.
+    function holds.take(keys, timeline)
+      local kept = 0
+      for key = 0, 9 do
+        if keys & 1 << key ~= 0 then
+          kept = kept | (owner[key] and 1 << key or 0)
+          owner[key] = timeline
+        end
+      end
+      return kept
+    end
+
+    -- Whoever owns keys is over: they are let go of, and free from the next frame on.
+    function holds.finish(whose)
+      local keys = holds.owned(whose)
+      holds.let_go(keys, 0)
+      if keys ~= 0 then
+        release(keys)
+      end
+    end
+
+    -- Holds `keys`, at once or when earlier holds of them have ended, so that the game sees a press for each.
+    function holds.hold(keys, frames)
+      if holds.waiting >= limits.waiting_holds then
+        refusal.refuse(refusal.BUSY, "%d holds of keys wait already", holds.waiting)
+      end
+      local hold = { keys = keys, frames = frames }
+      for key = 0, 9 do
+        if keys & 1 << key ~= 0 then
+          local queue = queues[key]
+          queue.last = queue.last + 1
+          queue[queue.last] = hold
+        end
+      end
+      holds.waiting = holds.waiting + 1
+      if is_next(hold) then
+        leave_queues(hold)
+        begin(hold)
+      end
+    end
+
+    -- These keys are set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting. Of all
+    -- keys, those in `up` were down and go up: pressed anew in the same frame, they would never have been up for the game.
+    function holds.let_go(keys, up)
+      for key = 0, 9 do
+        local owned = keys & 1 << key ~= 0 and owner[key]
+        if owned then
+          owner[key] = nil
+        end
+        if owned or up & 1 << key ~= 0 then
+          free_at[key] = holds.tick + 1
+        end
+      end
+    end
+
+    -- A frame was run.
+    function holds.advance()
+      local tick = holds.tick + 1
+      holds.tick = tick
+      local over = ends[tick]
+      if over then
+        ends[tick] = nil
+        for _, hold in ipairs(over) do
+          holds.finish(hold)
+        end
+      end
+      if holds.waiting > 0 then
+        begin_waiting()
+      end
+    end
+
+    -- Ends all holds, those that wait too. Whether there was any.
+    function holds.cancel()
+      local any = holds.waiting > 0
+      holds.waiting = 0
+      for key = 0, 9 do
+        queues[key] = { first = 1, last = 0 }
+        if owner[key] then
+          any = true
+          holds.finish(owner[key])
+        end
+      end
+      return any
+    end
+
+    -- The keys that are down because of a hold, or play in a timeline.
+    function holds.down()
+      local keys = 0
+      for key in pairs(owner) do
+        keys = keys | 1 << key
+      end
+      return keys
+    end
+
+    return holds
+  end
+
+  return { new = new }
+end)()
+
+---- timelines ---------------------------------------------------------------------------------------------------------
+
+parts.timelines = (function()
+  -- Timelines: keys by frame, so that no network can move them. Each owns its keys as a hold does, in the ticks of the holds.
+
+  local arguments = require "arguments"
+  local limits = require "limits"
+  local refusal = require "refusal"
+
+  local unpack = string.unpack
+  local refuse, BAD_ARGUMENT = refusal.refuse, refusal.BAD_ARGUMENT
+
+  local STEP = 6 -- bytes: an offset and a mask
+  local ALL_KEYS = 0x3FF
+
+  local function read_step(steps, at)
+    return unpack("<I4I2", steps, at)
+  end
+
+  -- The keys that steps name. Raises a refusal of what is no timeline.
+  local function keys_of(steps)
+    if #steps % STEP ~= 0 then
+      refuse(BAD_ARGUMENT, "`steps` has %d bytes; a step has %d", #steps, STEP)
+    elseif #steps > STEP * limits.steps then
+      refuse(BAD_ARGUMENT, "`steps` has %d steps; at most %d are accepted", #steps // STEP, limits.steps)
+    elseif steps == "" then
+      refuse(BAD_ARGUMENT, "`steps` is empty")
+    end
+    local all, mask, before = 0, 0, -1
+    for at = 1, #steps, STEP do
+      local offset
+      offset, mask = read_step(steps, at)
+      if mask > ALL_KEYS then
+        refuse(BAD_ARGUMENT, "`steps` holds keys %d at offset %d; a mask from 0 to %d is accepted", mask, offset, ALL_KEYS)
+      elseif offset <= before then
+        refuse(BAD_ARGUMENT, "`steps` has offset %d behind %d; offsets must rise", offset, before)
+      end
+      all, before = all | mask, offset
+    end
+    if mask ~= 0 then
+      refuse(BAD_ARGUMENT, "the last of `steps` must let go of all keys")
+    elseif all == 0 then
+      refuse(BAD_ARGUMENT, "`steps` names no key")
+    end
+    return all
+  end
+
+  -- Timelines beside `holds`, whose keys go down by `press` and up by `release`. `over` is told the id of each that ends,
+  -- and whether that was before its last step.
+  local function new(holds, press, release, over)
+    local timelines = {}
+    local running = {} -- in the order they began
+    local last_id = 0
+
+    local function set(keys, mask)
+      if keys & mask ~= 0 then
+        press(keys & mask)
+      end
+      if keys & ~mask ~= 0 then
+        release(keys & ~mask)
+      end
+    end
+
+    local function finish(index, cancelled)
+      local timeline = table.remove(running, index)
+      holds.finish(timeline)
+      over(timeline.id, cancelled)
+    end
+
+    local function when_next(timeline)
+      timeline.due = timeline.start + read_step(timeline.steps, timeline.at)
+    end
+
+    -- Does the step that is due, and sees to the next one. True if it was the last.
+    local function step(timeline)
+      local _, mask = read_step(timeline.steps, timeline.at)
+      set(holds.owned(timeline), mask)
+      timeline.at = timeline.at + STEP
+      if timeline.at > #timeline.steps then
+        return true
+      end
+      when_next(timeline)
+      return false
+    end
+
+    -- Plays steps, the first of them at offset 0 now, for the frame that comes. Gives the timeline's id.
+    function timelines.play(steps)
+      local keys = keys_of(steps)
+      for _, other in ipairs(running) do
+        local both = holds.owned(other) & keys
+        if both ~= 0 then
+          refuse(BAD_ARGUMENT, "timeline %d plays %s; cancel it first, or wait for its end", other.id,
+            arguments.names(both, ", "))
+        end
+      end
+      last_id = last_id + 1
+      local timeline = { id = last_id, steps = steps, at = 1, start = holds.tick, due = nil }
+      local kept = holds.take(keys, timeline)
+      when_next(timeline)
+      if timeline.due == holds.tick then
+        step(timeline)
+      else
+        set(kept, 0)
+      end
+      table.insert(running, timeline)
+      return last_id
+    end
+
+    -- Keys are set by hand, as `holds.let_go` is told. A timeline that is left without keys is over.
+    function timelines.let_go(keys, up)
+      holds.let_go(keys, up)
+      for index = #running, 1, -1 do
+        if holds.owned(running[index]) == 0 then
+          finish(index, true)
+        end
+      end
+    end
+
+    -- Ends the timeline with an id, or with 0 all of them and all holds. Whether there was any.
+    function timelines.cancel(id)
+      local any = false
+      for index = #running, 1, -1 do
+        if id == 0 or running[index].id == id then
+          any = true
+          finish(index, true)
+        end
+      end
+      return id == 0 and holds.cancel() or any
+    end
+
+    -- A frame was run, and the holds were told.
+    function timelines.advance()
+      for index = #running, 1, -1 do
+        local timeline = running[index]
+        if timeline.due == holds.tick and step(timeline) then
+          finish(index, false)
+        end
+      end
+    end
+
+    return timelines
+  end
+
+  return { new = new }
+end)()
+
+---- files -------------------------------------------------------------------------------------------------------------
+
+parts.files = (function()
+  -- What files and bytes are, before mGBA is given them: it lets go of the running game before it looks at the new one.
+
+  local byte, find, rep, sub, unpack = string.byte, string.find, string.rep, string.sub, string.unpack
+
+  local files = {}
+
+  local function is_gba_elf(head)
+    if #head < 28 then
+      return false
+    end
+    local machine, _, entry = unpack("<I2I4I4", head, 19)
+    return machine == 40 and (entry == 0x08000000 or entry == 0x02000000 or entry == 0x020000C0)
+  end
+
+  local GBA_HEADER = 0xC0
+
+  -- The tests of libmgba's GBAIsROM and GBIsROM, and that the header is whole: mGBA reads on behind it.
+  local function is_gba_rom(head)
+    if sub(head, 1, 4) == "\127ELF" then
+      return is_gba_elf(head)
+    end
+    if byte(head, 4) ~= 0xEA or #head < GBA_HEADER then
+      return false
+    end
+    if byte(head, 0xB3) ~= 0x96 and sub(head, 5, 0xA0) ~= rep("\0", 0x9C) then
+      return false
+    end
+    for vector = 0, 6 do
+      if byte(head, 4 * vector + 4) ~= 0xEA or byte(head, 4 * vector + 3) ~= 0 then
+        return true
+      end
+    end
+    return false -- all seven vectors are branches: the BIOS itself
+  end
+
+  local GB_LOGOS = { "\xCE\xED\x66\x66", "\x7C\xE7\xC0\x00" }
+
+  local function is_gb_rom(head, tail)
+    if #head < 0x200 then
+      return false
+    end
+    local plain = sub(head, 0x105, 0x108)
+    local scrambled = sub(head, 0x105, 0x105) .. sub(head, 0x145, 0x145) .. sub(head, 0x115, 0x115) .. sub(head, 0x155, 0x155)
+    for _, logo in ipairs(GB_LOGOS) do
+      if plain == logo or scrambled == logo then
+        return true
+      end
+    end
+    return sub(tail, -16, -9) == "\0\0\0\64\0\0\0\1" and sub(tail, -4) == "GBX!"
+  end
+
+  local ROM_NAMES = {
+    [true] = { gba = true, agb = true, mb = true, elf = true, bin = true },
+    [false] = { gb = true, gbc = true, sgb = true, bin = true },
+  }
+
+  -- Whether a zip's directory, at its end, names a ROM. Its content cannot be looked at without unpacking it.
+  local function zip_names_rom(tail, names)
+    local at = 1
+    while true do
+      at = find(tail, "PK\1\2", at, true)
+      if not at or at + 45 > #tail then
+        return false
+      end
+      local name = sub(tail, at + 46, at + 45 + unpack("<I2", tail, at + 28))
+      local ending = name:lower():match("%.(%w+)$")
+      if ending and names[ending] then
+        return true
+      end
+      at = at + 46
+    end
+  end
+
+  -- True if the file is a ROM of the running console, the Game Boy Advance or not; else false or nil, and why not.
+  function files.check_rom(path, advance)
+    local file, problem = io.open(path, "rb")
+    if not file then
+      return nil, problem
+    end
+    local head = file:read(0x200)
+    local size = head and file:seek("end")
+    if not size then
+      file:close()
+      return nil, "it is empty or cannot be read"
+    end
+    file:seek("set", math.max(0, size - 65536))
+    local tail = file:read(65536) or ""
+    file:close()
+    local console_name = advance and "Game Boy Advance" or "Game Boy"
+    local good
+    if sub(head, 1, 4) == "PK\3\4" then
+      good = zip_names_rom(tail, ROM_NAMES[advance])
+    elseif sub(head, 1, 6) == "7z\xBC\xAF\x27\x1C" then
+      return nil, "what is in a 7z archive cannot be checked before the running game is given up; unpack it first"
+    elseif advance then
+      good = is_gba_rom(head)
+    else
+      good = is_gb_rom(head, tail)
+    end
+    return good, "it is no ROM of the running console, the " .. console_name
+  end
+
+  -- Savestates begin with a magic number that names the console; its low byte is a version.
+  local STATES = {
+    [true] = { magic = 0x01000000, size = 0x61000 },
+    [false] = { magic = 0x00400000, size = 0x11800 },
+  }
+
+  function files.is_state(data, advance)
+    if sub(data, 1, 8) == "\x89PNG\r\n\26\n" then
+      return find(data, "gbAs", 1, true) ~= nil
+    end
+    local state = STATES[advance]
+    return #data >= state.size and unpack("<I4", data) & ~0xFF == state.magic
+  end
+
+  -- Writes a file, and says whether it did.
+  function files.write(path, bytes)
+    local file = io.open(path, "wb")
+    local written = file and file:write(bytes)
+    return file and file:close() and written ~= nil or false
+  end
+
+  -- Whether a file that mGBA was to write is there, may be written and begins so; if not, why.
+  function files.is_written(path, beginning)
+    if package.config:sub(1, 1) == "\\" and find(path, "[\128-\255]") then
+      return true -- Windows: mGBA takes paths as UTF-8, Lua does not
+    end
+    local file, problem = io.open(path, "r+b")
+    local head = file and file:read(#beginning)
+    if file then
+      file:close()
+    end
+    return file ~= nil and head == beginning, problem or path .. " holds something else"
+  end
+
+  return files
+end)()
+
+---- emulator ----------------------------------------------------------------------------------------------------------
+
+parts.emulator = (function()
+  -- What operations are made of: mGBA's own functions, with what they lack around them.
+
+  local files = require "files"
+  local happenings = require "happenings"
+  local holds = require "holds"
+  local log = require "log"
+  local refusal = require "refusal"
+  local timelines = require "timelines"
+
+  local refuse, sentence = refusal.refuse, refusal.sentence
+  local BAD_ARGUMENT, FAILED = refusal.BAD_ARGUMENT, refusal.FAILED
+
+  local emulator = {}
+
+  local GAME_BOY_ADVANCE = 0
+
+  -- The number of the last frame, which goes back on a reset; 0 without a game.
+  function emulator.frame()
+    return emu and emu:currentFrame() & 0xFFFFFFFF or 0
+  end
+
+  local function press(keys)
+    if emu then
+      emu:addKeys(keys)
+    end
+  end
+
+  local function release(keys)
+    if emu then
+      emu:clearKeys(keys)
+    end
+  end
+
+  -- The holds of this emulator's keys, and the timelines.
+  emulator.holds = holds.new(press, release)
+  emulator.timelines = timelines.new(emulator.holds, press, release, function(id, cancelled)
+    happenings.add(happenings.timeline_over(id, cancelled))
+  end)
+
+  -- A frame was run: moves on what holds keys by frames.
+  function emulator.advance()
+    emulator.holds.advance()
+    emulator.timelines.advance()
+  end
+
+  -- What a function of mGBA says: true and false, on some versions 1 and 0.
+  function emulator.yes(value)
+    return value == true or type(value) == "number" and value ~= 0
+  end
+
+  function emulator.domain(name)
+    local found = emu.memory[name]
+    if found then
+      return found
+    end
+    local names = {}
+    for each in pairs(emu.memory) do
+      names[#names + 1] = each
+    end
+    table.sort(names)
+    refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), table.concat(names, ", "))
+  end
+
+  -- The value of a register. The Game Boy's have 8 bits, pairs of them 16; mGBA sets just these and leaves the rest to
+  -- chance.
+  function emulator.register(name)
+    local value = emu:readRegister(name)
+    if not value then
+      refuse(BAD_ARGUMENT, "unknown register %q; there are r0 to r15 and cpsr, on the Game Boy a, b, c, d, e, f, h, l, af, "
+        .. "bc, de, hl, pc and sp", sentence(name))
+    end
+    if emu:platform() == GAME_BOY_ADVANCE then
+      return value
+    end
+    return value & (#name == 1 and 0xFF or 0xFFFF)
+  end
+
+  local THUMB = 0x20
+
+  -- Sets a register that there is. Between ARM and Thumb, mGBA keeps the instructions that it has fetched already, and ends
+  -- with a crash when it runs them as the other kind; a jump to the next one fetches anew.
+  function emulator.write_register(name, value)
+    local before = emulator.register(name)
+    local pc = name == "cpsr" and emu:readRegister("pc")
+    emu:writeRegister(name, value)
+    if pc and (before ~ emu:readRegister(name)) & THUMB ~= 0 then
+      emu:writeRegister("pc", pc - (before & THUMB ~= 0 and 2 or 4)) -- it is one instruction ahead
+    end
+  end
+
+  -- Loads a ROM if it is one, and says whether it did.
+  function emulator.load_rom(path)
+    local advance = emu:platform() == GAME_BOY_ADVANCE
+    local good, problem = files.check_rom(path, advance)
+    if not good then
+      log.warn("%s is not loaded: %s", sentence(path), sentence(problem))
+      return false
+    end
+    if emulator.yes(emu:loadFile(path)) then
+      happenings.add(happenings.GAME)
+      return true
+    end
+    log.error("mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
+    return false
+  end
+
+  -- Loads a ROM without a reset, as far as that can be. The processor holds on to the old ROM's memory, which mGBA has
+  -- freed, and the next instruction would end the emulator; the state from before makes it look again. Another game does
+  -- not take that state, and starts from the beginning.
+  function emulator.exchange_rom(path)
+    local state = emu:saveStateBuffer(0)
+    if not emulator.load_rom(path) then
+      return false
+    end
+    if not state or not emulator.yes(emu:loadStateBuffer(state, 0)) then
+      emu:reset()
+    end
+    return true
+  end
+
+  -- Loads a state from bytes if they are one, and says whether it did.
+  function emulator.load_state(data, flags)
+    local advance = emu:platform() == GAME_BOY_ADVANCE
+    return files.is_state(data, advance) and emulator.yes(emu:loadStateBuffer(data, flags))
+  end
+
+  -- Saves a state to a file, and says whether it did. mGBA 0.10.1 cannot save one without a picture: it leaves zeros.
+  function emulator.save_state_file(path, flags)
+    if emulator.yes(emu:saveStateFile(path, flags)) then
+      return true
+    end
+    local state = emu:saveStateBuffer(flags)
+    return state ~= nil and files.write(path, state) == true
+  end
+
+  local PNG = "\x89PNG" -- how such a file begins
+
+  local function is_png(data)
+    return type(data) == "string" and data:sub(1, #PNG) == PNG
+  end
+
+  -- Writes a picture to a file. mGBA does not say whether it could.
+  function emulator.screenshot_file(path)
+    emu:screenshot(path)
+    local good, problem = files.is_written(path, PNG)
+    if not good then
+      refuse(FAILED, "mGBA wrote no picture: %s", sentence(problem))
+    end
+  end
+
+  local function read_and_remove(path)
+    local file = io.open(path, "rb")
+    local data = file and file:read("a")
+    if file then
+      file:close()
+    end
+    os.remove(path)
+    return data
+  end
+
+  -- mGBA 0.10 gives pictures away as files only. Where no file can be made, a state with a picture is a PNG too.
+  function emulator.screenshot()
+    local named, path = pcall(os.tmpname)
+    if named then
+      emu:screenshot(path)
+      local data = read_and_remove(path)
+      if is_png(data) then
+        return data
+      end
+    end
+    local state = emu:saveStateBuffer(1)
+    return is_png(state) and state or refuse(FAILED, "mGBA gave no picture")
+  end
+
+  return emulator
+end)()
+
+---- lockstep ----------------------------------------------------------------------------------------------------------
+
+parts.lockstep = (function()
+  -- Lockstep: each frame waits until a client asks for it. mGBA's Lua cannot run frames, so they are owed, and the script
+  -- stays in its frame callback while none is.
+
+  local happenings = require "happenings"
+  local log = require "log"
+
+  local lockstep = {
+    on = false,
+    LONGEST = 60, -- seconds that a frame waits in all: mGBA's window must not hang for as long as somebody asks
+  }
+
+  local timeout = 0 -- seconds
+  local owed = 0 -- frames to run
+  local advancer -- who asked for them last
+  local now, asked = 0, 0 -- seconds that this frame has waited, and had when anything was asked last
+
+  -- Begins, or goes on with another time-out.
+  function lockstep.begin(seconds)
+    lockstep.on, timeout, asked = true, seconds, now
+  end
+
+  function lockstep.stop()
+    lockstep.on, owed, advancer = false, 0, nil
+  end
+
+  -- A client wants frames. Gives all that are owed.
+  function lockstep.advance(client, frames)
+    owed, advancer = owed + frames, client
+    return owed
+  end
+
+  -- Whether a client's next request waits until the frames that it asked for were run.
+  function lockstep.is_ahead(client)
+    return owed > 0 and advancer == client
+  end
+
+  -- Whether the next frame may not be run yet. `passed` seconds have gone since the last call, and `any` says whether a
+  -- client asked for something in them.
+  function lockstep.waits(passed, any)
+    if not lockstep.on or owed > 0 then
+      return false
+    end
+    now = now + passed
+    if any then
+      asked = now
+    end
+    if now - asked < timeout and now < lockstep.LONGEST then
+      return true
+    end
+    lockstep.stop()
+    happenings.add(happenings.LOCKSTEP_OVER)
+    log.warn("lockstep is over: a frame has waited for %.1f s", now)
+    return false
+  end
+
+  -- The frame is run now.
+  function lockstep.run()
+    now, asked = 0, 0
+    owed = math.max(0, owed - 1)
+  end
+
+  return lockstep
+end)()
+
+---- watches -----------------------------------------------------------------------------------------------------------
+
+parts.watches = (function()
+  -- Memory and keys that links watch: after each frame they are told what changed in it. A watch belongs to a connection.
+
+  local connection = require "connection"
+  local emulator = require "emulator"
+  local limits = require "limits"
+  local log = require "log"
+  local refusal = require "refusal"
+
+  local concat, find, pack, unpack = table.concat, string.find, string.pack, string.unpack
+  local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal.BUSY
+
+  local WATCH_KEYS, WATCH_PICTURES = 1, 2 -- flags
+  local CHANGED = 1 -- the kind of item
+  local KEYS = 0xFFFF -- in place of a range's number
+  local NO_NEWS = {}
+
+  local watches = {}
+
+  local watching = {} -- the connections that watch something, those that ended until they are met
+  local keys_watched = false
+  local left = 0 -- the keys that were held when the last frame began, if they are watched
+
+  local function read_ranges(bytes)
+    local ranges, at, size = {}, 1, 0
+    while at <= #bytes do
+      if #ranges == limits.watch_ranges then
+        refuse(BAD_ARGUMENT, "`ranges` holds more than %d; watch fewer, or longer ones", limits.watch_ranges)
+      end
+      local fine, name, address, length, next_at = pcall(unpack, "<s1I4I2", bytes, at)
+      if not fine then
+        refuse(BAD_ARGUMENT, "`ranges` ends within its range %d", #ranges)
+      elseif length == 0 or length > limits.watch_length then
+        refuse(BAD_ARGUMENT, "a range of `ranges` must have 1 to %d bytes, not %d", limits.watch_length, length)
+      elseif find(name, "\0", 1, true) then
+        refuse(BAD_ARGUMENT, "a domain of `ranges` holds a NUL character")
+      elseif name ~= "" then
+        emulator.domain(name)
+      end
+      ranges[#ranges + 1] = { domain = name ~= "" and name, address = address, length = length }
+      at, size = next_at, size + length
+    end
+    return ranges, size
+  end
+
+  -- What a range holds; nil if its domain is gone, as another game was opened. `domains` are those that were found in this
+  -- frame: one that is kept for longer may be an earlier game's.
+  local function read(core, range, domains)
+    local name = range.domain
+    if not name then
+      return core:readRange(range.address, range.length)
+    end
+    local domain = domains[name]
+    if domain == nil then
+      domain = core.memory[name] or false
+      domains[name] = domain
+    end
+    return domain and domain:readRange(range.address, range.length) or nil
+  end
+
+  -- Ranges, bytes and watches of a connection, but for the watch with this id.
+  local function watched(client, id)
+    local ranges, size, count = 0, 0, 0
+    for _, watch in ipairs(client.watches) do
+      if watch.id ~= id then
+        ranges, size, count = ranges + #watch.ranges, size + watch.size, count + 1
+      end
+    end
+    return ranges, size, count
+  end
+
+  -- A new watch has to leave mGBA the time for its frames.
+  local function check_room(client, id, ranges, size)
+    local own_ranges, own_size, count = watched(client, id)
+    if count >= limits.watches then
+      refuse(BUSY, "this connection has %d watches already", count)
+    elseif own_size + size > limits.watched_bytes then
+      refuse(BUSY, "this connection watches %d bytes already; %d are the most", own_size, limits.watched_bytes)
+    elseif own_ranges + ranges > limits.watched_ranges then
+      refuse(BUSY, "this connection watches %d ranges already; %d are the most", own_ranges, limits.watched_ranges)
+    end
+    local all_ranges, all_size = own_ranges + ranges, own_size + size
+    for _, other in ipairs(watching) do
+      if other ~= client and other.socket then
+        local more_ranges, more_size = watched(other)
+        all_ranges, all_size = all_ranges + more_ranges, all_size + more_size
+      end
+    end
+    if all_ranges > limits.all_ranges or all_size > limits.all_bytes then
+      refuse(BUSY, "other connections watch too much already")
+    end
+  end
+
+  -- Ends a watch, if there is one with that id.
+  function watches.unwatch(client, id)
+    for index, watch in ipairs(client.watches) do
+      if watch.id == id then
+        table.remove(client.watches, index)
+        return
+      end
+    end
+  end
+
+  -- Begins a watch, in place of one with the same id. Gives what its ranges hold, joined.
+  function watches.watch(client, id, every, flags, bytes)
+    if flags & ~WATCH_KEYS & ~WATCH_PICTURES ~= 0 then
+      refuse(BAD_ARGUMENT, "`flags` must be from 0 to 3, not %d", flags)
+    elseif flags & WATCH_PICTURES ~= 0 then
+      refuse(refusal.UNSUPPORTED, "mGBA's Lua gives no hash of a picture; watch without that flag")
+    end
+    local ranges, size = read_ranges(bytes)
+    check_room(client, id, #ranges, size)
+    local values, domains = {}, {}
+    for index, range in ipairs(ranges) do
+      values[index] = read(emu, range, domains) or refuse(refusal.FAILED, "mGBA gave no answer")
+    end
+    watches.unwatch(client, id)
+    if not client.is_watching then
+      client.is_watching = true
+      watching[#watching + 1] = client
+    end
+    table.insert(client.watches, {
+      id = id,
+      every = every,
+      ranges = ranges,
+      size = size,
+      values = values, -- what the client knows
+      keys = flags & WATCH_KEYS ~= 0,
+      mask = nil, -- the keys that the client knows
+      ticks = 0,
+    })
+    keys_watched = keys_watched or flags & WATCH_KEYS ~= 0
+    return concat(values)
+  end
+
+  -- What is new for a watch after a frame: an item, or nil.
+  local function look(core, watch, domains)
+    watch.ticks = watch.ticks + 1 & 0xFFFFFFFF
+    local values, news, count = watch.values, NO_NEWS, 0
+    for index, range in ipairs(watch.ranges) do
+      local value = read(core, range, domains)
+      if value and value ~= values[index] then
+        values[index] = value
+        news, count = count > 0 and news or {}, count + 1
+        news[count] = pack("<I2s4", index - 1, value)
+      end
+    end
+    if watch.keys and watch.mask ~= left then
+      watch.mask = left
+      news, count = count > 0 and news or {}, count + 1
+      news[count] = pack("<I2I4I2", KEYS, 2, left)
+    end
+    if count > 0 or watch.every > 0 and watch.ticks % watch.every == 0 then
+      return pack("<I1I4I4I2", CHANGED, watch.id, watch.ticks, count) .. concat(news)
+    end
+  end
+
+  local function look_for(client, core, domains)
+    for _, watch in ipairs(client.watches) do
+      keys_watched = keys_watched or watch.keys
+      local item = look(core, watch, domains)
+      if item then
+        client.news = client.news or {}
+        table.insert(client.news, item)
+      end
+    end
+  end
+
+  -- A frame was run, and nothing was changed since: finds what changed in it. True if that is anything; it is in `news` of
+  -- each connection.
+  function watches.look()
+    local core = emu
+    if not core or #watching == 0 then
+      return false
+    end
+    local kept, any, domains = 0, false, {}
+    keys_watched = false
+    for index = 1, #watching do
+      local client = watching[index]
+      watching[index] = nil
+      client.is_watching = client.socket ~= nil and client.session ~= nil and #client.watches > 0
+      if client.is_watching then
+        kept = kept + 1
+        watching[kept] = client
+        local fine, problem = pcall(look_for, client, core, domains)
+        if not fine then
+          log.error("%s", refusal.sentence(problem))
+          connection.close(client, "an error in this script")
+        end
+        any = any or client.news ~= nil
+      end
+    end
+    return any
+  end
+
+  -- The next frame is about to run. Keys of the keyboard come later, but before the next callback, and are held only in
+  -- the frame behind it.
+  function watches.leave()
+    if keys_watched and emu then
+      left = emu:getKeys() & 0x3FF
+    end
+  end
+
+  return watches
+end)()
+
+---- operations --------------------------------------------------------------------------------------------------------
+
+parts.operations = (function()
+  -- The table of operations: each of them once. crates/protocol/src/op.rs has the same table for the other end.
+
+  local arguments = require "arguments"
+  local emulator = require "emulator"
+  local limits = require "limits"
+  local lockstep = require "lockstep"
+  local refusal = require "refusal"
+  local watches = require "watches"
+
+  local domain, register, yes = emulator.domain, emulator.register, emulator.yes
+  local holds, timelines = emulator.holds, emulator.timelines
+  local refuse, UNSUPPORTED = refusal.refuse, refusal.UNSUPPORTED
+  local byte, unpack = string.byte, string.unpack
+
+  local READ, CHANGE = "read", "change"
+  local LINKED = true
+
+  local by_code, by_name = {}, {}
+
+  -- Defines an operation. `takes` is a list of "name:type", a default behind "=" for text messages. `run` gets the
+  -- arguments and returns the result, or raises a refusal. An operation that is `linked` is a link's alone: `run` gets its
+  -- connection before the arguments, and the link will be told what happens.
+  local function operation(code, name, effect, takes, result, run, linked)
+    local op = { code = code, name = name, effect = effect, change = effect == CHANGE, result = result, run = run }
+    op.game = true -- whether it needs one
+    op.is_last = false -- whether it must be the last of its batch
+    op.linked = linked or false
+    op.arguments = {}
+    local binary = "<"
+    local narrow = false
+    for word in takes:gmatch("%S+") do
+      local argument, kind, default = word:match("^([%w_]+):([%w_]+)=?(.*)$")
+      local spec = { name = argument, kind = arguments.types[kind], default = tonumber(default) }
+      binary = binary .. spec.kind.format
+      table.insert(op.arguments, spec)
+      narrow = narrow or spec.kind.narrow
+    end
+    op.format, op.count = binary, #op.arguments
+    if narrow then
+      function op.run(...)
+        for index, spec in ipairs(op.arguments) do
+          arguments.check(spec, (select(linked and index + 1 or index, ...)))
+        end
+        return run(...)
+      end
+    end
+    by_code[code], by_name[name] = op, op
+    return op
+  end
+
+  operation(0x01, "echo", READ, "data:bytes", "bytes", arguments.as_it_is).game = false
+
+  operation(0x10, "current_frame", READ, "", "int", function() return emu:currentFrame() end)
+  operation(0x11, "frame_cycles", READ, "", "int", function() return emu:frameCycles() end)
+  operation(0x12, "frequency", READ, "", "int", function() return emu:frequency() end)
+  operation(0x13, "game_code", READ, "", "text", function() return emu:getGameCode() end)
+  operation(0x14, "game_title", READ, "", "text", function() return emu:getGameTitle() end)
+  operation(0x15, "platform", READ, "", "int", function() return emu:platform() end)
+  operation(0x16, "rom_size", READ, "", "int", function() return emu:romSize() end)
+  operation(0x17, "checksum", READ, "", "int", function() return (unpack(">I4", emu:checksum())) end)
+
+  operation(0x20, "read8", READ, "address:u32", "int", function(address) return emu:read8(address) end)
+  operation(0x21, "read16", READ, "address:u32", "int", function(address) return emu:read16(address) end)
+  operation(0x22, "read32", READ, "address:u32", "int", function(address) return emu:read32(address) end)
+  operation(0x23, "read_range", READ, "address:u32 length:length", "bytes", function(address, length)
+    return emu:readRange(address, length)
+  end)
+  operation(0x24, "write8", CHANGE, "address:u32 value:u8", "none", function(address, value) emu:write8(address, value) end)
+  operation(0x25, "write16", CHANGE, "address:u32 value:u16", "none", function(address, value) emu:write16(address, value) end)
+  operation(0x26, "write32", CHANGE, "address:u32 value:u32", "none", function(address, value) emu:write32(address, value) end)
+  operation(0x27, "write_range", CHANGE, "address:u32 data:bytes", "none", function(address, data)
+    if #data > limits.range then
+      refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d", limits.range, #data)
+    end
+    local core, write8 = emu, emu.write8
+    for index = 1, #data do
+      write8(core, address + index - 1 & 0xFFFFFFFF, byte(data, index))
+    end
+  end)
+
+  operation(0x30, "domains", READ, "", "names", function()
+    local names = {}
+    for name in pairs(emu.memory) do
+      names[#names + 1] = name
+    end
+    return names
+  end)
+  operation(0x31, "domain_base", READ, "domain:name", "int", function(name) return domain(name):base() end)
+  operation(0x32, "domain_bound", READ, "domain:name", "int", function(name) return domain(name):bound() end)
+  operation(0x33, "domain_name", READ, "domain:name", "text", function(name) return domain(name):name() end)
+  operation(0x34, "domain_size", READ, "domain:name", "int", function(name) return domain(name):size() end)
+  operation(0x35, "domain_read8", READ, "domain:name address:u32", "int", function(name, address)
+    return domain(name):read8(address)
+  end)
+  operation(0x36, "domain_read16", READ, "domain:name address:u32", "int", function(name, address)
+    return domain(name):read16(address)
+  end)
+  operation(0x37, "domain_read32", READ, "domain:name address:u32", "int", function(name, address)
+    return domain(name):read32(address)
+  end)
+  operation(0x38, "domain_read_range", READ, "domain:name address:u32 length:length", "bytes", function(name, address, length)
+    return domain(name):readRange(address, length)
+  end)
+  operation(0x39, "domain_write8", CHANGE, "domain:name address:u32 value:u8", "none", function(name, address, value)
+    domain(name):write8(address, value)
+  end)
+  operation(0x3a, "domain_write16", CHANGE, "domain:name address:u32 value:u16", "none", function(name, address, value)
+    domain(name):write16(address, value)
+  end)
+  operation(0x3b, "domain_write32", CHANGE, "domain:name address:u32 value:u32", "none", function(name, address, value)
+    domain(name):write32(address, value)
+  end)
+
+  operation(0x40, "read_register", READ, "register:name", "int", register)
+  operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", emulator.write_register)
+
+  operation(0x50, "get_keys", READ, "", "int", function() return emu:getKeys() end)
+  operation(0x51, "get_key", READ, "key:key", "int", function(key) return emu:getKey(key) end)
+  operation(0x52, "set_keys", CHANGE, "keys:keys", "none", function(keys)
+    timelines.let_go(0x3FF, emu:getKeys() & ~keys)
+    emu:setKeys(keys)
+  end)
+  operation(0x53, "add_keys", CHANGE, "keys:keys", "none", function(keys)
+    timelines.let_go(keys, 0)
+    emu:addKeys(keys)
+  end)
+  operation(0x54, "clear_keys", CHANGE, "keys:keys", "none", function(keys)
+    timelines.let_go(keys, emu:getKeys() & keys)
+    emu:clearKeys(keys)
+  end)
+  operation(0x55, "hold_keys", CHANGE, "keys:keys frames:u32", "none", function(keys, frames)
+    if keys == 0 then
+      refuse(refusal.BAD_ARGUMENT, "`keys` names no key")
+    end
+    holds.hold(keys, frames)
+  end)
+  operation(0x56, "play_keys", CHANGE, "steps:bytes", "int", function(_, steps) return timelines.play(steps) end, LINKED)
+  operation(0x57, "cancel_keys", CHANGE, "id:u32", "bool", timelines.cancel)
+
+  operation(0x60, "save_state", READ, "flags:flags=31", "bytes", function(flags)
+    return emu:saveStateBuffer(flags) or refuse(refusal.FAILED, "mGBA could not save the state")
+  end)
+  operation(0x61, "load_state", CHANGE, "data:bytes flags:flags=29", "bool", emulator.load_state)
+  operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", emulator.save_state_file)
+  operation(0x63, "load_state_file", CHANGE, "path:path flags:flags=29", "bool", function(path, flags)
+    return yes(emu:loadStateFile(path, flags))
+  end)
+  operation(0x64, "save_state_slot", CHANGE, "slot:slot flags:flags=31", "bool", function(slot, flags)
+    return yes(emu:saveStateSlot(slot, flags))
+  end)
+  operation(0x65, "load_state_slot", CHANGE, "slot:slot flags:flags=29", "bool", function(slot, flags)
+    return yes(emu:loadStateSlot(slot, flags))
+  end)
+
+  operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.exchange_rom)
+  operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
+    if not emulator.load_rom(path) then
+      return false
+    end
+    emu:reset()
+    return true
+  end)
+  operation(0x72, "load_save_file", CHANGE, "path:path temporary:boolean", "bool", function(path, temporary)
+    return yes(emu:loadSaveFile(path, temporary == 1))
+  end)
+  operation(0x73, "autoload_save", CHANGE, "", "bool", function() return yes(emu:autoloadSave()) end)
+
+  operation(0x80, "reset", CHANGE, "", "none", function() emu:reset() end)
+  operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
+  operation(0x82, "pause", CHANGE, "", "none", function()
+    refuse(UNSUPPORTED, "mGBA's Lua cannot pause; pause in its window, or use lockstep")
+  end).game = false
+  operation(0x83, "resume", CHANGE, "", "none", lockstep.stop).game = false
+  operation(0x84, "set_speed", CHANGE, "thousandths:u32", "none", function()
+    refuse(UNSUPPORTED, "mGBA's Lua cannot set the speed; its window can")
+  end).game = false
+  operation(0x85, "advance", CHANGE, "frames:frames", "int", function(client, frames)
+    if not lockstep.on then
+      refuse(UNSUPPORTED, "mGBA's Lua cannot run frames; begin lockstep, in which each frame waits for `advance`")
+    end
+    return emulator.frame() + lockstep.advance(client, frames) & 0xFFFFFFFF
+  end, LINKED).is_last = true
+  operation(0x86, "lockstep", CHANGE, "timeout:timeout", "none", function(_, timeout)
+    if timeout == 0 then
+      lockstep.stop()
+    else
+      lockstep.begin(timeout / 1000)
+    end
+  end, LINKED)
+
+  operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
+  operation(0x91, "screenshot_file", CHANGE, "path:path", "none", emulator.screenshot_file)
+
+  operation(0xa0, "console_log", CHANGE, "message:text", "none", function(text) console:log(text) end).game = false
+  operation(0xa1, "console_warn", CHANGE, "message:text", "none", function(text) console:warn(text) end).game = false
+  operation(0xa2, "console_error", CHANGE, "message:text", "none", function(text) console:error(text) end).game = false
+
+  operation(0xb0, "watch", READ, "id:u32 every:u32 flags:u8 ranges:bytes", "bytes", watches.watch, LINKED)
+  operation(0xb1, "unwatch", READ, "id:u32", "none", watches.unwatch, LINKED)
+
+  -- Does an operation for a link's connection, or nil for a text message. True and its result, or false, a status and what
+  -- was wrong.
+  local function attempt(op, client, a, b, c, d)
+    if op.game and not emu then
+      return false, refusal.NO_GAME, "no game is loaded in mGBA"
+    end
+    local done, result
+    if op.linked then
+      client.session.listens = true
+      done, result = pcall(op.run, client, a, b, c, d)
+    else
+      done, result = pcall(op.run, a, b, c, d)
+    end
+    if done and (result ~= nil or op.result == "none") then
+      return true, result
+    end
+    if done then
+      return false, refusal.FAILED, "mGBA gave no answer"
+    end
+    if type(result) == "table" then
+      return false, result.status, result.text
+    end
+    return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(result)
+  end
+
+  return { by_code = by_code, by_name = by_name, attempt = attempt }
+end)()
+
+---- messages ----------------------------------------------------------------------------------------------------------
+
+parts.messages = (function()
+  -- mGBA-http's text messages, on top of the table of operations.
+
+  local arguments = require "arguments"
+  local log = require "log"
+  local operations = require "operations"
+  local refusal = require "refusal"
+  local version = require "version"
+
+  local find, format, sub = string.find, string.format, string.sub
+  local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
+  local types, attempt = arguments.types, operations.attempt
+
+  local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
+
+  -- A result as text, by its type.
+  local WRITE = {
+    none = function() return SUCCESS end,
+    bool = function(value) return value and "true" or "false" end,
+    int = function(value) return format("%d", value) end,
+    text = refusal.printable,
+    bytes = arguments.to_hex,
+    names = function(value) return table.concat(value, ",") end,
+  }
+
+  local messages = {} -- by key
+
+  -- Defines a text message: the operation it stands for and, where they differ from the operation's, its arguments and
+  -- how the result is written. `last` is an argument of the operation that the message does not carry.
+  local function message(key, name, takes, last, write)
+    local op = operations.by_name[name]
+    local specs = op.arguments
+    if takes then
+      specs = {}
+      for argument, kind in takes:gmatch("([%w_]+):([%w_]+)") do
+        table.insert(specs, { name = argument, kind = types[kind] })
+      end
+    end
+    local free -- the argument that may hold commas
+    for index, spec in ipairs(specs) do
+      free = spec.kind.free and index or free
+    end
+    messages[key] = { op = op, specs = specs, free = free, last = last, write = write or WRITE[op.result] }
+  end
+
+  message("core.addKey", "add_keys", "key:key_mask")
+  message("core.addKeys", "add_keys")
+  message("core.autoloadSave", "autoload_save")
+  message("core.checksum", "checksum")
+  message("core.clearKey", "clear_keys", "key:key_mask")
+  message("core.clearKeys", "clear_keys")
+  message("core.currentFrame", "current_frame")
+  message("core.frameCycles", "frame_cycles")
+  message("core.frequency", "frequency")
+  message("core.getGameCode", "game_code")
+  message("core.getGameTitle", "game_title")
+  message("core.getKey", "get_key")
+  message("core.getKeys", "get_keys")
+  message("core.loadFile", "load_file")
+  message("core.loadSaveFile", "load_save_file")
+  message("core.loadStateBuffer", "load_state")
+  message("core.loadStateFile", "load_state_file")
+  message("core.loadStateSlot", "load_state_slot")
+  message("core.platform", "platform")
+  message("core.read8", "read8")
+  message("core.read16", "read16")
+  message("core.read32", "read32")
+  message("core.readRange", "read_range")
+  message("core.readRegister", "read_register")
+  message("core.romSize", "rom_size")
+  message("core.saveStateBuffer", "save_state")
+  message("core.saveStateFile", "save_state_file")
+  message("core.saveStateSlot", "save_state_slot")
+  message("core.screenshot", "screenshot_file")
+  message("core.setKeys", "set_keys")
+  message("core.step", "step")
+  message("core.write8", "write8")
+  message("core.write16", "write16")
+  message("core.write32", "write32")
+  message("core.writeRegister", "write_register")
+
+  message("console.error", "console_error")
+  message("console.log", "console_log")
+  message("console.warn", "console_warn")
+
+  message("coreAdapter.memory", "domains")
+  message("coreAdapter.reset", "reset")
+
+  message("memoryDomain.base", "domain_base")
+  message("memoryDomain.bound", "domain_bound")
+  message("memoryDomain.name", "domain_name")
+  message("memoryDomain.read8", "domain_read8")
+  message("memoryDomain.read16", "domain_read16")
+  message("memoryDomain.read32", "domain_read32")
+  message("memoryDomain.readRange", "domain_read_range")
+  message("memoryDomain.size", "domain_size")
+  message("memoryDomain.write8", "domain_write8")
+  message("memoryDomain.write16", "domain_write16")
+  message("memoryDomain.write32", "domain_write32")
+
+  local TAP_FRAMES = 15
+
+  message("mgba-http.button.add", "add_keys", "button:button")
+  message("mgba-http.button.addMany", "add_keys", "buttons:buttons")
+  message("mgba-http.button.clear", "clear_keys", "button:button")
+  message("mgba-http.button.clearMany", "clear_keys", "buttons:buttons")
+  message("mgba-http.button.get", "get_key", "button:button_key")
+  message("mgba-http.button.getAll", "get_keys", nil, nil, function(keys)
+    return arguments.names(keys, ",")
+  end)
+  message("mgba-http.button.tap", "hold_keys", "button:button", TAP_FRAMES)
+  message("mgba-http.button.tapMany", "hold_keys", "buttons:buttons", TAP_FRAMES)
+  message("mgba-http.button.hold", "hold_keys", "button:button duration:u32")
+  message("mgba-http.button.holdMany", "hold_keys", "buttons:buttons duration:u32")
+  message("mgba-http.extension.loadFile", "load_rom")
+
+  message("framewire.echo", "echo", "text:text", nil, arguments.as_it_is)
+
+  -- One argument from its text; nil or nothing but white space stands for its default.
+  local function read_argument(spec, text)
+    local kind = spec.kind
+    if not kind.free and (not text or not find(text, "%S")) then
+      return spec.default or refuse(BAD_ARGUMENT, "`%s` is missing", spec.name)
+    end
+    local value = kind.read(text or "")
+    if value == nil then
+      refuse(BAD_ARGUMENT, "`%s` must be %s, not %q", spec.name, kind.expected, sentence(text))
+    end
+    arguments.check(spec, value)
+    return value
+  end
+
+  -- The arguments behind a text that may hold commas: taken from the right, each that can be read as what it should be.
+  local function read_from_right(specs, free, rest, values)
+    for index = #specs, free + 1, -1 do
+      local spec = specs[index]
+      local front, last = rest:match("^(.*),(.-)$")
+      local blank = last and not find(last, "%S")
+      if last and (blank or spec.kind.read(last) ~= nil) then
+        values[index] = read_argument(spec, last)
+        rest = front
+      elseif spec.default then
+        values[index] = spec.default
+      else
+        refuse(BAD_ARGUMENT, "`%s` must be the last argument: %s", spec.name, spec.kind.expected)
+      end
+    end
+    values[free] = read_argument(specs[free], rest)
+  end
+
+  local function read_from_left(specs, rest, values)
+    for index, spec in ipairs(specs) do
+      local text = rest
+      local bracketed = spec.kind == types.bytes
+      if bracketed and rest then
+        text, rest = rest:match("^%s*%[([^%]]*)%]%s*,?(.*)$")
+        values[index] = text and arguments.from_hex(text)
+          or refuse(BAD_ARGUMENT, "`%s` must be %s", spec.name, spec.kind.expected)
+      else
+        local comma = rest and find(rest, ",", 1, true)
+        if comma then
+          text, rest = sub(rest, 1, comma - 1), sub(rest, comma + 1)
+        else
+          rest = nil
+        end
+        values[index] = read_argument(spec, text)
+      end
+    end
+    if rest and find(rest, "[^,%s]") then
+      refuse(BAD_ARGUMENT, "there are more arguments than the %d that are known: %q", #specs, sentence(rest))
+    end
+  end
+
+  -- The operation's arguments from all that stands behind a message's key and comma. Raises a refusal.
+  local function read_arguments(entry, rest)
+    local specs = entry.specs
+    local values = { nil, nil, nil }
+    if entry.free then
+      read_from_right(specs, entry.free, rest or "", values)
+    else
+      read_from_left(specs, rest, values)
+    end
+    if entry.last then
+      values[#specs + 1] = entry.last
+    end
+    return values[1], values[2], values[3]
+  end
+
+  -- The reply to a message; both without their end.
+  local function answer(text)
+    local comma = find(text, ",", 1, true)
+    local key = comma and sub(text, 1, comma - 1) or text
+    local entry = messages[key]
+    if not entry then
+      if key == "framewire.version" then
+        return "framewire " .. version.script
+      end
+      log.warn("unknown message %q", sentence(key))
+      return ERROR
+    end
+    local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
+    local done, result, problem
+    if read then
+      done, result, problem = attempt(entry.op, nil, a, b, c)
+    else
+      problem = type(a) == "table" and a.text or sentence(a)
+    end
+    if done then
+      return entry.write(result)
+    end
+    log.warn("%s: %s", key, problem)
+    return ERROR
+  end
+
+  return { answer = answer, ERROR = ERROR }
+end)()
+
+---- frames ------------------------------------------------------------------------------------------------------------
+
+parts.frames = (function()
+  -- The binary form of requests and replies; docs/protocol.md describes it.
+
+  local limits = require "limits"
+  local operations = require "operations"
+  local refusal = require "refusal"
+
+  local byte, pack, sub, unpack = string.byte, string.pack, string.sub, string.unpack
+  local printable, by_code = refusal.printable, operations.by_code
+
+  local frames = {
+    -- Kinds of frames.
+    REQUEST = 1,
+    REPLY = 2,
+    CANCEL = 3,
+    PING = 4,
+    PONG = 5,
+    GOODBYE = 6,
+    KEYED_REQUEST = 7,
+    EVENT = 8,
+  }
+
+  -- A result with its status, 0, and its tag in front, by its type.
+  frames.encode = {
+    none = function() return "\0\0" end,
+    bool = function(value) return value and "\0\2" or "\0\1" end,
+    int = function(value) return pack("<I2i8", 0x0300, value) end,
+    text = function(value) return pack("<I2s4", 0x0400, printable(value)) end,
+    bytes = function(value) return pack("<I2s4", 0x0500, value) end,
+    names = function(value)
+      local items = { pack("<I2I2", 0x0600, #value) }
+      for index, name in ipairs(value) do
+        items[index + 1] = pack("<I1s4", 4, printable(name))
+      end
+      return table.concat(items)
+    end,
+  }
+
+  -- The result of an operation that was refused.
+  function frames.encode_refusal(status, text)
+    return pack("<I1s4", status, printable(text))
+  end
+
+  -- A whole reply frame from encoded results, joined.
+  function frames.encode_reply(id, frame, count, results)
+    return pack("<I4I1I4I4I2", 11 + #results, frames.REPLY, id, frame, count) .. results
+  end
+
+  function frames.encode_pong(id, frame)
+    return pack("<I4I1I4I4", 9, frames.PONG, id, frame)
+  end
+
+  function frames.encode_goodbye(reason)
+    return pack("<I4I1s4", 5 + #reason, frames.GOODBYE, reason)
+  end
+
+  -- A whole event frame from items, joined.
+  function frames.encode_event(frame, count, items)
+    return pack("<I4I1I4I2", 7 + #items, frames.EVENT, frame, count) .. items
+  end
+
+  -- Reads a request whose id is at `at` and which ends before `stop`; nil if it cannot be decoded. The operations are in
+  -- the array part, five places each: the operation and up to four arguments.
+  function frames.decode_request(data, at, stop, is_keyed)
+    if stop - at < 10 then
+      return nil
+    end
+    local id, answered, key, count, next_at
+    if is_keyed then
+      local fine
+      fine, id, answered, key, count, next_at = pcall(unpack, "<I4I4s1I2", data, at)
+      if not fine or next_at > stop then
+        return nil
+      end
+    else
+      id, answered, count, next_at = unpack("<I4I4I2", data, at)
+    end
+    local request = { id = id, answered = answered, key = key, count = count, change = false }
+    if key then
+      request.batch = sub(data, next_at - 2, stop - 1)
+    end
+    if count > limits.ops then
+      return nil
+    end
+    for place = 1, 5 * count, 5 do
+      local op = next_at < stop and by_code[byte(data, next_at)]
+      if not op then
+        return nil
+      end
+      local fine, a, b, c, d, e = pcall(unpack, op.format, data, next_at + 1)
+      if not fine then
+        return nil
+      end
+      request[place] = op
+      request.change = request.change or op.change
+      if op.count == 0 then
+        next_at = a
+      elseif op.count == 1 then
+        request[place + 1], next_at = a, b
+      elseif op.count == 2 then
+        request[place + 1], request[place + 2], next_at = a, b, c
+      elseif op.count == 3 then
+        request[place + 1], request[place + 2], request[place + 3], next_at = a, b, c, d
+      else
+        request[place + 1], request[place + 2], request[place + 3], request[place + 4], next_at = a, b, c, d, e
+      end
+      if next_at > stop then
+        return nil
+      end
+    end
+    return next_at == stop and request or nil
+  end
+
+  return frames
+end)()
+
+---- requests ----------------------------------------------------------------------------------------------------------
+
+parts.requests = (function()
+  -- Doing what a request asks for.
+
+  local emulator = require "emulator"
+  local frames = require "frames"
+  local limits = require "limits"
+  local log = require "log"
+  local operations = require "operations"
+  local refusal = require "refusal"
+
+  local attempt, encode, encode_refusal = operations.attempt, frames.encode, frames.encode_refusal
+
+  local MAX_RESULTS = limits.frame - 1024
+  local TOO_LARGE = encode_refusal(refusal.TOO_LARGE, "the reply would be larger than 24 MiB; ask for less at once")
+
+  local requests = {}
+
+  -- The reply frame to a request that is refused as a whole.
+  function requests.refused(id, status, text)
+    return frames.encode_reply(id, emulator.frame(), 1, encode_refusal(status, text))
+  end
+
+  -- Refusals that say nothing of the request itself: the same may be done a moment later.
+  local PASSING = { [refusal.BUSY] = true, [refusal.NO_GAME] = true }
+
+  -- Does an operation that is at `place` in a request, the last one or not.
+  local function perform_one(request, place, is_last, client)
+    local op = request[place]
+    if op.is_last and not is_last then
+      return false, refusal.BAD_ARGUMENT, "`" .. op.name .. "` must be the last operation of its batch"
+    end
+    return attempt(op, client, request[place + 1], request[place + 2], request[place + 3], request[place + 4])
+  end
+
+  -- Does a request's operations in order, up to the first that fails, for a client's connection. Gives the reply frame, and
+  -- whether nothing was done for a reason that passes.
+  function requests.perform(request, client)
+    local results, size = {}, 0
+    local passing = false
+    for index = 1, request.count do
+      local op = request[5 * index - 4]
+      local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client)
+      local encoded
+      if done then
+        encoded = encode[op.result](result)
+      else
+        log.debug("%s: %s", op.name, problem)
+        encoded = encode_refusal(result, problem)
+        passing = index == 1 and PASSING[result] == true
+      end
+      if size + #encoded > MAX_RESULTS then
+        done, encoded = false, TOO_LARGE
+      end
+      size = size + #encoded
+      results[index] = encoded
+      if not done then
+        break
+      end
+    end
+    return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results)), passing
+  end
+
+  return requests
+end)()
+
+---- keyed -------------------------------------------------------------------------------------------------------------
+
+parts.keyed = (function()
+  -- Replies by the keys that callers chose, for repetitions that outlive a session: a bridge that was killed and started
+  -- again, a client that never heard the answer. The oldest are forgotten first.
+
+  local limits = require "limits"
+
+  local pack, sub = string.pack, string.sub
+
+  local keyed = {}
+
+  local replies, batches = {}, {} -- by key: the reply, and the bytes of what was asked for
+  local order = {} -- the keys in the order they were done, from `first` to `last`
+  local first, last = 1, 0
+  local bytes = 0
+
+  -- The reply that was given to a batch under a key, as the one to request `id`; nil if the key is not known, and true with
+  -- it if the key was another batch's.
+  function keyed.recall(key, batch, id)
+    local reply = replies[key]
+    if reply and batches[key] ~= batch then
+      return nil, true
+    end
+    return reply and sub(reply, 1, 5) .. pack("<I4", id) .. sub(reply, 10)
+  end
+
+  -- Keeps the reply to a batch of a key that is not kept.
+  function keyed.remember(key, batch, reply)
+    last = last + 1
+    order[last] = key
+    replies[key], batches[key] = reply, batch
+    bytes = bytes + #reply + #batch
+    while last - first >= limits.keyed_replies or bytes > limits.reply_bytes and first < last do
+      local oldest = order[first]
+      order[first] = nil
+      first = first + 1
+      bytes = bytes - #replies[oldest] - #batches[oldest]
+      replies[oldest], batches[oldest] = nil, nil
+    end
+  end
+
+  return keyed
+end)()
+
+---- sessions ----------------------------------------------------------------------------------------------------------
+
+parts.sessions = (function()
+  -- A session outlives its connections. It remembers the replies to requests that changed something until the link says
+  -- that it has them, so that a request which is repeated after a broken connection is answered but not done again.
+  -- Requests that only look are not remembered: repeated, they look again.
+  --
+  -- When the replies are too large together the oldest are dropped, and a repeat is told so. When they are too many,
+  -- requests that change something are refused as busy until the link has caught up.
+
+  local keyed = require "keyed"
+  local limits = require "limits"
+  local refusal = require "refusal"
+  local requests = require "requests"
+
+  local sessions = {}
+
+  -- A session that was never used.
+  function sessions.new()
+    return {
+      replies = {}, -- id to the reply, or to false when it was dropped
+      order = {}, -- the ids in the order they were done, from `first` to `last`
+      first = 1,
+      last = 0,
+      kept = 1, -- the first in `order` whose reply was not dropped
+      bytes = 0,
+      answered = nil, -- every request before this one was answered and is forgotten
+      connection = nil,
+      listens = false, -- whether its link understands event frames: it has used an operation that came with them
+      used = 0, -- a count that says which session was used last
+    }
+  end
+
+  -- Whether id `a` comes before `b`, ids going round at 2^32.
+  local function before(a, b)
+    local distance = b - a & 0xFFFFFFFF
+    return distance > 0 and distance < 0x80000000
+  end
+
+  local function forget(session, answered)
+    if session.answered and not before(session.answered, answered) then
+      return
+    end
+    session.answered = answered
+    local order, replies = session.order, session.replies
+    while session.first <= session.last and before(order[session.first], answered) do
+      local id = order[session.first]
+      session.bytes = session.bytes - #(replies[id] or "")
+      replies[id] = nil
+      order[session.first] = nil
+      session.first = session.first + 1
+    end
+  end
+
+  local function remember(session, id, reply)
+    local order, replies = session.order, session.replies
+    session.last = session.last + 1
+    order[session.last] = id
+    replies[id] = reply
+    session.bytes = session.bytes + #reply
+    session.kept = math.max(session.kept, session.first)
+    while session.bytes > limits.reply_bytes and session.kept < session.last do
+      local oldest = order[session.kept]
+      session.bytes = session.bytes - #(replies[oldest] or "")
+      replies[oldest] = false
+      session.kept = session.kept + 1
+    end
+  end
+
+  -- The reply to a request of a session, from memory if it was done before.
+  function sessions.answer(session, request)
+    forget(session, request.answered)
+    if not request.change then
+      return (requests.perform(request, session.connection))
+    end
+    local id = request.id
+    local reply = session.replies[id]
+    if reply then
+      return reply
+    end
+    if reply == false or before(id, session.answered) then
+      return requests.refused(id, refusal.LOST, "it was done before, and its reply is not kept any more")
+    end
+    if session.last - session.first + 1 >= limits.replies then
+      return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
+    end
+    local key = request.key
+    local others
+    if key then
+      reply, others = keyed.recall(key, request.batch, id)
+    end
+    if others then
+      reply = requests.refused(id, refusal.BAD_ARGUMENT, "the key was used for another request; choose a new one")
+    elseif not reply then
+      local passing
+      reply, passing = requests.perform(request, session.connection)
+      if key and not passing then
+        keyed.remember(key, request.batch, reply)
+      end
+    end
+    remember(session, id, reply)
+    return reply
+  end
+
+  local known = {} -- by name
+  local count, uses = 0, 0
+
+  local function forget_oldest()
+    local oldest
+    for name, session in pairs(known) do
+      if not session.connection and (not oldest or session.used < known[oldest].used) then
+        oldest = name
+      end
+    end
+    if oldest then
+      known[oldest] = nil
+      count = count - 1
+    end
+  end
+
+  -- The session of a name, and whether it was known.
+  function sessions.named(name)
+    uses = uses + 1
+    local session = known[name]
+    local is_known = session ~= nil
+    if not is_known then
+      if count >= limits.sessions then
+        forget_oldest()
+      end
+      session = sessions.new()
+      known[name] = session
+      count = count + 1
+    end
+    session.used = uses
+    return session, is_known
+  end
+
+  return sessions
+end)()
+
 ---- turn --------------------------------------------------------------------------------------------------------------
 
 parts.turn = (function()
@@ -1898,6 +2487,7 @@ parts.turn = (function()
   local frames = require "frames"
   local inbox = require "inbox"
   local limits = require "limits"
+  local lockstep = require "lockstep"
   local log = require "log"
   local messages = require "messages"
   local refusal = require "refusal"
@@ -2031,7 +2621,8 @@ parts.turn = (function()
     end
     local queue, done = self.queue, 0
     while self.queue_first <= self.queue_last do
-      if done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline then
+      local full = done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline
+      if full or lockstep.is_ahead(self) then
         return done > 0
       end
       local request = queue[self.queue_first]
@@ -2106,6 +2697,262 @@ parts.turn = (function()
   end
 
   return turn
+end)()
+
+---- clients -----------------------------------------------------------------------------------------------------------
+
+parts.clients = (function()
+  -- Those who are connected, and their turns.
+
+  local connection = require "connection"
+  local limits = require "limits"
+  local log = require "log"
+  local refusal = require "refusal"
+  local ticks = require "ticks"
+  local turn = require "turn"
+
+  local clock = os.clock
+
+  local RECENT = 4 -- ticks: who asked in these is looked at all the time, others each millisecond
+
+  local clients = {
+    all = {}, -- in the order they were accepted, closed ones until they are swept up
+    request_tick = -math.huge, -- of the last request
+  }
+
+  local closed_before = 0 -- connections that were closed before the last sweep
+  local first_turn = 0 -- who begins, so that the last are not always the same
+  local hot -- the connection whose request was done last
+
+  -- Makes room by closing the connection that has been silent for longest, if that is long.
+  local function evict()
+    local idlest
+    for _, each in ipairs(clients.all) do
+      if each.socket and (not idlest or each.active < idlest.active) then
+        idlest = each
+      end
+    end
+    local evicted = idlest and ticks.now - idlest.active > 60 * ticks.per_second
+    if evicted then
+      connection.close(idlest, "silent, and others need its place")
+    end
+    return evicted
+  end
+
+  -- Takes in who has connected, if there is room.
+  function clients.add(socket)
+    if #clients.all < limits.connections or evict() then
+      table.insert(clients.all, connection.new(socket))
+    else
+      connection.shut(socket)
+      log.warn("a client is turned away, %d are connected", #clients.all)
+    end
+  end
+
+  local function sweep()
+    if connection.closed == closed_before then
+      return
+    end
+    closed_before = connection.closed
+    local kept = 0
+    for index = 1, #clients.all do
+      local each = clients.all[index]
+      clients.all[index] = nil
+      if each.socket then
+        kept = kept + 1
+        clients.all[kept] = each
+      end
+    end
+  end
+
+  -- A turn that can break nothing but its own connection.
+  function clients.take_turn(each, readable, now)
+    local fine, done = pcall(turn.take, each, readable, now)
+    if not fine then
+      log.error("%s", refusal.sentence(done))
+      connection.close(each, "an error in this script")
+      return false
+    end
+    if done then
+      hot, clients.request_tick = each, ticks.now
+    end
+    return done
+  end
+
+  -- Gives connections their turn until processor time `stop`, all of them or those that asked lately. True if a request
+  -- was done.
+  function clients.serve(all, stop)
+    local count, any = #clients.all, false
+    for step = 1, count do
+      local each = clients.all[(first_turn + step) % count + 1]
+      if each.socket and (all or ticks.now - each.active < RECENT) then
+        local now = clock()
+        if now > stop then
+          first_turn = first_turn + step - 1
+          return any
+        end
+        any = clients.take_turn(each, false, now) or any
+      end
+    end
+    first_turn = first_turn + 1
+    sweep()
+    return any
+  end
+
+  -- The connection that is the likeliest to ask next.
+  function clients.hottest()
+    if hot and hot.socket then
+      return hot
+    end
+    hot = nil
+    for _, each in ipairs(clients.all) do
+      if each.socket and (not hot or each.active > hot.active) then
+        hot = each
+      end
+    end
+    return hot
+  end
+
+  -- Closes the links whose heartbeat has stopped: nothing else tells of a network that lets nothing through any more. To be
+  -- called once a second. Seconds are counted, not measured, as in a pause of mGBA nobody could be heard.
+  function clients.close_silent()
+    for _, each in ipairs(clients.all) do
+      each.silent = each.silent + 1
+      if each.pinged and each.silent > limits.silent_seconds then
+        connection.close(each, "nothing was heard for " .. limits.silent_seconds .. " s")
+      end
+    end
+  end
+
+  -- Closes all of them, who are told why.
+  function clients.close_all(reason)
+    for _, each in ipairs(clients.all) do
+      if each.socket then
+        turn.dismiss(each, reason)
+        pcall(connection.flush, each)
+        connection.close(each, reason)
+      end
+    end
+    clients.all = {}
+  end
+
+  return clients
+end)()
+
+---- listener ----------------------------------------------------------------------------------------------------------
+
+parts.listener = (function()
+  -- The listening socket: one port for all clients, tried again until it is to be had.
+
+  local clients = require "clients"
+  local connection = require "connection"
+  local limits = require "limits"
+  local log = require "log"
+  local ticks = require "ticks"
+  local version = require "version"
+
+  local listener = {
+    socket = nil, -- nil while it does not listen
+  }
+
+  local retry_tick -- when to try again to listen; nil at first
+
+  local function try_to_listen(address, port)
+    local candidate = socket.tcp()._s -- the bare socket: its wrapper would be polled by a callback of its own
+    local code = candidate:open(address, port)
+    if code == 0 then
+      code = candidate:listen(limits.backlog)
+    end
+    if code == 0 then
+      listener.socket = candidate
+      return
+    end
+    connection.shut(candidate)
+    return socket.ERRORS[code] or "error " .. code
+  end
+
+  function listener.listen(address, port)
+    local problem = try_to_listen(address, port)
+    if not problem then
+      log.info("version %s, listening on %s:%d", version.script, address, port)
+    elseif not retry_tick then
+      log.error("cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one, such as "
+        .. "mGBA-http's. Close that, or choose another port before this script is loaded: `framewire = {port = %d}` in Lua, "
+        .. "or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's environment. Trying again every second.",
+        address, port, problem, port + 1, port + 1)
+    end
+    retry_tick = ticks.now + ticks.per_second
+  end
+
+  -- Listens again if it does not and a second has passed since it was tried.
+  function listener.retry(address, port)
+    if not listener.socket and ticks.now >= retry_tick then
+      listener.listen(address, port)
+    end
+  end
+
+  -- Accepts one client; false if none is waiting.
+  local function accept()
+    local client = listener.socket:accept()
+    if client.error ~= 0 then
+      return false
+    end
+    clients.add(client)
+    return true
+  end
+
+  function listener.accept_all()
+    while listener.socket:select(0) ~= 0 and accept() do
+    end
+  end
+
+  -- Without a client that waits, accepting leaves a known error behind.
+  function connection.settle_errors()
+    listener.accept_all()
+    accept()
+  end
+
+  function listener.close()
+    if listener.socket then
+      connection.shut(listener.socket)
+      listener.socket = nil
+    end
+  end
+
+  return listener
+end)()
+
+---- events ------------------------------------------------------------------------------------------------------------
+
+parts.events = (function()
+  -- Tells links what happened, unasked: at most one event frame for each frame of the game.
+
+  local connection = require "connection"
+  local emulator = require "emulator"
+  local frames = require "frames"
+  local happenings = require "happenings"
+
+  local events = {}
+
+  -- Tells those of `clients` who listen. `any_news` is whether some of them have news of their watches.
+  function events.tell(clients, any_news)
+    local happened, count = happenings.take()
+    if count == 0 and not any_news then
+      return
+    end
+    local frame = emulator.frame()
+    for _, client in ipairs(clients) do
+      local news, session = client.news, client.session
+      client.news = nil
+      if client.socket and session and session.listens and (news or count > 0) then
+        news = news or {}
+        local items = table.concat(news) .. happened
+        connection.put(client, frames.encode_event(frame, #news + count, items))
+      end
+    end
+  end
+
+  return events
 end)()
 
 ---- steering ----------------------------------------------------------------------------------------------------------
@@ -2237,6 +3084,24 @@ parts.stopwatch = (function()
     return true, stopwatch.gap
   end
 
+  -- As `wait`, outside of windows: it counts for no estimate.
+  function stopwatch.wait_aside(socket)
+    local ready = socket:select(1) ~= 0
+    return ready, ready and stopwatch.gap or MILLISECOND
+  end
+
+  -- A function that gives the seconds since it was called last, at first since now: by the clock if there is one, or else
+  -- by what it is told was `spent` so far.
+  function stopwatch.lap()
+    local before = wall and wall() or 0
+    return function(spent)
+      local now = wall and wall() or spent
+      local passed = now - before
+      before = now
+      return passed
+    end
+  end
+
   function stopwatch.begin_window()
     began = wall and wall()
   end
@@ -2260,27 +3125,105 @@ parts.stopwatch = (function()
   return stopwatch
 end)()
 
----- server ------------------------------------------------------------------------------------------------------------
+---- window ------------------------------------------------------------------------------------------------------------
 
-parts.server = (function()
-  -- Listening, and what is done in each frame: first everybody has a turn, then, while clients keep asking, the frame's
-  -- budget is spent on them, blocked in select() most of the time. It is time in which mGBA would wait for the next frame.
+parts.window = (function()
+  -- Staying in the frame callback, blocked in select() most of the time, and answering whatever comes: for the time that is
+  -- left of a frame, in which mGBA would wait for the next one anyway, or in lockstep until the next one is asked for.
 
-  local connection = require "connection"
-  local emulator = require "emulator"
-  local limits = require "limits"
-  local log = require "log"
-  local refusal = require "refusal"
+  local clients = require "clients"
+  local listener = require "listener"
+  local lockstep = require "lockstep"
   local steering = require "steering"
   local stopwatch = require "stopwatch"
   local ticks = require "ticks"
-  local turn = require "turn"
-  local version = require "version"
+
+  local clock = os.clock
+
+  local TURNS_SECONDS = steering.MAX_BUDGET / 1000 -- for the turns of all clients in lockstep
+
+  local window = {}
+
+  local function open()
+    return {
+      spent = 0, -- seconds, as far as they are known
+      busy = 0, -- seconds of processor time in these
+      looked_around = 0, -- `spent` when all clients had their turn
+      done = false, -- whether there may be more to do without waiting
+    }
+  end
+
+  -- Waits up to a millisecond by `wait` for the client that is likeliest to ask, and does what is asked. `rest` is the
+  -- seconds there are for all clients.
+  local function look(self, wait, rest)
+    local target, ready = clients.hottest(), false
+    if not self.done then
+      local passed
+      ready, passed = wait(target and target.socket or listener.socket)
+      self.spent, rest = self.spent + passed, rest - passed
+    end
+    local start = clock()
+    self.done = ready and target and clients.take_turn(target, true, start)
+    if not ready or not target or #clients.all > 1 then
+      local all = not target or self.spent - self.looked_around >= 0.001
+      if all then
+        self.looked_around = self.spent
+        listener.accept_all()
+      end
+      self.done = clients.serve(all, start + rest) or self.done
+    end
+    local used = clock() - start
+    self.spent, self.busy = self.spent + used, self.busy + used
+  end
+
+  -- Goes on serving for so many seconds. Gives those that it took.
+  function window.serve(length)
+    local self = open()
+    stopwatch.begin_window()
+    while self.spent < length and not lockstep.on do
+      look(self, stopwatch.wait, length - self.spent)
+    end
+    stopwatch.end_window(self.busy)
+    return self.spent
+  end
+
+  -- Keeps the next frame waiting as long as lockstep says. `each_second` is called now and then, as it is between frames.
+  function window.keep_waiting(each_second)
+    local self, passed, waited = open(), stopwatch.lap(), 0
+    while lockstep.waits(passed(self.spent), self.done) do
+      look(self, stopwatch.wait_aside, TURNS_SECONDS)
+      if self.spent - waited >= 1 / ticks.per_second then
+        waited, ticks.now = self.spent, ticks.now + 1
+        each_second()
+      end
+    end
+    lockstep.run()
+  end
+
+  return window
+end)()
+
+---- server ------------------------------------------------------------------------------------------------------------
+
+parts.server = (function()
+  -- What is done in each frame: what happened in it is told, everybody has a turn, and then, while clients keep asking, the
+  -- frame's budget is spent on them.
+
+  local clients = require "clients"
+  local emulator = require "emulator"
+  local events = require "events"
+  local happenings = require "happenings"
+  local listener = require "listener"
+  local lockstep = require "lockstep"
+  local steering = require "steering"
+  local stopwatch = require "stopwatch"
+  local ticks = require "ticks"
+  local watches = require "watches"
+  local window = require "window"
 
   local clock = os.clock
 
   local LINGER = ticks.per_second -- after a request the budget is spent for so long on waiting for the next one
-  local RECENT = 4 -- ticks: who asked in these is looked at all the time, others each millisecond
   local FRAME_SECONDS = steering.MAX_BUDGET / 1000
 
   local server = {
@@ -2288,196 +3231,14 @@ parts.server = (function()
     port = nil,
   }
 
-  local listener -- the listening socket; nil while there is none
-  local retry_tick -- when to try again to listen; nil at first
-  local connections = {} -- in the order they were accepted, closed ones until they are swept up
-  local closed_before = 0 -- connections that were closed before the last sweep
-  local first_turn = 0 -- who begins, so that the last are not always the same
-  local hot -- the connection whose request was done last
-  local request_tick = -LINGER -- of the last request
   local steer = steering.new()
   local second, second_tick -- when a second of the clock was seen to begin
+  local undisturbed = false -- whether all frames of this second came when mGBA had them come, not when clients did
   local left_at = 0 -- processor time at which the last frame was left
   local outside, outside_ticks = 0, 0 -- processor time spent outside of this script, in how many frames
   local inside = 0 -- time spent in it, in the same frames
   local last_second = math.huge -- milliseconds of processor time a frame spent outside, in the last second
   local busy_outside = 0 -- the less of that of the last two, as one may be a passing effort, such as opening a game
-
-  ---- Listening ---------------------------------------------------------------------------------------------------------
-
-  local function try_to_listen()
-    local candidate = socket.tcp()._s -- the bare socket: its wrapper would be polled by a callback of its own
-    local code = candidate:open(server.address, server.port)
-    if code == 0 then
-      code = candidate:listen(limits.backlog)
-    end
-    if code == 0 then
-      listener = candidate
-      return
-    end
-    connection.shut(candidate)
-    return socket.ERRORS[code] or "error " .. code
-  end
-
-  local function listen()
-    local problem = try_to_listen()
-    if not problem then
-      log.info("version %s, listening on %s:%d", version.script, server.address, server.port)
-    elseif not retry_tick then
-      log.error("cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one, such as "
-        .. "mGBA-http's. Close that, or choose another port before this script is loaded: `framewire = {port = %d}` in Lua, "
-        .. "or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's environment. Trying again every second.",
-        server.address, server.port, problem, server.port + 1, server.port + 1)
-    end
-    retry_tick = ticks.now + ticks.per_second
-  end
-
-  -- Makes room by closing the connection that has been silent for longest, if that is long.
-  local function evict()
-    local idlest
-    for _, each in ipairs(connections) do
-      if each.socket and (not idlest or each.active < idlest.active) then
-        idlest = each
-      end
-    end
-    local evicted = idlest and ticks.now - idlest.active > 60 * ticks.per_second
-    if evicted then
-      connection.close(idlest, "silent, and others need its place")
-    end
-    return evicted
-  end
-
-  -- Accepts one client; false if none is waiting.
-  local function accept()
-    local client = listener:accept()
-    if client.error ~= 0 then
-      return false
-    end
-    if #connections < limits.connections or evict() then
-      table.insert(connections, connection.new(client))
-    else
-      connection.shut(client)
-      log.warn("a client is turned away, %d are connected", #connections)
-    end
-    return true
-  end
-
-  local function accept_all()
-    while listener:select(0) ~= 0 and accept() do
-    end
-  end
-
-  -- Without a client that waits, accepting leaves a known error behind.
-  function connection.settle_errors()
-    accept_all()
-    accept()
-  end
-
-  ---- Serving -----------------------------------------------------------------------------------------------------------
-
-  local function sweep()
-    if connection.closed == closed_before then
-      return
-    end
-    closed_before = connection.closed
-    local kept = 0
-    for index = 1, #connections do
-      local each = connections[index]
-      connections[index] = nil
-      if each.socket then
-        kept = kept + 1
-        connections[kept] = each
-      end
-    end
-  end
-
-  -- A turn that can break nothing but its own connection.
-  local function take_turn(each, readable, now)
-    local fine, done = pcall(turn.take, each, readable, now)
-    if not fine then
-      log.error("%s", refusal.sentence(done))
-      connection.close(each, "an error in this script")
-      return false
-    end
-    if done then
-      hot, request_tick = each, ticks.now
-    end
-    return done
-  end
-
-  -- Gives connections their turn until processor time `stop`, all of them or those that asked lately. True if a request
-  -- was done.
-  local function serve(all, stop)
-    local count, any = #connections, false
-    for step = 1, count do
-      local each = connections[(first_turn + step) % count + 1]
-      if each.socket and (all or ticks.now - each.active < RECENT) then
-        local now = clock()
-        if now > stop then
-          first_turn = first_turn + step - 1
-          return any
-        end
-        any = take_turn(each, false, now) or any
-      end
-    end
-    first_turn = first_turn + 1
-    sweep()
-    return any
-  end
-
-  -- The connection that is the likeliest to ask next.
-  local function hottest()
-    if hot and hot.socket then
-      return hot
-    end
-    hot = nil
-    for _, each in ipairs(connections) do
-      if each.socket and (not hot or each.active > hot.active) then
-        hot = each
-      end
-    end
-    return hot
-  end
-
-  -- Goes on serving for so many seconds.
-  local function serve_window(length)
-    local spent, busy, looked_around = 0, 0, 0
-    local done = false -- whether there may be more to do without waiting
-    stopwatch.begin_window()
-    while spent < length do
-      local target, ready = hottest(), false
-      if not done then
-        local passed
-        ready, passed = stopwatch.wait(target and target.socket or listener)
-        spent = spent + passed
-      end
-      local start = clock()
-      done = ready and target and take_turn(target, true, start)
-      if not ready or not target or #connections > 1 then
-        local all = not target or spent - looked_around >= 0.001
-        if all then
-          looked_around = spent
-          accept_all()
-        end
-        done = serve(all, start + length - spent) or done
-      end
-      local used = clock() - start
-      spent, busy = spent + used, busy + used
-    end
-    stopwatch.end_window(busy)
-    inside = inside + spent
-  end
-
-  -- Closes the links whose heartbeat has stopped: nothing else tells of a network that lets nothing through any more. To be
-  -- called once a second. Seconds are counted, not measured, as in a pause of mGBA nobody could be heard.
-  local function close_silent()
-    for _, each in ipairs(connections) do
-      each.silent = each.silent + 1
-      if each.pinged and each.silent > limits.silent_seconds then
-        connection.close(each, "nothing was heard for " .. limits.silent_seconds .. " s")
-      end
-    end
-  end
 
   -- Counts frames by the clock's seconds. One that is longer, as mGBA was paused, tells nothing.
   local function count_frames()
@@ -2485,15 +3246,33 @@ parts.server = (function()
     if now == second then
       return
     end
-    if second == now - 1 then
+    if second == now - 1 and undisturbed then
       local frames = ticks.now - second_tick
       steering.steer(steer, frames, 1000 / frames - 1000 * (outside + inside) / outside_ticks)
     end
-    local this_second = 1000 * outside / outside_ticks
-    last_second, busy_outside = this_second, math.min(this_second, last_second)
+    if outside_ticks > 0 then
+      local this_second = 1000 * outside / outside_ticks
+      last_second, busy_outside = this_second, math.min(this_second, last_second)
+    end
     outside, inside, outside_ticks = 0, 0, 0
-    second, second_tick = now, ticks.now
-    close_silent()
+    second, second_tick, undisturbed = now, ticks.now, not lockstep.on
+    clients.close_silent()
+  end
+
+  local function serve(now)
+    listener.accept_all()
+    local open = ticks.now - clients.request_tick < LINGER
+    clients.serve(true, now + FRAME_SECONDS)
+    if ticks.now - clients.request_tick < LINGER and not lockstep.on then
+      if not open then
+        steering.open(steer, busy_outside)
+      end
+      inside = inside + window.serve(steering.allowance(steer) / 1000 - (clock() - now))
+    end
+    if lockstep.on then
+      undisturbed = false
+      window.keep_waiting(count_frames)
+    end
   end
 
   -- What is done in each frame.
@@ -2501,30 +3280,32 @@ parts.server = (function()
     local now = clock()
     ticks.now = ticks.now + 1
     outside, outside_ticks = outside + now - left_at, outside_ticks + 1
-    emulator.holds.advance()
+    local any_news = watches.look()
+    emulator.advance()
+    events.tell(clients.all, any_news)
     count_frames()
-    if listener then
-      accept_all()
-    elseif ticks.now >= retry_tick then
-      listen()
+    listener.retry(server.address, server.port)
+    if listener.socket then
+      serve(now)
     end
-    if listener then
-      local open = ticks.now - request_tick < LINGER
-      serve(true, now + FRAME_SECONDS)
-      if ticks.now - request_tick < LINGER then
-        if not open then
-          steering.open(steer, busy_outside)
-        end
-        serve_window(steering.allowance(steer) / 1000 - (clock() - now))
-      end
-    end
+    watches.leave()
     left_at = clock()
+  end
+
+  -- Another game begins.
+  function server.game()
+    happenings.add(happenings.GAME)
+  end
+
+  -- The console was reset.
+  function server.reset()
+    happenings.add(happenings.RESET)
   end
 
   function server.start()
     stopwatch.find_clock()
     left_at = clock()
-    listen()
+    listener.listen(server.address, server.port)
   end
 
   -- Closes everything and lets go of the keys that are held.
@@ -2533,18 +3314,9 @@ parts.server = (function()
     if emu and down ~= 0 then
       emu:clearKeys(down)
     end
-    for _, each in ipairs(connections) do
-      if each.socket then
-        turn.dismiss(each, reason)
-        pcall(connection.flush, each)
-        connection.close(each, reason)
-      end
-    end
-    connections = {}
-    if listener then
-      connection.shut(listener)
-      listener = nil
-    end
+    lockstep.stop()
+    clients.close_all(reason)
+    listener.close()
   end
 
   return server
@@ -2593,8 +3365,11 @@ local function read_settings()
   end
 end
 
--- One callback is added to mGBA and never removed; it runs the script that was loaded last. What it runs is kept where a
--- script that is loaded anew finds it even if the user has set the global to something else.
+-- What mGBA calls: its name there, and what of the server it runs.
+local CALLBACKS = { frame = "frame", reset = "reset", start = "game" }
+
+-- Callbacks are added to mGBA once and never removed; they run the script that was loaded last. What they run is kept
+-- where a script that is loaded anew finds it even if the user has set the global to something else.
 local function start()
   local loaded = package.loaded.framewire or {}
   package.loaded.framewire = loaded
@@ -2603,16 +3378,17 @@ local function start()
   end
   read_settings()
   server.start()
-  loaded.frame, loaded.stop = server.frame, server.stop
-  if loaded.callback then
-    return
+  loaded.stop = server.stop
+  loaded.callbacks = loaded.callbacks or { frame = loaded.callback } -- 0.1 had no other
+  for name, what in pairs(CALLBACKS) do
+    loaded[what] = server[what]
+    loaded.callbacks[name] = loaded.callbacks[name] or callbacks:add(name, function()
+      local fine, problem = pcall(loaded[what])
+      if not fine then
+        log.error("%s", tostring(problem))
+      end
+    end)
   end
-  loaded.callback = callbacks:add("frame", function()
-    local fine, problem = pcall(loaded.frame)
-    if not fine then
-      log.error("%s", tostring(problem))
-    end
-  end)
 end
 
 if not public.testing then

@@ -86,6 +86,8 @@ local types = {
   flags = narrow_integer("I1", 31),
   length = narrow_integer("I4", limits.range),
   slot = narrow_integer("I4", 0x7FFFFFFF),
+  frames = integer("I4", 1, 3600, true),
+  timeout = narrow_integer("I4", 60000),
   boolean = narrow_integer("I1", 1),
   bytes = { format = "s4", read = from_hex, expected = "pairs of hexadecimal digits in brackets, such as [d3,00,ea]" },
   name = { format = "s4", read = as_it_is, check = filled, narrow = true },
@@ -105,6 +107,17 @@ local BUTTONS = { "A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R
 local BUTTON_NUMBER = {}
 for index, name in ipairs(BUTTONS) do
   BUTTON_NUMBER[name] = index - 1
+end
+
+-- The names of a mask's keys, joined.
+local function names(mask, separator)
+  local list = {}
+  for key, name in ipairs(BUTTONS) do
+    if mask & 1 << key - 1 ~= 0 then
+      list[#list + 1] = name
+    end
+  end
+  return table.concat(list, separator)
 end
 
 local function button_number(name)
@@ -152,5 +165,5 @@ return {
   to_hex = to_hex,
   from_hex = from_hex,
   as_it_is = as_it_is,
-  BUTTONS = BUTTONS,
+  names = names,
 }

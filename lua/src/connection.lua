@@ -52,6 +52,9 @@ function connection.new(socket)
     queue_first = 1,
     queue_last = 0,
     cancelled = nil, -- ids of requests not to be done
+    watches = {}, -- in the order they began
+    is_watching = false, -- whether it is known that there may be some
+    news = nil, -- items of those for the next event frame
   }
 end
 

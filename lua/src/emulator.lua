@@ -1,9 +1,11 @@
 -- What operations are made of: mGBA's own functions, with what they lack around them.
 
 local files = require "files"
+local happenings = require "happenings"
 local holds = require "holds"
 local log = require "log"
 local refusal = require "refusal"
+local timelines = require "timelines"
 
 local refuse, sentence = refusal.refuse, refusal.sentence
 local BAD_ARGUMENT, FAILED = refusal.BAD_ARGUMENT, refusal.FAILED
@@ -17,16 +19,29 @@ function emulator.frame()
   return emu and emu:currentFrame() & 0xFFFFFFFF or 0
 end
 
--- The holds of this emulator's keys.
-emulator.holds = holds.new(function(keys)
+local function press(keys)
   if emu then
     emu:addKeys(keys)
   end
-end, function(keys)
+end
+
+local function release(keys)
   if emu then
     emu:clearKeys(keys)
   end
+end
+
+-- The holds of this emulator's keys, and the timelines.
+emulator.holds = holds.new(press, release)
+emulator.timelines = timelines.new(emulator.holds, press, release, function(id, cancelled)
+  happenings.add(happenings.timeline_over(id, cancelled))
 end)
+
+-- A frame was run: moves on what holds keys by frames.
+function emulator.advance()
+  emulator.holds.advance()
+  emulator.timelines.advance()
+end
 
 -- What a function of mGBA says: true and false, on some versions 1 and 0.
 function emulator.yes(value)
@@ -82,6 +97,7 @@ function emulator.load_rom(path)
     return false
   end
   if emulator.yes(emu:loadFile(path)) then
+    happenings.add(happenings.GAME)
     return true
   end
   log.error("mGBA could not load %s and has given up the running game; load one in its window", sentence(path))

@@ -16,6 +16,7 @@ local frames = {
   PONG = 5,
   GOODBYE = 6,
   KEYED_REQUEST = 7,
+  EVENT = 8,
 }
 
 -- A result with its status, 0, and its tag in front, by its type.
@@ -52,8 +53,13 @@ function frames.encode_goodbye(reason)
   return pack("<I4I1s4", 5 + #reason, frames.GOODBYE, reason)
 end
 
+-- A whole event frame from items, joined.
+function frames.encode_event(frame, count, items)
+  return pack("<I4I1I4I2", 7 + #items, frames.EVENT, frame, count) .. items
+end
+
 -- Reads a request whose id is at `at` and which ends before `stop`; nil if it cannot be decoded. The operations are in
--- the array part, four places each: the operation and up to three arguments.
+-- the array part, five places each: the operation and up to four arguments.
 function frames.decode_request(data, at, stop, is_keyed)
   if stop - at < 10 then
     return nil
@@ -75,12 +81,12 @@ function frames.decode_request(data, at, stop, is_keyed)
   if count > limits.ops then
     return nil
   end
-  for place = 1, 4 * count, 4 do
+  for place = 1, 5 * count, 5 do
     local op = next_at < stop and by_code[byte(data, next_at)]
     if not op then
       return nil
     end
-    local fine, a, b, c, d = pcall(unpack, op.format, data, next_at + 1)
+    local fine, a, b, c, d, e = pcall(unpack, op.format, data, next_at + 1)
     if not fine then
       return nil
     end
@@ -92,8 +98,10 @@ function frames.decode_request(data, at, stop, is_keyed)
       request[place + 1], next_at = a, b
     elseif op.count == 2 then
       request[place + 1], request[place + 2], next_at = a, b, c
-    else
+    elseif op.count == 3 then
       request[place + 1], request[place + 2], request[place + 3], next_at = a, b, c, d
+    else
+      request[place + 1], request[place + 2], request[place + 3], request[place + 4], next_at = a, b, c, d, e
     end
     if next_at > stop then
       return nil

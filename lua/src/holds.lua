@@ -1,5 +1,5 @@
 -- Keys held for a number of frames. Time is counted in ticks, frames seen by this script: the emulator's own counter goes
--- back on a reset. As each key has a queue, the game sees a press for every hold.
+-- back on a reset. As each key has a queue, the game sees a press for every hold. Timelines own keys as holds do.
 
 local limits = require "limits"
 local refusal = require "refusal"
@@ -7,7 +7,7 @@ local refusal = require "refusal"
 -- Holds whose keys go down by `press` and up by `release`, which take a mask of keys.
 local function new(press, release)
   local holds = { tick = 0, waiting = 0 }
-  local owner = {} -- key to the hold that keeps it down
+  local owner = {} -- key to the hold that keeps it down, or to the timeline that plays it
   local free_at = {} -- key to the first tick at which it may be pressed anew
   local queues = {} -- key to the holds that wait for it, in order; a hold of several keys is in several queues
   local ends = {} -- tick to the holds that end then
@@ -62,6 +62,38 @@ local function new(press, release)
     end
   end
 
+  -- The keys that are `whose`.
+  function holds.owned(whose)
+    local keys = 0
+    for key = 0, 9 do
+      if owner[key] == whose then
+        keys = keys | 1 << key
+      end
+    end
+    return keys
+  end
+
+  -- A timeline takes keys: the holds of them that run have no say in them any more. Gives the keys that those kept down.
+  function holds.take(keys, timeline)
+    local kept = 0
+    for key = 0, 9 do
+      if keys & 1 << key ~= 0 then
+        kept = kept | (owner[key] and 1 << key or 0)
+        owner[key] = timeline
+      end
+    end
+    return kept
+  end
+
+  -- Whoever owns keys is over: they are let go of, and free from the next frame on.
+  function holds.finish(whose)
+    local keys = holds.owned(whose)
+    holds.let_go(keys, 0)
+    if keys ~= 0 then
+      release(keys)
+    end
+  end
+
   -- Holds `keys`, at once or when earlier holds of them have ended, so that the game sees a press for each.
   function holds.hold(keys, frames)
     if holds.waiting >= limits.waiting_holds then
@@ -96,20 +128,6 @@ local function new(press, release)
     end
   end
 
-  local function finish(hold)
-    local keys = 0
-    for key = 0, 9 do
-      if owner[key] == hold then
-        owner[key] = nil
-        free_at[key] = holds.tick + 1
-        keys = keys | 1 << key
-      end
-    end
-    if keys ~= 0 then
-      release(keys)
-    end
-  end
-
   -- A frame was run.
   function holds.advance()
     local tick = holds.tick + 1
@@ -118,7 +136,7 @@ local function new(press, release)
     if over then
       ends[tick] = nil
       for _, hold in ipairs(over) do
-        finish(hold)
+        holds.finish(hold)
       end
     end
     if holds.waiting > 0 then
@@ -126,7 +144,21 @@ local function new(press, release)
     end
   end
 
-  -- The keys that are down because of a hold.
+  -- Ends all holds, those that wait too. Whether there was any.
+  function holds.cancel()
+    local any = holds.waiting > 0
+    holds.waiting = 0
+    for key = 0, 9 do
+      queues[key] = { first = 1, last = 0 }
+      if owner[key] then
+        any = true
+        holds.finish(owner[key])
+      end
+    end
+    return any
+  end
+
+  -- The keys that are down because of a hold, or play in a timeline.
   function holds.down()
     local keys = 0
     for key in pairs(owner) do

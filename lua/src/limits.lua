@@ -24,6 +24,16 @@ local limits = {
   reply_bytes = 32 * MIB, -- in those
   keyed_replies = 16384, -- kept by the keys of their requests
   waiting_holds = 65536, -- for an earlier one of the same key
+  steps = 65536, -- of a timeline
+  happenings = 16384, -- in a frame
+
+  watch_ranges = 256, -- of a watch
+  watch_length = 4096, -- bytes of a range
+  watches = 256, -- of a connection
+  watched_ranges = 2048, -- of a connection, and their bytes
+  watched_bytes = 65536,
+  all_ranges = 4096, -- of all connections, and their bytes
+  all_bytes = 262144,
 
   small_read = 4096, -- bytes read at once from a connection that sends little
   large_read = 65536, -- and from one that sends much

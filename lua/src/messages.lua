@@ -105,13 +105,7 @@ message("mgba-http.button.clear", "clear_keys", "button:button")
 message("mgba-http.button.clearMany", "clear_keys", "buttons:buttons")
 message("mgba-http.button.get", "get_key", "button:button_key")
 message("mgba-http.button.getAll", "get_keys", nil, nil, function(keys)
-  local names = {}
-  for key, name in ipairs(arguments.BUTTONS) do
-    if keys & 1 << key - 1 ~= 0 then
-      names[#names + 1] = name
-    end
-  end
-  return table.concat(names, ",")
+  return arguments.names(keys, ",")
 end)
 message("mgba-http.button.tap", "hold_keys", "button:button", TAP_FRAMES)
 message("mgba-http.button.tapMany", "hold_keys", "buttons:buttons", TAP_FRAMES)
@@ -206,7 +200,7 @@ local function answer(text)
   local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
   local done, result, problem
   if read then
-    done, result, problem = attempt(entry.op, a, b, c)
+    done, result, problem = attempt(entry.op, nil, a, b, c)
   else
     problem = type(a) == "table" and a.text or sentence(a)
   end

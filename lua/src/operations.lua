@@ -3,21 +3,28 @@
 local arguments = require "arguments"
 local emulator = require "emulator"
 local limits = require "limits"
+local lockstep = require "lockstep"
 local refusal = require "refusal"
+local watches = require "watches"
 
-local domain, register, yes, holds = emulator.domain, emulator.register, emulator.yes, emulator.holds
-local refuse = refusal.refuse
+local domain, register, yes = emulator.domain, emulator.register, emulator.yes
+local holds, timelines = emulator.holds, emulator.timelines
+local refuse, UNSUPPORTED = refusal.refuse, refusal.UNSUPPORTED
 local byte, unpack = string.byte, string.unpack
 
 local READ, CHANGE = "read", "change"
+local LINKED = true
 
 local by_code, by_name = {}, {}
 
 -- Defines an operation. `takes` is a list of "name:type", a default behind "=" for text messages. `run` gets the
--- arguments and returns the result, or raises a refusal.
-local function operation(code, name, effect, takes, result, run)
+-- arguments and returns the result, or raises a refusal. An operation that is `linked` is a link's alone: `run` gets its
+-- connection before the arguments, and the link will be told what happens.
+local function operation(code, name, effect, takes, result, run, linked)
   local op = { code = code, name = name, effect = effect, change = effect == CHANGE, result = result, run = run }
   op.game = true -- whether it needs one
+  op.is_last = false -- whether it must be the last of its batch
+  op.linked = linked or false
   op.arguments = {}
   local binary = "<"
   local narrow = false
@@ -32,7 +39,7 @@ local function operation(code, name, effect, takes, result, run)
   if narrow then
     function op.run(...)
       for index, spec in ipairs(op.arguments) do
-        arguments.check(spec, (select(index, ...)))
+        arguments.check(spec, (select(linked and index + 1 or index, ...)))
       end
       return run(...)
     end
@@ -110,15 +117,15 @@ operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", emu
 operation(0x50, "get_keys", READ, "", "int", function() return emu:getKeys() end)
 operation(0x51, "get_key", READ, "key:key", "int", function(key) return emu:getKey(key) end)
 operation(0x52, "set_keys", CHANGE, "keys:keys", "none", function(keys)
-  holds.let_go(0x3FF, emu:getKeys() & ~keys)
+  timelines.let_go(0x3FF, emu:getKeys() & ~keys)
   emu:setKeys(keys)
 end)
 operation(0x53, "add_keys", CHANGE, "keys:keys", "none", function(keys)
-  holds.let_go(keys, 0)
+  timelines.let_go(keys, 0)
   emu:addKeys(keys)
 end)
 operation(0x54, "clear_keys", CHANGE, "keys:keys", "none", function(keys)
-  holds.let_go(keys, emu:getKeys() & keys)
+  timelines.let_go(keys, emu:getKeys() & keys)
   emu:clearKeys(keys)
 end)
 operation(0x55, "hold_keys", CHANGE, "keys:keys frames:u32", "none", function(keys, frames)
@@ -127,6 +134,8 @@ operation(0x55, "hold_keys", CHANGE, "keys:keys frames:u32", "none", function(ke
   end
   holds.hold(keys, frames)
 end)
+operation(0x56, "play_keys", CHANGE, "steps:bytes", "int", function(_, steps) return timelines.play(steps) end, LINKED)
+operation(0x57, "cancel_keys", CHANGE, "id:u32", "bool", timelines.cancel)
 
 operation(0x60, "save_state", READ, "flags:flags=31", "bytes", function(flags)
   return emu:saveStateBuffer(flags) or refuse(refusal.FAILED, "mGBA could not save the state")
@@ -158,6 +167,26 @@ operation(0x73, "autoload_save", CHANGE, "", "bool", function() return yes(emu:a
 
 operation(0x80, "reset", CHANGE, "", "none", function() emu:reset() end)
 operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
+operation(0x82, "pause", CHANGE, "", "none", function()
+  refuse(UNSUPPORTED, "mGBA's Lua cannot pause; pause in its window, or use lockstep")
+end).game = false
+operation(0x83, "resume", CHANGE, "", "none", lockstep.stop).game = false
+operation(0x84, "set_speed", CHANGE, "thousandths:u32", "none", function()
+  refuse(UNSUPPORTED, "mGBA's Lua cannot set the speed; its window can")
+end).game = false
+operation(0x85, "advance", CHANGE, "frames:frames", "int", function(client, frames)
+  if not lockstep.on then
+    refuse(UNSUPPORTED, "mGBA's Lua cannot run frames; begin lockstep, in which each frame waits for `advance`")
+  end
+  return emulator.frame() + lockstep.advance(client, frames) & 0xFFFFFFFF
+end, LINKED).is_last = true
+operation(0x86, "lockstep", CHANGE, "timeout:timeout", "none", function(_, timeout)
+  if timeout == 0 then
+    lockstep.stop()
+  else
+    lockstep.begin(timeout / 1000)
+  end
+end, LINKED)
 
 operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
 operation(0x91, "screenshot_file", CHANGE, "path:path", "none", emulator.screenshot_file)
@@ -166,12 +195,22 @@ operation(0xa0, "console_log", CHANGE, "message:text", "none", function(text) co
 operation(0xa1, "console_warn", CHANGE, "message:text", "none", function(text) console:warn(text) end).game = false
 operation(0xa2, "console_error", CHANGE, "message:text", "none", function(text) console:error(text) end).game = false
 
--- Does an operation. True and its result, or false, a status and what was wrong.
-local function attempt(op, a, b, c)
+operation(0xb0, "watch", READ, "id:u32 every:u32 flags:u8 ranges:bytes", "bytes", watches.watch, LINKED)
+operation(0xb1, "unwatch", READ, "id:u32", "none", watches.unwatch, LINKED)
+
+-- Does an operation for a link's connection, or nil for a text message. True and its result, or false, a status and what
+-- was wrong.
+local function attempt(op, client, a, b, c, d)
   if op.game and not emu then
     return false, refusal.NO_GAME, "no game is loaded in mGBA"
   end
-  local done, result = pcall(op.run, a, b, c)
+  local done, result
+  if op.linked then
+    client.session.listens = true
+    done, result = pcall(op.run, client, a, b, c, d)
+  else
+    done, result = pcall(op.run, a, b, c, d)
+  end
   if done and (result ~= nil or op.result == "none") then
     return true, result
   end

@@ -4,6 +4,7 @@ local format, gsub, sub = string.format, string.gsub, string.sub
 
 local refusal = {
   BAD_ARGUMENT = 1,
+  UNSUPPORTED = 2,
   NO_GAME = 3,
   FAILED = 4,
   BUSY = 5,

@@ -22,15 +22,23 @@ end
 -- Refusals that say nothing of the request itself: the same may be done a moment later.
 local PASSING = { [refusal.BUSY] = true, [refusal.NO_GAME] = true }
 
--- Does a request's operations in order, up to the first that fails. Gives the reply frame, and whether nothing was done for
--- a reason that passes.
-function requests.perform(request)
+-- Does an operation that is at `place` in a request, the last one or not.
+local function perform_one(request, place, is_last, client)
+  local op = request[place]
+  if op.is_last and not is_last then
+    return false, refusal.BAD_ARGUMENT, "`" .. op.name .. "` must be the last operation of its batch"
+  end
+  return attempt(op, client, request[place + 1], request[place + 2], request[place + 3], request[place + 4])
+end
+
+-- Does a request's operations in order, up to the first that fails, for a client's connection. Gives the reply frame, and
+-- whether nothing was done for a reason that passes.
+function requests.perform(request, client)
   local results, size = {}, 0
   local passing = false
   for index = 1, request.count do
-    local place = 4 * index - 3
-    local op = request[place]
-    local done, result, problem = attempt(op, request[place + 1], request[place + 2], request[place + 3])
+    local op = request[5 * index - 4]
+    local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client)
     local encoded
     if done then
       encoded = encode[op.result](result)

@@ -23,6 +23,7 @@ function sessions.new()
     bytes = 0,
     answered = nil, -- every request before this one was answered and is forgotten
     connection = nil,
+    listens = false, -- whether its link understands event frames: it has used an operation that came with them
     used = 0, -- a count that says which session was used last
   }
 end
@@ -67,7 +68,7 @@ end
 function sessions.answer(session, request)
   forget(session, request.answered)
   if not request.change then
-    return (requests.perform(request))
+    return (requests.perform(request, session.connection))
   end
   local id = request.id
   local reply = session.replies[id]
@@ -89,7 +90,7 @@ function sessions.answer(session, request)
     reply = requests.refused(id, refusal.BAD_ARGUMENT, "the key was used for another request; choose a new one")
   elseif not reply then
     local passing
-    reply, passing = requests.perform(request)
+    reply, passing = requests.perform(request, session.connection)
     if key and not passing then
       keyed.remember(key, request.batch, reply)
     end

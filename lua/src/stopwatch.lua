@@ -40,6 +40,24 @@ function stopwatch.wait(socket)
   return true, stopwatch.gap
 end
 
+-- As `wait`, outside of windows: it counts for no estimate.
+function stopwatch.wait_aside(socket)
+  local ready = socket:select(1) ~= 0
+  return ready, ready and stopwatch.gap or MILLISECOND
+end
+
+-- A function that gives the seconds since it was called last, at first since now: by the clock if there is one, or else
+-- by what it is told was `spent` so far.
+function stopwatch.lap()
+  local before = wall and wall() or 0
+  return function(spent)
+    local now = wall and wall() or spent
+    local passed = now - before
+    before = now
+    return passed
+  end
+end
+
 function stopwatch.begin_window()
   began = wall and wall()
 end

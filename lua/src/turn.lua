@@ -6,6 +6,7 @@ local emulator = require "emulator"
 local frames = require "frames"
 local inbox = require "inbox"
 local limits = require "limits"
+local lockstep = require "lockstep"
 local log = require "log"
 local messages = require "messages"
 local refusal = require "refusal"
@@ -139,7 +140,8 @@ local function do_requests(self, deadline)
   end
   local queue, done = self.queue, 0
   while self.queue_first <= self.queue_last do
-    if done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline then
+    local full = done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline
+    if full or lockstep.is_ahead(self) then
       return done > 0
     end
     local request = queue[self.queue_first]

@@ -5,13 +5,16 @@ local fake = require "fake"
 local frames = require "frames"
 local turn = require "turn"
 
-local client = { END = "<|END|>" }
+local client = {
+  END = "<|END|>",
+  GAME = { getGameTitle = "GAME", currentFrame = 9, read8 = 1, getKeys = 0, readRange = "\0" }, -- what it says
+}
 
 local END = client.END
 
 -- A client's end and the script's, and a turn for it.
 function client.connect()
-  emu, console = fake.emu { getGameTitle = "GAME", currentFrame = 9, read8 = 1 }, fake.console()
+  emu, console = fake.emu(client.GAME), fake.console()
   local socket = fake.socket()
   local self = connection.new(socket)
   return socket, self, function()

@@ -10,10 +10,15 @@ local harness = require "harness"
 harness.root = folder .. "../../"
 
 local client = require "client"
+local emulator = require "emulator"
+local events = require "events"
 local frames = require "frames"
+local keyboard = require "keyboard"
 local limits = require "limits"
+local lockstep = require "lockstep"
 local log = require "log"
 local ticks = require "ticks"
+local watches = require "watches"
 local random = math.random
 local END = client.END
 
@@ -46,6 +51,16 @@ local function seeds()
   end
   for _, row in ipairs(harness.vectors "marker.tsv") do
     table.insert(list, row[3] .. END)
+  end
+  local range = string.pack("<s1I4I2s1I4I2", "", 0x02000000, 4, "wram", 8, 1)
+  local batches = {
+    string.pack("<I2I1I4I1I4", 2, 0x86, 1000, 0x85, 3),
+    string.pack("<I2I1s4I1I4", 2, 0x56, keyboard.steps "0:1,3:5,9:0", 0x57, 0),
+    string.pack("<I2I1I4I4I1s4I1I4", 2, 0xb0, 1, 2, 1, range, 0xb1, 1),
+    string.pack("<I2I1I4I4I1s4", 1, 0xb0, 1, 1, 1, range),
+  }
+  for index, batch in ipairs(batches) do
+    table.insert(list, framed(frames.REQUEST, string.pack("<I4I4", index, 1) .. batch))
   end
   table.insert(list, framed(frames.CANCEL, string.pack("<I4", 3)))
   table.insert(list, framed(frames.PING, string.pack("<I4", 3)))
@@ -216,6 +231,17 @@ end
 
 local others = { beside(true, frame_message), beside(false, text_message) }
 
+-- What mGBA's next frame brings with it.
+local function run_frame()
+  events.tell({ self }, watches.look())
+  emulator.advance()
+  while lockstep.waits(1, false) do
+    settle(take, self)
+  end
+  lockstep.run()
+  watches.leave()
+end
+
 local function run()
   renew()
   for number = 1, COUNT do
@@ -233,6 +259,7 @@ local function run()
       settle(take, self)
       at = stop + 1
     end
+    run_frame()
     assert(self.unsent <= 2 * limits.full_outbox, "too much waits to be sent")
     socket.written = ""
     other.finish()

@@ -8,8 +8,9 @@ harness.root = folder .. "../../"
 require "limits".log_lines = math.huge -- how many tests ran in a second is nothing to depend on
 
 local PARTS = {
-  "arguments", "messages", "frames", "keyed", "sessions", "holds", "inbox", "connection", "turn", "files",
-  "emulator", "steering", "stopwatch", "server", "log", "bundle",
+  "arguments", "messages", "frames", "keyed", "sessions", "holds", "timelines", "lockstep", "watches",
+  "inbox", "connection", "turn", "files",
+  "emulator", "steering", "stopwatch", "server", "events", "log", "bundle",
 }
 
 for _, part in ipairs(PARTS) do

@@ -1,4 +1,5 @@
 local frames = require "frames"
+local happenings = require "happenings"
 local harness = require "harness"
 local operations = require "operations"
 local test, eq, unhex = harness.test, harness.eq, harness.unhex
@@ -65,12 +66,21 @@ test("frames.tsv", function()
   local second = request "id 4294967295, answered 0, current_frame, get_keys"
   eq(second.id, 0xFFFFFFFF)
   eq(second[1].name, "current_frame")
-  eq(second[5].name, "get_keys")
+  eq(second[6].name, "get_keys")
   eq(request "id 1, answered 1, no operation".count, 0)
 
   eq(frames.encode_reply(7, 100, 1, frames.encode.int(255)), rows["reply id 7, frame 100, int 255"])
   eq(frames.encode_reply(8, 100, 1, frames.encode_refusal(1, "no")), rows['reply id 8, frame 100, error 1 "no"'])
   eq(frames.encode_pong(1, 59), rows["pong id 1, frame 59"])
+  for what, items in pairs {
+    ['frame 60, watch 3 tick 7: range 1 "\\xd3\\x00", keys 1; reset'] =
+      { 60, "\1\3\0\0\0\7\0\0\0\2\0" .. "\1\0\2\0\0\0\xd3\0" .. "\xff\xff\2\0\0\0\1\0", happenings.RESET },
+    ["frame 61, timeline 4 cancelled, timeline 5 over, lockstep over, game"] =
+      { 61, happenings.timeline_over(4, true), happenings.timeline_over(5, false), happenings.LOCKSTEP_OVER, happenings.GAME },
+    ["frame 62, watch 3 tick 9"] = { 62, "\1\3\0\0\0\9\0\0\0\0\0" },
+  } do
+    eq(frames.encode_event(items[1], #items - 1, table.concat(items, "", 2)), rows["event " .. what], what)
+  end
   eq(frames.encode_goodbye "reloaded", rows['goodbye "reloaded"'])
   eq(rows["cancel id 9"]:byte(5), frames.CANCEL)
   eq(rows["ping id 1"]:byte(5), frames.PING)

@@ -18,7 +18,9 @@ local function serve(run, listener)
   emu, console = fake.emu { getGameTitle = "GAME", currentFrame = 9 }, fake.console()
   socket = { tcp = function() return { _s = listener } end, ERRORS = { [3] = "address in use" } }
   log.set_level("warn")
-  package.loaded.server = nil
+  for _, part in ipairs { "clients", "listener", "events", "window", "server" } do
+    package.loaded[part] = nil
+  end
   server = require "server"
   server.address, server.port = "127.0.0.1", 8888
   server.start()

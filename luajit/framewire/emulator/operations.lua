@@ -20,7 +20,8 @@ local rows = {
   { 0x40, "read_register", "text" }, { 0x41, "write_register", "text i32" },
 
   { 0x50, "get_keys" }, { 0x51, "get_key", "u8" }, { 0x52, "set_keys", "u16" }, { 0x53, "add_keys", "u16" },
-  { 0x54, "clear_keys", "u16" }, { 0x55, "hold_keys", "u16 u32" },
+  { 0x54, "clear_keys", "u16" }, { 0x55, "hold_keys", "u16 u32" }, { 0x56, "play_keys", "bytes" },
+  { 0x57, "cancel_keys", "u32" },
 
   { 0x60, "save_state", "u8" }, { 0x61, "load_state", "bytes u8" }, { 0x62, "save_state_file", "text u8" },
   { 0x63, "load_state_file", "text u8" }, { 0x64, "save_state_slot", "u32 u8" },
@@ -29,11 +30,14 @@ local rows = {
   { 0x70, "load_file", "text" }, { 0x71, "load_rom", "text" }, { 0x72, "load_save_file", "text bool" },
   { 0x73, "autoload_save" },
 
-  { 0x80, "reset" }, { 0x81, "step" },
+  { 0x80, "reset" }, { 0x81, "step" }, { 0x82, "pause" }, { 0x83, "resume" }, { 0x84, "set_speed", "u32" },
+  { 0x85, "advance", "u32" }, { 0x86, "lockstep", "u32" },
 
   { 0x90, "screenshot" }, { 0x91, "screenshot_file", "text" },
 
   { 0xa0, "console_log", "text" }, { 0xa1, "console_warn", "text" }, { 0xa2, "console_error", "text" },
+
+  { 0xb0, "watch", "u32 u32 u8 bytes" }, { 0xb1, "unwatch", "u32" },
 }
 
 local by_name = {}

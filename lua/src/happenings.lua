@@ -1,0 +1,38 @@
+-- What happened since clients were told last, as items of event frames; docs/protocol.md describes them.
+
+local limits = require "limits"
+
+local pack = string.pack
+
+local happenings = {
+  RESET = "\2",
+  LOCKSTEP_OVER = "\4",
+  GAME = "\5",
+}
+
+local items, count = {}, 0
+
+-- Notes one. The same thing twice in a row is noted once.
+function happenings.add(item)
+  if count < limits.happenings and items[count] ~= item then
+    count = count + 1
+    items[count] = item
+  end
+end
+
+-- What is noted of a timeline's end.
+function happenings.timeline_over(id, cancelled)
+  return pack("<I1I4I1", 3, id, cancelled and 1 or 0)
+end
+
+-- All of them, joined, and how many they are; none from then on.
+function happenings.take()
+  if count == 0 then
+    return "", 0
+  end
+  local joined, taken = table.concat(items), count
+  items, count = {}, 0
+  return joined, taken
+end
+
+return happenings

@@ -1,0 +1,78 @@
+-- The listening socket: one port for all clients, tried again until it is to be had.
+
+local clients = require "clients"
+local connection = require "connection"
+local limits = require "limits"
+local log = require "log"
+local ticks = require "ticks"
+local version = require "version"
+
+local listener = {
+  socket = nil, -- nil while it does not listen
+}
+
+local retry_tick -- when to try again to listen; nil at first
+
+local function try_to_listen(address, port)
+  local candidate = socket.tcp()._s -- the bare socket: its wrapper would be polled by a callback of its own
+  local code = candidate:open(address, port)
+  if code == 0 then
+    code = candidate:listen(limits.backlog)
+  end
+  if code == 0 then
+    listener.socket = candidate
+    return
+  end
+  connection.shut(candidate)
+  return socket.ERRORS[code] or "error " .. code
+end
+
+function listener.listen(address, port)
+  local problem = try_to_listen(address, port)
+  if not problem then
+    log.info("version %s, listening on %s:%d", version.script, address, port)
+  elseif not retry_tick then
+    log.error("cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one, such as "
+      .. "mGBA-http's. Close that, or choose another port before this script is loaded: `framewire = {port = %d}` in Lua, "
+      .. "or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's environment. Trying again every second.",
+      address, port, problem, port + 1, port + 1)
+  end
+  retry_tick = ticks.now + ticks.per_second
+end
+
+-- Listens again if it does not and a second has passed since it was tried.
+function listener.retry(address, port)
+  if not listener.socket and ticks.now >= retry_tick then
+    listener.listen(address, port)
+  end
+end
+
+-- Accepts one client; false if none is waiting.
+local function accept()
+  local client = listener.socket:accept()
+  if client.error ~= 0 then
+    return false
+  end
+  clients.add(client)
+  return true
+end
+
+function listener.accept_all()
+  while listener.socket:select(0) ~= 0 and accept() do
+  end
+end
+
+-- Without a client that waits, accepting leaves a known error behind.
+function connection.settle_errors()
+  listener.accept_all()
+  accept()
+end
+
+function listener.close()
+  if listener.socket then
+    connection.shut(listener.socket)
+    listener.socket = nil
+  end
+end
+
+return listener

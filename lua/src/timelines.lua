@@ -1,0 +1,141 @@
+-- Timelines: keys by frame, so that no network can move them. Each owns its keys as a hold does, in the ticks of the holds.
+
+local arguments = require "arguments"
+local limits = require "limits"
+local refusal = require "refusal"
+
+local unpack = string.unpack
+local refuse, BAD_ARGUMENT = refusal.refuse, refusal.BAD_ARGUMENT
+
+local STEP = 6 -- bytes: an offset and a mask
+local ALL_KEYS = 0x3FF
+
+local function read_step(steps, at)
+  return unpack("<I4I2", steps, at)
+end
+
+-- The keys that steps name. Raises a refusal of what is no timeline.
+local function keys_of(steps)
+  if #steps % STEP ~= 0 then
+    refuse(BAD_ARGUMENT, "`steps` has %d bytes; a step has %d", #steps, STEP)
+  elseif #steps > STEP * limits.steps then
+    refuse(BAD_ARGUMENT, "`steps` has %d steps; at most %d are accepted", #steps // STEP, limits.steps)
+  elseif steps == "" then
+    refuse(BAD_ARGUMENT, "`steps` is empty")
+  end
+  local all, mask, before = 0, 0, -1
+  for at = 1, #steps, STEP do
+    local offset
+    offset, mask = read_step(steps, at)
+    if mask > ALL_KEYS then
+      refuse(BAD_ARGUMENT, "`steps` holds keys %d at offset %d; a mask from 0 to %d is accepted", mask, offset, ALL_KEYS)
+    elseif offset <= before then
+      refuse(BAD_ARGUMENT, "`steps` has offset %d behind %d; offsets must rise", offset, before)
+    end
+    all, before = all | mask, offset
+  end
+  if mask ~= 0 then
+    refuse(BAD_ARGUMENT, "the last of `steps` must let go of all keys")
+  elseif all == 0 then
+    refuse(BAD_ARGUMENT, "`steps` names no key")
+  end
+  return all
+end
+
+-- Timelines beside `holds`, whose keys go down by `press` and up by `release`. `over` is told the id of each that ends,
+-- and whether that was before its last step.
+local function new(holds, press, release, over)
+  local timelines = {}
+  local running = {} -- in the order they began
+  local last_id = 0
+
+  local function set(keys, mask)
+    if keys & mask ~= 0 then
+      press(keys & mask)
+    end
+    if keys & ~mask ~= 0 then
+      release(keys & ~mask)
+    end
+  end
+
+  local function finish(index, cancelled)
+    local timeline = table.remove(running, index)
+    holds.finish(timeline)
+    over(timeline.id, cancelled)
+  end
+
+  local function when_next(timeline)
+    timeline.due = timeline.start + read_step(timeline.steps, timeline.at)
+  end
+
+  -- Does the step that is due, and sees to the next one. True if it was the last.
+  local function step(timeline)
+    local _, mask = read_step(timeline.steps, timeline.at)
+    set(holds.owned(timeline), mask)
+    timeline.at = timeline.at + STEP
+    if timeline.at > #timeline.steps then
+      return true
+    end
+    when_next(timeline)
+    return false
+  end
+
+  -- Plays steps, the first of them at offset 0 now, for the frame that comes. Gives the timeline's id.
+  function timelines.play(steps)
+    local keys = keys_of(steps)
+    for _, other in ipairs(running) do
+      local both = holds.owned(other) & keys
+      if both ~= 0 then
+        refuse(BAD_ARGUMENT, "timeline %d plays %s; cancel it first, or wait for its end", other.id,
+          arguments.names(both, ", "))
+      end
+    end
+    last_id = last_id + 1
+    local timeline = { id = last_id, steps = steps, at = 1, start = holds.tick, due = nil }
+    local kept = holds.take(keys, timeline)
+    when_next(timeline)
+    if timeline.due == holds.tick then
+      step(timeline)
+    else
+      set(kept, 0)
+    end
+    table.insert(running, timeline)
+    return last_id
+  end
+
+  -- Keys are set by hand, as `holds.let_go` is told. A timeline that is left without keys is over.
+  function timelines.let_go(keys, up)
+    holds.let_go(keys, up)
+    for index = #running, 1, -1 do
+      if holds.owned(running[index]) == 0 then
+        finish(index, true)
+      end
+    end
+  end
+
+  -- Ends the timeline with an id, or with 0 all of them and all holds. Whether there was any.
+  function timelines.cancel(id)
+    local any = false
+    for index = #running, 1, -1 do
+      if id == 0 or running[index].id == id then
+        any = true
+        finish(index, true)
+      end
+    end
+    return id == 0 and holds.cancel() or any
+  end
+
+  -- A frame was run, and the holds were told.
+  function timelines.advance()
+    for index = #running, 1, -1 do
+      local timeline = running[index]
+      if timeline.due == holds.tick and step(timeline) then
+        finish(index, false)
+      end
+    end
+  end
+
+  return timelines
+end
+
+return { new = new }

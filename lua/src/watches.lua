@@ -1,0 +1,203 @@
+-- Memory and keys that links watch: after each frame they are told what changed in it. A watch belongs to a connection.
+
+local connection = require "connection"
+local emulator = require "emulator"
+local limits = require "limits"
+local log = require "log"
+local refusal = require "refusal"
+
+local concat, find, pack, unpack = table.concat, string.find, string.pack, string.unpack
+local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal.BUSY
+
+local WATCH_KEYS, WATCH_PICTURES = 1, 2 -- flags
+local CHANGED = 1 -- the kind of item
+local KEYS = 0xFFFF -- in place of a range's number
+local NO_NEWS = {}
+
+local watches = {}
+
+local watching = {} -- the connections that watch something, those that ended until they are met
+local keys_watched = false
+local left = 0 -- the keys that were held when the last frame began, if they are watched
+
+local function read_ranges(bytes)
+  local ranges, at, size = {}, 1, 0
+  while at <= #bytes do
+    if #ranges == limits.watch_ranges then
+      refuse(BAD_ARGUMENT, "`ranges` holds more than %d; watch fewer, or longer ones", limits.watch_ranges)
+    end
+    local fine, name, address, length, next_at = pcall(unpack, "<s1I4I2", bytes, at)
+    if not fine then
+      refuse(BAD_ARGUMENT, "`ranges` ends within its range %d", #ranges)
+    elseif length == 0 or length > limits.watch_length then
+      refuse(BAD_ARGUMENT, "a range of `ranges` must have 1 to %d bytes, not %d", limits.watch_length, length)
+    elseif find(name, "\0", 1, true) then
+      refuse(BAD_ARGUMENT, "a domain of `ranges` holds a NUL character")
+    elseif name ~= "" then
+      emulator.domain(name)
+    end
+    ranges[#ranges + 1] = { domain = name ~= "" and name, address = address, length = length }
+    at, size = next_at, size + length
+  end
+  return ranges, size
+end
+
+-- What a range holds; nil if its domain is gone, as another game was opened. `domains` are those that were found in this
+-- frame: one that is kept for longer may be an earlier game's.
+local function read(core, range, domains)
+  local name = range.domain
+  if not name then
+    return core:readRange(range.address, range.length)
+  end
+  local domain = domains[name]
+  if domain == nil then
+    domain = core.memory[name] or false
+    domains[name] = domain
+  end
+  return domain and domain:readRange(range.address, range.length) or nil
+end
+
+-- Ranges, bytes and watches of a connection, but for the watch with this id.
+local function watched(client, id)
+  local ranges, size, count = 0, 0, 0
+  for _, watch in ipairs(client.watches) do
+    if watch.id ~= id then
+      ranges, size, count = ranges + #watch.ranges, size + watch.size, count + 1
+    end
+  end
+  return ranges, size, count
+end
+
+-- A new watch has to leave mGBA the time for its frames.
+local function check_room(client, id, ranges, size)
+  local own_ranges, own_size, count = watched(client, id)
+  if count >= limits.watches then
+    refuse(BUSY, "this connection has %d watches already", count)
+  elseif own_size + size > limits.watched_bytes then
+    refuse(BUSY, "this connection watches %d bytes already; %d are the most", own_size, limits.watched_bytes)
+  elseif own_ranges + ranges > limits.watched_ranges then
+    refuse(BUSY, "this connection watches %d ranges already; %d are the most", own_ranges, limits.watched_ranges)
+  end
+  local all_ranges, all_size = own_ranges + ranges, own_size + size
+  for _, other in ipairs(watching) do
+    if other ~= client and other.socket then
+      local more_ranges, more_size = watched(other)
+      all_ranges, all_size = all_ranges + more_ranges, all_size + more_size
+    end
+  end
+  if all_ranges > limits.all_ranges or all_size > limits.all_bytes then
+    refuse(BUSY, "other connections watch too much already")
+  end
+end
+
+-- Ends a watch, if there is one with that id.
+function watches.unwatch(client, id)
+  for index, watch in ipairs(client.watches) do
+    if watch.id == id then
+      table.remove(client.watches, index)
+      return
+    end
+  end
+end
+
+-- Begins a watch, in place of one with the same id. Gives what its ranges hold, joined.
+function watches.watch(client, id, every, flags, bytes)
+  if flags & ~WATCH_KEYS & ~WATCH_PICTURES ~= 0 then
+    refuse(BAD_ARGUMENT, "`flags` must be from 0 to 3, not %d", flags)
+  elseif flags & WATCH_PICTURES ~= 0 then
+    refuse(refusal.UNSUPPORTED, "mGBA's Lua gives no hash of a picture; watch without that flag")
+  end
+  local ranges, size = read_ranges(bytes)
+  check_room(client, id, #ranges, size)
+  local values, domains = {}, {}
+  for index, range in ipairs(ranges) do
+    values[index] = read(emu, range, domains) or refuse(refusal.FAILED, "mGBA gave no answer")
+  end
+  watches.unwatch(client, id)
+  if not client.is_watching then
+    client.is_watching = true
+    watching[#watching + 1] = client
+  end
+  table.insert(client.watches, {
+    id = id,
+    every = every,
+    ranges = ranges,
+    size = size,
+    values = values, -- what the client knows
+    keys = flags & WATCH_KEYS ~= 0,
+    mask = nil, -- the keys that the client knows
+    ticks = 0,
+  })
+  keys_watched = keys_watched or flags & WATCH_KEYS ~= 0
+  return concat(values)
+end
+
+-- What is new for a watch after a frame: an item, or nil.
+local function look(core, watch, domains)
+  watch.ticks = watch.ticks + 1 & 0xFFFFFFFF
+  local values, news, count = watch.values, NO_NEWS, 0
+  for index, range in ipairs(watch.ranges) do
+    local value = read(core, range, domains)
+    if value and value ~= values[index] then
+      values[index] = value
+      news, count = count > 0 and news or {}, count + 1
+      news[count] = pack("<I2s4", index - 1, value)
+    end
+  end
+  if watch.keys and watch.mask ~= left then
+    watch.mask = left
+    news, count = count > 0 and news or {}, count + 1
+    news[count] = pack("<I2I4I2", KEYS, 2, left)
+  end
+  if count > 0 or watch.every > 0 and watch.ticks % watch.every == 0 then
+    return pack("<I1I4I4I2", CHANGED, watch.id, watch.ticks, count) .. concat(news)
+  end
+end
+
+local function look_for(client, core, domains)
+  for _, watch in ipairs(client.watches) do
+    keys_watched = keys_watched or watch.keys
+    local item = look(core, watch, domains)
+    if item then
+      client.news = client.news or {}
+      table.insert(client.news, item)
+    end
+  end
+end
+
+-- A frame was run, and nothing was changed since: finds what changed in it. True if that is anything; it is in `news` of
+-- each connection.
+function watches.look()
+  local core = emu
+  if not core or #watching == 0 then
+    return false
+  end
+  local kept, any, domains = 0, false, {}
+  keys_watched = false
+  for index = 1, #watching do
+    local client = watching[index]
+    watching[index] = nil
+    client.is_watching = client.socket ~= nil and client.session ~= nil and #client.watches > 0
+    if client.is_watching then
+      kept = kept + 1
+      watching[kept] = client
+      local fine, problem = pcall(look_for, client, core, domains)
+      if not fine then
+        log.error("%s", refusal.sentence(problem))
+        connection.close(client, "an error in this script")
+      end
+      any = any or client.news ~= nil
+    end
+  end
+  return any
+end
+
+-- The next frame is about to run. Keys of the keyboard come later, but before the next callback, and are held only in
+-- the frame behind it.
+function watches.leave()
+  if keys_watched and emu then
+    left = emu:getKeys() & 0x3FF
+  end
+end
+
+return watches

@@ -1,0 +1,73 @@
+-- Staying in the frame callback, blocked in select() most of the time, and answering whatever comes: for the time that is
+-- left of a frame, in which mGBA would wait for the next one anyway, or in lockstep until the next one is asked for.
+
+local clients = require "clients"
+local listener = require "listener"
+local lockstep = require "lockstep"
+local steering = require "steering"
+local stopwatch = require "stopwatch"
+local ticks = require "ticks"
+
+local clock = os.clock
+
+local TURNS_SECONDS = steering.MAX_BUDGET / 1000 -- for the turns of all clients in lockstep
+
+local window = {}
+
+local function open()
+  return {
+    spent = 0, -- seconds, as far as they are known
+    busy = 0, -- seconds of processor time in these
+    looked_around = 0, -- `spent` when all clients had their turn
+    done = false, -- whether there may be more to do without waiting
+  }
+end
+
+-- Waits up to a millisecond by `wait` for the client that is likeliest to ask, and does what is asked. `rest` is the
+-- seconds there are for all clients.
+local function look(self, wait, rest)
+  local target, ready = clients.hottest(), false
+  if not self.done then
+    local passed
+    ready, passed = wait(target and target.socket or listener.socket)
+    self.spent, rest = self.spent + passed, rest - passed
+  end
+  local start = clock()
+  self.done = ready and target and clients.take_turn(target, true, start)
+  if not ready or not target or #clients.all > 1 then
+    local all = not target or self.spent - self.looked_around >= 0.001
+    if all then
+      self.looked_around = self.spent
+      listener.accept_all()
+    end
+    self.done = clients.serve(all, start + rest) or self.done
+  end
+  local used = clock() - start
+  self.spent, self.busy = self.spent + used, self.busy + used
+end
+
+-- Goes on serving for so many seconds. Gives those that it took.
+function window.serve(length)
+  local self = open()
+  stopwatch.begin_window()
+  while self.spent < length and not lockstep.on do
+    look(self, stopwatch.wait, length - self.spent)
+  end
+  stopwatch.end_window(self.busy)
+  return self.spent
+end
+
+-- Keeps the next frame waiting as long as lockstep says. `each_second` is called now and then, as it is between frames.
+function window.keep_waiting(each_second)
+  local self, passed, waited = open(), stopwatch.lap(), 0
+  while lockstep.waits(passed(self.spent), self.done) do
+    look(self, stopwatch.wait_aside, TURNS_SECONDS)
+    if self.spent - waited >= 1 / ticks.per_second then
+      waited, ticks.now = self.spent, ticks.now + 1
+      each_second()
+    end
+  end
+  lockstep.run()
+end
+
+return window

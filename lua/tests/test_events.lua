@@ -1,0 +1,240 @@
+local client = require "client"
+local fake = require "fake"
+local frames = require "frames"
+local harness = require "harness"
+local keyboard = require "keyboard"
+local limits = require "limits"
+local log = require "log"
+local ticks = require "ticks"
+local test, eq = harness.test, harness.eq
+local END = client.END
+
+local server, listener
+
+-- Runs with a new server that listens.
+local function serve(run)
+  listener = fake.listener()
+  emu, console = fake.emu { currentFrame = 9, getKeys = 0, read8 = 1 }, fake.console()
+  rawset(emu, "value", "\0")
+  rawset(emu, "readRange", function(_, _, length) return emu.value:rep(length) end)
+  socket = { tcp = function() return { _s = listener } end, ERRORS = {} }
+  for _, part in ipairs { "clients", "listener", "events", "window", "server" } do
+    package.loaded[part] = nil
+  end
+  server = require "server"
+  server.address, server.port = "127.0.0.1", 8888
+  server.start()
+  server.frame()
+  local fine, problem = xpcall(run, debug.traceback)
+  server.stop("the test is over")
+  socket = nil
+  assert(fine, problem)
+end
+
+local function link(name)
+  local new = fake.socket()
+  table.insert(listener.waiting, new)
+  new:arrive(("framewire.hello,1,%016x%s"):format(name, END))
+  server.frame()
+  new.written = ""
+  return new
+end
+
+-- The frames in what a link was sent since it was asked last: `reply ID STATUS` or `event ITEMS`.
+local function told(socket)
+  local list, at, stream = {}, 1, socket.written
+  socket.written = ""
+  while at <= #stream do
+    local body
+    body, at = string.unpack("<s4", stream, at)
+    if body:byte() == frames.REPLY then
+      table.insert(list, ("reply %d %d"):format(string.unpack("<I4", body, 2), body:byte(12)))
+    elseif body:byte() == frames.EVENT then
+      local frame, count, items = string.unpack("<I4I2", body, 2)
+      eq(frame, 9)
+      table.insert(list, ("event %d"):format(count))
+      for index = items, #body do
+        list[#list] = list[#list] .. (" %d"):format(body:byte(index))
+      end
+    else
+      table.insert(list, "kind " .. body:byte())
+    end
+  end
+  return table.concat(list, ", ")
+end
+
+local function ask(socket, id, ...)
+  socket:arrive(client.request(id, string.pack(...), id))
+end
+
+local WATCH, PLAY, CANCEL, LOCKSTEP, ADVANCE, RESUME = 0xb0, 0x56, 0x57, 0x86, 0x85, 0x83
+
+test("a link that has used what came with events hears of everything, another of nothing", function()
+  serve(function()
+    local new, old = link(201), link(202)
+    ask(new, 1, "<I1I4I4I1s4", WATCH, 5, 0, 0, string.pack("<s1I4I2", "", 16, 2))
+    ask(old, 1, "<I1I4", 0x20, 16)
+    server.frame()
+    eq(told(new), "reply 1 0")
+    eq(told(old), "reply 1 0")
+    server.frame()
+    eq(told(new), "")
+    emu.value = "\7"
+    server.reset()
+    server.reset()
+    server.game()
+    server.frame()
+    eq(told(new), "event 3 1 5 0 0 0 2 0 0 0 1 0 0 0 2 0 0 0 7 7 2 5")
+    server.frame()
+    eq(told(new), "")
+    eq(told(old), "")
+  end)
+end)
+
+test("a session goes on listening over its connections, and its watches do not", function()
+  serve(function()
+    local first = link(203)
+    ask(first, 1, "<I1I4I4I1s4", WATCH, 5, 1, 0, "")
+    server.frame()
+    first:hang_up()
+    server.frame()
+    local second = link(203)
+    server.reset()
+    server.frame()
+    eq(told(second), "event 1 2")
+  end)
+end)
+
+test("a timeline's end is told with the frame behind which its keys went up", function()
+  serve(function()
+    local new = link(204)
+    ask(new, 1, "<I1s4", PLAY, keyboard.steps "0:1,2:0")
+    server.frame()
+    eq(told(new), "reply 1 0")
+    emu.calls = {}
+    server.frame()
+    eq(told(new), "")
+    server.frame()
+    eq(table.concat(emu.calls, ","):match "clearKeys 1" ~= nil, true)
+    eq(told(new):match "^event 1 3 %d+ 0 0 0 0$" ~= nil, true)
+    ask(new, 2, "<I1s4", PLAY, keyboard.steps "0:1,900:0")
+    ask(new, 3, "<I1I4", CANCEL, 0)
+    server.frame()
+    eq(told(new), "reply 2 0, reply 3 0")
+    server.frame()
+    eq(told(new):match "^event 1 3 %d+ 0 0 0 1$" ~= nil, true)
+  end)
+end)
+
+test("a client that does not take its events is cut off, and the others hear theirs", function()
+  serve(function()
+    local deaf, other = link(205), link(206)
+    for _, each in ipairs { deaf, other } do
+      ask(each, 1, "<I1I4I4I1s4", WATCH, 1, 0, 0, string.pack("<s1I4I2", "", 16, limits.watch_length):rep(16))
+    end
+    server.frame()
+    deaf.room, deaf.written = 0, ""
+    local real_time, now = os.time, os.time()
+    os.time = function() return now end -- luacheck: ignore
+    for frame = 1, 60 * ticks.per_second do
+      now = now + (frame % 60 == 0 and 1 or 0)
+      emu.value = string.char(frame % 256)
+      other.written = ""
+      if deaf.closed == 0 then
+        server.frame()
+      end
+    end
+    os.time = real_time -- luacheck: ignore
+    eq(deaf.closed, 1)
+    eq(deaf.written, "")
+    eq(other.closed, 0)
+    emu.value, other.written = "z", ""
+    server.frame()
+    eq(#other.written > limits.watched_bytes, true)
+  end)
+end)
+
+test("what cannot be done through mGBA's Lua says what can", function()
+  serve(function()
+    local new = link(207)
+    local cases = { { "<I1", 0x82 }, { "<I1I4", 0x84, 1000 }, { "<I1I4", ADVANCE, 1 } }
+    for id, case in ipairs(cases) do
+      ask(new, id, table.unpack(case))
+      server.frame()
+      eq(new.written:byte(16), 2, "unsupported")
+      eq(new.written:find("lockstep", 1, true) ~= nil or new.written:find("window", 1, true) ~= nil, true, new.written)
+      new.written = ""
+    end
+    ask(new, 4, "<I1I4", ADVANCE, 0)
+    ask(new, 5, "<I1I4", ADVANCE, 3601)
+    ask(new, 6, "<I1I4", LOCKSTEP, 60001)
+    ask(new, 7, "<I1", RESUME)
+    server.frame()
+    eq(told(new), "reply 4 1, reply 5 1, reply 6 1, reply 7 0")
+  end)
+end)
+
+-- Lockstep waits in select(): here each is a moment of the test.
+local function on_each_wait(socket, run)
+  local real = socket.select
+  function socket.select(self, milliseconds)
+    if milliseconds > 0 then
+      run()
+    end
+    return real(self, milliseconds)
+  end
+end
+
+test("in lockstep a frame is run when it is asked for, and what was asked behind waits for it", function()
+  serve(function()
+    local new = link(208)
+    local waits = 0
+    ask(new, 1, "<I1I4", LOCKSTEP, 60000)
+    on_each_wait(new, function()
+      waits = waits + 1
+      if waits == 5 then
+        ask(new, 2, "<I1I4", 0x20, 16)
+      elseif waits == 10 then
+        ask(new, 3, "<I1I4", ADVANCE, 2)
+        ask(new, 4, "<I1", 0x10)
+        new:arrive(string.pack("<I4I1I4", 5, frames.PING, 1))
+      elseif waits == 20 then
+        ask(new, 5, "<I1", RESUME)
+      end
+    end)
+    server.frame()
+    eq(waits, 10)
+    eq(told(new), "reply 1 0, reply 2 0, kind 5, reply 3 0", "a ping is answered at once")
+    server.frame()
+    eq(waits, 10, "the second frame does not wait")
+    eq(told(new), "")
+    server.frame()
+    eq(waits, 20)
+    eq(told(new), "reply 4 0, reply 5 0")
+  end)
+end)
+
+test("a client that asks and says no more holds mGBA up for no longer than the time-out", function()
+  serve(function()
+    local new = link(209)
+    ask(new, 1, "<I1I4", LOCKSTEP, 40)
+    server.frame()
+    eq(told(new), "reply 1 0")
+    server.frame()
+    eq(told(new), "event 1 4")
+  end)
+end)
+
+test("`advance` is the last of its batch", function()
+  serve(function()
+    local new = link(210)
+    ask(new, 1, "<I1I4", LOCKSTEP, 20)
+    server.frame()
+    new.written = ""
+    new:arrive(string.pack("<s4", string.pack("<I1I4I4I2I1I4I1", frames.REQUEST, 2, 2, 2, ADVANCE, 1, RESUME)))
+    server.frame()
+    eq(new.written:find("`advance` must be the last operation of its batch", 1, true) ~= nil, true, new.written)
+  end)
+end)
+
+log.set_level "none"

@@ -1,0 +1,223 @@
+local connection = require "connection"
+local fake = require "fake"
+local harness = require "harness"
+local limits = require "limits"
+local log = require "log"
+local refusal = require "refusal"
+local watches = require "watches"
+local test, eq = harness.test, harness.eq
+
+local memory = {} -- what the ranges hold, by domain and address; 0 if nothing else is said
+local reads = 0
+local keys = 0
+
+local function reader(domain)
+  return function(_, address, length)
+    reads = reads + 1
+    local found = memory[domain .. address]
+    return found or ("\0"):rep(length)
+  end
+end
+
+-- A link's connection in front of a game.
+local function link()
+  emu, console = fake.emu(), fake.console()
+  memory, keys = {}, 0
+  rawset(emu, "readRange", reader "")
+  rawset(emu, "getKeys", function() return keys end)
+  for name, domain in pairs(emu.memory) do
+    rawset(domain, "readRange", reader(name))
+  end
+  local self = connection.new(fake.socket())
+  self.session = { listens = true }
+  return self
+end
+
+local function range(domain, address, length)
+  return string.pack("<s1I4I2", domain, address, length)
+end
+
+-- What the connection is told after a frame in which `held` were held: each item as text.
+local function frame(self, held)
+  keys = held or keys
+  watches.leave()
+  self.news = nil
+  local any = watches.look()
+  eq(any, self.news ~= nil)
+  local told = {}
+  for index, item in ipairs(self.news or {}) do
+    local kind, id, ticks, count, at = string.unpack("<I1I4I4I2", item)
+    eq(kind, 1)
+    local words = { ("%d@%d"):format(id, ticks) }
+    for _ = 1, count do
+      local number, bytes
+      number, bytes, at = string.unpack("<I2s4", item, at)
+      table.insert(words, number .. "=" .. bytes:gsub(".", function(char) return ("%02x"):format(char:byte()) end))
+    end
+    eq(at, #item + 1)
+    told[index] = table.concat(words, " ")
+  end
+  return table.concat(told, "; ")
+end
+
+local function ends(self)
+  self.watches = {}
+  watches.look()
+end
+
+test("a watch begins with what there is, and tells what changes, whole and once", function()
+  local self = link()
+  memory["16"] = "\1\2"
+  memory.wram4 = "\3"
+  eq(watches.watch(self, 7, 0, 0, range("", 16, 2) .. range("wram", 4, 1)), "\1\2\3")
+  eq(frame(self), "")
+  memory["16"] = "\1\4"
+  eq(frame(self), "7@2 0=0104")
+  eq(frame(self), "")
+  memory["16"], memory.wram4 = "\1\2", "\0"
+  eq(frame(self), "7@4 0=0102 1=00")
+  ends(self)
+end)
+
+test("a beat comes each so many frames, with news or without", function()
+  local self = link()
+  watches.watch(self, 1, 3, 0, range("", 16, 1))
+  local told = {}
+  for tick = 1, 7 do
+    memory["16"] = tick == 3 and "\1" or memory["16"]
+    told[tick] = frame(self)
+  end
+  eq(table.concat(told, "|"), "||1@3 0=01|||1@6|")
+  ends(self)
+end)
+
+test("keys are those that were held in the frame, told at first and when they change", function()
+  local self = link()
+  watches.watch(self, 2, 0, 1, "")
+  eq(frame(self, 1), "2@1 65535=0100")
+  eq(frame(self, 1), "")
+  -- A key of the keyboard goes down behind the frame, before the callback.
+  keys = 1
+  watches.leave()
+  keys = 3
+  self.news = nil
+  eq(watches.look(), false)
+  eq(frame(self, 3), "2@4 65535=0300")
+  eq(frame(self, 0x3FF), "2@5 65535=ff03")
+  ends(self)
+end)
+
+test("a watch with the same id takes the place of the other, and an ended one is not looked at", function()
+  local self = link()
+  watches.watch(self, 1, 1, 0, range("", 16, 1))
+  watches.watch(self, 2, 1, 0, "")
+  watches.watch(self, 1, 1, 0, range("", 17, 1):rep(2))
+  eq(frame(self), "2@1; 1@1")
+  watches.unwatch(self, 2)
+  watches.unwatch(self, 99)
+  eq(frame(self), "1@2")
+  watches.unwatch(self, 1)
+  reads = 0
+  eq(frame(self), "")
+  watches.watch(self, 1, 1, 0, "")
+  watches.unwatch(self, 1)
+  watches.watch(self, 1, 1, 0, "")
+  eq(frame(self), "1@1", "once")
+  eq(reads, 0)
+  ends(self)
+end)
+
+test("without a watch nothing is read", function()
+  local self = link()
+  watches.watch(self, 1, 1, 1, range("", 16, 1))
+  self.socket = nil
+  eq(watches.look(), false, "the connection is gone")
+  rawset(emu, "getKeys", function() error "asked for keys" end)
+  reads = 0
+  watches.look()
+  watches.leave()
+  eq(reads, 0)
+end)
+
+test("a domain that is gone with its game has no news", function()
+  local self = link()
+  watches.watch(self, 1, 2, 0, range("wram", 4, 1) .. range("", 16, 1))
+  emu.memory = { cart0 = emu.memory.vram }
+  memory["16"] = "\1"
+  eq(frame(self), "1@1 1=01")
+  eq(frame(self), "1@2")
+  ends(self)
+end)
+
+test("what cannot be watched is refused by what is wrong with it, and the watches there are go on", function()
+  local self = link()
+  watches.watch(self, 1, 1, 0, "")
+  local most = limits.watch_length
+  local cases = {
+    { 0, range("", 16, 0), "not 0" },
+    { 0, range("", 16, most + 1), "1 to 4096 bytes, not 4097" },
+    { 0, range("nowhere", 16, 1), 'unknown memory domain "nowhere"; this console has vram, wram' },
+    { 0, range("w\0", 16, 1), "NUL" },
+    { 0, range("", 16, 1):sub(1, -2), "ends within its range 0" },
+    { 0, range("", 1, 1) .. "\200", "ends within its range 1" },
+    { 0, range("", 16, 1):rep(limits.watch_ranges + 1), "more than 256" },
+    { 4, "", "from 0 to 3, not 4" },
+  }
+  for _, case in ipairs(cases) do
+    local problem = harness.refusal(watches.watch, self, 1, 9, case[1], case[2])
+    eq(problem.status, refusal.BAD_ARGUMENT)
+    eq(problem.text:find(case[3], 1, true) ~= nil, true, problem.text)
+  end
+  eq(harness.refusal(watches.watch, self, 1, 9, 2, "").status, refusal.UNSUPPORTED)
+  eq(frame(self), "1@1")
+  ends(self)
+end)
+
+test("too much is refused as busy, unless it takes the place of as much", function()
+  local self, other = link(), link()
+  local largest = range("", 16, limits.watch_length)
+  local all = limits.watched_bytes // limits.watch_length
+  watches.watch(self, 1, 0, 0, largest:rep(all))
+  eq(harness.refusal(watches.watch, self, 2, 0, 0, range("", 16, 1)).status, refusal.BUSY)
+  watches.watch(self, 1, 0, 0, largest:rep(all))
+
+  local many = range("", 16, 1):rep(limits.watch_ranges)
+  for id = 1, limits.watched_ranges // limits.watch_ranges do
+    watches.watch(other, id, 0, 0, many)
+  end
+  eq(harness.refusal(watches.watch, other, 0, 0, 0, range("", 16, 1)).status, refusal.BUSY)
+  ends(other)
+  for id = 1, limits.watches do
+    watches.watch(other, id, 0, 0, "")
+  end
+  eq(harness.refusal(watches.watch, other, 0, 0, 0, "").status, refusal.BUSY)
+
+  local crowd = {}
+  for index = 1, limits.all_bytes // limits.watched_bytes - 1 do
+    crowd[index] = connection.new(fake.socket())
+    crowd[index].session = {}
+    watches.watch(crowd[index], 1, 0, 0, largest:rep(all))
+  end
+  eq(harness.refusal(watches.watch, other, 1, 0, 0, range("", 16, 1)).text, "other connections watch too much already")
+  for _, each in ipairs(crowd) do
+    each.watches = {}
+  end
+  watches.watch(other, 1, 0, 0, range("", 16, 1))
+  ends(self)
+  ends(other)
+end)
+
+test("an error in a watch closes its connection alone", function()
+  local self, other = link(), connection.new(fake.socket())
+  other.session = {}
+  watches.watch(self, 1, 1, 0, range("", 16, 1))
+  watches.watch(other, 1, 1, 0, range("wram", 16, 1))
+  rawset(emu, "readRange", function() error "out of luck" end)
+  log.set_level "error"
+  eq(watches.look(), true)
+  log.set_level "none"
+  eq(self.socket, nil)
+  eq(#other.news, 1)
+  eq(console.lines[1]:find("out of luck", 1, true) ~= nil, true, console.lines[1])
+  ends(other)
+end)
