@@ -1,0 +1,126 @@
+//! What differs between two memories, as ranges with old and new bytes.
+
+use crate::{Region, State};
+
+/// Bytes that differ, in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference<'a> {
+    /// The memory domain.
+    pub domain: &'static str,
+    /// The first byte's offset in the domain.
+    pub offset: u32,
+    /// The first byte's address on the bus. Of banked memory that is the address in the first bank.
+    pub address: u32,
+    /// What was there.
+    pub old: &'a [u8],
+    /// What is there.
+    pub new: &'a [u8],
+}
+
+/// Longest range of a diff in bytes; longer ones come in pieces.
+pub const LONGEST: usize = 4096;
+
+/// The ranges in which two states of a console differ, domain by domain. Differences with at most `join` equal bytes
+/// between them are one range. A domain that only one of them has is not compared.
+pub fn differences<'a>(
+    old: &'a State<'_>,
+    new: &'a State<'_>,
+    join: usize,
+) -> impl Iterator<Item = Difference<'a>> {
+    old.memory().flat_map(move |old| {
+        let new = new.memory().find(|new| new.domain == old.domain);
+        new.into_iter().flat_map(move |new| in_region(old, new, join))
+    })
+}
+
+fn in_region<'a>(old: Region<'a>, new: Region<'a>, join: usize) -> impl Iterator<Item = Difference<'a>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let range = next_range(old.bytes, new.bytes, at, join)?;
+        at = range.end;
+        let offset = range.start as u32;
+        Some(Difference {
+            domain: old.domain,
+            offset,
+            address: old.base.wrapping_add(offset),
+            old: &old.bytes[range.clone()],
+            new: &new.bytes[range],
+        })
+    })
+}
+
+/// The first range behind `from`. What one of the memories has more is not looked at.
+fn next_range(old: &[u8], new: &[u8], from: usize, join: usize) -> Option<std::ops::Range<usize>> {
+    let length = old.len().min(new.len());
+    let differs = |at: &usize| old[*at] != new[*at];
+    let start = (from..length).find(differs)?;
+    let limit = length.min(start + LONGEST);
+    let mut end = start + 1;
+    // Each further difference that is near enough moves the end.
+    while let Some(next) = (end..limit.min(end.saturating_add(join).saturating_add(1))).find(differs) {
+        end = next + 1;
+    }
+    Some(start..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranges(old: &[u8], new: &[u8], join: usize) -> Vec<(u32, Vec<u8>, Vec<u8>)> {
+        let region = |bytes| Region { domain: "wram", base: 0x100, bytes };
+        let all = in_region(region(old), region(new), join);
+        all.map(|difference| {
+            assert_eq!(difference.address, 0x100 + difference.offset);
+            (difference.offset, difference.old.to_vec(), difference.new.to_vec())
+        })
+        .collect()
+    }
+
+    #[test]
+    fn ranges_hold_what_differs() {
+        assert_eq!(ranges(b"same", b"same", 0), []);
+        assert_eq!(
+            ranges(b"abcdef", b"XbcYZf", 0),
+            [(0, b"a".to_vec(), b"X".to_vec()), (3, b"de".to_vec(), b"YZ".to_vec())]
+        );
+        assert_eq!(ranges(b"abcdef", b"XbcYZf", 2), [(0, b"abcde".to_vec(), b"XbcYZ".to_vec())]);
+        assert_eq!(ranges(b"abcdef", b"XbcYZf", 1).len(), 2);
+        assert_eq!(ranges(b"ab", b"abc", 9), []);
+    }
+
+    #[test]
+    fn long_ranges_come_in_pieces() {
+        let (old, new) = (vec![0; 3 * LONGEST - 1], vec![1; 3 * LONGEST - 1]);
+        let lengths: Vec<usize> =
+            ranges(&old, &new, usize::MAX).iter().map(|(_, old, _)| old.len()).collect();
+        assert_eq!(lengths, [LONGEST, LONGEST, LONGEST - 1]);
+    }
+
+    /// Applied to the old memory, the ranges make the new one, whatever is joined.
+    #[test]
+    fn ranges_rebuild_the_new_memory() {
+        let mut seed = 7u32;
+        let mut random = move || {
+            seed ^= seed << 13;
+            seed ^= seed >> 17;
+            seed ^= seed << 5;
+            seed
+        };
+        let old: Vec<u8> = (0..20_000).map(|_| random() as u8).collect();
+        let mut new = old.clone();
+        for _ in 0..3000 {
+            new[random() as usize % 20_000] = random() as u8;
+        }
+        for join in [0, 1, 7, 100, 30_000] {
+            let mut built = old.clone();
+            for (offset, before, after) in ranges(&old, &new, join) {
+                let range = offset as usize..offset as usize + after.len();
+                assert_eq!(&built[range.clone()], before);
+                assert!(before[0] != after[0] && before.last() != after.last());
+                built[range].copy_from_slice(&after);
+            }
+            assert_eq!(built, new, "join {join}");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use tempfile::NamedTempFile;
+
+use crate::{FolderError, Name};
+
+/// Files of one kind in a folder, by [`Name`]. A file is there whole or not at all: it is written elsewhere in the folder
+/// and moved to its place. The folder is made when the first file is written.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    kind: Kind,
+    /// Held while files come, go or change their names, so that two requests cannot both find a name free.
+    change: Mutex<()>,
+}
+
+/// What a folder holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kind {
+    /// For messages, such as `snapshot`.
+    pub name: &'static str,
+    /// Of its files' names, without the dot.
+    pub extension: &'static str,
+    /// How many it may hold.
+    pub limit: usize,
+    /// Bytes of the largest file that is read.
+    pub largest: u64,
+}
+
+/// A file of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: Name,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last written.
+    pub modified: SystemTime,
+}
+
+/// Beginning of the names of files that are not complete yet. No [`Name`] begins so.
+const UNFINISHED: &str = ".unfinished-";
+
+impl Folder {
+    /// The folder at `path` of files that are each called `kind` in messages and end in `.extension`: at most `limit`,
+    /// each of at most `largest` bytes. It need not exist yet.
+    pub fn new(
+        path: PathBuf,
+        kind: &'static str,
+        extension: &'static str,
+        limit: usize,
+        largest: u64,
+    ) -> Folder {
+        let kind = Kind { name: kind, extension, limit, largest };
+        Folder { path, kind, change: Mutex::new(()) }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The files, sorted by name.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Io`].
+    pub fn list(&self) -> Result<Vec<Entry>, FolderError> {
+        let mut entries = Vec::new();
+        self.visit(|name, file| {
+            // One that was removed meanwhile is not there.
+            if let Ok(data) = file.metadata()
+                && data.is_file()
+            {
+                let modified = data.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                entries.push(Entry { name, size: data.len(), modified });
+            }
+        })?;
+        entries.sort_by_cached_key(|entry| entry.name.as_str().to_ascii_lowercase());
+        Ok(entries)
+    }
+
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Missing`], [`FolderError::TooLarge`], [`FolderError::Io`].
+    pub fn read(&self, name: &Name) -> Result<Vec<u8>, FolderError> {
+        let (path, file) = self.open(name)?;
+        let size = file.metadata().map_err(io_error("read", &path))?.len();
+        if size > self.kind.largest {
+            return Err(self.too_large(size));
+        }
+        let mut bytes = Vec::with_capacity(size as usize);
+        // A file that grows meanwhile is no file of ours.
+        file.take(self.kind.largest).read_to_end(&mut bytes).map_err(io_error("read", &path))?;
+        Ok(bytes)
+    }
+
+    /// The first bytes of a file, at most `length`.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Missing`], [`FolderError::Io`].
+    pub fn head(&self, name: &Name, length: usize) -> Result<Vec<u8>, FolderError> {
+        let (path, file) = self.open(name)?;
+        let mut bytes = Vec::new();
+        file.take(length as u64).read_to_end(&mut bytes).map_err(io_error("read", &path))?;
+        Ok(bytes)
+    }
+
+    /// Writes a file; one that is there already only with `replace`.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Taken`], [`FolderError::Full`], [`FolderError::TooLarge`], [`FolderError::Io`].
+    pub fn write(&self, name: &Name, bytes: &[u8], replace: bool) -> Result<(), FolderError> {
+        if bytes.len() as u64 > self.kind.largest {
+            return Err(self.too_large(bytes.len() as u64));
+        }
+        let mut file = self.begin()?;
+        file.write_all(bytes).map_err(io_error("write", file.path()))?;
+        self.finish(file, name, replace)
+    }
+
+    /// A file to be written bit by bit, which has no name until [`finish`](Self::finish); dropped, it is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Io`].
+    pub fn begin(&self) -> Result<NamedTempFile, FolderError> {
+        fs::create_dir_all(&self.path).map_err(io_error("make", &self.path))?;
+        tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempfile_in(&self.path)
+            .map_err(io_error("write in", &self.path))
+    }
+
+    /// Gives a complete file its name.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Self::write); the file is gone then.
+    pub fn finish(&self, file: NamedTempFile, name: &Name, replace: bool) -> Result<(), FolderError> {
+        file.as_file().sync_all().map_err(io_error("write", file.path()))?;
+        let _change = self.change();
+        let place = self.free(name, replace)?;
+        file.persist(&place).map_err(|error| io_error("write", &place)(error.error))?;
+        Ok(())
+    }
+
+    /// Whether a file of this name could be written now, as [`write`](Self::write) would find.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Taken`], [`FolderError::Full`], [`FolderError::Io`].
+    pub fn check_free(&self, name: &Name, replace: bool) -> Result<(), FolderError> {
+        self.free(name, replace).map(drop)
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Missing`], [`FolderError::Io`].
+    pub fn remove(&self, name: &Name) -> Result<(), FolderError> {
+        let _change = self.change();
+        let path = self.place(&self.found(name)?);
+        fs::remove_file(&path).map_err(io_error("remove", &path))
+    }
+
+    /// Gives a file another name.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Missing`], [`FolderError::Taken`], [`FolderError::Io`].
+    pub fn rename(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
+        let _change = self.change();
+        let from = self.found(from)?;
+        // Only the case of letters may change where there is a file of the new name.
+        if from != *to
+            && let Some(name) = self.find(to)?
+        {
+            return Err(FolderError::Taken { kind: self.kind.name, name });
+        }
+        let (old, new) = (self.place(&from), self.place(to));
+        fs::rename(&old, new).map_err(io_error("rename", &old))
+    }
+
+    /// The place for a file of this name, if it may be written.
+    fn free(&self, name: &Name, replace: bool) -> Result<PathBuf, FolderError> {
+        let kind = self.kind.name;
+        match self.find(name)? {
+            Some(there) if replace => Ok(self.place(&there)),
+            Some(name) => Err(FolderError::Taken { kind, name }),
+            None => {
+                let mut count = 0;
+                self.visit(|_, _| count += 1)?;
+                match count < self.kind.limit {
+                    true => Ok(self.place(name)),
+                    false => Err(FolderError::Full { kind, limit: self.kind.limit }),
+                }
+            }
+        }
+    }
+
+    fn open(&self, name: &Name) -> Result<(PathBuf, File), FolderError> {
+        let path = self.place(&self.found(name)?);
+        let file = File::open(&path).map_err(io_error("read", &path))?;
+        Ok((path, file))
+    }
+
+    /// The name as it is spelled in the folder.
+    fn found(&self, name: &Name) -> Result<Name, FolderError> {
+        let missing = || FolderError::Missing { kind: self.kind.name, name: name.clone() };
+        self.find(name)?.ok_or_else(missing)
+    }
+
+    fn find(&self, name: &Name) -> Result<Option<Name>, FolderError> {
+        let mut found = None;
+        self.visit(|there, _| {
+            // Where case counts, two may be there by another's hand: the one spelled alike is meant.
+            if there == *name && (found.is_none() || there.as_str() == name.as_str()) {
+                found = Some(there);
+            }
+        })?;
+        Ok(found)
+    }
+
+    fn visit(&self, mut file: impl FnMut(Name, &fs::DirEntry)) -> Result<(), FolderError> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(io_error("list", &self.path))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(io_error("list", &self.path))?;
+            if let Some(name) = self.name_of(&entry) {
+                file(name, &entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a file is called here, if it is one of ours.
+    fn name_of(&self, entry: &fs::DirEntry) -> Option<Name> {
+        let file = entry.file_name();
+        let (stem, extension) = file.to_str()?.rsplit_once('.')?;
+        stem.parse().ok().filter(|_| extension == self.kind.extension)
+    }
+
+    fn place(&self, name: &Name) -> PathBuf {
+        self.path.join(format!("{name}.{}", self.kind.extension))
+    }
+
+    fn too_large(&self, size: u64) -> FolderError {
+        FolderError::TooLarge { kind: self.kind.name, size, limit: self.kind.largest }
+    }
+
+    fn change(&self) -> MutexGuard<'_, ()> {
+        self.change.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {
+    move |source| FolderError::Io { action, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        text.parse().unwrap()
+    }
+
+    fn names(folder: &Folder) -> Vec<String> {
+        folder.list().unwrap().iter().map(|entry| entry.name.to_string()).collect()
+    }
+
+    #[test]
+    fn files_come_and_go_by_name() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(home.path().join("new/folder"), "thing", "bin", 3, 10);
+        assert_eq!(folder.list().unwrap(), []);
+        folder.write(&name("b"), b"one", false).unwrap();
+        folder.write(&name("A.x"), b"two", false).unwrap();
+        assert_eq!(names(&folder), ["A.x", "b"]);
+        assert_eq!(folder.read(&name("a.X")).unwrap(), b"two");
+        assert_eq!(folder.head(&name("b"), 2).unwrap(), b"on");
+        assert!(matches!(folder.write(&name("B"), b"", false), Err(FolderError::Taken { .. })));
+        folder.write(&name("B"), b"three", true).unwrap();
+        assert_eq!(folder.read(&name("b")).unwrap(), b"three");
+        folder.rename(&name("b"), &name("c")).unwrap();
+        folder.rename(&name("c"), &name("C")).unwrap();
+        assert!(matches!(folder.rename(&name("c"), &name("a.x")), Err(FolderError::Taken { .. })));
+        assert_eq!(names(&folder), ["A.x", "C"]);
+        folder.remove(&name("c")).unwrap();
+        assert!(matches!(folder.remove(&name("c")), Err(FolderError::Missing { .. })));
+        assert!(matches!(folder.rename(&name("c"), &name("d")), Err(FolderError::Missing { .. })));
+        assert!(matches!(folder.read(&name("c")), Err(FolderError::Missing { .. })));
+        assert_eq!(names(&folder), ["A.x"]);
+    }
+
+    #[test]
+    fn there_are_limits() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(home.path().to_owned(), "thing", "bin", 2, 4);
+        assert!(matches!(folder.write(&name("a"), b"12345", false), Err(FolderError::TooLarge { .. })));
+        folder.write(&name("a"), b"1234", false).unwrap();
+        folder.write(&name("b"), b"", false).unwrap();
+        assert!(matches!(folder.write(&name("c"), b"", false), Err(FolderError::Full { .. })));
+        folder.write(&name("b"), b"1", true).unwrap();
+        fs::write(home.path().join("b.bin"), b"12345").unwrap();
+        assert!(matches!(folder.read(&name("b")), Err(FolderError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn what_is_unfinished_or_foreign_is_not_listed() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(home.path().to_owned(), "thing", "bin", 9, 9);
+        for file in ["x.txt", "bin", ".bin", "two words.bin"] {
+            fs::write(home.path().join(file), b"").unwrap();
+        }
+        fs::create_dir(home.path().join("folder.bin")).unwrap();
+        let unfinished = folder.begin().unwrap();
+        assert_eq!(names(&folder), [""; 0]);
+        folder.finish(unfinished, &name("done"), false).unwrap();
+        drop(folder.begin().unwrap());
+        assert_eq!(names(&folder), ["done"]);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 6);
+    }
+}

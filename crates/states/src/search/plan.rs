@@ -1,0 +1,160 @@
+use super::Number;
+
+/// Most bytes that one search looks at.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// Most areas of one search.
+pub const MAX_AREAS: usize = 16;
+
+/// A stretch of memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Area {
+    /// The memory domain; `None` is the bus.
+    pub domain: Option<String>,
+    /// Address on the bus, or offset in the domain, of the first byte.
+    pub address: u32,
+    /// Bytes.
+    pub length: u32,
+}
+
+/// Where a search looks, and for what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    areas: Vec<Area>,
+    pub(super) number: Number,
+    alignment: u32,
+}
+
+/// Why there is no such plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// No place to look at, or too many.
+    #[error("{0} areas; 1 to {MAX_AREAS} are accepted")]
+    Areas(usize),
+    /// More bytes than a search may hold.
+    #[error("{0} bytes to search; at most {MAX_BYTES} are accepted in all, so look at a smaller range")]
+    Bytes(u64),
+    /// An area that holds no number, or reaches beyond the last address.
+    #[error("an area of {length} bytes at {address:#x} holds no number, or goes beyond the last address")]
+    Area {
+        /// Its first address.
+        address: u32,
+        /// Its bytes.
+        length: u32,
+    },
+    /// Numbers cannot lie so.
+    #[error("alignment: 1, 2 and 4 are accepted")]
+    Alignment,
+}
+
+impl Plan {
+    /// Looks in `areas` for numbers of this type at every `alignment`-th address counted from the area's first; usually
+    /// that is the number's width.
+    ///
+    /// # Errors
+    ///
+    /// Which limit it breaks.
+    pub fn new(areas: Vec<Area>, number: Number, alignment: Option<u32>) -> Result<Plan, PlanError> {
+        if !(1..=MAX_AREAS).contains(&areas.len()) {
+            return Err(PlanError::Areas(areas.len()));
+        }
+        let alignment = alignment.unwrap_or(number.width() as u32);
+        if !matches!(alignment, 1 | 2 | 4) {
+            return Err(PlanError::Alignment);
+        }
+        let wrong = |area: &&Area| {
+            (area.length as usize) < number.width() || area.address.checked_add(area.length - 1).is_none()
+        };
+        if let Some(Area { address, length, .. }) = areas.iter().find(wrong) {
+            return Err(PlanError::Area { address: *address, length: *length });
+        }
+        let bytes: u64 = areas.iter().map(|area| u64::from(area.length)).sum();
+        if bytes > MAX_BYTES as u64 {
+            return Err(PlanError::Bytes(bytes));
+        }
+        Ok(Plan { areas, number, alignment })
+    }
+
+    /// Where it looks.
+    pub fn areas(&self) -> &[Area] {
+        &self.areas
+    }
+
+    /// The type of the numbers.
+    pub fn number(&self) -> Number {
+        self.number
+    }
+
+    /// How far numbers are apart, in bytes.
+    pub fn alignment(&self) -> u32 {
+        self.alignment
+    }
+
+    /// Bytes of all areas.
+    pub(super) fn bytes(&self) -> usize {
+        self.areas.iter().map(|area| area.length as usize).sum()
+    }
+
+    /// How many numbers the areas hold.
+    pub(super) fn places(&self) -> usize {
+        self.areas.iter().map(|area| self.places_of(area)).sum()
+    }
+
+    fn places_of(&self, area: &Area) -> usize {
+        (area.length as usize - self.number.width()) / self.alignment as usize + 1
+    }
+
+    /// Where the number of this place is in the joined areas.
+    pub(super) fn byte_of(&self, mut place: usize) -> usize {
+        let mut before = 0;
+        for area in &self.areas {
+            match place.checked_sub(self.places_of(area)) {
+                None => break,
+                Some(left) => place = left,
+            }
+            before += area.length as usize;
+        }
+        before + place * self.alignment as usize
+    }
+
+    /// The area of a byte of the joined areas, and its address there.
+    pub(super) fn place(&self, mut at: usize) -> (&Area, u32) {
+        let mut areas = self.areas.iter().peekable();
+        while let Some(area) = areas.next() {
+            match at.checked_sub(area.length as usize) {
+                Some(left) if areas.peek().is_some() => at = left,
+                _ => return (area, area.address + at as u32),
+            }
+        }
+        unreachable!("a plan has an area")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn area(address: u32, length: u32) -> Area {
+        Area { domain: None, address, length }
+    }
+
+    #[test]
+    fn plans_have_limits() {
+        let plan = |areas: &[Area], alignment| Plan::new(areas.to_vec(), Number::U32, alignment);
+        assert_eq!(plan(&[], None), Err(PlanError::Areas(0)));
+        assert!(matches!(plan(&vec![area(0, 4); MAX_AREAS + 1], None), Err(PlanError::Areas(_))));
+        for wrong in [area(0, 0), area(0, 3), area(u32::MAX - 2, 4)] {
+            assert!(
+                matches!(plan(std::slice::from_ref(&wrong), None), Err(PlanError::Area { .. })),
+                "{wrong:?}"
+            );
+        }
+        let half = area(0, MAX_BYTES as u32 / 2);
+        assert!(plan(&[half.clone(), half.clone()], None).is_ok());
+        assert!(matches!(plan(&[half.clone(), half, area(0, 4)], None), Err(PlanError::Bytes(_))));
+        for alignment in [0, 3, 8] {
+            assert_eq!(plan(&[area(0, 4)], Some(alignment)), Err(PlanError::Alignment));
+        }
+        assert!(plan(&[area(u32::MAX - 3, 4)], Some(1)).is_ok());
+    }
+}

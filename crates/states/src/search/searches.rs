@@ -1,0 +1,126 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Search;
+
+/// Searches under way, by number. One that nobody has asked for in a while is forgotten.
+#[derive(Debug)]
+pub struct Searches<T> {
+    limit: usize,
+    idle: Duration,
+    held: Mutex<Held<T>>,
+}
+
+#[derive(Debug)]
+struct Held<T> {
+    last: u64,
+    searches: BTreeMap<u64, Entry<T>>,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    used: Instant,
+    search: Arc<Mutex<Search>>,
+    owner: T,
+}
+
+/// No room for another search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} searches are under way already; delete one, or wait until one has been idle for long enough")]
+pub struct TooMany(pub usize);
+
+impl<T: Clone> Searches<T> {
+    /// At most `limit`, each kept until nobody has asked for it for `idle`.
+    pub fn new(limit: usize, idle: Duration) -> Searches<T> {
+        let held = Held { last: 0, searches: BTreeMap::new() };
+        Searches { limit, idle, held: Mutex::new(held) }
+    }
+
+    /// How long a search is kept that nobody asks for.
+    pub fn idle(&self) -> Duration {
+        self.idle
+    }
+
+    /// Whether another one could be added at `now`.
+    ///
+    /// # Errors
+    ///
+    /// [`TooMany`].
+    pub fn check_room(&self, now: Instant) -> Result<(), TooMany> {
+        self.held(now).room(self.limit)
+    }
+
+    /// Keeps a search that belongs to `owner`; returns its number.
+    ///
+    /// # Errors
+    ///
+    /// [`TooMany`].
+    pub fn add(&self, search: Search, owner: T, now: Instant) -> Result<u64, TooMany> {
+        let mut held = self.held(now);
+        held.room(self.limit)?;
+        held.last += 1;
+        let id = held.last;
+        held.searches.insert(id, Entry { used: now, search: Arc::new(Mutex::new(search)), owner });
+        Ok(id)
+    }
+
+    /// The search of this number, which is in use now.
+    pub fn get(&self, id: u64, now: Instant) -> Option<(Arc<Mutex<Search>>, T)> {
+        let mut held = self.held(now);
+        let entry = held.searches.get_mut(&id)?;
+        entry.used = now;
+        Some((entry.search.clone(), entry.owner.clone()))
+    }
+
+    /// Forgets a search; `false` if there is none of this number.
+    pub fn remove(&self, id: u64, now: Instant) -> bool {
+        self.held(now).searches.remove(&id).is_some()
+    }
+
+    /// The numbers of all searches, without counting that as use.
+    pub fn ids(&self, now: Instant) -> Vec<u64> {
+        self.held(now).searches.keys().copied().collect()
+    }
+
+    fn held(&self, now: Instant) -> MutexGuard<'_, Held<T>> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = self.idle;
+        held.searches.retain(|_, entry| now.saturating_duration_since(entry.used) < idle);
+        held
+    }
+}
+
+impl<T> Held<T> {
+    fn room(&self, limit: usize) -> Result<(), TooMany> {
+        if self.searches.len() < limit { Ok(()) } else { Err(TooMany(limit)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Area, Number, Plan};
+    use super::*;
+
+    fn search() -> Search {
+        let area = Area { domain: None, address: 0, length: 4 };
+        Search::begin(Plan::new(vec![area], Number::U8, None).unwrap(), vec![0; 4], 0).unwrap()
+    }
+
+    #[test]
+    fn searches_are_bounded_and_end_when_idle() {
+        let start = Instant::now();
+        let second = |count| start + Duration::from_secs(count);
+        let searches = Searches::new(2, Duration::from_secs(10));
+        assert_eq!(searches.add(search(), "a", start), Ok(1));
+        assert_eq!(searches.add(search(), "b", second(5)), Ok(2));
+        assert_eq!(searches.add(search(), "c", second(6)), Err(TooMany(2)));
+        assert!(searches.get(1, second(9)).is_some_and(|(_, owner)| owner == "a"));
+        assert_eq!(searches.ids(second(14)), [1, 2]);
+        assert_eq!(searches.ids(second(15)), [1]);
+        assert!(searches.get(2, second(16)).is_none());
+        assert_eq!(searches.add(search(), "d", second(16)), Ok(3));
+        assert!(searches.remove(1, second(17)) && !searches.remove(1, second(17)));
+        assert_eq!(searches.check_room(second(17)), Ok(()));
+    }
+}

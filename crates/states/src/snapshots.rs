@@ -1,0 +1,107 @@
+use std::path::PathBuf;
+
+use crate::state::MAX_STATE;
+use crate::{About, Entry, Folder, FolderError, Name, Snapshot, StateError};
+
+/// More snapshots than this are not kept.
+const LIMIT: usize = 4096;
+
+/// Bytes of a file within which it says what it is of.
+const HEAD: usize = 16 * 1024;
+
+/// The folder of snapshots.
+#[derive(Debug)]
+pub struct Snapshots(Folder);
+
+/// A snapshot in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its file.
+    pub entry: Entry,
+    /// What it is of.
+    pub about: About,
+}
+
+impl Snapshots {
+    /// The folder at `path`, which need not exist yet.
+    pub fn new(path: PathBuf) -> Snapshots {
+        Snapshots(Folder::new(path, "snapshot", "png", LIMIT, MAX_STATE as u64))
+    }
+
+    /// The snapshots by name. Files that are none are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Io`].
+    pub fn list(&self) -> Result<Vec<Listed>, FolderError> {
+        let entries = self.0.list()?.into_iter();
+        Ok(entries.filter_map(|entry| Some(Listed { about: self.about(&entry.name)?, entry })).collect())
+    }
+
+    fn about(&self, name: &Name) -> Option<About> {
+        Snapshot::about_in(&self.0.head(name, HEAD).ok()?).ok()
+    }
+
+    /// A snapshot's place in the list.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Missing`], [`FolderError::Damaged`], [`FolderError::Io`].
+    pub fn listed(&self, name: &Name) -> Result<Listed, FolderError> {
+        let about = Snapshot::about_in(&self.0.head(name, HEAD)?).map_err(self.damaged(name))?;
+        let entry = self.0.list()?.into_iter().find(|entry| entry.name == *name);
+        let entry =
+            entry.ok_or_else(|| FolderError::Missing { kind: self.0.kind().name, name: name.clone() })?;
+        Ok(Listed { entry, about })
+    }
+
+    /// Reads a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Missing`], [`FolderError::Damaged`], [`FolderError::TooLarge`], [`FolderError::Io`].
+    pub fn read(&self, name: &Name) -> Result<Snapshot, FolderError> {
+        Snapshot::read(self.0.read(name)?).map_err(self.damaged(name))
+    }
+
+    /// Writes a snapshot; over one of this name only with `replace`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Folder::write`].
+    pub fn write(&self, name: &Name, snapshot: &Snapshot, replace: bool) -> Result<(), FolderError> {
+        self.0.write(name, snapshot.file(), replace)
+    }
+
+    /// Whether a snapshot of this name could be written now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Folder::check_free`].
+    pub fn check_free(&self, name: &Name, replace: bool) -> Result<(), FolderError> {
+        self.0.check_free(name, replace)
+    }
+
+    /// Removes a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// As [`Folder::remove`].
+    pub fn remove(&self, name: &Name) -> Result<(), FolderError> {
+        self.0.remove(name)
+    }
+
+    /// Gives a snapshot another name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Folder::rename`].
+    pub fn rename(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
+        self.0.rename(from, to)
+    }
+
+    fn damaged(&self, name: &Name) -> impl FnOnce(StateError) -> FolderError {
+        let (kind, name) = (self.0.kind().name, name.clone());
+        move |error| FolderError::Damaged { kind, name, reason: error.to_string() }
+    }
+}

@@ -1,0 +1,263 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::io::Read;
+use std::ops::Range;
+
+use flate2::read::ZlibDecoder;
+use serde::Serialize;
+
+use crate::error::StateError;
+use crate::png;
+
+/// The largest savestate that is read, in bytes; a real one is below 1 MiB.
+pub const MAX_STATE: usize = 16 << 20;
+
+/// The largest battery save in a state, in bytes; a real one has up to 128 KiB and a few bytes for a clock.
+const MAX_SAVE: usize = 1 << 20;
+
+/// The chunks of a PNG in which mGBA keeps the state proper and what else was asked for.
+const STATE_CHUNK: &[u8; 4] = b"gbAs";
+const EXTRA_CHUNK: &[u8; 4] = b"gbAx";
+
+/// The number of the battery save among what else was asked for (`EXTDATA_SAVEDATA` in mGBA's `core/serialize.h`).
+const SAVE_TAG: u32 = 2;
+
+/// Which console a state is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Console {
+    /// Game Boy Advance.
+    #[serde(rename = "gba")]
+    Gba,
+    /// Game Boy, also Game Boy Color.
+    #[serde(rename = "gb")]
+    Gb,
+}
+
+impl fmt::Display for Console {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Console::Gba => "Game Boy Advance",
+            Console::Gb => "Game Boy",
+        })
+    }
+}
+
+/// Where things are in a state proper: mGBA 0.10's `internal/gba/serialize.h` and `internal/gb/serialize.h`.
+struct Layout {
+    size: usize,
+    checksum: usize,
+    frame: usize,
+    /// Domain, where it is, and its first address on the bus. Those of banked memory are of the first bank.
+    memory: &'static [(&'static str, Range<usize>, u32)],
+    /// First address of the battery save on the bus.
+    save: u32,
+}
+
+/// Title, and on the GBA the game's code, as they are in the ROM: what mGBA refuses a state by.
+const GAME: Range<usize> = 0x10..0x20;
+
+static GBA: Layout = Layout {
+    size: 0x61000,
+    checksum: 0x08,
+    frame: 0x1FC,
+    memory: &[
+        ("wram", 0x21000..0x61000, 0x0200_0000),
+        ("iwram", 0x19000..0x21000, 0x0300_0000),
+        ("io", 0x400..0x800, 0x0400_0000),
+        ("palette", 0x800..0xC00, 0x0500_0000),
+        ("vram", 0x1000..0x19000, 0x0600_0000),
+        ("oam", 0xC00..0x1000, 0x0700_0000),
+    ],
+    save: 0x0E00_0000,
+};
+
+static GB: Layout = Layout {
+    size: 0x11800,
+    checksum: 0x04,
+    frame: 0xC8,
+    memory: &[
+        ("vram", 0x400..0x4400, 0x8000),
+        ("wram", 0x4400..0xC400, 0xC000),
+        ("oam", 0x260..0x300, 0xFE00),
+        ("io", 0x300..0x380, 0xFF00),
+        ("hram", 0x380..0x3FF, 0xFF80),
+    ],
+    save: 0xA000,
+};
+
+/// A part of memory in a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Region<'a> {
+    /// The memory domain, as mGBA names it.
+    pub domain: &'static str,
+    /// The bus address of its first byte.
+    pub base: u32,
+    /// What is there.
+    pub bytes: &'a [u8],
+}
+
+/// A savestate taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State<'a> {
+    console: Console,
+    /// The state proper.
+    core: Cow<'a, [u8]>,
+    /// The battery save, if the state has it.
+    save: Option<Vec<u8>>,
+}
+
+impl<'a> State<'a> {
+    /// Reads a state as mGBA writes it: bare, or within a PNG.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Format`].
+    pub fn read(bytes: &'a [u8]) -> Result<State<'a>, StateError> {
+        if bytes.len() > MAX_STATE {
+            return Err(format(format!("{} bytes, and at most {MAX_STATE} are read", bytes.len())));
+        }
+        match bytes.starts_with(png::SIGNATURE) {
+            true => State::in_png(bytes),
+            false => State::bare(bytes),
+        }
+    }
+
+    fn in_png(bytes: &[u8]) -> Result<State<'a>, StateError> {
+        let (mut core, mut save) = (None, None);
+        for chunk in png::chunks(bytes)? {
+            let chunk = chunk?;
+            if &chunk.kind == STATE_CHUNK {
+                core = Some(inflated(chunk.data, GBA.size + 1)?);
+            } else if &chunk.kind == EXTRA_CHUNK
+                && let Some((head, data)) = chunk.data.split_first_chunk::<8>()
+                && word(head, 0) == SAVE_TAG
+            {
+                save = Some(inflated(data, MAX_SAVE)?);
+            }
+        }
+        let core = core.ok_or_else(|| format("a PNG file without a state inside"))?;
+        let console = console_of(&core)?;
+        if core.len() != console.layout().size {
+            return Err(format("it has another length than its console's states"));
+        }
+        Ok(State { console, core: core.into(), save })
+    }
+
+    fn bare(bytes: &'a [u8]) -> Result<State<'a>, StateError> {
+        let console = console_of(bytes)?;
+        let Some((core, extra)) = bytes.split_at_checked(console.layout().size) else {
+            return Err(format("it is cut short"));
+        };
+        Ok(State { console, core: core.into(), save: bare_save(core.len(), extra) })
+    }
+
+    /// The console it is of.
+    pub fn console(&self) -> Console {
+        self.console
+    }
+
+    /// The CRC-32 of the ROM it was made with.
+    pub fn checksum(&self) -> u32 {
+        word(&self.core, self.layout().checksum)
+    }
+
+    /// The frame counter.
+    pub fn frame(&self) -> u32 {
+        word(&self.core, self.layout().frame)
+    }
+
+    /// The game's title, and on the GBA its code behind it, as far as it is readable.
+    pub fn title(&self) -> String {
+        let title = &self.core[GAME];
+        let title = if self.console == Console::Gba { &title[..12] } else { title };
+        title
+            .iter()
+            .take_while(|byte| byte.is_ascii_graphic() || **byte == b' ')
+            .map(|byte| char::from(*byte))
+            .collect()
+    }
+
+    /// The state proper, without picture, save and other things.
+    pub fn core(&self) -> &[u8] {
+        &self.core
+    }
+
+    /// The memory in it by domain. The battery save is there if the state was made with it.
+    pub fn memory(&self) -> impl Iterator<Item = Region<'_>> {
+        let layout = self.layout();
+        let save = self.save.as_deref().map(|bytes| Region { domain: "sram", base: layout.save, bytes });
+        let memory = layout.memory.iter();
+        memory
+            .map(|(domain, range, base)| Region { domain, base: *base, bytes: &self.core[range.clone()] })
+            .chain(save)
+    }
+
+    /// The state proper with the names and checksum of another game's: mGBA takes it for that one.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::OtherConsole`].
+    pub fn as_of(&self, other: &State<'_>) -> Result<Vec<u8>, StateError> {
+        if self.console != other.console {
+            return Err(StateError::OtherConsole { theirs: self.console, ours: other.console });
+        }
+        let mut core = self.core.to_vec();
+        let checksum = self.layout().checksum;
+        for range in [GAME, checksum..checksum + 4] {
+            core[range.clone()].copy_from_slice(&other.core[range]);
+        }
+        Ok(core)
+    }
+
+    fn layout(&self) -> &'static Layout {
+        self.console.layout()
+    }
+}
+
+impl Console {
+    fn layout(self) -> &'static Layout {
+        match self {
+            Console::Gba => &GBA,
+            Console::Gb => &GB,
+        }
+    }
+}
+
+/// By the magic number that begins a state, whose low bits are a version.
+fn console_of(core: &[u8]) -> Result<Console, StateError> {
+    if core.len() < 4 {
+        return Err(format("it is cut short"));
+    }
+    match word(core, 0) & !0xFFFF {
+        0x0100_0000 => Ok(Console::Gba),
+        0x0040_0000 => Ok(Console::Gb),
+        _ => Err(format("it begins with another number than states do")),
+    }
+}
+
+/// The battery save behind a bare state. There, mGBA lists what else was asked for: for each a tag and a size of 32 bits
+/// and its offset in the file of 64, ended by tag 0; the bytes follow.
+fn bare_save(core: usize, extra: &[u8]) -> Option<Vec<u8>> {
+    let mut entries = extra.chunks_exact(16).take_while(|entry| word(entry, 0) != 0);
+    let entry = entries.find(|entry| word(entry, 0) == SAVE_TAG)?;
+    let offset = (word(entry, 8) as usize).checked_sub(core).filter(|_| word(entry, 12) == 0)?;
+    extra.get(offset..)?.get(..word(entry, 4) as usize).map(<[u8]>::to_vec)
+}
+
+/// Decompresses, and takes more than `limit` bytes for no state.
+fn inflated(data: &[u8], limit: usize) -> Result<Vec<u8>, StateError> {
+    let mut bytes = Vec::new();
+    match ZlibDecoder::new(data).take(limit as u64 + 1).read_to_end(&mut bytes) {
+        Ok(_) if bytes.len() <= limit => Ok(bytes),
+        Ok(_) => Err(format("what is inside is larger than any state")),
+        Err(error) => Err(format(format!("what is inside cannot be decompressed ({error})"))),
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word))
+}
+
+fn format(why: impl Into<String>) -> StateError {
+    StateError::Format(why.into())
+}

@@ -1,0 +1,87 @@
+//! Snapshots in a folder.
+
+use framewire_libmgba::flags;
+use framewire_states::{FolderError, Name, Snapshot, Snapshots};
+
+use crate::support::{SCRATCH, about, demo, folder, game_boy, with_picture};
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+#[test]
+fn a_snapshot_comes_back_and_mgba_loads_its_file() {
+    for mut core in [demo(), game_boy()] {
+        let (_home, path) = folder();
+        let snapshots = Snapshots::new(path.clone());
+        let snapshot = Snapshot::new(&with_picture(&mut core), about(&core)).unwrap();
+        snapshots.write(&name("one"), &snapshot, false).unwrap();
+        let read = snapshots.read(&name("ONE")).unwrap();
+        assert_eq!(read, snapshot);
+        assert_eq!(read.about(), &about(&core));
+        let before = core.save_state(0).unwrap();
+        core.run_frame();
+        core.load_state_file(&path.join("one.png"), flags::LOAD).unwrap();
+        assert!(core.save_state(0).unwrap() == before);
+        let list = snapshots.list().unwrap();
+        assert_eq!((list.len(), &list[0].about), (1, &about(&core)));
+        assert_eq!(list[0].entry.size, snapshot.file().len() as u64);
+        assert_eq!(snapshots.listed(&name("one")).unwrap(), list[0]);
+    }
+}
+
+#[test]
+fn the_picture_is_that_of_the_core_and_holds_no_state() {
+    let mut core = demo();
+    let snapshot = Snapshot::new(&with_picture(&mut core), about(&core)).unwrap();
+    let picture = snapshot.picture().unwrap();
+    assert!(picture.len() < snapshot.file().len() / 2);
+    let pixels = |png: &[u8]| {
+        let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        let step = info.color_type.samples();
+        pixels.chunks(step).flat_map(|pixel| pixel[..3].to_vec()).collect::<Vec<u8>>()
+    };
+    let rgb = core.frame().to_rgba().chunks(4).flat_map(|pixel| pixel[..3].to_vec()).collect::<Vec<u8>>();
+    assert!(pixels(&picture) == rgb);
+}
+
+#[test]
+fn a_note_can_be_changed_again_and_again() {
+    let mut core = demo();
+    core.write8(SCRATCH, 5);
+    let snapshot = Snapshot::new(&with_picture(&mut core), about(&core)).unwrap();
+    let twice = snapshot.with_note("a".to_owned()).unwrap().with_note(about(&core).note).unwrap();
+    assert_eq!(twice, snapshot);
+    let other = snapshot.with_note("b".to_owned()).unwrap();
+    assert_eq!(Snapshot::read(other.file().to_vec()).unwrap().about().note, "b");
+}
+
+#[test]
+fn what_is_damaged_is_not_listed_and_says_so() {
+    let mut core = demo();
+    let (_home, path) = folder();
+    let snapshots = Snapshots::new(path.clone());
+    let snapshot = Snapshot::new(&with_picture(&mut core), about(&core)).unwrap();
+    snapshots.write(&name("whole"), &snapshot, false).unwrap();
+    std::fs::write(path.join("cut.png"), &snapshot.file()[..snapshot.file().len() - 30]).unwrap();
+    std::fs::write(path.join("picture.png"), core.screenshot_png().unwrap()).unwrap();
+    std::fs::write(path.join("empty.png"), b"").unwrap();
+    let names: Vec<_> =
+        snapshots.list().unwrap().iter().map(|listed| listed.entry.name.to_string()).collect();
+    // The beginning of the one that is cut is sound, and a list reads no more.
+    assert_eq!(names, ["cut", "whole"]);
+    for damaged in ["cut", "picture", "empty"] {
+        assert!(matches!(snapshots.read(&name(damaged)), Err(FolderError::Damaged { .. })), "{damaged}");
+    }
+}
+
+#[test]
+fn a_state_without_a_picture_makes_no_snapshot() {
+    let mut core = demo();
+    let bare = core.save_state(flags::SAVEDATA).unwrap();
+    assert!(Snapshot::new(&bare, about(&core)).is_err());
+    let picture = core.screenshot_png().unwrap();
+    assert!(Snapshot::new(&picture, about(&core)).is_err());
+}

@@ -1,0 +1,5 @@
+//! States of real cores, taken apart and put together.
+
+mod apart;
+mod kept;
+mod support;
