@@ -55,7 +55,8 @@ impl FromStr for Name {
 /// Whether Windows takes a file of this name, whatever its ending, for a device.
 fn is_device(stem: &str) -> bool {
     let lower = stem.to_ascii_lowercase();
-    let numbered = matches!(lower.as_bytes(), [b'c', b'o', b'm', b'0'..=b'9'] | [b'l', b'p', b't', b'0'..=b'9']);
+    let numbered =
+        matches!(lower.as_bytes(), [b'c', b'o', b'm', b'0'..=b'9'] | [b'l', b'p', b't', b'0'..=b'9']);
     numbered || matches!(lower.as_str(), "con" | "prn" | "aux" | "nul")
 }
 

@@ -1,0 +1,154 @@
+use framewire_protocol::wire::{Reader, Wire};
+use framewire_protocol::{DecodeError, Keys};
+
+/// What follows the head, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// The state of the machine before the first frame, as mGBA saves it.
+    State(Vec<u8>),
+    /// These keys are held in the next frames.
+    Keys {
+        /// Mask of keys.
+        keys: u16,
+        /// Number of frames, at least 1.
+        frames: u32,
+    },
+    /// The CRC-32 of the picture here: its pixels row by row, red, green and blue.
+    Picture(u32),
+    /// The CRC-32 of the work RAM here.
+    Memory(u32),
+    /// The recording ends.
+    End {
+        /// Frames of the recording.
+        frames: u64,
+        /// Why it ends.
+        reason: String,
+    },
+}
+
+mod kind {
+    pub const STATE: u8 = b'S';
+    pub const KEYS: u8 = b'K';
+    pub const PICTURE: u8 = b'P';
+    pub const MEMORY: u8 = b'M';
+    pub const END: u8 = b'E';
+}
+
+impl Wire for Entry {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Entry::State(bytes) => {
+                out.push(kind::STATE);
+                bytes.encode(out);
+            }
+            Entry::Keys { keys, frames } => {
+                out.push(kind::KEYS);
+                put_number(out, (*frames).into());
+                keys.encode(out);
+            }
+            Entry::Picture(hash) => {
+                out.push(kind::PICTURE);
+                hash.encode(out);
+            }
+            Entry::Memory(hash) => {
+                out.push(kind::MEMORY);
+                hash.encode(out);
+            }
+            Entry::End { frames, reason } => {
+                out.push(kind::END);
+                put_number(out, *frames);
+                reason.encode(out);
+            }
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Entry, DecodeError> {
+        Ok(match reader.get::<u8>()? {
+            kind::STATE => Entry::State(reader.get()?),
+            kind::KEYS => {
+                let (frames, keys) = (number(reader)?, reader.get::<u16>()?);
+                let frames = u32::try_from(frames).ok().filter(|frames| *frames > 0);
+                match (frames, Keys::from_mask(keys)) {
+                    (Some(frames), Some(_)) => Entry::Keys { keys, frames },
+                    _ => return Err(DecodeError::Unknown { what: "keys", value: kind::KEYS }),
+                }
+            }
+            kind::PICTURE => Entry::Picture(reader.get()?),
+            kind::MEMORY => Entry::Memory(reader.get()?),
+            kind::END => Entry::End { frames: number(reader)?, reason: reader.get()? },
+            value => return Err(DecodeError::Unknown { what: "entry", value }),
+        })
+    }
+}
+
+/// Seven bits a byte, the lowest first; all bytes but the last have their highest bit set.
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn number(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
+    let mut number = 0;
+    for shift in (0..63).step_by(7) {
+        let byte = reader.get::<u8>()?;
+        number |= u64::from(byte & 0x7F) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(DecodeError::TooLarge { what: "number of frames", limit: 9 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(entry: &Entry) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        entry.encode(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn entries_come_back() {
+        for entry in [
+            Entry::State(vec![1, 2, 3]),
+            Entry::Keys { keys: 0x3FF, frames: 1 },
+            Entry::Keys { keys: 0, frames: u32::MAX },
+            Entry::Picture(0x1234_5678),
+            Entry::Memory(0),
+            Entry::End { frames: 1 << 40, reason: "stopped".to_owned() },
+        ] {
+            let bytes = encoded(&entry);
+            let mut reader = Reader::new(&bytes);
+            assert_eq!(reader.get(), Ok(entry));
+            assert_eq!(reader.remaining(), 0);
+            for end in 0..bytes.len() {
+                let cut = Reader::new(&bytes[..end]).get::<Entry>();
+                assert!(matches!(cut, Err(DecodeError::Truncated(_))), "{cut:?}");
+            }
+        }
+    }
+
+    /// The bytes that `docs/recordings.md` shows.
+    #[test]
+    fn the_form_is_that_of_the_document() {
+        assert_eq!(encoded(&Entry::Keys { keys: 0x0009, frames: 300 }), [b'K', 0xAC, 0x02, 0x09, 0x00]);
+        assert_eq!(encoded(&Entry::Picture(0x0403_0201)), [b'P', 1, 2, 3, 4]);
+        let end = Entry::End { frames: 5, reason: "x".to_owned() };
+        assert_eq!(encoded(&end), [b'E', 5, 1, 0, 0, 0, b'x']);
+    }
+
+    #[test]
+    fn entries_that_cannot_be_are_refused() {
+        for bytes in
+            [&b"K\0\0\0"[..], b"K\x01\0\x04", b"K\xff\xff\xff\xff\x7f\0\0", b"X\0\0\0\0", &[b'E'; 20]]
+        {
+            assert!(Reader::new(bytes).get::<Entry>().is_err(), "{bytes:?}");
+        }
+        assert!(Reader::new(&[b'E', 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]).get::<Entry>().is_err());
+    }
+}

@@ -1,0 +1,190 @@
+use std::fmt;
+use std::str::FromStr;
+
+use crate::FormatError;
+
+/// The first line, with the version of the format.
+const MAGIC: &str = "FRAMEWIRE RECORDING 1\n";
+
+/// Longest head in bytes, so that a file that is none is known soon.
+const LONGEST: usize = 8 * 1024;
+
+/// What a recording is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The game's title.
+    pub title: String,
+    /// The game's code, as the emulator gave it.
+    pub code: String,
+    /// The CRC-32 of the ROM.
+    pub checksum: u32,
+    /// The console: 0 is the Game Boy Advance, 1 the Game Boy.
+    pub console: u8,
+    /// What came right before the first frame.
+    pub start: Start,
+    /// The emulator's frame counter before the first frame.
+    pub frame: u32,
+    /// Frames from one hash of the picture to the next; 0 if there are none.
+    pub pictures: u32,
+    /// When it was made, as RFC 3339 in UTC.
+    pub time: String,
+    /// Whatever its maker wants to remember.
+    pub note: String,
+}
+
+/// Where a recording begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// In the middle of a game.
+    State,
+    /// Right behind a reset of the console.
+    PowerOn,
+}
+
+impl Start {
+    /// Its name in files and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Start::State => "state",
+            Start::PowerOn => "power-on",
+        }
+    }
+}
+
+impl FromStr for Start {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Start, ()> {
+        [Start::State, Start::PowerOn].into_iter().find(|start| start.name() == text).ok_or(())
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MAGIC)?;
+        writeln!(f, "title {}", in_a_line(&self.title))?;
+        writeln!(f, "code {}", in_a_line(&self.code))?;
+        writeln!(f, "checksum {:08x}", self.checksum)?;
+        writeln!(f, "console {}", if self.console == 0 { "gba" } else { "gb" })?;
+        writeln!(f, "start {}", self.start.name())?;
+        writeln!(f, "frame {}", self.frame)?;
+        writeln!(f, "pictures {}", self.pictures)?;
+        writeln!(f, "time {}", in_a_line(&self.time))?;
+        writeln!(f, "note {}", in_a_line(&self.note))?;
+        writeln!(f)
+    }
+}
+
+/// A text without ends of lines, which would end its place in the head.
+fn in_a_line(text: &str) -> String {
+    let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    text.trim().to_owned()
+}
+
+impl Head {
+    /// Longest note in bytes.
+    pub const MAX_NOTE: usize = 1024;
+
+    /// Reads the head that begins a file; returns it with its length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// Which line is missing or cannot be read.
+    pub fn read(file: &[u8]) -> Result<(Head, usize), FormatError> {
+        if !file.starts_with(MAGIC.as_bytes()) {
+            return Err(match file.starts_with(b"FRAMEWIRE RECORDING ") {
+                true => FormatError::Version,
+                false => FormatError::Magic,
+            });
+        }
+        let start = &file[..file.len().min(LONGEST)];
+        let length = start.windows(2).position(|two| two == b"\n\n").ok_or(FormatError::Unended)? + 2;
+        let text = std::str::from_utf8(&file[..length]).map_err(|_| FormatError::NotText)?;
+        let lines = Lines(text);
+        let head = Head {
+            title: lines.text("title")?.to_owned(),
+            code: lines.text("code")?.to_owned(),
+            checksum: lines.value("checksum", |text| u32::from_str_radix(text, 16).ok())?,
+            console: lines.value("console", |text| match text {
+                "gba" => Some(0),
+                "gb" => Some(1),
+                _ => None,
+            })?,
+            start: lines.value("start", |text| text.parse().ok())?,
+            frame: lines.value("frame", |text| text.parse().ok())?,
+            pictures: lines.value("pictures", |text| text.parse().ok())?,
+            time: lines.text("time")?.to_owned(),
+            note: lines.text("note")?.to_owned(),
+        };
+        Ok((head, length))
+    }
+}
+
+struct Lines<'a>(&'a str);
+
+impl<'a> Lines<'a> {
+    /// What follows a word at the beginning of a line. Lines of other words are left to later versions.
+    fn text(&self, word: &'static str) -> Result<&'a str, FormatError> {
+        let mut lines = self.0.lines().skip(1);
+        let text = lines.find_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
+        text.ok_or(FormatError::Line(word))
+    }
+
+    fn value<T>(&self, word: &'static str, read: impl Fn(&str) -> Option<T>) -> Result<T, FormatError> {
+        read(self.text(word)?).ok_or(FormatError::Line(word))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn head() -> Head {
+        Head {
+            title: "FRAMEWIRE".to_owned(),
+            code: "AGB-XFWE".to_owned(),
+            checksum: 0x0012_ABCD,
+            console: 0,
+            start: Start::State,
+            frame: 1234,
+            pictures: 60,
+            time: "2026-01-02T03:04:05Z".to_owned(),
+            note: "über".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_head_comes_back() {
+        for (note, start) in [("", Start::PowerOn), ("a note", Start::State)] {
+            let head = Head { note: note.to_owned(), start, ..head() };
+            let text = format!("{head}rest");
+            assert_eq!(Head::read(text.as_bytes()), Ok((head, text.len() - 4)));
+        }
+        let lines = Head { note: " two\nlines\n\nand more ".to_owned(), ..head() };
+        assert_eq!(Head::read(lines.to_string().as_bytes()).unwrap().0.note, "two lines  and more");
+    }
+
+    #[test]
+    fn later_lines_are_left_alone() {
+        let text = head().to_string().replace("title ", "titles of a later version\ntitle ");
+        assert_eq!(Head::read(text.as_bytes()).unwrap().0, head());
+    }
+
+    #[test]
+    fn what_is_no_head_says_so() {
+        let text = head().to_string();
+        for (text, error) in [
+            (String::new(), FormatError::Magic),
+            ("\u{89}PNG".to_owned(), FormatError::Magic),
+            (text.replace("RECORDING 1", "RECORDING 2"), FormatError::Version),
+            (text.trim_end().to_owned(), FormatError::Unended),
+            (text.replace("frame 1234", "frame -1"), FormatError::Line("frame")),
+            (text.replace("start state", "start here"), FormatError::Line("start")),
+            (text.replace("console gba", "console nes"), FormatError::Line("console")),
+            (text.replace("code ", "dode "), FormatError::Line("code")),
+            (text.replace("\n\n", &format!("{}\n\n", "x".repeat(9000))), FormatError::Unended),
+        ] {
+            assert_eq!(Head::read(text.as_bytes()).unwrap_err(), error, "{text}");
+        }
+    }
+}

@@ -1,0 +1,308 @@
+use std::io;
+
+use crc32fast::Hasher;
+use framewire_protocol::DecodeError;
+use framewire_protocol::wire::Reader;
+
+use crate::error::Wrong;
+use crate::{Damage, Entry, FormatError, Head, MAX_FILE, Writer};
+
+/// A recording, as far as it is sound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    head: Head,
+    state: Vec<u8>,
+    entries: Vec<Entry>,
+    frames: u64,
+    ending: Ending,
+}
+
+/// How a recording ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// As it was written, for this reason.
+    Whole(String),
+    /// Earlier: what follows cannot be used.
+    Damaged(Damage),
+}
+
+impl Recording {
+    /// Reads a file up to its end, or up to where it is damaged.
+    ///
+    /// # Errors
+    ///
+    /// If it is damaged before its first frame, or no recording at all.
+    pub fn read(file: &[u8]) -> Result<Recording, FormatError> {
+        if file.len() as u64 > MAX_FILE {
+            return Err(FormatError::TooLarge(file.len() as u64));
+        }
+        let (head, length) = Head::read(file)?;
+        let mut entries = Entries::behind(file, length);
+        let state = match entries.next() {
+            Some(Ok(Entry::State(state))) => state,
+            Some(Err(damage)) => return Err(FormatError::Start(damage)),
+            Some(Ok(_)) | None => return Err(FormatError::Start(entries.damage(length, Wrong::Entry))),
+        };
+        let mut recording =
+            Recording { head, state, entries: Vec::new(), frames: 0, ending: Ending::Whole(String::new()) };
+        entries.frame = 1;
+        recording.ending = loop {
+            let offset = entries.offset();
+            match entries.next() {
+                None => break Ending::Damaged(entries.damage(offset, Wrong::Cut)),
+                Some(Err(damage)) => break Ending::Damaged(damage),
+                Some(Ok(Entry::End { frames, reason })) if frames == recording.frames => {
+                    break match entries.next() {
+                        None => Ending::Whole(reason),
+                        Some(_) => Ending::Damaged(entries.damage(offset, Wrong::More)),
+                    };
+                }
+                Some(Ok(Entry::End { .. } | Entry::State(_))) => {
+                    break Ending::Damaged(entries.damage(offset, Wrong::Entry));
+                }
+                Some(Ok(entry)) => {
+                    if let Entry::Keys { frames, .. } = entry {
+                        recording.frames += u64::from(frames);
+                        entries.frame = recording.frames + 1;
+                    }
+                    recording.entries.push(entry);
+                }
+            }
+        };
+        Ok(recording)
+    }
+
+    /// What it is of.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The state before its first frame.
+    pub fn state(&self) -> &[u8] {
+        &self.state
+    }
+
+    /// Keys and hashes, in order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Frames of it that are sound.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// How it ends.
+    pub fn ending(&self) -> &Ending {
+        &self.ending
+    }
+
+    /// How many hashes of pictures it has.
+    pub fn pictures(&self) -> usize {
+        self.entries.iter().filter(|entry| matches!(entry, Entry::Picture(_))).count()
+    }
+
+    /// Writes it anew with other hashes of pictures, one after each `every` frames. What was damaged is left out.
+    ///
+    /// # Errors
+    ///
+    /// As the writer has them.
+    pub fn write_with<W: io::Write>(&self, out: W, every: u32, pictures: &[u32]) -> io::Result<W> {
+        let head = Head { pictures: every, ..self.head.clone() };
+        let mut writer = Writer::begin(out, &head, self.state.clone())?;
+        let mut pictures = pictures.iter();
+        for entry in &self.entries {
+            match entry {
+                Entry::Keys { keys, frames } => {
+                    let mut left = u64::from(*frames);
+                    while left > 0 {
+                        let to_next = u64::from(every) - writer.frames() % u64::from(every);
+                        let now = left.min(to_next);
+                        writer.keys(*keys, now)?;
+                        left -= now;
+                        if now == to_next
+                            && let Some(hash) = pictures.next()
+                        {
+                            writer.picture(*hash)?;
+                        }
+                    }
+                }
+                Entry::Memory(hash) => writer.memory(*hash)?,
+                Entry::State(_) | Entry::Picture(_) | Entry::End { .. } => {}
+            }
+        }
+        match &self.ending {
+            Ending::Whole(reason) => writer.end(reason),
+            Ending::Damaged(damage) => writer.end(&damage.to_string()),
+        }
+    }
+}
+
+/// The entries of a file, each with its checksum tested.
+struct Entries<'a> {
+    reader: Reader<'a>,
+    file: &'a [u8],
+    checksum: Hasher,
+    /// The frame that the next entry is of.
+    frame: u64,
+}
+
+impl<'a> Entries<'a> {
+    fn behind(file: &'a [u8], head: usize) -> Entries<'a> {
+        let mut checksum = Hasher::new();
+        checksum.update(&file[..head]);
+        Entries { reader: Reader::new(&file[head..]), file, checksum, frame: 0 }
+    }
+
+    fn offset(&self) -> usize {
+        self.file.len() - self.reader.remaining()
+    }
+
+    fn damage(&self, offset: usize, what: Wrong) -> Damage {
+        Damage { frame: self.frame, offset, what }
+    }
+
+    fn entry(&mut self) -> Result<Entry, Wrong> {
+        let start = self.offset();
+        let entry = self.reader.get::<Entry>();
+        // What cannot be read may only be so because it was changed, and may have any length.
+        let entry = entry.map_err(|error| match error {
+            DecodeError::Truncated(_) => Wrong::Cut,
+            _ => Wrong::Entry,
+        })?;
+        self.checksum.update(&self.file[start..self.offset()]);
+        match self.reader.get::<u32>() {
+            Err(_) => Err(Wrong::Cut),
+            Ok(sum) if sum == self.checksum.clone().finalize() => Ok(entry),
+            Ok(_) => Err(Wrong::Checksum),
+        }
+    }
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Result<Entry, Damage>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let offset = self.offset();
+        if self.reader.remaining() == 0 {
+            return None;
+        }
+        Some(self.entry().map_err(|what| self.damage(offset, what)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::head::tests::head;
+
+    fn file() -> Vec<u8> {
+        let mut writer = Writer::begin(Vec::new(), &head(), vec![9; 100]).unwrap();
+        for _ in 0..10 {
+            writer.keys(1, 3).unwrap();
+            writer.keys(1, 2).unwrap();
+            writer.keys(0x200, 1).unwrap();
+            writer.picture(77).unwrap();
+        }
+        writer.keys(0, 300).unwrap();
+        writer.memory(5).unwrap();
+        assert_eq!(writer.frames(), 360);
+        let written = writer.bytes();
+        let file = writer.end("stopped").unwrap();
+        assert!(file.len() as u64 > written);
+        file
+    }
+
+    #[test]
+    fn a_recording_comes_back() {
+        let recording = Recording::read(&file()).unwrap();
+        assert_eq!((recording.head(), recording.state()), (&head(), &[9; 100][..]));
+        assert_eq!((recording.frames(), recording.pictures()), (360, 10));
+        assert_eq!(recording.ending(), &Ending::Whole("stopped".to_owned()));
+        let first =
+            [Entry::Keys { keys: 1, frames: 5 }, Entry::Keys { keys: 0x200, frames: 1 }, Entry::Picture(77)];
+        assert_eq!(recording.entries()[..3], first);
+    }
+
+    /// Whatever byte is changed, and however, what is played before the damage is what was recorded.
+    #[test]
+    fn every_changed_byte_is_found_at_its_frame() {
+        let file = file();
+        let whole = Recording::read(&file).unwrap();
+        let (_, head) = Head::read(&file).unwrap();
+        for at in 0..file.len() {
+            for flip in [1, 0x80, 0xFF] {
+                let mut changed = file.clone();
+                changed[at] ^= flip;
+                match Recording::read(&changed) {
+                    // The head's text, or the state.
+                    Err(FormatError::Start(damage)) => {
+                        assert!(damage.frame == 0 && damage.offset == head, "{at}")
+                    }
+                    Err(_) => assert!(at < head, "{at}"),
+                    Ok(recording) => {
+                        let Ending::Damaged(damage) = recording.ending() else { panic!("not found at {at}") };
+                        assert!(damage.offset <= at && at < damage.offset + 20, "{at}: {damage}");
+                        assert_eq!(damage.frame, recording.frames() + 1);
+                        assert!(whole.entries().starts_with(recording.entries()), "{at}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_cut_and_every_missing_entry_is_found() {
+        let file = file();
+        let (_, head) = Head::read(&file).unwrap();
+        let whole = Recording::read(&file).unwrap();
+        for end in 0..file.len() {
+            match Recording::read(&file[..end]) {
+                Err(FormatError::Start(_)) => assert!(end < head + 109),
+                Err(_) => assert!(end < head),
+                Ok(recording) => {
+                    assert!(
+                        matches!(recording.ending(), Ending::Damaged(damage) if damage.what == Wrong::Cut)
+                    );
+                    assert!(whole.entries().starts_with(recording.entries()));
+                }
+            }
+        }
+        // The second entry of keys, taken out whole.
+        let start = head + 109 + 8;
+        let without = [&file[..start], &file[start + 8..]].concat();
+        let recording = Recording::read(&without).unwrap();
+        assert_eq!(recording.frames(), 5);
+        assert!(matches!(
+            recording.ending(),
+            Ending::Damaged(Damage { frame: 6, what: Wrong::Checksum, .. })
+        ));
+        let longer = [&file[..], b"P"].concat();
+        assert!(matches!(
+            Recording::read(&longer).unwrap().ending(),
+            Ending::Damaged(Damage { frame: 361, what: Wrong::More, .. })
+        ));
+    }
+
+    #[test]
+    fn other_hashes_change_nothing_else() {
+        let recording = Recording::read(&file()).unwrap();
+        for every in [1, 7, 60, 1000] {
+            let hashes: Vec<u32> = (0..360 / every).collect();
+            let bytes = recording.write_with(Vec::new(), every, &hashes).unwrap();
+            let anew = Recording::read(&bytes).unwrap();
+            assert_eq!((anew.frames(), anew.pictures()), (360, hashes.len()));
+            assert_eq!((anew.ending(), anew.state()), (recording.ending(), recording.state()));
+            let keys = |recording: &Recording| {
+                let mut all = Vec::new();
+                for entry in recording.entries() {
+                    if let Entry::Keys { keys, frames } = entry {
+                        all.extend(vec![*keys; *frames as usize]);
+                    }
+                }
+                all
+            };
+            assert_eq!(keys(&anew), keys(&recording));
+        }
+    }
+}

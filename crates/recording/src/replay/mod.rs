@@ -1,0 +1,286 @@
+//! Plays a recording on an emulator that can be paused and stepped, and holds it against what was recorded.
+
+mod slices;
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use framewire_emulator::{Emulator, EmulatorError, Run, Watch, WatchRequest};
+use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
+
+use crate::{Damage, Ending, Recording, memory};
+use slices::{Slice, Slices};
+
+/// Time that the emulator has for a stretch of frames.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// What of the state before the first frame is loaded: all of it, so that the game finds its battery save.
+const ALL: u8 = 31;
+
+/// Frames a second of both consoles.
+const RATE: f64 = 59.7275;
+
+/// How to play.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Frames from one hash of the picture to the next; `None` is as in the recording. Those that the recording has too
+    /// are compared.
+    pub every: Option<u32>,
+    /// So many times the console's speed; `None` is as fast as it can.
+    pub speed: Option<f64>,
+    /// Whether to put the emulator back as it was, behind the last frame.
+    pub restore: bool,
+    /// Whether to go on behind what differs.
+    pub through: bool,
+}
+
+/// How it went.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Frames played.
+    pub frames: u64,
+    /// Pictures compared.
+    pub pictures: u64,
+    /// Memories compared.
+    pub memories: u64,
+    /// Where it first differed from the recording.
+    pub divergence: Option<Divergence>,
+    /// Where the recording is damaged; it was played up to there.
+    pub damage: Option<Damage>,
+    /// Whether it was told to end before the recording did.
+    pub cancelled: bool,
+    /// The hashes of the pictures, one each [`Options::every`] frames.
+    pub hashes: Vec<u32>,
+}
+
+/// The first place where a replay differs from its recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Divergence {
+    /// The frame of the recording, counted from 1, behind which they differ.
+    pub frame: u64,
+    /// The last frame before it behind which they were compared and did not differ; 0 is the state before the first.
+    pub agreed: u64,
+    /// What differs.
+    pub what: Compared,
+    /// The hash in the recording.
+    pub recorded: u32,
+    /// The hash in the replay.
+    pub played: u32,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// The picture.
+    Picture,
+    /// The work RAM.
+    Memory,
+}
+
+impl Compared {
+    /// Its name in texts and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compared::Picture => "picture",
+            Compared::Memory => "memory",
+        }
+    }
+}
+
+/// Why a recording could not be played to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The emulator did not do its part, or cannot be stepped.
+    #[error(transparent)]
+    Emulator(#[from] EmulatorError),
+    /// It runs another game.
+    #[error(
+        "the recording is of {recorded} (checksum {recorded_checksum:08x}), and the emulator runs {running} \
+         (checksum {running_checksum:08x}); load that game first"
+    )]
+    OtherGame {
+        /// Title of the recording's game.
+        recorded: String,
+        /// Checksum of the recording's game.
+        recorded_checksum: u32,
+        /// Title of the emulator's game.
+        running: String,
+        /// Checksum of the emulator's game.
+        running_checksum: u32,
+    },
+    /// The emulator refused the state before the first frame.
+    #[error("the emulator does not take the state that the recording begins with")]
+    State,
+    /// Somebody else let frames go by, loaded a state or reset the console.
+    #[error("somebody else drove the emulator meanwhile, behind frame {0} of the recording")]
+    Disturbed(u64),
+    /// The hashes of pictures did not come.
+    #[error("the emulator did not tell its pictures behind frame {0} of the recording")]
+    Untold(u64),
+}
+
+impl From<OpError> for ReplayError {
+    fn from(error: OpError) -> ReplayError {
+        ReplayError::Emulator(error.into())
+    }
+}
+
+/// Plays `recording` on `emulator`, which has its game. `progress` is told how many frames were played, now and then, and
+/// may end it. Behind the end the emulator runs or is paused as before, without keys held.
+///
+/// # Errors
+///
+/// Why it could not be played. That it differs or is damaged is none: the report says so.
+pub async fn replay(
+    emulator: &dyn Emulator,
+    recording: &Recording,
+    options: &Options,
+    progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Report, ReplayError> {
+    check_game(emulator, recording).await?;
+    let running = emulator.state().run == Run::Running;
+    // Refused where frames cannot be stepped, with nothing changed yet.
+    let mut first = vec![Op::Pause {}, Op::CancelKeys { id: 0 }];
+    first.extend(options.restore.then_some(Op::SaveState { flags: ALL }));
+    let before = done(emulator, first).await?.results.pop();
+
+    let mut player = Player::new(emulator, recording, options);
+    let played = player.play(progress).await;
+
+    let mut last = vec![Op::SetKeys { keys: 0 }];
+    if let Some(Ok(Value::Bytes(data))) = before {
+        last.push(Op::LoadState { data, flags: ALL });
+    }
+    last.extend(running.then_some(Op::Resume {}));
+    let ended = done(emulator, last).await;
+    played?;
+    ended?;
+    Ok(player.report)
+}
+
+/// Refuses to play in another game.
+async fn check_game(emulator: &dyn Emulator, recording: &Recording) -> Result<(), ReplayError> {
+    let results = done(emulator, vec![Op::GameTitle {}, Op::Checksum {}]).await?.results;
+    let head = recording.head();
+    match &results[..] {
+        [Ok(Value::Text(_)), Ok(Value::Int(checksum))] if *checksum as u32 == head.checksum => Ok(()),
+        [Ok(Value::Text(title)), Ok(Value::Int(checksum))] => Err(ReplayError::OtherGame {
+            recorded: head.title.clone(),
+            recorded_checksum: head.checksum,
+            running: title.clone(),
+            running_checksum: *checksum as u32,
+        }),
+        _ => Err(OpError::failed("the emulator answered with something else than its game").into()),
+    }
+}
+
+/// Does operations, all of them.
+async fn done(emulator: &dyn Emulator, ops: Vec<Op>) -> Result<Outcome, ReplayError> {
+    let outcome = emulator.submit(Batch::new(ops), Instant::now() + DEADLINE).await?;
+    match outcome.results.iter().find_map(|result| result.as_ref().err()) {
+        None => Ok(outcome),
+        Some(error) => Err(error.clone().into()),
+    }
+}
+
+/// What a recording is played with.
+struct Player<'a> {
+    emulator: &'a dyn Emulator,
+    recording: &'a Recording,
+    options: &'a Options,
+    /// Frames from one hash of the picture to the next; 0 for none.
+    every: u32,
+    watch: Watch,
+    report: Report,
+    /// The last frame behind which something was compared.
+    compared: u64,
+}
+
+impl<'a> Player<'a> {
+    fn new(emulator: &'a dyn Emulator, recording: &'a Recording, options: &'a Options) -> Player<'a> {
+        let every = options.every.unwrap_or(recording.head().pictures);
+        let request = WatchRequest { every, hashes: every > 0, ..WatchRequest::default() };
+        let watch = emulator.watch(request);
+        Player { emulator, recording, options, every, watch, report: Report::default(), compared: 0 }
+    }
+
+    async fn play(&mut self, mut progress: impl FnMut(u64) -> ControlFlow<()>) -> Result<(), ReplayError> {
+        let state = Op::LoadState { data: self.recording.state().to_vec(), flags: ALL };
+        let outcome = done(self.emulator, vec![state, self.watch.op()]).await?;
+        if outcome.results.first() != Some(&Ok(Value::Bool(true))) {
+            return Err(ReplayError::State);
+        }
+        let (start, first) = (Instant::now(), outcome.frame);
+        for slice in Slices::new(self.recording.entries(), self.options.speed.is_some()) {
+            let frames = self.report.frames;
+            let outcome = done(self.emulator, slice.ops(self.recording.head().console)).await?;
+            self.report.frames += slice.frames();
+            if outcome.frame != first.wrapping_add(self.report.frames as u32) {
+                return Err(ReplayError::Disturbed(frames));
+            }
+            self.pictures(&slice).await?;
+            self.memories(&slice, frames, &outcome);
+            if self.report.divergence.is_some() && !self.options.through {
+                return Ok(());
+            }
+            if progress(self.report.frames).is_break() {
+                self.report.cancelled = true;
+                return Ok(());
+            }
+            if let Some(speed) = self.options.speed {
+                let due = Duration::from_secs_f64(self.report.frames as f64 / RATE / speed);
+                tokio::time::sleep_until((start + due).into()).await;
+            }
+        }
+        if let Ending::Damaged(damage) = self.recording.ending() {
+            self.report.damage = Some(damage.clone());
+        }
+        Ok(())
+    }
+
+    /// Takes the hashes of the slice's pictures, and compares those that the recording has.
+    async fn pictures(&mut self, slice: &Slice<'_>) -> Result<(), ReplayError> {
+        if self.every == 0 {
+            return Ok(());
+        }
+        let every = u64::from(self.every);
+        let mut recorded = slice.pictures(self.report.frames - slice.frames()).peekable();
+        while (self.report.hashes.len() as u64 + 1) * every <= self.report.frames {
+            let frame = (self.report.hashes.len() as u64 + 1) * every;
+            let untold = || ReplayError::Untold(frame);
+            let event = tokio::time::timeout(DEADLINE, self.watch.next()).await;
+            let event = event.ok().flatten().filter(|event| event.ticks == frame).ok_or_else(untold)?;
+            let played = event.hash.ok_or_else(untold)?;
+            self.report.hashes.push(played);
+            while recorded.next_if(|(at, _)| *at < frame).is_some() {}
+            if let Some((_, hash)) = recorded.next_if(|(at, _)| *at == frame) {
+                self.report.pictures += 1;
+                self.compare(frame, Compared::Picture, hash, played);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the slice's memories, which the outcome of its operations has.
+    fn memories(&mut self, slice: &Slice<'_>, frames: u64, outcome: &Outcome) {
+        for (frame, recorded, results) in slice.memories(frames) {
+            let played = outcome.results.get(results).and_then(|results| memory::hash(results).ok());
+            if let Some(played) = played {
+                self.report.memories += 1;
+                self.compare(frame, Compared::Memory, recorded, played);
+            }
+        }
+    }
+
+    fn compare(&mut self, frame: u64, what: Compared, recorded: u32, played: u32) {
+        if recorded == played {
+            // Pictures of a slice are compared before its memories.
+            self.compared = self.compared.max(frame);
+            return;
+        }
+        let found = Divergence { frame, agreed: self.compared.min(frame), what, recorded, played };
+        if self.report.divergence.is_none_or(|earlier| found.frame < earlier.frame) {
+            self.report.divergence = Some(found);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+use std::ops::Range;
+
+use framewire_protocol::Op;
+
+use crate::{Entry, memory};
+
+/// Frames that are run at once: a tenth of a second's work or so, for which other requests wait.
+const FRAMES: u64 = 240;
+
+/// Operations of a slice at most; a batch may have 4096, and the last entry may add a few.
+const OPS: usize = 2048;
+
+/// A recording's entries in stretches that one batch of operations can do.
+pub(super) struct Slices<'a> {
+    entries: &'a [Entry],
+    /// Frames of the first entry that are done already.
+    done: u32,
+    limit: u64,
+}
+
+/// A stretch of entries.
+pub(super) struct Slice<'a> {
+    steps: Vec<Step<'a>>,
+}
+
+/// A part of an entry of keys, or another entry.
+enum Step<'a> {
+    Keys { keys: u16, frames: u32 },
+    Other(&'a Entry),
+}
+
+impl<'a> Slices<'a> {
+    /// All of `entries`, `single` frames at a time or as many as a batch takes.
+    pub fn new(entries: &'a [Entry], single: bool) -> Slices<'a> {
+        Slices { entries, done: 0, limit: if single { 1 } else { FRAMES } }
+    }
+
+    fn step(&mut self, room: u64) -> Option<Step<'a>> {
+        let entry = self.entries.first()?;
+        let Entry::Keys { keys, frames } = entry else {
+            self.entries = &self.entries[1..];
+            return Some(Step::Other(entry));
+        };
+        let left = frames - self.done;
+        let now = u32::try_from(room).unwrap_or(left).min(left);
+        self.done += now;
+        if self.done == *frames {
+            self.entries = &self.entries[1..];
+            self.done = 0;
+        }
+        (now > 0).then_some(Step::Keys { keys: *keys, frames: now })
+    }
+}
+
+impl<'a> Iterator for Slices<'a> {
+    type Item = Slice<'a>;
+
+    fn next(&mut self) -> Option<Slice<'a>> {
+        let mut slice = Slice { steps: Vec::new() };
+        let mut room = self.limit;
+        while slice.steps.len() < OPS / 2
+            && let Some(step) = self.step(room)
+        {
+            if let Step::Keys { frames, .. } = step {
+                room -= u64::from(frames);
+            }
+            slice.steps.push(step);
+        }
+        (!slice.steps.is_empty()).then_some(slice)
+    }
+}
+
+impl Slice<'_> {
+    /// Frames that it runs.
+    pub fn frames(&self) -> u64 {
+        self.steps.iter().map(Step::frames).sum()
+    }
+
+    /// The operations that play it and read what is compared.
+    pub fn ops(&self, console: u8) -> Vec<Op> {
+        let mut ops = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Keys { keys, frames } => {
+                    ops.extend([Op::SetKeys { keys: *keys }, Op::Advance { frames: *frames }]);
+                }
+                Step::Other(Entry::Memory(_)) => ops.extend(memory::read(console)),
+                Step::Other(_) => {}
+            }
+        }
+        ops
+    }
+
+    /// The recorded hashes of pictures with their frames, given the frames before the slice.
+    pub fn pictures(&self, before: u64) -> impl Iterator<Item = (u64, u32)> {
+        self.hashes(before).filter_map(|(frame, entry, _)| match entry {
+            Entry::Picture(hash) => Some((frame, *hash)),
+            _ => None,
+        })
+    }
+
+    /// The recorded hashes of memories with their frames, and which results of the operations they are of.
+    pub fn memories(&self, before: u64) -> impl Iterator<Item = (u64, u32, Range<usize>)> {
+        self.hashes(before).filter_map(|(frame, entry, results)| match entry {
+            Entry::Memory(hash) => Some((frame, *hash, results)),
+            _ => None,
+        })
+    }
+
+    fn hashes(&self, before: u64) -> impl Iterator<Item = (u64, &Entry, Range<usize>)> {
+        let (mut frame, mut op) = (before, 0);
+        self.steps.iter().filter_map(move |step| {
+            frame += step.frames();
+            let results = op..op + step.ops();
+            op = results.end;
+            match step {
+                Step::Keys { .. } => None,
+                Step::Other(entry) => Some((frame, *entry, results)),
+            }
+        })
+    }
+}
+
+impl Step<'_> {
+    fn frames(&self) -> u64 {
+        match self {
+            Step::Keys { frames, .. } => u64::from(*frames),
+            Step::Other(_) => 0,
+        }
+    }
+
+    /// How many operations do it.
+    fn ops(&self) -> usize {
+        match self {
+            Step::Keys { .. } | Step::Other(Entry::Memory(_)) => 2,
+            Step::Other(_) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(keys: u16, frames: u32) -> Entry {
+        Entry::Keys { keys, frames }
+    }
+
+    fn played(slices: &[Slice<'_>]) -> Vec<u16> {
+        let mut all = Vec::new();
+        for op in slices.iter().flat_map(|slice| slice.ops(0)).collect::<Vec<_>>().windows(2) {
+            if let [Op::SetKeys { keys }, Op::Advance { frames }] = op {
+                all.extend(vec![*keys; *frames as usize]);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn slices_hold_every_frame_once() {
+        let entries =
+            [keys(1, 1000), Entry::Picture(7), keys(2, 5), keys(3, 1), Entry::Memory(8), keys(1, 239)];
+        let frames: Vec<u16> = [vec![1; 1000], vec![2; 5], vec![3], vec![1; 239]].concat();
+        for single in [false, true] {
+            let slices: Vec<_> = Slices::new(&entries, single).collect();
+            assert_eq!(played(&slices), frames);
+            let longest = slices.iter().map(Slice::frames).max();
+            assert_eq!(longest, Some(if single { 1 } else { FRAMES }));
+            let (mut before, mut pictures, mut memories) = (0, Vec::new(), Vec::new());
+            for slice in &slices {
+                pictures.extend(slice.pictures(before));
+                for (frame, hash, results) in slice.memories(before) {
+                    assert!(matches!(
+                        slice.ops(0)[results],
+                        [Op::DomainReadRange { .. }, Op::DomainReadRange { .. }]
+                    ));
+                    memories.push((frame, hash));
+                }
+                before += slice.frames();
+            }
+            assert_eq!((pictures, memories), (vec![(1000, 7)], vec![(1006, 8)]));
+        }
+    }
+
+    #[test]
+    fn no_batch_is_too_long() {
+        let entries: Vec<Entry> = (0..20_000)
+            .map(|frame| if frame % 2 == 0 { keys(frame % 8, 1) } else { Entry::Memory(0) })
+            .collect();
+        assert!(Slices::new(&entries, false).all(|slice| slice.ops(0).len() <= OPS));
+        assert_eq!(Slices::new(&entries, false).map(|slice| slice.frames()).sum::<u64>(), 10_000);
+        assert_eq!(Slices::new(&[], false).count(), 0);
+    }
+}

@@ -1,0 +1,111 @@
+use std::io::{self, Write};
+
+use crc32fast::Hasher;
+use framewire_protocol::wire::Wire;
+
+use crate::{Entry, Head};
+
+/// Writes a recording. Frames with the same keys in a row become one entry.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    /// Of everything so far but the checksums themselves.
+    checksum: Hasher,
+    /// Frames that are not written yet, all with these keys.
+    run: (u16, u32),
+    frames: u64,
+    bytes: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the head and the state before the first frame.
+    ///
+    /// # Errors
+    ///
+    /// As the writer below has them.
+    pub fn begin(mut out: W, head: &Head, state: Vec<u8>) -> io::Result<Writer<W>> {
+        let head = head.to_string();
+        out.write_all(head.as_bytes())?;
+        let mut checksum = Hasher::new();
+        checksum.update(head.as_bytes());
+        let mut writer = Writer { out, checksum, run: (0, 0), frames: 0, bytes: head.len() as u64 };
+        writer.put(&Entry::State(state))?;
+        Ok(writer)
+    }
+
+    /// These keys are held in the next frames.
+    ///
+    /// # Errors
+    ///
+    /// As the writer below has them.
+    pub fn keys(&mut self, keys: u16, frames: u64) -> io::Result<()> {
+        let mut left = frames;
+        while left > 0 {
+            if self.run.0 != keys || self.run.1 == u32::MAX {
+                self.write_run()?;
+                self.run.0 = keys;
+            }
+            let now = u32::try_from(left).unwrap_or(u32::MAX).min(u32::MAX - self.run.1);
+            self.run.1 += now;
+            left -= u64::from(now);
+        }
+        self.frames += frames;
+        Ok(())
+    }
+
+    /// The picture here.
+    ///
+    /// # Errors
+    ///
+    /// As the writer below has them.
+    pub fn picture(&mut self, hash: u32) -> io::Result<()> {
+        self.write_run()?;
+        self.put(&Entry::Picture(hash))
+    }
+
+    /// The memory here.
+    ///
+    /// # Errors
+    ///
+    /// As the writer below has them.
+    pub fn memory(&mut self, hash: u32) -> io::Result<()> {
+        self.write_run()?;
+        self.put(&Entry::Memory(hash))
+    }
+
+    /// Frames so far.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Ends the recording and says why.
+    ///
+    /// # Errors
+    ///
+    /// As the writer below has them.
+    pub fn end(mut self, reason: &str) -> io::Result<W> {
+        self.write_run()?;
+        self.put(&Entry::End { frames: self.frames, reason: reason.to_owned() })?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn write_run(&mut self) -> io::Result<()> {
+        let (keys, frames) = std::mem::take(&mut self.run);
+        if frames == 0 { Ok(()) } else { self.put(&Entry::Keys { keys, frames }) }
+    }
+
+    fn put(&mut self, entry: &Entry) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        entry.encode(&mut bytes);
+        self.checksum.update(&bytes);
+        self.checksum.clone().finalize().encode(&mut bytes);
+        self.bytes += bytes.len() as u64;
+        self.out.write_all(&bytes)
+    }
+}

@@ -1,0 +1,28 @@
+//! Files that were changed.
+
+use framewire_recording::{Ending, Recording};
+
+use crate::support::{core, played, recorded};
+
+/// A byte that is changed is named with its frame, and what is before it is played all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_byte_is_found_at_its_frame() {
+    let (home, recording) = recorded(300, 1).await;
+    let file = home.file("run");
+    // Behind the state there are 17 bytes a frame: keys and picture, each with its checksum.
+    let first = file.len() - 300 * 17 - (1 + 4 + 4) - (1 + 2 + 4 + 7 + 4);
+    assert_eq!(&file[first..first + 2], b"K\x01");
+    let core = core(true);
+    for frame in [1u64, 2, 150, 299, 300] {
+        let mut changed = file.clone();
+        changed[first + (frame as usize - 1) * 17 + 2] ^= 1;
+        let changed = Recording::read(&changed).unwrap();
+        let Ending::Damaged(damage) = changed.ending() else { panic!("not found at frame {frame}") };
+        assert_eq!(damage.frame, frame);
+        assert!(damage.to_string().contains(&format!("damaged at frame {frame} ")), "{damage}");
+        let report = played(&core, &changed).await;
+        assert_eq!((report.frames, report.pictures), (frame - 1, frame - 1));
+        assert_eq!((report.divergence, report.damage.as_ref()), (None, Some(damage)));
+    }
+    assert_eq!(recording.pictures(), 300);
+}

@@ -1,0 +1,7 @@
+//! Recordings of a real core, played on another.
+
+mod damaged;
+mod ended;
+mod kept;
+mod played;
+mod support;

@@ -1,0 +1,143 @@
+//! What was recorded is played.
+
+use std::ops::ControlFlow;
+
+use framewire_emulator::{Emulator, Run};
+use framewire_protocol::{Op, Value};
+use framewire_recording::replay::{Compared, Divergence, Options as Play, replay};
+use framewire_recording::{Ending, Entry, Recording, Start, Writer};
+
+use crate::support::{Home, Random, SCRATCH, core, done, play_at_random, played, recorded, wait_for};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_frames_come_back_picture_by_picture() {
+    let (home, recording) = recorded(10_000, 8).await;
+    assert_eq!((recording.frames(), recording.pictures()), (10_000, 1250));
+    assert_eq!(recording.ending(), &Ending::Whole("stopped".to_owned()));
+    let report = played(&core(true), &recording).await;
+    assert_eq!((report.frames, report.pictures, report.memories), (10_000, 1250, 1));
+    assert_eq!((report.divergence, &report.damage, report.cancelled), (None, &None, false));
+    // The state, and little more than two bytes a frame.
+    let size = home.file("run").len() - recording.state().len();
+    assert!(size < 60_000, "{size}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_anyone_presses_while_it_runs_are_recorded() {
+    let (home, core) = (Home::new(), core(false));
+    home.start(&core, "live", Start::State, 5).await;
+    let mut random = Random(99);
+    for _ in 0..100 {
+        let keys = random.next() as u16 & 0x3FF;
+        done(&*core, vec![Op::HoldKeys { keys: keys.max(1), frames: 1 + random.next() % 5 }]).await;
+        done(&*core, vec![Op::AddKeys { keys: 1 << (random.next() % 10) }]).await;
+        done(&*core, vec![Op::ClearKeys { keys: random.next() as u16 & 0x3FF }]).await;
+    }
+    home.recordings.stop("core").await.unwrap();
+    let recording = home.recording("live");
+    assert!(recording.frames() > 20 && recording.entries().len() > 20, "{} frames", recording.frames());
+    let report = played(&core, &recording).await;
+    assert_eq!((report.frames, report.divergence), (recording.frames(), None));
+    assert_eq!(report.pictures, recording.frames() / 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_may_begin_with_power_on() {
+    let (home, core) = (Home::new(), core(true));
+    done(&*core, vec![Op::Advance { frames: 300 }]).await;
+    home.start(&core, "on", Start::PowerOn, 30).await;
+    play_at_random(&core, 300, &mut Random(5)).await;
+    home.recordings.stop("core").await.unwrap();
+    let recording = home.recording("on");
+    assert_eq!((recording.head().start, recording.head().frame), (Start::PowerOn, 0));
+    let report = played(&core, &recording).await;
+    assert_eq!((report.frames, report.pictures, report.divergence), (300, 10, None));
+}
+
+/// One frame's keys, changed by someone who makes the checksums anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_input_differs_at_its_frame() {
+    let (_home, recording) = recorded(400, 1).await;
+    for (forged, through) in [(1, true), (2, false), (137, true), (400, false)] {
+        let mut writer = Writer::begin(Vec::new(), recording.head(), recording.state().to_vec()).unwrap();
+        for entry in recording.entries() {
+            match entry {
+                Entry::Keys { keys, frames } => {
+                    assert_eq!(*frames, 1, "there is a picture behind each");
+                    let flip = if writer.frames() + 1 == forged { 0x200 } else { 0 };
+                    writer.keys(keys ^ flip, 1).unwrap();
+                }
+                Entry::Picture(hash) => writer.picture(*hash).unwrap(),
+                Entry::Memory(hash) => writer.memory(*hash).unwrap(),
+                _ => {}
+            }
+        }
+        let forgery = Recording::read(&writer.end("forged").unwrap()).unwrap();
+        let options = Play { through, ..Play::default() };
+        let report = replay(&*core(true), &forgery, &options, |_| ControlFlow::Continue(())).await.unwrap();
+        let Some(Divergence { frame, agreed, what, .. }) = report.divergence else { panic!("not found") };
+        assert_eq!((frame, agreed, what), (forged, forged - 1, Compared::Picture));
+        assert_eq!(report.frames == 400, through || forged > 240);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_memory_is_found_though_the_picture_is_the_same() {
+    let (home, core) = (Home::new(), core(true));
+    done(&*core, vec![Op::Advance { frames: 50 }]).await;
+    home.start(&core, "poked", Start::State, 10).await;
+    done(&*core, vec![Op::Advance { frames: 25 }, Op::Write8 { address: SCRATCH, value: 7 }]).await;
+    home.recordings.stop("core").await.unwrap();
+    let report = played(&core, &home.recording("poked")).await;
+    let divergence = report.divergence.unwrap();
+    assert_eq!((divergence.frame, divergence.agreed, divergence.what), (25, 20, Compared::Memory));
+    assert_eq!(report.pictures, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_hashes_can_be_had() {
+    let (_home, recording) = recorded(120, 10).await;
+    let core = core(true);
+    let options = Play { every: Some(4), ..Play::default() };
+    let report = replay(&*core, &recording, &options, |_| ControlFlow::Continue(())).await.unwrap();
+    // Every twentieth frame is in both.
+    assert_eq!((report.hashes.len(), report.pictures, report.divergence), (30, 6, None));
+    let anew = Recording::read(&recording.write_with(Vec::new(), 4, &report.hashes).unwrap()).unwrap();
+    assert_eq!(anew.pictures(), 30);
+    let report = played(&core, &anew).await;
+    assert_eq!((report.pictures, report.memories, report.divergence), (30, 1, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_emulator_is_left_as_it_was_found() {
+    let (_home, recording) = recorded(60, 10).await;
+    let core = core(true);
+    done(&*core, vec![Op::Advance { frames: 10 }, Op::Write8 { address: SCRATCH, value: 9 }]).await;
+    let options = Play { restore: true, ..Play::default() };
+    let report = replay(&*core, &recording, &options, |_| ControlFlow::Continue(())).await.unwrap();
+    assert_eq!(report.frames, 60);
+    let now = done(&*core, vec![Op::CurrentFrame {}, Op::Read8 { address: SCRATCH }]).await;
+    assert_eq!((now, core.state().run), (vec![Value::Int(10), Value::Int(9)], Run::Paused));
+    done(&*core, vec![Op::Resume {}]).await;
+    wait_for("frames", async || core.state().run == Run::Running).await;
+    played(&core, &recording).await;
+    wait_for("frames again", async || core.state().run == Run::Running).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_can_be_ended_and_paced() {
+    let (_home, recording) = recorded(60, 10).await;
+    let core = core(true);
+    let mut told = Vec::new();
+    let options = Play { speed: Some(10.0), ..Play::default() };
+    let begun = std::time::Instant::now();
+    let report = replay(&*core, &recording, &options, |frames| {
+        told.push(frames);
+        if frames == 30 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let report = report.await.unwrap();
+    assert_eq!((report.frames, report.cancelled), (30, true));
+    assert_eq!(told, (1..=30).collect::<Vec<_>>());
+    // Thirty frames at ten times the speed, less the last wait.
+    assert!(begun.elapsed().as_secs_f64() > 29.0 / 597.275);
+}
