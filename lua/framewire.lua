@@ -1679,8 +1679,8 @@ parts.operations = (function()
   local by_code, by_name = {}, {}
 
   -- Defines an operation. `takes` is a list of "name:type", a default behind "=" for text messages. `run` gets the
-  -- arguments and returns the result, or raises a refusal. An operation that is `linked` is a link's alone: `run` gets its
-  -- connection before the arguments, and the link will be told what happens.
+  -- arguments and returns the result, or raises a refusal. An operation that is `linked` is a link's alone, whose
+  -- connection `run` gets before the arguments.
   local function operation(code, name, effect, takes, result, run, linked)
     local op = { code = code, name = name, effect = effect, change = effect == CHANGE, result = result, run = run }
     op.game = true -- whether it needs one
@@ -1795,7 +1795,7 @@ parts.operations = (function()
     end
     holds.hold(keys, frames)
   end)
-  operation(0x56, "play_keys", CHANGE, "steps:bytes", "int", function(_, steps) return timelines.play(steps) end, LINKED)
+  operation(0x56, "play_keys", CHANGE, "steps:bytes", "int", timelines.play)
   operation(0x57, "cancel_keys", CHANGE, "id:u32", "bool", timelines.cancel)
 
   operation(0x60, "save_state", READ, "flags:flags=31", "bytes", function(flags)
@@ -1841,13 +1841,13 @@ parts.operations = (function()
     end
     return emulator.frame() + lockstep.advance(client, frames) & 0xFFFFFFFF
   end, LINKED).is_last = true
-  operation(0x86, "lockstep", CHANGE, "timeout:timeout", "none", function(_, timeout)
+  operation(0x86, "lockstep", CHANGE, "timeout:timeout", "none", function(timeout)
     if timeout == 0 then
       lockstep.stop()
     else
       lockstep.begin(timeout / 1000)
     end
-  end, LINKED)
+  end)
 
   operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
   operation(0x91, "screenshot_file", CHANGE, "path:path", "none", emulator.screenshot_file)
@@ -1867,7 +1867,6 @@ parts.operations = (function()
     end
     local done, result
     if op.linked then
-      client.session.listens = true
       done, result = pcall(op.run, client, a, b, c, d)
     else
       done, result = pcall(op.run, a, b, c, d)
@@ -2364,7 +2363,6 @@ parts.sessions = (function()
       bytes = 0,
       answered = nil, -- every request before this one was answered and is forgotten
       connection = nil,
-      listens = false, -- whether its link understands event frames: it has used an operation that came with them
       used = 0, -- a count that says which session was used last
     }
   end
@@ -2934,7 +2932,7 @@ parts.events = (function()
 
   local events = {}
 
-  -- Tells those of `clients` who listen. `any_news` is whether some of them have news of their watches.
+  -- Tells the links among `clients`. `any_news` is whether some of them have news of their watches.
   function events.tell(clients, any_news)
     local happened, count = happenings.take()
     if count == 0 and not any_news then
@@ -2942,9 +2940,9 @@ parts.events = (function()
     end
     local frame = emulator.frame()
     for _, client in ipairs(clients) do
-      local news, session = client.news, client.session
+      local news = client.news
       client.news = nil
-      if client.socket and session and session.listens and (news or count > 0) then
+      if client.socket and client.session and (news or count > 0) then
         news = news or {}
         local items = table.concat(news) .. happened
         connection.put(client, frames.encode_event(frame, #news + count, items))

@@ -7,7 +7,7 @@ local happenings = require "happenings"
 
 local events = {}
 
--- Tells those of `clients` who listen. `any_news` is whether some of them have news of their watches.
+-- Tells the links among `clients`. `any_news` is whether some of them have news of their watches.
 function events.tell(clients, any_news)
   local happened, count = happenings.take()
   if count == 0 and not any_news then
@@ -15,9 +15,9 @@ function events.tell(clients, any_news)
   end
   local frame = emulator.frame()
   for _, client in ipairs(clients) do
-    local news, session = client.news, client.session
+    local news = client.news
     client.news = nil
-    if client.socket and session and session.listens and (news or count > 0) then
+    if client.socket and client.session and (news or count > 0) then
       news = news or {}
       local items = table.concat(news) .. happened
       connection.put(client, frames.encode_event(frame, #news + count, items))

@@ -18,8 +18,8 @@ local LINKED = true
 local by_code, by_name = {}, {}
 
 -- Defines an operation. `takes` is a list of "name:type", a default behind "=" for text messages. `run` gets the
--- arguments and returns the result, or raises a refusal. An operation that is `linked` is a link's alone: `run` gets its
--- connection before the arguments, and the link will be told what happens.
+-- arguments and returns the result, or raises a refusal. An operation that is `linked` is a link's alone, whose
+-- connection `run` gets before the arguments.
 local function operation(code, name, effect, takes, result, run, linked)
   local op = { code = code, name = name, effect = effect, change = effect == CHANGE, result = result, run = run }
   op.game = true -- whether it needs one
@@ -134,7 +134,7 @@ operation(0x55, "hold_keys", CHANGE, "keys:keys frames:u32", "none", function(ke
   end
   holds.hold(keys, frames)
 end)
-operation(0x56, "play_keys", CHANGE, "steps:bytes", "int", function(_, steps) return timelines.play(steps) end, LINKED)
+operation(0x56, "play_keys", CHANGE, "steps:bytes", "int", timelines.play)
 operation(0x57, "cancel_keys", CHANGE, "id:u32", "bool", timelines.cancel)
 
 operation(0x60, "save_state", READ, "flags:flags=31", "bytes", function(flags)
@@ -180,13 +180,13 @@ operation(0x85, "advance", CHANGE, "frames:frames", "int", function(client, fram
   end
   return emulator.frame() + lockstep.advance(client, frames) & 0xFFFFFFFF
 end, LINKED).is_last = true
-operation(0x86, "lockstep", CHANGE, "timeout:timeout", "none", function(_, timeout)
+operation(0x86, "lockstep", CHANGE, "timeout:timeout", "none", function(timeout)
   if timeout == 0 then
     lockstep.stop()
   else
     lockstep.begin(timeout / 1000)
   end
-end, LINKED)
+end)
 
 operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
 operation(0x91, "screenshot_file", CHANGE, "path:path", "none", emulator.screenshot_file)
@@ -206,7 +206,6 @@ local function attempt(op, client, a, b, c, d)
   end
   local done, result
   if op.linked then
-    client.session.listens = true
     done, result = pcall(op.run, client, a, b, c, d)
   else
     done, result = pcall(op.run, a, b, c, d)

@@ -23,7 +23,6 @@ function sessions.new()
     bytes = 0,
     answered = nil, -- every request before this one was answered and is forgotten
     connection = nil,
-    listens = false, -- whether its link understands event frames: it has used an operation that came with them
     used = 0, -- a count that says which session was used last
   }
 end

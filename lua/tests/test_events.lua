@@ -69,14 +69,13 @@ end
 
 local WATCH, PLAY, CANCEL, LOCKSTEP, ADVANCE, RESUME = 0xb0, 0x56, 0x57, 0x86, 0x85, 0x83
 
-test("a link that has used what came with events hears of everything, another of nothing", function()
+test("a link hears of its watches and of what happens, another client of nothing", function()
   serve(function()
-    local new, old = link(201), link(202)
+    local new, other, texter = link(201), link(202), fake.socket()
+    table.insert(listener.waiting, texter)
     ask(new, 1, "<I1I4I4I1s4", WATCH, 5, 0, 0, string.pack("<s1I4I2", "", 16, 2))
-    ask(old, 1, "<I1I4", 0x20, 16)
     server.frame()
     eq(told(new), "reply 1 0")
-    eq(told(old), "reply 1 0")
     server.frame()
     eq(told(new), "")
     emu.value = "\7"
@@ -87,11 +86,12 @@ test("a link that has used what came with events hears of everything, another of
     eq(told(new), "event 3 1 5 0 0 0 2 0 0 0 1 0 0 0 2 0 0 0 7 7 2 5")
     server.frame()
     eq(told(new), "")
-    eq(told(old), "")
+    eq(told(other), "event 2 2 5")
+    eq(texter.written, "")
   end)
 end)
 
-test("a session goes on listening over its connections, and its watches do not", function()
+test("a watch ends with its connection", function()
   serve(function()
     local first = link(203)
     ask(first, 1, "<I1I4I4I1s4", WATCH, 5, 1, 0, "")

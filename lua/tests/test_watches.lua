@@ -29,7 +29,7 @@ local function link()
     rawset(domain, "readRange", reader(name))
   end
   local self = connection.new(fake.socket())
-  self.session = { listens = true }
+  self.session = {}
   return self
 end
 
