@@ -16,28 +16,28 @@ use super::support::{
     submit, wait_for,
 };
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
 /// A core that runs the script at `port`.
-fn host(port: u16) -> Embedded {
+pub fn host(port: u16) -> Embedded {
     let settings = script(&format!("framewire = {{port = {port}, log_level = 'warn'}}"));
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lua/framewire.lua").into();
     let scripts = vec![settings.path().to_owned(), script];
     Embedded::start(config(Speed::Times(1.0), false, scripts)).expect("the script loads")
 }
 
-fn attach(port: u16, runtime: &Runtime) -> Attached {
+pub fn attach(port: u16, runtime: &Runtime) -> Attached {
     let config = framewire_link::Config { address: format!("127.0.0.1:{port}"), ..Default::default() };
     Attached::start(config, runtime.handle())
 }
 
-fn runtime() -> Runtime {
+pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
 }
 
-fn ready(emulator: &Attached) {
+pub fn ready(emulator: &Attached) {
     wait_for("a connection", || emulator.state().run == Run::Running);
 }
 

@@ -3,6 +3,7 @@
 #![cfg(feature = "embedded")]
 
 mod attached;
+mod attached_live;
 mod control;
 mod embedded;
 mod media;

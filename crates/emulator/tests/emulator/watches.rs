@@ -37,8 +37,8 @@ fn each_change_comes_once_with_its_frame() {
     let (mut watch, base) = begin(&emulator, request(vec![range(UNUSED, 4), domain, range(GAME_FRAME, 4)]));
     let game = bytes(call(&emulator, Op::ReadRange { address: GAME_FRAME, length: 4 }));
     assert_eq!(base, [vec![0; 4], game.clone(), game.clone()].concat());
-    let mut before = u32::from_le_bytes(game.try_into().expect("four"));
-    for frame in 61..=70 {
+    let game = u32::from_le_bytes(game.try_into().expect("four"));
+    for (before, frame) in (game..).zip(61..=70) {
         call(&emulator, Op::Advance { frames: 1 });
         let event = soon(watch.next());
         let (old, new) = (before.to_le_bytes().to_vec(), (before + 1).to_le_bytes().to_vec());
@@ -46,7 +46,6 @@ fn each_change_comes_once_with_its_frame() {
         assert_eq!((event.frame, event.ticks), (frame, u64::from(frame) - 60));
         assert_eq!(event.changes, [change(1), change(2)]);
         assert_eq!((event.keys, event.hash, event.gap, event.missed), (None, None, false, 0));
-        before += 1;
     }
     nothing_more(&mut watch);
 }

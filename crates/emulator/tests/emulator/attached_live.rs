@@ -1,0 +1,213 @@
+//! What an attached emulator plays and tells unasked: the real script, in a real core's own Lua.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use framewire_emulator::embedded::Speed;
+use framewire_emulator::{Attached, Emulator, Event, Happening, Run, WatchRequest};
+use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::broadcast::Receiver;
+use tokio::task::AbortHandle;
+
+use super::attached::{attach, free_port, host, ready, runtime};
+use super::support::{GAME_FRAME, UNUSED, batch, call, number, read32, refusal, soon, wait_for, within};
+use super::timelines::{assert_as_played, log, play, taps};
+use super::watches::{begin, range, request};
+
+/// The next event that is `wanted`; those before it are skipped.
+fn next(events: &mut Receiver<Event>, wanted: impl Fn(&Happening) -> bool) -> Event {
+    loop {
+        let event = soon(async { events.recv().await.ok() });
+        if wanted(&event.what) {
+            return event;
+        }
+    }
+}
+
+/// A way from one port to another, which is open until it is cut.
+fn open_road(from: u16, to: u16, runtime: &Runtime) -> AbortHandle {
+    let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", from))).expect("a free port");
+    let traffic = async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            if let Ok(mut script) = TcpStream::connect(("127.0.0.1", to)).await {
+                let _ = copy_bidirectional(&mut client, &mut script).await;
+            }
+        }
+    };
+    runtime.spawn(traffic).abort_handle()
+}
+
+#[test]
+fn a_thousand_taps_are_seen_on_exactly_their_frames() {
+    let (runtime, port) = (runtime(), free_port());
+    let host = host(port);
+    host.set_speed(Speed::Times(8.0)).expect("a speed");
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
+    let (steps, mut seen) = (taps(1000, 3), HashMap::new());
+    let mut events = emulator.events();
+    let first = play(&emulator, &steps);
+    while log(&emulator, &mut seen) < first + steps.last().expect("steps").offset {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_as_played(&steps, first, &seen);
+    let over = next(&mut events, |what| matches!(what, Happening::TimelineOver { .. }));
+    assert_eq!(over.what, Happening::TimelineOver { id: 1, cancelled: false });
+}
+
+#[test]
+fn a_watch_sees_every_frame_and_ends_with_its_handle() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
+    let wanted =
+        WatchRequest { every: 20, keys: true, ..request(vec![range(UNUSED, 4), range(GAME_FRAME, 4)]) };
+    let (mut watch, base) = begin(&emulator, wanted);
+    let mut before = base[4..].to_vec();
+    let first = soon(watch.next());
+    assert_eq!((first.ticks, first.keys), (1, Some(0)));
+    for tick in 2..=60 {
+        let event = soon(watch.next());
+        assert_eq!((event.ticks, event.frame), (tick, first.frame + tick as u32 - 1));
+        assert_eq!((event.keys, event.gap, event.missed), (Some(0), false, 0));
+        let [change] = &event.changes[..] else { panic!("{event:?}") };
+        assert_eq!(change.range, 1);
+        before = match tick {
+            2 => change.new.clone(),
+            _ => {
+                assert_eq!(change.old, before);
+                change.new.clone()
+            }
+        };
+    }
+    call(&emulator, Op::AddKeys { keys: 2 });
+    let event = loop {
+        let event = soon(watch.next());
+        if event.keys == Some(2) {
+            break event;
+        }
+    };
+    assert!(event.ticks > 60);
+    drop(watch);
+    // Its bytes are free again, whether or not the script still tells of it.
+    let large = || request(vec![range(UNUSED, 4096); 16]);
+    for _ in 0..4 {
+        wait_for("room", || batch(&emulator, vec![emulator.watch(large()).op()]).results[0].is_ok());
+    }
+}
+
+#[test]
+fn a_watch_goes_on_behind_a_gap() {
+    let (runtime, port) = (runtime(), free_port());
+    let host = host(port);
+    let way = free_port();
+    let road = open_road(way, port, &runtime);
+    let emulator = attach(way, &runtime);
+    ready(&emulator);
+    let mut events = emulator.events();
+    let (mut watch, _) = begin(&emulator, WatchRequest { every: 10, ..request(vec![range(UNUSED, 4)]) });
+    call(&emulator, Op::Write32 { address: UNUSED, value: 1 });
+    let event = loop {
+        let event = soon(watch.next());
+        if !event.changes.is_empty() {
+            break event;
+        }
+    };
+    assert_eq!(event.changes[0].new, 1u32.to_le_bytes());
+    road.abort();
+    next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
+    call(&host, Op::Write32 { address: UNUSED, value: 2 });
+    open_road(way, port, &runtime);
+    next(&mut events, |what| *what == Happening::Connected);
+    let gap = loop {
+        let event = soon(watch.next());
+        if event.gap {
+            break event;
+        }
+        assert!(event.changes.is_empty(), "only beats: {event:?}");
+    };
+    assert_eq!((&gap.changes[0].old[..], &gap.changes[0].new[..]), (&[1, 0, 0, 0][..], &[2, 0, 0, 0][..]));
+    assert!(gap.ticks > event.ticks, "{} behind {}", gap.ticks, event.ticks);
+    call(&emulator, Op::Write32 { address: UNUSED, value: 3 });
+    let event = loop {
+        let event = soon(watch.next());
+        assert!(!event.gap && event.ticks > gap.ticks, "{event:?}");
+        if !event.changes.is_empty() {
+            break event;
+        }
+    };
+    assert_eq!(
+        (&event.changes[0].old[..], &event.changes[0].new[..]),
+        (&[2, 0, 0, 0][..], &[3, 0, 0, 0][..])
+    );
+}
+
+#[test]
+fn what_happens_to_the_emulator_is_told() {
+    let (runtime, port) = (runtime(), free_port());
+    let host = host(port);
+    let emulator = attach(port, &runtime);
+    let mut events = emulator.events();
+    next(&mut events, |what| *what == Happening::Connected);
+    let game = next(&mut events, |what| matches!(what, Happening::Game { .. }));
+    assert!(
+        matches!(&game.what, Happening::Game { title: Some(title), .. } if title == "FRAMEWIRE"),
+        "{game:?}"
+    );
+    call(&emulator, Op::Reset {});
+    next(&mut events, |what| *what == Happening::Reset);
+    host.set_paused(true);
+    next(&mut events, |what| *what == Happening::Stalled);
+    host.set_paused(false);
+    next(&mut events, |what| *what == Happening::Running);
+    let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9000, keys: 0 }]);
+    let id = number(call(&emulator, Op::PlayKeys { steps })) as u32;
+    assert_eq!(call(&emulator, Op::CancelKeys { id }), Value::Bool(true));
+    next(&mut events, |what| *what == Happening::TimelineOver { id, cancelled: true });
+    drop(host);
+    next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
+}
+
+#[test]
+fn lockstep_waits_for_each_advance_and_lets_go() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    let mut events = emulator.events();
+    let frame = |emulator: &Attached| number(call(emulator, Op::CurrentFrame {}));
+    let refused = refusal(&emulator, Op::Advance { frames: 1 });
+    assert_eq!(refused.status, Status::Unsupported);
+    assert!(refused.message.contains("lockstep"), "{refused}");
+    assert_eq!(refusal(&emulator, Op::Pause {}).status, Status::Unsupported);
+    call(&emulator, Op::Lockstep { timeout: 1000 });
+    assert!(emulator.state().lockstep);
+    assert_eq!(emulator.state().run, Run::Paused);
+    let first = frame(&emulator);
+    for count in 1..=30 {
+        assert_eq!(call(&emulator, Op::Advance { frames: 1 }), Value::Int(first + count));
+        assert_eq!(frame(&emulator), first + count);
+    }
+    assert_eq!(call(&emulator, Op::Advance { frames: 10 }), Value::Int(first + 40));
+    wait_for("ten frames", || frame(&emulator) == first + 40);
+    next(&mut events, |what| *what == Happening::LockstepOver);
+    assert!(!emulator.state().lockstep);
+    wait_for("frames", || frame(&emulator) > first + 60);
+}
+
+#[test]
+fn watches_are_over_when_the_emulator_is_closed() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    let (mut watch, _) = begin(&emulator, request(vec![range(UNUSED, 4)]));
+    runtime.block_on(emulator.close());
+    assert_eq!(within(Duration::from_secs(5), watch.next()), Some(None));
+}
