@@ -1310,6 +1310,15 @@ parts.emulator = (function()
     return false
   end
 
+  -- Resets the console. mGBA calls the "reset" callbacks of scripts in the middle of that, and then takes the call that is
+  -- under way for over: none of its functions works in it any more, unless it is told which call that is.
+  function emulator.reset()
+    local registry = debug and debug.getregistry() or {}
+    local context = registry.mCtx
+    emu:reset()
+    registry.mCtx = context
+  end
+
   -- Loads a ROM without a reset, as far as that can be. The processor holds on to the old ROM's memory, which mGBA has
   -- freed, and the next instruction would end the emulator; the state from before makes it look again. Another game does
   -- not take that state, and starts from the beginning.
@@ -1319,7 +1328,7 @@ parts.emulator = (function()
       return false
     end
     if not state or not emulator.yes(emu:loadStateBuffer(state, 0)) then
-      emu:reset()
+      emulator.reset()
     end
     return true
   end
@@ -1818,7 +1827,7 @@ parts.operations = (function()
     if not emulator.load_rom(path) then
       return false
     end
-    emu:reset()
+    emulator.reset()
     return true
   end)
   operation(0x72, "load_save_file", CHANGE, "path:path temporary:boolean", "bool", function(path, temporary)
@@ -1826,7 +1835,7 @@ parts.operations = (function()
   end)
   operation(0x73, "autoload_save", CHANGE, "", "bool", function() return yes(emu:autoloadSave()) end)
 
-  operation(0x80, "reset", CHANGE, "", "none", function() emu:reset() end)
+  operation(0x80, "reset", CHANGE, "", "none", emulator.reset)
   operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
   operation(0x82, "pause", CHANGE, "", "none", function()
     refuse(UNSUPPORTED, "mGBA's Lua cannot pause; pause in its window, or use lockstep")

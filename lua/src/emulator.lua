@@ -104,6 +104,15 @@ function emulator.load_rom(path)
   return false
 end
 
+-- Resets the console. mGBA calls the "reset" callbacks of scripts in the middle of that, and then takes the call that is
+-- under way for over: none of its functions works in it any more, unless it is told which call that is.
+function emulator.reset()
+  local registry = debug and debug.getregistry() or {}
+  local context = registry.mCtx
+  emu:reset()
+  registry.mCtx = context
+end
+
 -- Loads a ROM without a reset, as far as that can be. The processor holds on to the old ROM's memory, which mGBA has
 -- freed, and the next instruction would end the emulator; the state from before makes it look again. Another game does
 -- not take that state, and starts from the beginning.
@@ -113,7 +122,7 @@ function emulator.exchange_rom(path)
     return false
   end
   if not state or not emulator.yes(emu:loadStateBuffer(state, 0)) then
-    emu:reset()
+    emulator.reset()
   end
   return true
 end

@@ -157,7 +157,7 @@ operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
   if not emulator.load_rom(path) then
     return false
   end
-  emu:reset()
+  emulator.reset()
   return true
 end)
 operation(0x72, "load_save_file", CHANGE, "path:path temporary:boolean", "bool", function(path, temporary)
@@ -165,7 +165,7 @@ operation(0x72, "load_save_file", CHANGE, "path:path temporary:boolean", "bool",
 end)
 operation(0x73, "autoload_save", CHANGE, "", "bool", function() return yes(emu:autoloadSave()) end)
 
-operation(0x80, "reset", CHANGE, "", "none", function() emu:reset() end)
+operation(0x80, "reset", CHANGE, "", "none", emulator.reset)
 operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
 operation(0x82, "pause", CHANGE, "", "none", function()
   refuse(UNSUPPORTED, "mGBA's Lua cannot pause; pause in its window, or use lockstep")
