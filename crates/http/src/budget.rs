@@ -2,7 +2,13 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use framewire_protocol::Op;
+use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::failure::Failure;
@@ -15,6 +21,9 @@ const SMALL: usize = 16 * 1024;
 
 /// More than a savestate has, with its picture and the game's save.
 const STATE: usize = 1024 * 1024;
+
+/// More than a picture has.
+const PICTURE: usize = 128 * 1024;
 
 /// The memory that is left for replies.
 #[derive(Debug, Clone)]
@@ -33,7 +42,12 @@ impl Budget {
 
     /// Takes what the result of `op` may need, before it is asked for.
     pub(crate) fn share(&self, op: &Op) -> Result<Share, Failure> {
-        let bytes = largest_result(op);
+        self.share_all(std::slice::from_ref(op))
+    }
+
+    /// Takes what the results of `ops` may need, before they are asked for.
+    pub(crate) fn share_all(&self, ops: &[Op]) -> Result<Share, Failure> {
+        let bytes: usize = ops.iter().map(largest_result).sum();
         if bytes <= SMALL {
             return Ok(Share { _permit: None });
         }
@@ -48,10 +62,39 @@ impl Budget {
     }
 }
 
-fn largest_result(op: &Op) -> usize {
+impl Share {
+    /// A body that gives the share back when it is sent.
+    pub(crate) fn body(self, bytes: Vec<u8>) -> Body {
+        Body::from(Bytes::from_owner(Shared { bytes, _share: self }))
+    }
+
+    /// A reply in JSON that gives the share back when it is sent.
+    pub(crate) fn json(self, value: &impl Serialize) -> Response {
+        match serde_json::to_vec(value) {
+            Ok(text) => ([(CONTENT_TYPE, "application/json")], self.body(text)).into_response(),
+            Err(error) => Failure::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        }
+    }
+}
+
+/// Bytes with the share that they take.
+struct Shared {
+    bytes: Vec<u8>,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// How many bytes the result of `op` may have, where that is more than a few.
+pub(crate) fn largest_result(op: &Op) -> usize {
     match op {
         Op::ReadRange { length, .. } | Op::DomainReadRange { length, .. } => *length as usize,
         Op::SaveState { .. } => STATE,
+        Op::Screenshot {} => PICTURE,
         Op::Echo { data } => data.len(),
         _ => 0,
     }

@@ -42,5 +42,5 @@ pub use access::{Access, Files, FilesError, PageError, Pages, Token, TokenError,
 pub use app::{App, Limits};
 pub use emulators::{Emulators, NameError, Served};
 pub use server::serve;
-pub use symbols::Symbols;
+pub use symbols::{SymbolError, Symbols};
 pub use tls::{Tls, TlsError};

@@ -57,7 +57,11 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<KeyStep>, OpError> {
     Ok(steps)
 }
 
-fn check(steps: &[KeyStep]) -> Result<(), String> {
+/// Whether these steps are a timeline; of their number nothing is said.
+///
+/// # Errors
+/// Which rule they break.
+pub fn check(steps: &[KeyStep]) -> Result<(), String> {
     if let Some(step) = steps.iter().find(|step| Keys::from_mask(step.keys).is_none()) {
         return Err(format!(
             "keys {} at offset {}; a mask of 0 to {} is accepted",

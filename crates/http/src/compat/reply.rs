@@ -4,7 +4,6 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use framewire_protocol::op::ResultKind;
 use framewire_protocol::{Keys, Value};
 
@@ -58,25 +57,13 @@ impl Reply {
             },
             (_, Value::Int(number)) => Body::from(number.to_string()),
             (_, Value::Text(text)) => Body::from(text),
-            (Reply::Raw, Value::Bytes(bytes)) => Body::from(Bytes::from_owner(Raw { bytes, _share: share })),
+            (Reply::Raw, Value::Bytes(bytes)) => share.body(bytes),
             (_, Value::Bytes(bytes)) => hex::body(bytes, share),
             (_, Value::List(items)) => Body::from(joined(items)),
         };
         let mut response = Response::new(body);
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         response
-    }
-}
-
-/// Bytes that are sent as they are.
-struct Raw {
-    bytes: Vec<u8>,
-    _share: Share,
-}
-
-impl AsRef<[u8]> for Raw {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
     }
 }
 

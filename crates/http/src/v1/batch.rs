@@ -1,19 +1,20 @@
 //! Operations done together at one frame boundary.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use framewire_protocol::Batch;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Problem;
 use super::extract::{Chosen, Key, Once, Payload, Which};
 use super::fields::{Context, Encoding, Object};
 use super::plan::Plan;
+use super::{Problem, control};
 use crate::app::Site;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
@@ -64,9 +65,11 @@ async fn batch(
     Chosen(served): Chosen,
     Key(key): Key,
     Payload(request): Payload<Request>,
-) -> Result<Json<Done>, Problem> {
+) -> Result<Response, Problem> {
     let context = Context { symbols: &served.symbols, encoding: request.encoding };
     let plan = Plan::new(request.ops, context)?;
-    let outcome = site.perform(&served, Batch { ops: plan.ops().to_vec(), key }).await?;
-    Ok(Json(plan.done(outcome)))
+    let share = site.replies.share_all(plan.ops())?;
+    let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
+    let outcome = site.perform_until(&served, Batch { ops: plan.ops().to_vec(), key }, deadline).await?;
+    Ok(share.json(&plan.done(outcome)))
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::Problem;
 use crate::compat::lua_integer;
-use crate::symbols::Symbols;
+use crate::symbols::{Place, Symbols};
 
 /// A JSON object.
 pub(crate) type Object = serde_json::Map<String, Json>;
@@ -84,6 +84,21 @@ impl<'a> Fields<'a> {
         self.take(name).ok_or_else(|| Problem::parameter(name, "is missing", accepts))
     }
 
+    /// A field that may be left out.
+    pub(crate) fn optional<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Fields<'a>, &'static str) -> Result<T, Problem>,
+    ) -> Result<Option<T>, Problem> {
+        match self.left.get(name).is_some_and(|value| !value.is_null()) {
+            true => read(self, name).map(Some),
+            false => {
+                self.take(name);
+                Ok(None)
+            }
+        }
+    }
+
     /// Says what is left over, if anything is.
     pub(crate) fn end(self) -> Result<(), Problem> {
         let Some(name) = self.left.keys().next() else { return Ok(()) };
@@ -105,8 +120,13 @@ impl<'a> Fields<'a> {
 
     /// An address: a number or a symbol.
     pub(crate) fn address(&mut self, name: &'static str) -> Result<u32, Problem> {
+        Ok(self.place(name)?.address)
+    }
+
+    /// An address, and what is there as far as it is known.
+    pub(crate) fn place(&mut self, name: &'static str) -> Result<Place, Problem> {
         let value = self.required(name, ADDRESSES)?;
-        address(&value, self.context.symbols, name)
+        place(&value, self.context.symbols, name)
     }
 
     pub(crate) fn boolean(&mut self, name: &'static str) -> Result<bool, Problem> {
@@ -136,7 +156,7 @@ impl<'a> Fields<'a> {
     /// Keys by name or as a mask.
     pub(crate) fn keys(&mut self, name: &'static str) -> Result<Keys, Problem> {
         let value = self.required(name, KEYS)?;
-        keys(&value, name)
+        keys(&value).ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(&value)), KEYS))
     }
 
     /// A key by name or number.
@@ -153,7 +173,8 @@ impl<'a> Fields<'a> {
 }
 
 const ADDRESSES: &str = "a number from 0 to 4294967295, a text such as \"0x02000000\", or a symbol such as \"score\" or \"score+2\"";
-const KEYS: &str =
+/// What [`keys`] reads.
+pub(crate) const KEYS: &str =
     "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023";
 
 /// A whole number, as such or as text.
@@ -168,24 +189,34 @@ pub(crate) fn integer(value: &Json) -> Option<i64> {
     }
 }
 
-/// An address: a number, or a text that [`Symbols::address`] reads.
-pub(crate) fn address(value: &Json, symbols: &Symbols, name: &str) -> Result<u32, Problem> {
+/// An address: a number, or a text that [`Symbols::place`] reads.
+pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Place, Problem> {
     match value {
-        Json::String(text) => symbols.address(text).map_err(|problem| Problem::in_body(name, &problem)),
+        Json::String(text) => symbols.place(text).map_err(|problem| Problem::in_body(name, &problem)),
         value => integer(value)
             .and_then(|number| u32::try_from(number).ok())
+            .map(|address| Place { address, kind: None })
             .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), ADDRESSES)),
     }
 }
 
 /// Keys by name, in a list or joined by `+`, or as a mask.
-pub(crate) fn keys(value: &Json, name: &str) -> Result<Keys, Problem> {
-    let keys = match value {
-        Json::Array(names) => names.iter().map(|name| name.as_str()?.parse::<Key>().ok()).collect(),
-        Json::String(names) => names.split('+').map(|name| name.trim().parse::<Key>().ok()).collect(),
+pub(crate) fn keys(value: &Json) -> Option<Keys> {
+    match value {
+        Json::Array(names) => {
+            let names: Option<Vec<&str>> = names.iter().map(Json::as_str).collect();
+            key_names(names?.into_iter())
+        }
+        Json::String(names) => key_names(names.split('+').map(str::trim)),
         value => integer(value).and_then(|mask| u16::try_from(mask).ok()).and_then(Keys::from_mask),
-    };
-    keys.ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), KEYS))
+    }
+}
+
+/// The keys of these names.
+pub(crate) fn key_names<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<Keys> {
+    names.try_fold(Keys::default(), |keys, name| {
+        Keys::from_mask(keys.mask() | Keys::from(name.parse::<Key>().ok()?).mask())
+    })
 }
 
 /// A caller's value, shortened.

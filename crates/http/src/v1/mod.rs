@@ -7,13 +7,19 @@
 //! [`crate::openapi`].
 
 mod batch;
+mod control;
+mod convenience;
 mod emulators;
 pub(crate) mod extract;
-mod fields;
+pub(crate) mod fields;
+mod input;
 pub(crate) mod json;
+mod memory;
 mod operations;
 mod plan;
 pub(crate) mod problem;
+mod symbols;
+mod timeline;
 
 use std::sync::Arc;
 
@@ -26,7 +32,17 @@ pub(crate) use problem::Problem;
 
 /// All routes, with their descriptions.
 pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new().merge(batch::router()).merge(emulators::router()).merge(operations::router())
+    #[rustfmt::skip] // one a line
+    let all = [
+        batch::router(),
+        control::router(),
+        emulators::router(),
+        input::router(),
+        memory::router(),
+        operations::router(),
+        symbols::router(),
+    ];
+    all.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)
 }
 
 /// Whether a path is answered with problems rather than plain text.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::json;
+use super::{convenience, json};
 use crate::app::Site;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
@@ -20,7 +20,19 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 /// The table of operations.
 #[derive(Serialize, ToSchema)]
 struct Table {
+    /// Those that any emulator knows by one name.
     operations: Vec<Operation>,
+    /// Those that are made of them, for batches only.
+    conveniences: Vec<Convenience>,
+}
+
+/// An operation that is made of others.
+#[derive(Serialize, ToSchema)]
+struct Convenience {
+    /// Its name.
+    name: &'static str,
+    /// What it takes and does.
+    doc: &'static str,
 }
 
 /// What POST /v1/batch takes as an `op`.
@@ -52,7 +64,11 @@ struct Argument {
 #[utoipa::path(get, path = "/v1/operations", operation_id = "operations", tag = "batch",
     responses((status = 200, description = "The table.", body = Table)))]
 async fn table() -> Json<Table> {
-    Json(Table { operations: json::public(OPS).map(Operation::from).collect() })
+    let conveniences = convenience::ALL.iter().map(|(name, doc)| Convenience { name, doc });
+    Json(Table {
+        operations: json::public(OPS).map(Operation::from).collect(),
+        conveniences: conveniences.collect(),
+    })
 }
 
 impl From<&'static OpInfo> for Operation {

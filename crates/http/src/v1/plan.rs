@@ -1,16 +1,19 @@
 //! From the operations that a caller wrote to those that an emulator does, and back.
 
-use framewire_protocol::{Op, Outcome};
+use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Outcome, Value};
 use serde_json::Value as Json;
 
 use super::Problem;
 use super::batch::{Done, OpResult};
-use super::fields::{Context, Encoding, Object};
+use super::convenience::{self, Form};
+use super::fields::{Context, Encoding, Object, shown};
 use super::json;
+use crate::budget::largest_result;
 
 /// What a caller's operations become.
 pub(crate) struct Plan {
     ops: Vec<Op>,
+    forms: Vec<Form>,
     encoding: Encoding,
 }
 
@@ -18,11 +21,25 @@ impl Plan {
     /// Reads a caller's operations.
     ///
     /// # Errors
-    /// About the first that cannot be used.
+    /// About the first that cannot be used, or if they are too many or ask for too much.
     pub(crate) fn new(objects: Vec<Object>, context: Context<'_>) -> Result<Plan, Problem> {
-        let mut plan = Plan { ops: Vec::with_capacity(objects.len()), encoding: context.encoding };
+        let mut plan = Plan { ops: Vec::new(), forms: Vec::new(), encoding: context.encoding };
+        let mut bytes = 0;
         for (index, object) in objects.into_iter().enumerate() {
+            let before = plan.ops.len();
             plan.add(object, context).map_err(|problem| problem.of_op(index))?;
+            bytes += plan.ops[before..].iter().map(largest_result).sum::<usize>();
+            if plan.ops.len() > MAX_OPS {
+                let text =
+                    format!("ops[{index}] makes more than {MAX_OPS} operations in all; send fewer at a time");
+                return Err(Problem::too_large(text));
+            }
+            if bytes > MAX_RANGE as usize {
+                let text = format!(
+                    "ops[{index}] makes a reply of more than {MAX_RANGE} bytes; ask for less at a time"
+                );
+                return Err(Problem::too_large(text));
+            }
         }
         Ok(plan)
     }
@@ -31,12 +48,25 @@ impl Plan {
         const ACCEPTS: &str = "the name of an operation, as GET /v1/operations lists them";
         let name = match object.remove("op") {
             Some(Json::String(name)) => name,
-            Some(other) => return Err(Problem::parameter("op", &format!("is {other}"), ACCEPTS)),
+            Some(other) => return Err(Problem::parameter("op", &format!("is {}", shown(&other)), ACCEPTS)),
             None => return Err(Problem::parameter("op", "is missing", ACCEPTS)),
         };
-        let info = json::row(&name)
-            .ok_or_else(|| Problem::parameter("op", &format!("is {name:?}, which is unknown"), ACCEPTS))?;
-        self.ops.push(json::op(info, object, context)?);
+        let in_domain =
+            object.get("domain").filter(|domain| !domain.is_null()).map(|_| format!("domain_{name}"));
+        let form = match in_domain.as_deref().and_then(json::row).or_else(|| json::row(&name)) {
+            Some(row) => {
+                self.ops.push(json::op(row, object, context)?);
+                Form::Plain
+            }
+            None => match convenience::read(&name, object, context, &mut self.ops) {
+                Some(form) => form?,
+                None => {
+                    let name = shown(&Json::String(name));
+                    return Err(Problem::parameter("op", &format!("is {name}, which is unknown"), ACCEPTS));
+                }
+            },
+        };
+        self.forms.push(form);
         Ok(())
     }
 
@@ -47,15 +77,22 @@ impl Plan {
 
     /// What became of it.
     pub(crate) fn done(&self, outcome: Outcome) -> Done {
-        let failed = outcome.results.iter().position(Result::is_err);
-        let result = |(index, result)| match result {
-            Ok(value) => OpResult::Value(json::value(&value, self.encoding)),
-            Err(error) => OpResult::Error(Problem::from(error).of_op(index)),
-        };
-        Done {
-            frame: outcome.frame,
-            results: outcome.results.into_iter().enumerate().map(result).collect(),
-            failed,
+        let mut results = Vec::with_capacity(self.forms.len());
+        let mut left = outcome.results.into_iter();
+        for form in &self.forms {
+            match left.by_ref().take(form.count()).collect::<Result<Vec<Value>, OpError>>() {
+                Ok(values) if values.len() < form.count() => break,
+                Ok(values) => results.push(OpResult::Value(match (form, &values[..]) {
+                    (Form::Plain, [value]) => json::value(value, self.encoding),
+                    (form, values) => form.write(values),
+                })),
+                Err(error) => {
+                    results.push(OpResult::Error(Problem::from(error).of_op(results.len())));
+                    break;
+                }
+            }
         }
+        let failed = matches!(results.last(), Some(OpResult::Error(_))).then(|| results.len() - 1);
+        Done { frame: outcome.frame, results, failed }
     }
 }

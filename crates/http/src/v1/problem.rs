@@ -99,6 +99,13 @@ impl Problem {
         Problem { accepts: Some(methods.into()), header: Some(Box::new((ALLOW, allow))), ..problem }
     }
 
+    /// The same, about a place inside of this one.
+    pub(crate) fn within(self, place: &str) -> Problem {
+        let inner = self.parameter.unwrap_or_default();
+        let parameter = Some(format!("{place}.{inner}").into());
+        Problem { parameter, detail: format!("{place}: {}", self.detail).into(), ..self }
+    }
+
     /// The same, about this operation of a batch.
     pub(crate) fn of_op(self, index: usize) -> Problem {
         Problem { op: Some(index), detail: format!("ops[{index}]: {}", self.detail).into(), ..self }

@@ -88,11 +88,10 @@ impl Server {
     ) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let served = Served {
-            name: "demo".to_owned(),
-            emulator: emulator(runtime.handle()),
-            symbols: Symbols::default().into(),
-        };
+        let mut symbols = Symbols::default();
+        symbols.load(&repository("rom/memory-map.toml")).unwrap();
+        let served =
+            Served { name: "demo".to_owned(), emulator: emulator(runtime.handle()), symbols: symbols.into() };
         let mut app = App::new(Emulators::new(served).unwrap(), Duration::from_secs(3));
         change(&mut app);
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();

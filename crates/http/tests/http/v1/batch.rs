@@ -48,6 +48,49 @@ fn operations_are_done_in_order_at_one_frame() {
 }
 
 #[test]
+fn conveniences_are_done_as_one_operation_each() {
+    let server = Server::paused();
+    let done = batch(
+        &server,
+        &json!({"encoding": "hex", "ops": [
+            {"op": "write", "address": "ball_dx", "value": -2},
+            {"op": "write_many", "writes": [
+                {"address": "score", "value": "0xCAFE"}, {"address": "scratch+2", "value": -1, "type": "i16"}]},
+            {"op": "read", "address": "ball_dx"},
+            {"op": "read", "address": "ball_dx", "type": "u8"},
+            {"op": "read_many", "addresses": ["score", "scratch", "scratch+2", "presses[3]"]},
+            {"op": "read_many", "addresses": [0, 1], "type": "u32", "domain": "wram"},
+            {"op": "read8", "address": 0x100, "domain": "wram"},
+            {"op": "read_range", "address": "scratch", "length": 4},
+            {"op": "read_many", "addresses": []},
+        ]}),
+    );
+    let values: Vec<&Value> =
+        done["results"].as_array().unwrap().iter().map(|result| result.get("value").unwrap()).collect();
+    let expected = [
+        json!(null),
+        json!(null),
+        json!(-2),
+        json!(0xFE),
+        json!([0xCAFE, 0, 0xFF, 0]),
+        json!([0, 0]),
+        json!(0),
+        json!("0000ffff"),
+        json!([]),
+    ];
+    assert_eq!(values, expected.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_reply_has_a_largest_size() {
+    let server = Server::paused();
+    let large = json!({"op": "read_range", "address": 0, "length": 0x0090_0000});
+    let body = json!({"ops": [large, large]}).to_string();
+    let told = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 413);
+    assert!(told["detail"].as_str().unwrap().contains("16777216 bytes"), "{told}");
+}
+
+#[test]
 fn the_first_that_fails_is_the_last_that_is_done() {
     let server = Server::paused();
     let address = field("score");
@@ -87,6 +130,22 @@ fn one_that_cannot_be_read_lets_nothing_be_done() {
         (json!({"op": "set_keys", "keys": ["a"]}), "keys"),
         (json!({"op": "set_keys", "keys": 1024}), "keys"),
         (json!({"op": "load_file", "path": 7}), "path"),
+        (json!({"op": "read", "address": "scroe"}), "address"),
+        (json!({"op": "read", "address": 0, "type": "u64"}), "type"),
+        (json!({"op": "read", "address": 0, "domain": 1}), "domain"),
+        (json!({"op": "read_many", "addresses": 1}), "addresses"),
+        (json!({"op": "read_many", "addresses": [0, "x"]}), "addresses[1]"),
+        (json!({"op": "write", "address": "ball_dx", "value": 40000}), "value"),
+        (
+            json!({"op": "write_many", "writes": [{"address": 0, "value": 1}, {"address": 0}]}),
+            "writes[1].value",
+        ),
+        (json!({"op": "write_many", "writes": [1]}), "writes[0]"),
+        (json!({"op": "tap", "keys": []}), "keys"),
+        (json!({"op": "tap", "keys": ["A"], "frames": 0}), "frames"),
+        (json!({"op": "tap", "keys": ["A"], "frame": 1}), "frame"),
+        (json!({"op": "input", "sequence": "A:x"}), "sequence"),
+        (json!({"op": "input", "presses": [{"at": 0, "keys": ["Q"]}]}), "presses[0].keys"),
     ] {
         let body = json!({"ops": [first, wrong]}).to_string();
         let told = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);

@@ -1,4 +1,5 @@
 //! Framewire's own interface.
 
 mod batch;
+mod memory;
 mod problems;

@@ -1,0 +1,118 @@
+//! The link map of GNU ld (`-Map`): what it placed where.
+//!
+//! A symbol has a line `ADDRESS NAME`; what is `static` has none, but with `-fdata-sections` a section of its own,
+//! `.bss.NAME ADDRESS SIZE FILE`, which ld breaks behind a long name.
+
+/// Behind it is the map; before it are sections that were thrown away.
+const BEGIN: &str = "Linker script and memory map";
+
+/// Sections whose names end in that of a variable or function.
+const SECTIONS: [&str; 7] = [".bss.", ".data.", ".rodata.", ".text.", ".iwram.", ".ewram.", ".sbss."];
+
+/// Whether a text is a link map.
+pub(super) fn is_one(text: &str) -> bool {
+    text.contains(BEGIN)
+}
+
+/// The symbols, those with lines of their own first.
+pub(super) fn symbols(text: &str) -> impl Iterator<Item = (&str, u32)> {
+    let map = text.split_once(BEGIN).map_or("", |(_, map)| map);
+    map.lines().filter_map(symbol).chain(sections(map))
+}
+
+/// `                0x02000044                score`, also with `= .` behind it.
+fn symbol(line: &str) -> Option<(&str, u32)> {
+    let mut words = line.split_whitespace();
+    let address = address(words.next()?)?;
+    let name = words.next().filter(|name| is_name(name))?;
+    let plain = words.next().is_none_or(|next| next == "=");
+    (line.starts_with(' ') && plain).then_some((name, address))
+}
+
+fn sections(map: &str) -> impl Iterator<Item = (&str, u32)> {
+    let mut broken = None;
+    map.lines().filter_map(move |line| {
+        let begun = broken.take();
+        let mut words = line.split_whitespace();
+        let name = match begun {
+            Some(name) => name,
+            None => {
+                let section = words.next()?;
+                SECTIONS.iter().find_map(|prefix| section.strip_prefix(prefix))?
+            }
+        };
+        let Some(word) = words.next() else {
+            broken = Some(name);
+            return None;
+        };
+        // A section without bytes was put nowhere.
+        let (address, size) = (address(word)?, address(words.next()?)?);
+        (size > 0 && is_name(name)).then_some((name, address))
+    })
+}
+
+fn address(word: &str) -> Option<u32> {
+    u32::from_str_radix(word.strip_prefix("0x")?, 16).ok()
+}
+
+fn is_name(word: &str) -> bool {
+    let rest = |byte: u8| byte.is_ascii_alphanumeric() || b"_$.@".contains(&byte);
+    word.bytes().all(rest) && word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAP: &str = "\
+Archive member included to satisfy reference by file (symbol)
+
+Discarded input sections
+
+ .text          0x00000000        0x0 main.o
+ .bss.unused    0x00000000        0x4 main.o
+
+Memory Configuration
+
+Name             Origin             Length             Attributes
+ewram            0x02000000         0x00040000         rw
+
+Linker script and memory map
+
+LOAD main.o
+                0x02000000                        __ewram_start = 0x2000000
+
+.bss            0x02000000      0x200
+                0x02000000                . = ALIGN (0x4)
+                0x02000000                __bss_start = .
+ *(.bss*)
+ .bss.score     0x02000044        0x4 main.o
+                0x02000044                score
+ .bss.hidden    0x02000048        0x2 main.o
+ .bss.a_name_that_is_long
+                0x0200004c        0x4 main.o
+ .bss.nothing   0x02000050        0x0 main.o
+ COMMON         0x02000050        0x8 other.o
+                0x02000050                common_thing
+                [!provide]                        PROVIDE (__x = .)
+                0x0000000008000100                main
+OUTPUT(game.elf elf32-littlearm)
+";
+
+    #[test]
+    fn symbols_and_what_is_static_are_found() {
+        assert!(is_one(MAP) && !is_one("00:c044 score"));
+        let found: Vec<_> = symbols(MAP).collect();
+        let expected = [
+            ("__ewram_start", 0x0200_0000),
+            ("__bss_start", 0x0200_0000),
+            ("score", 0x0200_0044),
+            ("common_thing", 0x0200_0050),
+            ("main", 0x0800_0100),
+            ("score", 0x0200_0044),
+            ("hidden", 0x0200_0048),
+            ("a_name_that_is_long", 0x0200_004C),
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,242 @@
+//! When frames go by, and of which game.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use framewire_protocol::{Batch, Op, Value};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Problem;
+use super::extract::{Chosen, Key, Once, Payload, Which};
+use crate::app::Site;
+use crate::emulators::Served;
+
+/// Most frames that are run at once.
+const MAX_FRAMES: u32 = 3600;
+/// How long a frame may take, when several are run at once.
+const FRAME: Duration = Duration::from_millis(20);
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new()
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+        .routes(routes!(advance))
+        .routes(routes!(lockstep))
+        .routes(routes!(speed))
+        .routes(routes!(reset))
+        .routes(routes!(load))
+}
+
+/// It was done.
+#[derive(Serialize, ToSchema)]
+pub(super) struct AtFrame {
+    /// The frame counter then.
+    frame: u32,
+}
+
+/// Does one operation that has no result.
+pub(super) async fn change(
+    site: &Site,
+    served: &Served,
+    key: Option<String>,
+    op: Op,
+) -> Result<Json<AtFrame>, Problem> {
+    let outcome = site.perform(served, Batch { key, ..op.into() }).await?;
+    let frame = outcome.frame;
+    outcome.single()?;
+    Ok(Json(AtFrame { frame }))
+}
+
+/// Stops frames. Requests are answered all the same.
+#[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "control", params(Which, Once),
+    responses((status = 200, description = "No frame goes by.", body = AtFrame)))]
+async fn pause(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+) -> Result<Json<AtFrame>, Problem> {
+    change(&site, &served, key, Op::Pause {}).await
+}
+
+/// Lets frames go by again: ends a pause, and lockstep.
+#[utoipa::path(post, path = "/v1/resume", operation_id = "resume", tag = "control", params(Which, Once),
+    responses((status = 200, description = "Frames go by.", body = AtFrame)))]
+async fn resume(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+) -> Result<Json<AtFrame>, Problem> {
+    change(&site, &served, key, Op::Resume {}).await
+}
+
+/// Resets the console.
+#[utoipa::path(post, path = "/v1/reset", operation_id = "reset", tag = "control", params(Which, Once),
+    responses((status = 200, description = "It was reset.", body = AtFrame)))]
+async fn reset(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+) -> Result<Json<AtFrame>, Problem> {
+    change(&site, &served, key, Op::Reset {}).await
+}
+
+/// How much longer than others operations may take that run frames.
+pub(super) fn time_of(ops: &[Op]) -> Duration {
+    let frames = |op: &Op| if let Op::Advance { frames } = op { (*frames).min(MAX_FRAMES) } else { 0 };
+    FRAME * ops.iter().map(frames).sum::<u32>().min(MAX_FRAMES)
+}
+
+/// How far to go.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Advance {
+    /// Number of frames.
+    #[schema(minimum = 1, maximum = 3600, default = 1)]
+    frames: Option<u32>,
+}
+
+/// How far it went.
+#[derive(Serialize, ToSchema)]
+struct Advanced {
+    /// The frame counter behind the last of the frames.
+    frame: i64,
+}
+
+/// Runs frames now: 1, or as many as asked for.
+///
+/// An embedded core does so at any time, and stays paused or goes on as before. An attached mGBA needs lockstep, and runs
+/// them right after the reply.
+#[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(Which, Once),
+    request_body = Advance, responses((status = 200, description = "They were run, or will be.", body = Advanced)))]
+async fn advance(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+    Payload(advance): Payload<Advance>,
+) -> Result<Json<Advanced>, Problem> {
+    let frames = advance.frames.unwrap_or(1);
+    if !(1..=MAX_FRAMES).contains(&frames) {
+        return Err(Problem::parameter("frames", &format!("is {frames}"), "a number from 1 to 3600"));
+    }
+    let batch = Batch { key, ..Op::Advance { frames }.into() };
+    let deadline = Instant::now() + site.app.deadline + time_of(&batch.ops);
+    match site.perform_until(&served, batch, deadline).await?.single()? {
+        Value::Int(frame) => Ok(Json(Advanced { frame })),
+        _ => Err(Problem::new(StatusCode::BAD_GATEWAY, "the emulator did not say how far it went")),
+    }
+}
+
+/// When lockstep ends by itself.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Lockstep {
+    /// Milliseconds after which it ends if nobody asks for anything, 1 to 60,000; 0 ends it now.
+    #[schema(minimum = 0, maximum = 60000)]
+    timeout: u32,
+}
+
+/// Has each frame wait until POST /v1/advance asks for it.
+#[utoipa::path(post, path = "/v1/lockstep", operation_id = "lockstep", tag = "control", params(Which, Once),
+    request_body = Lockstep, responses((status = 200, description = "Frames wait.", body = AtFrame)))]
+async fn lockstep(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+    Payload(Lockstep { timeout }): Payload<Lockstep>,
+) -> Result<Json<AtFrame>, Problem> {
+    change(&site, &served, key, Op::Lockstep { timeout }).await
+}
+
+/// A speed.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Speed {
+    /// So many times the console's rate, from 0.01 to 1000, or `unlimited`.
+    #[schema(schema_with = rate_schema)]
+    speed: Rate,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Rate {
+    Times(f64),
+    Named(RateName),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RateName {
+    /// As fast as the processor allows.
+    Unlimited,
+}
+
+fn rate_schema() -> Schema {
+    let times = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0.01)).maximum(Some(1000));
+    let name = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["unlimited"]));
+    OneOfBuilder::new().item(times).item(name).into()
+}
+
+/// Changes how fast frames go by.
+#[utoipa::path(post, path = "/v1/speed", operation_id = "speed", tag = "control", params(Which, Once),
+    request_body = Speed, responses((status = 200, description = "They do.", body = AtFrame)))]
+async fn speed(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+    Payload(Speed { speed }): Payload<Speed>,
+) -> Result<Json<AtFrame>, Problem> {
+    let thousandths = match speed {
+        Rate::Named(RateName::Unlimited) => 0,
+        Rate::Times(times) if (0.01..=1000.0).contains(&times) => (times * 1000.0).round() as u32,
+        Rate::Times(times) => {
+            let accepts = "a number from 0.01 to 1000, or \"unlimited\"";
+            return Err(Problem::parameter("speed", &format!("is {times}"), accepts));
+        }
+    };
+    change(&site, &served, key, Op::SetSpeed { thousandths }).await
+}
+
+/// A game.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Load {
+    /// The ROM on the emulator's machine.
+    #[schema(min_length = 1)]
+    path: String,
+}
+
+/// Puts in another game and resets.
+#[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(Which, Once), request_body = Load,
+    responses((status = 200, description = "It is running.", body = AtFrame)))]
+async fn load(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+    Payload(Load { path }): Payload<Load>,
+) -> Result<Json<AtFrame>, Problem> {
+    if path.is_empty() || path.contains('\0') {
+        return Err(Problem::parameter(
+            "path",
+            "is empty or holds a NUL",
+            "the path of a file on the emulator's machine",
+        ));
+    }
+    let outcome = site.perform(&served, Batch { key, ..Op::LoadRom { path: path.clone() }.into() }).await?;
+    let frame = outcome.frame;
+    match outcome.single()? {
+        Value::Bool(true) => Ok(Json(AtFrame { frame })),
+        _ => Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            format!(
+                "{path:?} cannot be read there, or is no ROM of this console; the game goes on as before"
+            ),
+        )),
+    }
+}

@@ -1,0 +1,294 @@
+//! Keys: timelines that the emulator plays frame by frame, taps, holds, and letting go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use framewire_emulator::{Event, Happening};
+use framewire_protocol::{Batch, Keys, Op, Value};
+use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::time::{Instant, interval, sleep_until};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Problem;
+use super::control::{AtFrame, change};
+use super::extract::{Chosen, Key, Once, Path, Payload, Query, Which};
+use super::timeline::{Input, KeySet, Seen, Timeline};
+use crate::app::Site;
+use crate::emulators::Served;
+
+/// Longest time that somebody may wait for a timeline's end, in seconds.
+const MAX_WAIT: f64 = 3600.0;
+/// How often it is looked whether the last frame has gone by, in case the event of it was missed.
+const LOOK: Duration = Duration::from_millis(100);
+/// Frames behind the last one after which a timeline is over, whatever was heard of it.
+const OVERDUE: u64 = 30;
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new()
+        .routes(routes!(play, cancel_all))
+        .routes(routes!(cancel))
+        .routes(routes!(tap))
+        .routes(routes!(hold))
+        .routes(routes!(release))
+}
+
+/// Which frames a timeline is played in.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Planned {
+    /// Number of the timeline, by which it can be cancelled.
+    id: i64,
+    /// The frame that offset 0 stands for, by the frame counter.
+    first: u64,
+    /// The last frame in which a key is held.
+    last: u64,
+    /// The frames of each press, in the order in which they begin.
+    presses: Vec<Seen>,
+}
+
+impl Planned {
+    /// The frames of `timeline`, which was begun between `frame` and the next one.
+    pub(crate) fn new(timeline: &Timeline, frame: i64, id: i64) -> Planned {
+        let first = frame.unsigned_abs() + 1;
+        let last = first + u64::from(timeline.frames()) - 1;
+        Planned { id, first, last, presses: timeline.seen(first) }
+    }
+}
+
+/// What becomes of keys that are played.
+#[derive(Serialize, ToSchema)]
+struct Played {
+    /// The frame counter when the timeline was begun.
+    frame: u32,
+    #[serde(flatten)]
+    planned: Planned,
+    /// How it ended, where that was waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over: Option<Over>,
+}
+
+/// How a timeline ended.
+#[derive(Serialize, ToSchema)]
+struct Over {
+    /// The frame counter then.
+    frame: u32,
+    /// Whether it was cancelled, or its keys were taken from it, before its last step.
+    cancelled: bool,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Wait {
+    /// Whether to answer only when the keys were let go of again.
+    #[serde(default)]
+    wait: bool,
+    /// Seconds to wait at most, up to 3600; by default twice what the frames take, and a few more.
+    #[param(minimum = 0, maximum = 3600)]
+    timeout: Option<f64>,
+}
+
+/// Presses keys in exactly these frames.
+///
+/// The emulator itself plays them, so that no delay on the way moves them. The reply names the frames of each press. While
+/// they are played their keys belong to them: holds wait, and a timeline with one of these keys is refused.
+#[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(Which, Once, Wait),
+    request_body = Input,
+    responses((status = 200, description = "They are played, or were, with wait=true.", body = Played)))]
+async fn play(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+    Query(wait): Query<Wait>,
+    Payload(input): Payload<Input>,
+) -> Result<Json<Played>, Problem> {
+    begin(&site, &served, key, wait, input.try_into()?).await
+}
+
+/// Keys to press together.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Tap {
+    /// The keys.
+    keys: KeySet,
+    /// For how many frames.
+    #[schema(minimum = 1, default = 1)]
+    frames: Option<u32>,
+}
+
+/// Presses keys together from the next frame on, for 1 frame or more, and lets go of them.
+#[utoipa::path(post, path = "/v1/tap", operation_id = "tap", tag = "input", params(Which, Once, Wait), request_body = Tap,
+    responses((status = 200, description = "They are pressed, or were, with wait=true.", body = Played)))]
+async fn tap(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+    Query(wait): Query<Wait>,
+    Payload(tap): Payload<Tap>,
+) -> Result<Json<Played>, Problem> {
+    begin(&site, &served, key, wait, Timeline::press(tap.keys.0, tap.frames.unwrap_or(1))?).await
+}
+
+/// Keys to hold together.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Hold {
+    /// The keys.
+    keys: KeySet,
+}
+
+/// Holds keys from the next frame on, until POST /v1/release. For a number of frames, see POST /v1/tap.
+#[utoipa::path(post, path = "/v1/hold", operation_id = "hold", tag = "input", params(Which, Once), request_body = Hold,
+    responses((status = 200, description = "They are held.", body = AtFrame)))]
+async fn hold(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+    Payload(hold): Payload<Hold>,
+) -> Result<Json<AtFrame>, Problem> {
+    change(&site, &served, key, Op::AddKeys { keys: hold.keys.0.mask() }).await
+}
+
+/// Keys to let go of.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Release {
+    /// The keys; all of them if left out.
+    keys: Option<KeySet>,
+}
+
+/// Lets go of keys from the next frame on, whoever holds them.
+#[utoipa::path(post, path = "/v1/release", operation_id = "release", tag = "input", params(Which, Once),
+    request_body = Release, responses((status = 200, description = "They are up.", body = AtFrame)))]
+async fn release(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+    Payload(release): Payload<Release>,
+) -> Result<Json<AtFrame>, Problem> {
+    let keys = release.keys.map_or(Keys::MASK, |keys| keys.0.mask());
+    change(&site, &served, key, Op::ClearKeys { keys }).await
+}
+
+/// What was cancelled.
+#[derive(Serialize, ToSchema)]
+struct Cancelled {
+    /// The frame counter then: the keys are up from the next frame on.
+    frame: u32,
+    /// Whether anything was running or waiting.
+    cancelled: bool,
+}
+
+/// Ends all timelines and holds, those that wait too, and lets go of their keys.
+#[utoipa::path(delete, path = "/v1/input", operation_id = "cancelAllInput", tag = "input", params(Which, Once),
+    responses((status = 200, description = "Nothing is played any more.", body = Cancelled)))]
+async fn cancel_all(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+) -> Result<Json<Cancelled>, Problem> {
+    end(&site, &served, key, 0).await.map(Json)
+}
+
+/// Ends a timeline and lets go of its keys.
+#[utoipa::path(delete, path = "/v1/input/{id}", operation_id = "cancelInput", tag = "input",
+    params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), Which, Once),
+    responses((status = 200, description = "It is not played any more.", body = Cancelled)))]
+async fn cancel(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Key(key): Key,
+    Path(id): Path<u32>,
+) -> Result<Json<Cancelled>, Problem> {
+    if id == 0 {
+        return Err(Problem::parameter("id", "is 0", "the number of a timeline; DELETE /v1/input ends all"));
+    }
+    match end(&site, &served, key, id).await? {
+        Cancelled { cancelled: false, .. } => Err(Problem::not_found(format!("no timeline {id} is running"))),
+        cancelled => Ok(Json(cancelled)),
+    }
+}
+
+async fn end(site: &Site, served: &Served, key: Option<String>, id: u32) -> Result<Cancelled, Problem> {
+    let batch = Batch { key, ..Op::CancelKeys { id }.into() };
+    let outcome = site.perform(served, batch).await?;
+    let frame = outcome.frame;
+    Ok(Cancelled { frame, cancelled: outcome.single()? == Value::Bool(true) })
+}
+
+async fn begin(
+    site: &Site,
+    served: &Served,
+    key: Option<String>,
+    wait: Wait,
+    timeline: Timeline,
+) -> Result<Json<Played>, Problem> {
+    if wait.timeout.is_some_and(|timeout| !(0.0..=MAX_WAIT).contains(&timeout)) {
+        return Err(Problem::parameter("timeout", "is out of range", "seconds from 0 to 3600"));
+    }
+    let events = wait.wait.then(|| served.emulator.events());
+    let outcome = site.perform(served, Batch { key, ..timeline.op().into() }).await?;
+    let frame = outcome.frame;
+    let Value::Int(id) = outcome.single()? else {
+        return Err(Problem::new(StatusCode::BAD_GATEWAY, "the emulator gave its timeline no number"));
+    };
+    let planned = Planned::new(&timeline, frame.into(), id);
+    let over = match events {
+        None => None,
+        Some(events) => {
+            let usual = || site.app.deadline + usual_time(served, timeline.frames());
+            let limit = wait.timeout.map_or_else(usual, Duration::from_secs_f64);
+            Some(wait_for_end(site, served, events, &planned, limit).await?)
+        }
+    };
+    Ok(Json(Played { frame, planned, over }))
+}
+
+/// Twice the time that so many frames take at the present rate.
+fn usual_time(served: &Served, frames: u32) -> Duration {
+    let rate = served.emulator.state().frames_per_second;
+    let rate = if rate < 1.0 { 60.0 } else { rate };
+    Duration::from_secs_f64((2.0 * f64::from(frames) / rate).min(MAX_WAIT))
+}
+
+async fn wait_for_end(
+    site: &Site,
+    served: &Served,
+    mut events: Receiver<Event>,
+    planned: &Planned,
+    limit: Duration,
+) -> Result<Over, Problem> {
+    let end = sleep_until(Instant::now() + limit);
+    let mut end = std::pin::pin!(end);
+    let mut look = interval(LOOK);
+    loop {
+        tokio::select! {
+            () = &mut end => return Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, format!(
+                "timeline {0} is not over after {1:.1} s: few frames go by, or none. It is still being played; \
+                 DELETE /v1/input/{0} ends it", planned.id, limit.as_secs_f64()
+            ))),
+            () = site.stopped() => return Err(Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE, "the server stops; the keys are played all the same",
+            )),
+            event = events.recv() => match event {
+                Ok(Event { frame, what: Happening::TimelineOver { id, cancelled } }) if i64::from(id) == planned.id => {
+                    return Ok(Over { frame, cancelled });
+                }
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return Err(framewire_emulator::EmulatorError::Stopped.into()),
+            },
+            // Its event may have come before, if the request was a repetition, or have been lost among many.
+            _ = look.tick() => {
+                let frame = served.emulator.state().frame;
+                if u64::from(frame) > planned.last + OVERDUE {
+                    return Ok(Over { frame, cancelled: false });
+                }
+            }
+        }
+    }
+}

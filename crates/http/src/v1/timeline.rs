@@ -1,0 +1,303 @@
+//! What keys are held in which frames: as callers write it, as an emulator plays it, and as it was seen.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use framewire_protocol::timeline::{self, KeyStep, MAX_STEPS};
+use framewire_protocol::{Key, Keys, Op};
+use serde::{Deserialize, Serialize};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::Problem;
+use super::fields::{self, shown};
+
+/// Keys by name or as a mask.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "serde_json::Value")]
+pub(crate) struct KeySet(pub(crate) Keys);
+
+impl TryFrom<serde_json::Value> for KeySet {
+    type Error = String;
+
+    fn try_from(value: serde_json::Value) -> Result<KeySet, String> {
+        fields::keys(&value)
+            .map(KeySet)
+            .ok_or_else(|| format!("{} are no keys; accepted is {}", shown(&value), fields::KEYS))
+    }
+}
+
+/// Keys to press, in one of three ways.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Input {
+    /// Presses one after the other, such as `A:2 .:10 Up+B:30`: keys joined by `+` or `.` for none, and behind a colon the
+    /// number of frames, which is 1 if left out.
+    #[schema(example = "A:2 .:10 Up+B:30")]
+    sequence: Option<String>,
+    /// Presses in any order, which may overlap.
+    #[schema(max_items = 32768)]
+    presses: Option<Vec<Press>>,
+    /// What is held from each frame on; the last step must let go.
+    #[schema(max_items = 65536)]
+    steps: Option<Vec<Step>>,
+}
+
+/// A press.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Press {
+    /// The frame in which it begins; 0 is the next one.
+    at: u32,
+    /// The keys.
+    keys: KeySet,
+    /// For how many frames.
+    #[serde(default = "one")]
+    #[schema(minimum = 1, default = 1)]
+    frames: u32,
+}
+
+/// From this frame on exactly these keys are held, of all that the timeline names.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    /// The frame; 0 is the next one.
+    offset: u32,
+    /// The keys.
+    keys: KeySet,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl PartialSchema for KeySet {
+    fn schema() -> RefOr<Schema> {
+        let name = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Key::ALL.map(Key::name)));
+        let names = ArrayBuilder::new().items(name);
+        let mask = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(Keys::MASK));
+        let description = "Names of keys, or a mask of them: A is 1, B 2, Select 4, Start 8, Right 16, Left 32, Up 64, \
+                           Down 128, R 256, L 512.";
+        OneOfBuilder::new().item(names).item(mask).description(Some(description)).into()
+    }
+}
+
+impl ToSchema for KeySet {
+    fn name() -> Cow<'static, str> {
+        "Keys".into()
+    }
+}
+
+/// A timeline that an emulator can play.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Timeline(Vec<KeyStep>);
+
+/// Keys that are held together, and the frames in which they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Seen {
+    /// The keys.
+    #[schema(value_type = Vec<String>)]
+    keys: Vec<&'static str>,
+    /// The first frame in which they are held, by the frame counter.
+    first: u64,
+    /// The last one.
+    last: u64,
+}
+
+impl TryFrom<Input> for Timeline {
+    type Error = Problem;
+
+    fn try_from(input: Input) -> Result<Timeline, Problem> {
+        match input {
+            Input { sequence: Some(text), presses: None, steps: None } => Timeline::of_sequence(&text),
+            Input { sequence: None, presses: Some(presses), steps: None } => Timeline::of_presses(&presses),
+            Input { sequence: None, presses: None, steps: Some(steps) } => {
+                let steps =
+                    steps.iter().map(|step| KeyStep { offset: step.offset, keys: step.keys.0.mask() });
+                Timeline(steps.collect()).checked("steps")
+            }
+            _ => Err(Problem::bad_request("exactly one of sequence, presses and steps is accepted")),
+        }
+    }
+}
+
+impl Timeline {
+    /// These keys for so many frames from the next one on.
+    pub(crate) fn press(keys: Keys, frames: u32) -> Result<Timeline, Problem> {
+        if keys == Keys::default() {
+            return Err(Problem::parameter("keys", "is empty", fields::KEYS));
+        }
+        if frames == 0 {
+            return Err(Problem::parameter("frames", "is 0", "a number from 1 to 4294967295"));
+        }
+        let steps = vec![KeyStep { offset: 0, keys: keys.mask() }, KeyStep { offset: frames, keys: 0 }];
+        Timeline(steps).checked("keys")
+    }
+
+    fn of_sequence(text: &str) -> Result<Timeline, Problem> {
+        const ACCEPTS: &str = "presses such as \"A:2 .:10 Up+B:30\": keys joined by + or . for none, and behind a colon the \
+                               number of frames, 1 to 4294967295 in all";
+        let wrong = |word: &str| Problem::parameter("sequence", &format!("holds {word:?}"), ACCEPTS);
+        let mut steps: Vec<KeyStep> = Vec::new();
+        let mut offset = 0u32;
+        for word in text.split([' ', '\t', '\r', '\n', ',']).filter(|word| !word.is_empty()) {
+            let (keys, frames) = word.split_once(':').unwrap_or((word, "1"));
+            let frames = frames.parse().ok().filter(|frames: &u32| *frames > 0).ok_or_else(|| wrong(word))?;
+            let keys = match keys {
+                "." => Keys::default(),
+                keys => fields::key_names(keys.split('+')).ok_or_else(|| wrong(word))?,
+            };
+            if steps.last().map_or(0, |last| last.keys) != keys.mask() {
+                steps.push(KeyStep { offset, keys: keys.mask() });
+            }
+            offset = offset.checked_add(frames).ok_or_else(|| wrong(word))?;
+        }
+        if steps.last().is_some_and(|last| last.keys != 0) {
+            steps.push(KeyStep { offset, keys: 0 });
+        }
+        if steps.is_empty() {
+            return Err(Problem::parameter("sequence", "presses nothing", ACCEPTS));
+        }
+        Timeline(steps).checked("sequence")
+    }
+
+    fn of_presses(presses: &[Press]) -> Result<Timeline, Problem> {
+        let mut ends: BTreeMap<u32, [i32; Key::ALL.len()]> = BTreeMap::new();
+        for (index, Press { at, keys, frames }) in presses.iter().enumerate() {
+            let accepts = "1 frame or more, that ends before frame 4294967296";
+            let wrong = |problem| Problem::parameter(format!("presses[{index}]"), problem, accepts);
+            let end = at.checked_add(*frames).ok_or_else(|| wrong("ends too late"))?;
+            if *frames == 0 || keys.0 == Keys::default() {
+                return Err(wrong("presses nothing"));
+            }
+            for key in keys.0.iter() {
+                ends.entry(*at).or_default()[key as usize] += 1;
+                ends.entry(end).or_default()[key as usize] -= 1;
+            }
+        }
+        let mut held = [0; Key::ALL.len()];
+        let mut steps: Vec<KeyStep> = Vec::with_capacity(ends.len());
+        for (offset, changes) in ends {
+            held.iter_mut().zip(changes).for_each(|(held, change)| *held += change);
+            let keys: Keys = Key::ALL.into_iter().filter(|key| held[*key as usize] > 0).collect();
+            if steps.last().map_or(0, |last| last.keys) != keys.mask() {
+                steps.push(KeyStep { offset, keys: keys.mask() });
+            }
+        }
+        Timeline(steps).checked("presses")
+    }
+
+    /// As an emulator will judge it.
+    fn checked(self, name: &'static str) -> Result<Timeline, Problem> {
+        if self.0.len() > MAX_STEPS {
+            let problem = format!("has {} steps", self.0.len());
+            return Err(Problem::parameter(name, &problem, format!("at most {MAX_STEPS}")));
+        }
+        match timeline::check(&self.0) {
+            Ok(()) => Ok(self),
+            Err(problem) => Err(Problem::in_body(name, &problem)),
+        }
+    }
+
+    /// The operation that plays it.
+    pub(crate) fn op(&self) -> Op {
+        Op::PlayKeys { steps: timeline::encode(&self.0) }
+    }
+
+    /// Frames until it is over.
+    pub(crate) fn frames(&self) -> u32 {
+        self.0.last().map_or(0, |last| last.offset)
+    }
+
+    /// The frames in which keys are held, by the frame counter, if the frame `next` is the first to be played. Keys that
+    /// go down and up together are told together.
+    pub(crate) fn seen(&self, next: u64) -> Vec<Seen> {
+        let mut down: [Option<u32>; Key::ALL.len()] = Default::default();
+        let mut seen: BTreeMap<(u32, u32), Vec<&'static str>> = BTreeMap::new();
+        for step in &self.0 {
+            for key in Key::ALL {
+                let held = step.keys & Keys::from(key).mask() != 0;
+                let since = &mut down[key as usize];
+                match (*since, held) {
+                    (None, true) => *since = Some(step.offset),
+                    (Some(first), false) => {
+                        seen.entry((first, step.offset - 1)).or_default().push(key.name());
+                        *since = None;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let frame = |offset: u32| next + u64::from(offset);
+        let seen = seen.into_iter();
+        seen.map(|((first, last), keys)| Seen { keys, first: frame(first), last: frame(last) }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeline(json: &str) -> Result<Timeline, Problem> {
+        let input: Input = super::super::extract::read_json(json.as_bytes())?;
+        input.try_into()
+    }
+
+    fn steps(json: &str) -> Vec<(u32, u16)> {
+        timeline(json).expect(json).0.iter().map(|step| (step.offset, step.keys)).collect()
+    }
+
+    #[test]
+    fn the_three_ways_say_the_same() {
+        let expected = [(0, 1), (2, 0), (12, 0x42), (42, 0)];
+        for json in [
+            r#"{"sequence": "A:2 .:10 Up+B:30"}"#,
+            r#"{"sequence": "A,A .:5 .:5\nB+Up:30 .:7"}"#,
+            r#"{"presses": [{"at": 12, "keys": ["Up", "B"], "frames": 30}, {"at": 0, "keys": 1, "frames": 2}]}"#,
+            r#"{"presses": [{"at": 0, "keys": "A"}, {"at": 1, "keys": ["A"]}, {"at": 12, "keys": ["B"], "frames": 30},
+                {"at": 12, "keys": ["Up"], "frames": 30}]}"#,
+            r#"{"steps": [{"offset": 0, "keys": ["A"]}, {"offset": 2, "keys": []}, {"offset": 12, "keys": 66},
+                {"offset": 42, "keys": 0}]}"#,
+        ] {
+            assert_eq!(steps(json), expected, "{json}");
+        }
+        assert_eq!(steps(r#"{"sequence": ".:10 A"}"#), [(10, 1), (11, 0)]);
+    }
+
+    #[test]
+    fn presses_that_overlap_are_each_seen_whole() {
+        let json = r#"{"presses": [{"at": 0, "keys": ["A", "L"], "frames": 4}, {"at": 2, "keys": ["B"], "frames": 4},
+            {"at": 8, "keys": ["A"]}]}"#;
+        let seen = |keys: &[&'static str], first, last| Seen { keys: keys.to_vec(), first, last };
+        let expected = [seen(&["A", "L"], 101, 104), seen(&["B"], 103, 106), seen(&["A"], 109, 109)];
+        assert_eq!(timeline(json).unwrap().seen(101), expected);
+        assert_eq!(timeline(json).unwrap().frames(), 9);
+    }
+
+    #[test]
+    fn what_is_none_is_told_by_its_place() {
+        for (json, place) in [
+            ("{}", "exactly one"),
+            (r#"{"sequence": "A", "presses": []}"#, "exactly one"),
+            (r#"{"sequence": ""}"#, "sequence"),
+            (r#"{"sequence": ".:5"}"#, "sequence"),
+            (r#"{"sequence": "A:0"}"#, "\"A:0\""),
+            (r#"{"sequence": "A:-1"}"#, "\"A:-1\""),
+            (r#"{"sequence": "A+:2"}"#, "\"A+:2\""),
+            (r#"{"sequence": "a:2"}"#, "\"a:2\""),
+            (r#"{"sequence": "A:4294967295 B"}"#, "\"B\""),
+            (r#"{"presses": []}"#, "presses"),
+            (r#"{"presses": [{"at": 0, "keys": ["A"], "frames": 0}]}"#, "presses[0]"),
+            (r#"{"presses": [{"at": 4294967295, "keys": ["A"], "frames": 9}]}"#, "presses[0]"),
+            (r#"{"presses": [{"at": 0, "keys": []}]}"#, "presses[0]"),
+            (r#"{"presses": [{"at": 0, "keys": ["X"]}]}"#, "presses[0].keys"),
+            (r#"{"steps": [{"offset": 1, "keys": ["A"]}]}"#, "let go"),
+            (r#"{"steps": [{"offset": 1, "keys": 1}, {"offset": 1, "keys": 0}]}"#, "rise"),
+            (r#"{"steps": [{"at": 1, "keys": 1}]}"#, "steps[0].at"),
+        ] {
+            let detail = timeline(json).expect_err(json);
+            assert!(detail.detail().contains(place), "{json}: {}", detail.detail());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! /v1/memory, /v1/symbols and /v1/domains.
+
+use serde_json::{Value, json};
+
+use super::problems::problem;
+use crate::support::{Reply, Server, field};
+
+#[track_caller]
+fn ok(reply: &Reply) -> Value {
+    assert_eq!(
+        (reply.status, reply.header("content-type")),
+        (200, Some("application/json")),
+        "{}",
+        reply.text()
+    );
+    serde_json::from_slice(&reply.body).unwrap()
+}
+
+#[test]
+fn numbers_are_written_and_read_by_name() {
+    let server = Server::paused();
+    let score = field("score");
+    let put = |path: &str, body: Value| ok(&server.request("PUT", path, body.to_string().as_bytes()));
+    put("/v1/memory/score", json!({"value": 70_000}));
+    put("/v1/memory/ball_dy", json!({"value": -3}));
+    let read = |path: &str| ok(&server.get(path));
+    let expected = json!({"frame": 0, "address": score, "type": "u32", "value": 70_000});
+    assert_eq!(read("/v1/memory/score"), expected);
+    assert_eq!(read(&format!("/v1/memory/{score}?type=u32")), expected);
+    assert_eq!(read("/v1/memory/ball_dy")["value"], -3);
+    assert_eq!(read("/v1/memory/ball_dy?type=u16")["value"], 0xFFFD);
+    assert_eq!(read("/v1/memory/0x02000044")["value"], 70_000 & 0xFF);
+    assert_eq!(
+        read(&format!("/v1/memory/{}?domain=wram&type=i16", score & 0xFFFF))["value"],
+        70_000 & 0xFFFF
+    );
+    let many = read("/v1/memory?address=score&address=ball_dy&address=presses%5B2%5D");
+    assert_eq!(many, json!({"frame": 0, "values": [70_000, -3, 0]}));
+}
+
+#[test]
+fn bytes_are_written_and_read_in_each_form() {
+    let server = Server::paused();
+    let path = "/v1/memory/scratch";
+    let put = |body: &str| ok(&server.request("PUT", path, body.as_bytes()));
+    put(r#"{"data": "AQID"}"#);
+    assert_eq!(ok(&server.get(&format!("{path}?length=4&encoding=hex")))["data"], "01020300");
+    put(r#"{"data": "0a0B", "encoding": "hex"}"#);
+    assert_eq!(ok(&server.get(&format!("{path}?length=3")))["data"], "CgsD");
+    let raw = "content-type: application/octet-stream\r\n";
+    ok(&server.request_with("PUT", path, raw, &[9, 8]));
+    let reply = server.get(&format!("{path}?length=3&format=raw"));
+    assert_eq!(
+        (reply.header("content-type"), reply.header("framewire-frame")),
+        (Some("application/octet-stream"), Some("0"))
+    );
+    assert_eq!(reply.body, [9, 8, 3]);
+    assert_eq!(ok(&server.get(&format!("{path}?length=0")))["data"], "");
+}
+
+#[test]
+fn what_cannot_be_read_or_written_is_told_and_changes_nothing() {
+    let server = Server::paused();
+    for (query, parameter) in [
+        ("/scroe", Some("address")),
+        ("/score?type=u64", None),
+        ("/score?length=16777217", Some("length")),
+        ("/score?length=-1", None),
+        ("/score?format=raw", Some("format")),
+        ("/score?width=8", None),
+        ("", Some("address")),
+        ("?address=score&address=x", Some("address")),
+    ] {
+        let told = problem(&server.get(&format!("/v1/memory{query}")), 400);
+        assert_eq!(told["parameter"].as_str(), parameter, "{query}: {told}");
+    }
+    let told = problem(&server.get("/v1/memory/0?domain=nowhere"), 400);
+    assert!(told["detail"].as_str().unwrap().contains("wram"), "{told}");
+    for (query, body, parameter) in [
+        ("", r#"{}"#, None),
+        ("", r#"{"value": 1, "data": "AA=="}"#, None),
+        ("", r#"{"value": 4294967296}"#, Some("value")),
+        ("", r#"{"value": -1}"#, Some("value")),
+        ("", r#"{"value": 1.5}"#, Some("value")),
+        ("", r#"{"value": 1, "type": "u128"}"#, Some("type")),
+        ("", r#"{"data": "A"}"#, Some("data")),
+        ("?domain=wram", r#"{"data": "AA=="}"#, Some("domain")),
+        ("", "", None),
+    ] {
+        let reply = server.request("PUT", &format!("/v1/memory/score{query}"), body.as_bytes());
+        assert_eq!(problem(&reply, 400)["parameter"].as_str(), parameter, "{body}");
+    }
+    assert_eq!(ok(&server.get("/v1/memory/score"))["value"], 0);
+}
+
+#[test]
+fn symbols_are_listed_in_parts() {
+    let server = Server::start();
+    let list = |query: &str| {
+        let list = ok(&server.get(&format!("/v1/symbols{query}")));
+        let names = list["symbols"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|symbol| symbol["name"].as_str().unwrap().to_owned());
+        (names.collect::<Vec<_>>(), list)
+    };
+    let (all, whole) = list("");
+    assert!(all.is_sorted() && all.len() > 20 && whole["more"] == false);
+    let (scores, list_of_scores) = list("?contains=SCORE");
+    assert_eq!(scores, ["high_score", "last_score", "score"]);
+    let score = &list_of_scores["symbols"][2];
+    assert_eq!(
+        (&score["address"], &score["type"], &score["count"]),
+        (&field("score").into(), &"u32".into(), &1.into())
+    );
+    assert_eq!(list("?contains=score&after=last_score").0, ["score"]);
+    problem(&server.get("/v1/symbols?like=score"), 400);
+}
+
+#[test]
+fn domains_are_told_with_their_places() {
+    let domains = ok(&Server::start().get("/v1/domains"));
+    let domains = domains["domains"].as_array().unwrap();
+    let wram = domains.iter().find(|domain| domain["id"] == "wram").unwrap();
+    assert_eq!((&wram["base"], &wram["size"]), (&0x0200_0000.into(), &0x4_0000.into()));
+}
