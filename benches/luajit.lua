@@ -87,7 +87,7 @@ local function nginx_config(port)
   local work = measure.folder()
   local path = work .. "/nginx.conf"
   local file = assert(io.open(path, "w"))
-  file:write(([[
+  local text = ([[
 worker_processes 1; daemon off; pid WORK/nginx.pid; error_log WORK/nginx.log;
 events { worker_connections 4096; }
 http {
@@ -98,7 +98,8 @@ http {
     location / { default_type text/plain; return 200 "hello, world\n"; }
   }
 }
-]]):gsub("WORK", work):gsub("PORT", tostring(port)))
+]]):gsub("WORK", work):gsub("PORT", tostring(port))
+  file:write(text)
   file:close()
   return path
 end

@@ -104,7 +104,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`Sender::reserve`].
-    #[inline]
+    #[inline(always)]
     pub fn reserve(&mut self, length: usize, timeout: Option<Duration>) -> Result<Reserved<'_>, Error> {
         self.sender.reserve_reply(Some(&mut self.receiver), length, timeout)
     }

@@ -14,14 +14,15 @@ use crate::sync::Ordering;
 #[cfg(not(loom))]
 const ROUND: u32 = 16;
 
-/// Takes the time to wait between two looks, about 50 ns. Looking more often would be slower: it takes the cache line away
+/// Takes the time to wait between two looks, about 35 ns. Looking more often would be slower: it takes the cache line away
 /// from the other side while that is still writing to it.
 #[cfg(not(loom))]
-fn pause() {
+#[inline(always)]
+pub fn pause() {
     use std::hint::spin_loop;
     use std::sync::OnceLock;
 
-    const TARGET_NS: u128 = 50;
+    const TARGET_NS: u128 = 35;
     const SAMPLE: u32 = 1000;
     static COUNT: OnceLock<u32> = OnceLock::new();
     // What one hint takes is between 3 and 60 ns, by processor.
@@ -51,6 +52,10 @@ pub fn spin(time: Duration, mut is_ready: impl FnMut() -> bool) -> bool {
         }
     }
 }
+
+/// In a model, time adds nothing.
+#[cfg(loom)]
+pub fn pause() {}
 
 /// One look: in a model, spinning adds nothing but states.
 #[cfg(loom)]

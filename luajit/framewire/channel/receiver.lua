@@ -60,7 +60,10 @@ local function publish(s)
   if s.writer[0] ~= 0 then waiting.wake(s.writer) end
 end
 
-local function is_ready(s)
+--- Whether there is a message to read, by the state of a receiver.
+---@param s ffi.cdata*
+---@return boolean
+function M.has_message(s)
   local slot = s.ring + band(s.next, s.slots - 1) * SLOT
   return ffi.cast("volatile int64_t *", slot)[0] == s.stamp
     or ffi.cast("volatile int64_t *", s.express)[0] == s.stamp
@@ -103,9 +106,9 @@ local function await_slow(self, timeout)
   local s, endpoint = self.state, self.endpoint
   local spins = endpoint.spin
   if timeout and timeout < spins then spins = timeout end
-  if not waiting.spin(is_ready, s, spins) then
+  if not waiting.spin(M.has_message, s, spins) then
     if s.published ~= s.next then publish(s) end
-    local ok, message = waiting.sleep(endpoint, self.word, is_ready, s, timeout and timeout - spins)
+    local ok, message = waiting.sleep(endpoint, self.word, M.has_message, s, timeout and timeout - spins)
     if not ok then return nil, message end
   end
   return peek(s)

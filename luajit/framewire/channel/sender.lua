@@ -3,10 +3,12 @@
 local bit = require "bit"
 local ffi = require "ffi"
 local layout = require "framewire.channel.layout"
+local receivers = require "framewire.channel.receiver"
 local waiting = require "framewire.channel.wait"
 
 local C = ffi.C
 local band, tobit = bit.band, bit.tobit
+local has_message = receivers.has_message
 
 local INLINE_MAX, EXPRESS_MAX, MAX_MESSAGE = layout.INLINE_MAX, layout.EXPRESS_MAX, layout.MAX_MESSAGE
 local SLOT, SLOT_DATA, HALF_DATA, HALF_LENGTH = layout.SLOT, layout.SLOT_DATA, layout.HALF_DATA, layout.HALF_LENGTH
@@ -138,13 +140,18 @@ function Sender:commit()
   local length = s.length
   if length == 0 then error("nothing is reserved", 2) end
   local place, stamp = s.place, s.stamp
+  local reader = self.reader
   if place == s.express then
     -- SYNC POINT (room): the reply tells what was read, so that the line need not go over for that too.
-    local reader = self.reader
     reader.published = reader.next
     s.own[CONSUMED] = reader.next
     place[HALF_LENGTH] = length
   else
+    if reader.published ~= reader.next and not has_message(reader) then
+      -- SYNC POINT (room): in a dialogue everything was read: told of that, the other side finds the express line free.
+      reader.published = reader.next
+      s.own[CONSUMED] = reader.next
+    end
     ffi.cast("uint32_t *", place)[layout.SLOT_LENGTH / 4] = length
   end
   -- SYNC POINT (message): this processor makes stores visible in their order, so whoever sees the stamp sees the rest.

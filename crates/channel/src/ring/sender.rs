@@ -42,14 +42,14 @@ impl<M: Memory> Sender<M> {
     /// # Errors
     /// [`Error::Length`]; [`Error::Timeout`]; [`Error::Closed`] and [`Error::Died`] if there is no room and nobody to make
     /// any.
-    #[inline]
+    #[inline(always)]
     pub fn reserve(&mut self, length: usize, timeout: Option<Duration>) -> Result<Reserved<'_, M>, Error> {
         self.reserve_reply(None, length, timeout)
     }
 
     /// As [`reserve`](Self::reserve). A message by the express line also tells what this side's `reader` has read: the line
     /// goes over once instead of twice.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reserve_reply<'a>(
         &'a mut self,
         reader: Option<&'a mut Receiver<M>>,
@@ -87,12 +87,12 @@ impl<M: Memory> Sender<M> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot(&self) -> usize {
         self.head as usize & (self.memory.slots(self.side).len() - 1)
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&mut self, length: usize) -> Option<Place> {
         // SYNC POINT (room): pairs with the store in `Receiver::publish`; the reader is done with what it counts.
         let consumed = self.memory.half(self.side.other()).consumed.load(Ordering::Acquire);
@@ -134,16 +134,17 @@ impl<M: Memory> Sender<M> {
         place.ok_or(Error::Timeout)
     }
 
-    #[inline]
+    #[inline(always)]
     fn publish(&mut self, reader: Option<&mut Receiver<M>>, place: Place, length: usize) {
         let stamp = self.head + 1;
-        let mut told = false;
+        // In a dialogue everything was read: told of that, the other side finds the express line free.
+        let reader = reader.filter(|reader| matches!(place, Place::Express) || reader.has_idled());
+        let told = reader.is_some();
+        if let Some(reader) = reader {
+            reader.tell();
+        }
         match place {
             Place::Express => {
-                if let Some(reader) = reader {
-                    reader.tell();
-                    told = true;
-                }
                 let half = self.memory.half(self.side);
                 half.set_length(length);
                 // SYNC POINT (message): pairs with the load in `Receiver::find`; who sees the stamp sees the message.
@@ -186,7 +187,7 @@ pub struct Reserved<'a, M: Memory> {
 
 impl<M: Memory> Reserved<'_, M> {
     /// Sends the message.
-    #[inline]
+    #[inline(always)]
     pub fn commit(self) {
         self.sender.publish(self.reader, self.place, self.bytes.len());
     }
