@@ -151,9 +151,9 @@ fn a_watch_goes_on_behind_a_gap() {
 #[test]
 fn what_happens_to_the_emulator_is_told() {
     let (runtime, port) = (runtime(), free_port());
-    let host = host(port);
     let emulator = attach(port, &runtime);
     let mut events = emulator.events();
+    let host = host(port);
     next(&mut events, |what| *what == Happening::Connected);
     let game = next(&mut events, |what| matches!(what, Happening::Game { .. }));
     assert!(
