@@ -3,6 +3,7 @@
 mod binary;
 mod flood;
 mod greeting;
+mod notices;
 mod peer;
 mod silence;
 mod text;
