@@ -4,6 +4,8 @@
 
 mod attached;
 mod attached_live;
+#[cfg(target_os = "linux")]
+mod channel;
 mod control;
 mod embedded;
 mod media;

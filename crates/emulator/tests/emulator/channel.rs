@@ -1,0 +1,57 @@
+//! The operations of an embedded core for its client on a channel.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use framewire_channel::{Endpoint, Options};
+use framewire_emulator::Emulator;
+use framewire_emulator::embedded::{Embedded, Speed};
+use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Status, Value, timeline};
+
+use super::support::{config, number, wait_for};
+
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+/// Kind of the message by which a client gives the clock back, and of its answer.
+const RUN: u8 = 65;
+const DONE: u8 = 72;
+/// Words of the block: frames run since the channel was made.
+const TICK: usize = 5;
+
+fn batch(client: &mut Endpoint, ops: Vec<Op>) -> Outcome {
+    let mut bytes = Vec::new();
+    Frame::Request(Request { id: 1, answered: 1, batch: Batch::new(ops) }).encode(&mut bytes);
+    client.send(&bytes[4..], PATIENCE).expect("sent");
+    let reply = client.receiver.receive(PATIENCE).expect("a reply");
+    match Frame::decode(&reply) {
+        Ok(Frame::Reply(Reply { id: 1, outcome })) => outcome,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_client_plays_keys_and_runs_frames_in_a_batch() {
+    let name = format!("framewire-test-{}", std::process::id());
+    let config = config(Speed::Times(1.0), true, vec![]);
+    let emulator = Embedded::start_on_channel(config, &name).expect("a channel");
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    let steps = timeline::encode(&[KeyStep { offset: 1, keys: 1 }, KeyStep { offset: 2, keys: 0 }]);
+    let mut ops = vec![Op::PlayKeys { steps }];
+    for _ in 0..4 {
+        ops.extend([Op::GetKeys {}, Op::Advance { frames: 1 }]);
+    }
+    let outcome = batch(&mut client, ops);
+    let values: Vec<i64> =
+        outcome.results.into_iter().map(|result| number(result.expect("a value"))).collect();
+    assert_eq!(values, [1, 0, 1, 1, 2, 0, 3, 0, 4]);
+    assert_eq!(client.extra().as_ref()[TICK].load(Ordering::Acquire), 4);
+
+    let watch = Op::Watch { id: 1, every: 1, flags: 0, ranges: vec![] };
+    let refused = batch(&mut client, vec![watch]).single().expect_err("it has watches of its own");
+    assert_eq!(refused.status, Status::BadArgument);
+
+    let outcome = batch(&mut client, vec![Op::SetSpeed { thousandths: 2000 }, Op::Resume {}]);
+    assert_eq!(outcome.results, [Ok(Value::None), Ok(Value::None)]);
+    wait_for("frames", || emulator.state().frame > 10 && emulator.state().speed == Some(2000));
+    client.send(&[RUN], PATIENCE).expect("sent");
+    assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
+}
