@@ -7,7 +7,9 @@ use tokio::sync::watch;
 use crate::access::{Access, Caller, Gate};
 use crate::budget::Budget;
 use crate::emulators::{Emulators, Served};
+use crate::streams::Streams;
 use crate::tls::Tls;
+use crate::v1::live::Live;
 
 /// What all requests share.
 #[derive(Clone)]
@@ -36,6 +38,13 @@ pub struct Limits {
     /// Bytes of large results that may be held at once, for all clients together; a request that would need more is
     /// answered with 503.
     pub max_replies: usize,
+    /// Event streams, WebSockets and long waits open at once, for all clients together; a further one is answered with
+    /// 503.
+    pub max_streams: usize,
+    /// Of these, those of one address (for IPv6: of one /64 network).
+    pub max_streams_per_address: usize,
+    /// Watches at once, each of which may have any number of readers; a further one is answered with 503.
+    pub max_watches: usize,
     /// Connections open at once; a further one is answered with 503 and closed.
     pub max_connections: usize,
     /// Of these, those of one address on another machine (for IPv6: of one /64 network).
@@ -67,6 +76,9 @@ impl Default for Limits {
             max_body: 8 * 1024 * 1024,
             max_message: 1024 * 1024,
             max_replies: 256 * 1024 * 1024,
+            max_streams: 512,
+            max_streams_per_address: 128,
+            max_watches: 256,
             max_connections: 4096,
             max_connections_per_address: 256,
             head: Duration::from_secs(10),
@@ -101,8 +113,11 @@ pub(crate) struct Site {
     pub(crate) replies: Budget,
     /// Who was let in, and what they may do.
     pub(crate) gate: Gate,
+    /// What stays open.
+    pub(crate) streams: Streams,
+    /// What is watched.
+    pub(crate) live: Live,
     /// Turns true when the server stops: streams without an end of their own end then.
-    #[allow(dead_code)] // until there are streams
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
@@ -111,7 +126,8 @@ impl Site {
     pub(crate) fn new(app: App, port: u16, stopping: watch::Receiver<bool>) -> Site {
         let replies = Budget::new(app.limits.max_replies);
         let gate = Gate::new(app.access.clone(), port);
-        Site { app, replies, gate, stopping }
+        let streams = Streams::new(&app.limits);
+        Site { app, replies, gate, streams, live: Live::new(), stopping }
     }
 
     /// Does one operation for `caller` on the first emulator within the deadline. With a key it is done once, however
@@ -144,7 +160,6 @@ impl Site {
     }
 
     /// Ends when the server stops.
-    #[allow(dead_code)] // until there are streams
     pub(crate) async fn stopped(&self) {
         // An error says that the server is gone altogether.
         let _ = self.stopping.clone().wait_for(|stopping| *stopping).await;

@@ -27,6 +27,7 @@ use crate::app::{App, Limits, Site};
 use crate::failure::Failure;
 use crate::guard::{Activity, Guarded, Refusal, Verdict, Watchdog};
 use crate::stream::Stream;
+use crate::streams::Client;
 use crate::tls::HANDSHAKE;
 use crate::{compat, strict, v1};
 
@@ -188,6 +189,7 @@ async fn admit(
         }
         None => {
             request.extensions_mut().insert(caller);
+            request.extensions_mut().insert(Client(peer.origin()));
             let Ok(response) = router.clone().oneshot(request.map(Body::new)).await;
             response
         }

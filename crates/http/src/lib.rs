@@ -33,6 +33,7 @@ pub mod openapi;
 mod routes;
 mod server;
 mod stream;
+mod streams;
 mod strict;
 mod symbols;
 mod tls;

@@ -30,7 +30,8 @@ pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output
     let (stop, stopped) = watch::channel(false);
     let port = listener.local_addr().map_or(0, |address| address.port());
     let site = Arc::new(Site::new(app, port, stopped.clone()));
-    let shared = Arc::new(Shared { router: router(site.clone()), site, last_call: AtomicBool::new(false) });
+    let router = router(site.clone());
+    let shared = Arc::new(Shared { router, site: site.clone(), last_call: AtomicBool::new(false) });
     let mut door = Door {
         shared,
         stopped,
@@ -46,7 +47,11 @@ pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output
     drop(listener);
     let _ = stop.send(true);
     let mut connections = door.connections;
-    let ended = async { while connections.join_next().await.is_some() {} };
+    let ended = async {
+        while connections.join_next().await.is_some() {}
+        // A WebSocket is a connection no more.
+        site.streams.all_closed().await;
+    };
     if timeout(grace, ended).await.is_err() {
         warn!(
             "{} connections were cut off: their requests took longer than {} s",

@@ -14,6 +14,7 @@ pub(crate) mod extract;
 pub(crate) mod fields;
 mod input;
 pub(crate) mod json;
+pub(crate) mod live;
 mod memory;
 mod operations;
 mod plan;
@@ -38,6 +39,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
         control::router(),
         emulators::router(),
         input::router(),
+        live::router(),
         memory::router(),
         operations::router(),
         symbols::router(),

@@ -111,6 +111,11 @@ impl Problem {
         Problem { op: Some(index), detail: format!("ops[{index}]: {}", self.detail).into(), ..self }
     }
 
+    /// Whether it is this parameter, or place in the body, that cannot be used.
+    pub(crate) fn is_about(&self, parameter: &str) -> bool {
+        self.parameter.as_deref() == Some(parameter)
+    }
+
     /// The status.
     pub(crate) fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)

@@ -1,0 +1,137 @@
+//! The task behind a feed: takes what the emulator tells, works out what the subjects are by it, and tells the readers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use framewire_emulator::{Event, Happening, Watch, WatchEvent};
+use serde_json::{Map, Value as Json, json};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::time::timeout;
+
+use super::feed::Feed;
+use super::memory::Memory;
+use crate::app::Site;
+
+/// How long a feed that somebody may come back to lives without a reader.
+pub(super) const UNREAD: Duration = Duration::from_secs(60);
+/// And one that a client made by itself.
+pub(super) const UNREAD_KEPT: Duration = Duration::from_secs(600);
+
+/// What a feed is made from.
+pub(super) struct Collector {
+    pub(super) feed: Arc<Feed>,
+    pub(super) memory: Memory,
+    pub(super) values: Vec<Json>,
+    /// `None` where no memory is watched.
+    pub(super) watch: Option<Watch>,
+    /// `None` where happenings are not told.
+    pub(super) events: Option<broadcast::Receiver<Event>>,
+    /// How long it goes on without a reader; `None` is for ever.
+    pub(super) patience: Option<Duration>,
+}
+
+impl Collector {
+    /// Goes on until the feed is deleted, nobody reads it for long, the emulator is gone or the server stops.
+    pub(super) async fn run(mut self, site: Arc<Site>) {
+        let feed = self.feed.clone();
+        let (mut deleted, patience) = (feed.news(), self.patience);
+        let reason = tokio::select! {
+            reason = self.collect() => reason,
+            () = unread(&feed, patience) => "nobody read it for a while",
+            _ = deleted.wait_for(Option::is_some) => "it was deleted",
+            () = site.stopped() => "the server is stopping",
+        };
+        site.live.remove(&feed.id);
+        feed.end(reason);
+    }
+
+    /// Returns why there is nothing more.
+    async fn collect(&mut self) -> &'static str {
+        loop {
+            tokio::select! {
+                biased;
+                event = next(&mut self.watch) => match event {
+                    Some(event) => self.changed(event),
+                    None => return "the emulator is gone",
+                },
+                event = happening(&mut self.events) => match event {
+                    Ok(event) => self.happened(event),
+                    Err(RecvError::Lagged(count)) => {
+                        let frame = self.feed.values().0;
+                        self.feed.tell("missed", json!({"missed": count}), frame, Vec::new());
+                    }
+                    // Without memory to watch there is nothing left.
+                    Err(RecvError::Closed) if self.watch.is_none() => return "the emulator is gone",
+                    Err(RecvError::Closed) => self.events = None,
+                },
+            }
+        }
+    }
+
+    fn changed(&mut self, event: WatchEvent) {
+        let WatchEvent { frame, ticks, changes, gap, missed, .. } = event;
+        self.memory.apply(changes);
+        let values = self.memory.values(frame, self.feed.definition.encoding);
+        let before = std::mem::replace(&mut self.values, values);
+        let mut changes = Map::new();
+        let mut news = Vec::new();
+        for (index, (old, new)) in before.into_iter().zip(&self.values).enumerate() {
+            if old != *new {
+                changes.insert(self.feed.definition.watch[index].clone(), json!({"old": old, "new": new}));
+                news.push((index, new.clone()));
+            }
+        }
+        if news.is_empty() && !gap && missed == 0 {
+            return;
+        }
+        let mut data = json!({"frame": frame, "tick": ticks, "changes": changes});
+        if gap || missed > 0 {
+            data["gap"] = true.into();
+        }
+        self.feed.tell("change", data, frame, news);
+    }
+
+    fn happened(&self, event: Event) {
+        let Event { frame, what } = event;
+        let (name, mut data) = match what {
+            Happening::Reset => ("reset", json!({})),
+            Happening::Game { title, code } => ("game", json!({"title": title, "code": code})),
+            Happening::Connected => ("connected", json!({})),
+            Happening::Disconnected { problem } => ("disconnected", json!({"problem": problem})),
+            Happening::Stalled => ("stalled", json!({})),
+            Happening::Running => ("running", json!({})),
+            Happening::Paused => ("paused", json!({})),
+            Happening::TimelineOver { id, cancelled } => ("input", json!({"id": id, "cancelled": cancelled})),
+            Happening::LockstepOver => ("lockstep", json!({})),
+        };
+        data["frame"] = frame.into();
+        self.feed.tell(name, data, frame, Vec::new());
+    }
+}
+
+async fn next(watch: &mut Option<Watch>) -> Option<WatchEvent> {
+    match watch {
+        Some(watch) => watch.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn happening(events: &mut Option<broadcast::Receiver<Event>>) -> Result<Event, RecvError> {
+    match events {
+        Some(events) => events.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until nobody has read the feed for so long.
+async fn unread(feed: &Feed, patience: Option<Duration>) {
+    let Some(patience) = patience else { return std::future::pending().await };
+    let mut readers = feed.readers();
+    // The feed lives as long as this does.
+    while readers.wait_for(|readers| *readers == 0).await.is_ok() {
+        let back = readers.wait_for(|readers| *readers > 0);
+        if timeout(patience, back).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What a client wants to be told.
+
+use framewire_emulator::MemoryRange;
+use framewire_expression::{Expression, Names, Range, Subject};
+use framewire_protocol::watch::{MAX_RANGES, MAX_WATCHED};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::v1::Problem;
+use crate::v1::fields::Encoding;
+
+/// Most subjects of one watch.
+const MAX_SUBJECTS: usize = 64;
+/// Events that are kept where a client does not say how many: 17 s of one each frame.
+pub(super) const BUFFER: usize = 1024;
+/// Most that a client may have kept.
+const MAX_BUFFER: usize = 16_384;
+
+/// What to watch.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Definition {
+    /// Expressions over memory, such as `score`, `u16[0x02000038] > 100` or `bytes[ball_x, 8]`: docs/watches.md.
+    #[serde(default)]
+    #[schema(max_items = 64)]
+    pub(super) watch: Vec<String>,
+    /// Whether resets, other games, pauses, stalls and connections are told too.
+    #[serde(default)]
+    pub(super) events: bool,
+    /// How the bytes of `bytes[…]` are written.
+    #[serde(default)]
+    pub(super) encoding: Encoding,
+    /// Events that are kept for readers who are slow or come back. A MiB of them is the bound in any case.
+    #[serde(default = "default_buffer")]
+    #[schema(minimum = 1, maximum = 16_384)]
+    pub(super) buffer: usize,
+}
+
+fn default_buffer() -> usize {
+    BUFFER
+}
+
+impl Default for Definition {
+    fn default() -> Definition {
+        Definition { watch: Vec::new(), events: false, encoding: Encoding::default(), buffer: BUFFER }
+    }
+}
+
+impl Definition {
+    /// Nothing but what happens to the emulator.
+    pub(super) fn of_events() -> Definition {
+        Definition { events: true, ..Definition::default() }
+    }
+
+    /// Reads its expressions.
+    ///
+    /// # Errors
+    /// A problem that names the field, and for an expression the column.
+    pub(super) fn compile(&self, names: &dyn Names) -> Result<Subjects, Problem> {
+        if self.watch.is_empty() && !self.events {
+            let accepts =
+                "an expression such as score, u16[0x02000000] or bytes[0x02000000, 16]; or events=true";
+            return Err(Problem::parameter("watch", "is missing", accepts));
+        }
+        if self.watch.len() > MAX_SUBJECTS {
+            let problem = format!("holds {} expressions", self.watch.len());
+            return Err(Problem::parameter("watch", &problem, format!("at most {MAX_SUBJECTS} of them")));
+        }
+        if !(1..=MAX_BUFFER).contains(&self.buffer) {
+            let problem = format!("is {}", self.buffer);
+            return Err(Problem::parameter(
+                "buffer",
+                &problem,
+                format!("a number of events from 1 to {MAX_BUFFER}"),
+            ));
+        }
+        let mut subjects = Subjects::default();
+        for (index, text) in self.watch.iter().enumerate() {
+            let place = format!("watch[{index}]");
+            if self.watch[..index].contains(text) {
+                return Err(Problem::parameter(place, &format!("is {text:?} again"), "each expression once"));
+            }
+            let subject =
+                Subject::parse(text, names).map_err(|error| Problem::in_body(&place, &error.to_string()))?;
+            subjects.add(subject);
+        }
+        subjects.check()?;
+        Ok(subjects)
+    }
+}
+
+/// What is watched, and the memory that it is made of.
+#[derive(Debug, Default)]
+pub(super) struct Subjects {
+    pub(super) all: Vec<Watched>,
+    /// Each once.
+    pub(super) ranges: Vec<MemoryRange>,
+    /// Whether any changes with the frame counter.
+    pub(super) uses_frame: bool,
+}
+
+/// A subject, with the indices of its memory in [`Subjects::ranges`].
+#[derive(Debug)]
+pub(super) enum Watched {
+    Number(Expression, Vec<usize>),
+    Bytes(usize),
+}
+
+impl Subjects {
+    /// One expression.
+    pub(super) fn only(expression: Expression) -> Subjects {
+        let mut subjects = Subjects::default();
+        subjects.add(Subject::Expression(expression));
+        subjects
+    }
+
+    fn add(&mut self, subject: Subject) {
+        let watched = match subject {
+            Subject::Expression(expression) => {
+                self.uses_frame |= expression.uses_frame();
+                let ranges = expression.places().iter().map(|place| self.range(place.range())).collect();
+                Watched::Number(expression, ranges)
+            }
+            Subject::Range(range) => Watched::Bytes(self.range(range)),
+        };
+        self.all.push(watched);
+    }
+
+    /// The index of a range, new or known.
+    fn range(&mut self, Range { domain, address, length }: Range) -> usize {
+        let range = MemoryRange { domain, address, length };
+        self.ranges.iter().position(|known| *known == range).unwrap_or_else(|| {
+            self.ranges.push(range);
+            self.ranges.len() - 1
+        })
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        let bytes: usize = self.ranges.iter().map(|range| usize::from(range.length)).sum();
+        if self.ranges.len() > MAX_RANGES {
+            let problem = format!("reads {} places of memory", self.ranges.len());
+            return Err(Problem::parameter("watch", &problem, format!("at most {MAX_RANGES} places")));
+        }
+        if bytes > MAX_WATCHED {
+            let problem = format!("reads {bytes} bytes");
+            return Err(Problem::parameter("watch", &problem, format!("at most {MAX_WATCHED} bytes")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! The loop over the socket of one connection.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, close_code};
+use futures_util::SinkExt;
+use futures_util::future::join_all;
+use serde_json::Value as Json;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Duration, MissedTickBehavior, interval, timeout};
+
+use super::error::Error;
+use super::message::{self, Message, Refused, Request, reply};
+use super::methods::{UnderWay, begin};
+use super::session::{Reply, Session};
+use crate::access::Caller;
+use crate::app::Site;
+use crate::emulators::Served;
+use crate::streams::Stream;
+
+/// Messages on their way to the client. A slow one holds up those who have something for it, and nobody else.
+const OUT: usize = 64;
+/// How often a silent client is asked whether it is there.
+const PING: Duration = Duration::from_secs(20);
+
+/// Serves a connection until either side ends it.
+pub(super) async fn run(
+    socket: WebSocket,
+    site: Arc<Site>,
+    caller: Caller,
+    served: Arc<Served>,
+    _open: Stream,
+) {
+    let (out, outbox) = mpsc::channel(OUT);
+    let session = Arc::new(Session::new(site, caller, served, out));
+    Connection { socket, outbox, heard: Instant::now() }.serve(&session).await;
+    session.end();
+}
+
+struct Connection {
+    socket: WebSocket,
+    outbox: mpsc::Receiver<String>,
+    /// When the client was last heard of.
+    heard: Instant,
+}
+
+/// The client is gone, or does not read.
+struct Gone;
+
+impl Connection {
+    async fn serve(&mut self, session: &Arc<Session>) {
+        let limits = &session.site.app.limits;
+        let mut ping = interval(PING.min(limits.idle / 4));
+        ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut texts = Vec::with_capacity(OUT);
+        loop {
+            let done = tokio::select! {
+                _ = self.outbox.recv_many(&mut texts, OUT) => self.send(texts.drain(..), limits.stall).await,
+                frame = self.socket.recv() => match frame {
+                    Some(Ok(frame)) => self.received(session, frame, limits.stall).await,
+                    _ => Err(Gone),
+                },
+                _ = ping.tick() => match self.heard.elapsed() < limits.idle {
+                    true => self.write(Frame::Ping(Default::default()), limits.stall).await,
+                    false => Err(Gone),
+                },
+                () = session.site.stopped() => {
+                    let reason = Utf8Bytes::from_static("the server is stopping");
+                    let close = CloseFrame { code: close_code::AWAY, reason };
+                    let _ = self.write(Frame::Close(Some(close)), limits.stall).await;
+                    Err(Gone)
+                }
+            };
+            if let Err(Gone) = done {
+                return;
+            }
+        }
+    }
+
+    async fn received(&mut self, session: &Arc<Session>, frame: Frame, stall: Duration) -> Result<(), Gone> {
+        self.heard = Instant::now();
+        let message = match &frame {
+            Frame::Text(text) => message::read(text.as_bytes()),
+            Frame::Binary(bytes) => message::read(bytes),
+            // Pings are answered below us, and a close makes the next `recv` the last.
+            Frame::Ping(_) | Frame::Pong(_) | Frame::Close(_) => return Ok(()),
+        };
+        drop(frame);
+        match answer(session, message) {
+            Some(refusal) => self.send([refusal], stall).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn send(&mut self, texts: impl IntoIterator<Item = String>, stall: Duration) -> Result<(), Gone> {
+        let all = async {
+            for text in texts {
+                self.socket.feed(Frame::Text(text.into())).await?;
+            }
+            self.socket.flush().await
+        };
+        in_time(stall, all).await
+    }
+
+    async fn write(&mut self, frame: Frame, stall: Duration) -> Result<(), Gone> {
+        in_time(stall, self.socket.send(frame)).await
+    }
+}
+
+async fn in_time(stall: Duration, sent: impl Future<Output = Result<(), axum::Error>>) -> Result<(), Gone> {
+    match timeout(stall, sent).await {
+        Ok(Ok(())) => Ok(()),
+        _ => Err(Gone),
+    }
+}
+
+/// Begins what is asked for, in order; the answer follows when it is done. What there is no room for is answered at once.
+fn answer(session: &Arc<Session>, message: Message) -> Option<String> {
+    let (items, is_array) = match message {
+        Message::One(item) => (vec![item], false),
+        Message::Many(items) => (items, true),
+    };
+    let room = match session.room(items.len()) {
+        Ok(room) => room,
+        Err(problem) => {
+            let refusals = items.into_iter().filter_map(|item| {
+                let (id, error) = match item {
+                    Ok(request) => (request.id?, problem.clone().into()),
+                    Err(Refused { id, error }) => (id, error),
+                };
+                Some(reply(id, Err(error)))
+            });
+            return written(refusals.collect(), is_array);
+        }
+    };
+    let under_way: Vec<_> = items.into_iter().map(|item| start(session, item)).collect();
+    let own = session.clone();
+    session.spawn(async move {
+        let ended = join_all(under_way.into_iter().map(finish)).await;
+        let (replies, sent): (Vec<_>, Vec<_>) = ended.into_iter().unzip();
+        if let Some(text) = written(replies.into_iter().flatten().collect(), is_array) {
+            own.send(text).await;
+        }
+        for sent in sent.into_iter().flatten() {
+            // It fails if the subscription has ended already.
+            let _ = sent.send(());
+        }
+        drop(room);
+    });
+    None
+}
+
+/// A request that was begun, or could not be. Without an id it is not answered.
+struct Started {
+    id: Option<Json>,
+    work: Result<UnderWay, Error>,
+}
+
+fn start(session: &Arc<Session>, item: Result<Request, Refused>) -> Started {
+    match item {
+        Ok(mut request) => Started { id: request.id.take(), work: begin(session, request) },
+        Err(Refused { id, error }) => Started { id: Some(id), work: Err(error) },
+    }
+}
+
+/// The reply, and whom to tell that it is on its way.
+async fn finish(started: Started) -> (Option<Json>, Option<oneshot::Sender<()>>) {
+    let ended = match started.work {
+        Ok(work) => work.await,
+        Err(error) => Err(error),
+    };
+    let (result, sent) = match ended {
+        Ok(Reply { result, sent }) => (Ok(result), sent),
+        Err(error) => (Err(error), None),
+    };
+    (started.id.map(|id| reply(id, result)), sent)
+}
+
+/// Replies as one message; none where nothing is answered.
+fn written(mut replies: Vec<Json>, is_array: bool) -> Option<String> {
+    match is_array {
+        _ if replies.is_empty() => None,
+        true => Some(Json::Array(replies).to_string()),
+        false => replies.pop().map(|reply| reply.to_string()),
+    }
+}

@@ -1,0 +1,167 @@
+//! Requests as they come and replies as they go, by <https://www.jsonrpc.org/specification>.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::error::Error;
+
+/// Most requests in one array.
+const MAX_BATCH: usize = 1024;
+
+/// What a message holds.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A request, or what was meant to be one.
+    One(Result<Request, Refused>),
+    /// An array of them.
+    Many(Vec<Result<Request, Refused>>),
+}
+
+/// Something asked for.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// `None` for a notification, which is not answered.
+    pub(super) id: Option<Json>,
+    pub(super) method: String,
+    pub(super) params: Params,
+}
+
+/// The parameters of a request.
+#[derive(Debug)]
+pub(super) enum Params {
+    Named(Map<String, Json>),
+    InOrder(Vec<Json>),
+}
+
+/// What is no request, with its id if that can be told.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) id: Json,
+    pub(super) error: Error,
+}
+
+impl Refused {
+    fn new(id: Json, detail: &str) -> Refused {
+        Refused { id, error: Error::invalid_request(detail) }
+    }
+}
+
+/// Reads a message.
+pub(super) fn read(text: &[u8]) -> Message {
+    let refused = |error| Message::One(Err(Refused { id: Json::Null, error }));
+    match serde_json::from_slice(text) {
+        Err(error) => refused(Error::parse(&error)),
+        Ok(Json::Array(items)) if items.is_empty() => {
+            refused(Error::invalid_request("the array is empty; it holds at least one request"))
+        }
+        Ok(Json::Array(items)) if items.len() > MAX_BATCH => refused(Error::invalid_request(&format!(
+            "the array holds {} requests; {MAX_BATCH} are accepted",
+            items.len()
+        ))),
+        Ok(Json::Array(items)) => Message::Many(items.into_iter().map(request).collect()),
+        Ok(item) => Message::One(request(item)),
+    }
+}
+
+fn request(item: Json) -> Result<Request, Refused> {
+    let Json::Object(mut object) = item else {
+        return Err(Refused::new(Json::Null, "a request is an object with jsonrpc, id, method and params"));
+    };
+    let id = object.remove("id");
+    let (id, known) = match id {
+        Some(Json::String(_) | Json::Number(_) | Json::Null) | None => (id.clone(), id.unwrap_or(Json::Null)),
+        Some(_) => return Err(Refused::new(Json::Null, "id is a text or a number")),
+    };
+    if object.remove("jsonrpc") != Some(Json::from("2.0")) {
+        return Err(Refused::new(known, "jsonrpc is \"2.0\""));
+    }
+    let Some(Json::String(method)) = object.remove("method") else {
+        return Err(Refused::new(known, "method is the name of a method, such as \"read8\""));
+    };
+    let params = match object.remove("params") {
+        None => Params::Named(Map::new()),
+        Some(Json::Object(named)) => Params::Named(named),
+        Some(Json::Array(items)) => Params::InOrder(items),
+        Some(_) => {
+            return Err(Refused::new(known, "params is an object, or an array for an operation's arguments"));
+        }
+    };
+    match object.keys().next() {
+        None => Ok(Request { id, method, params }),
+        Some(other) => {
+            let detail = format!("{other:?} is no field of a request; it has jsonrpc, id, method and params");
+            Err(Refused::new(known, &detail))
+        }
+    }
+}
+
+/// The reply to the request of this id.
+pub(super) fn reply(id: Json, result: Result<Json, Error>) -> Json {
+    match result {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
+    }
+}
+
+/// An event of a subscription; `data` is JSON as it is.
+pub(super) fn event(subscription: u64, id: &str, name: &str, data: &str) -> String {
+    // Ids and names are letters, digits, dots and hyphens.
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"event","params":{{"subscription":{subscription},"id":"{id}","event":"{name}","data":{data}}}}}"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> (Json, i64) {
+        match read(text.as_bytes()) {
+            Message::One(Err(refused)) => {
+                let error = serde_json::to_value(refused.error).unwrap();
+                (refused.id, error["code"].as_i64().unwrap())
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_has_the_code_of_the_specification() {
+        for (text, id, expected) in [
+            ("{", Json::Null, -32700),
+            ("", Json::Null, -32700),
+            ("{} {}", Json::Null, -32700),
+            ("[]", Json::Null, -32600),
+            ("1", Json::Null, -32600),
+            ("{}", Json::Null, -32600),
+            (r#"{"jsonrpc":"1.0","method":"x","id":1}"#, json!(1), -32600),
+            (r#"{"jsonrpc":"2.0","method":1,"id":"a"}"#, json!("a"), -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","params":"p","id":2}"#, json!(2), -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","id":[1]}"#, Json::Null, -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","id":3,"parms":{}}"#, json!(3), -32600),
+        ] {
+            assert_eq!(code(text), (id, expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn requests_notifications_and_arrays_are_told_apart() {
+        let Message::One(Ok(request)) = read(br#"{"jsonrpc":"2.0","method":"x","params":[1],"id":7}"#) else {
+            panic!()
+        };
+        assert_eq!((request.id, request.method.as_str()), (Some(json!(7)), "x"));
+        assert!(matches!(request.params, Params::InOrder(items) if items == [json!(1)]));
+        let Message::One(Ok(request)) = read(br#"{"jsonrpc":"2.0","method":"x"}"#) else { panic!() };
+        assert!(request.id.is_none());
+        let Message::Many(items) = read(br#"[1, {"jsonrpc":"2.0","method":"x"}]"#) else { panic!() };
+        assert!(items[0].is_err() && items[1].is_ok());
+        let many = format!("[{}1]", "1,".repeat(MAX_BATCH));
+        assert_eq!(code(&many).1, -32600);
+    }
+
+    #[test]
+    fn events_are_json() {
+        let event: Json = serde_json::from_str(&event(3, "w1.2", "change", r#"{"frame":1}"#)).unwrap();
+        let params = json!({"subscription": 3, "id": "w1.2", "event": "change", "data": {"frame": 1}});
+        assert_eq!(event, json!({"jsonrpc": "2.0", "method": "event", "params": params}));
+    }
+}

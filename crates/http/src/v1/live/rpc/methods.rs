@@ -1,0 +1,215 @@
+//! What can be asked for.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use framewire_protocol::Batch;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::error::Error;
+use super::message::{Params, Request};
+use super::session::{Reply, Session};
+use crate::emulators::Served;
+use crate::v1::Problem;
+use crate::v1::batch::{Done, OpResult};
+use crate::v1::fields::{Context, Encoding, Object, shown};
+use crate::v1::json::row;
+use crate::v1::live::definition::Definition;
+use crate::v1::live::wait;
+use crate::v1::plan::Plan;
+
+/// A request under way.
+pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<Reply, Error>> + Send>>;
+
+const METHODS: &str = "an operation, as GET /v1/operations lists them, or one of batch, wait, subscribe, unsubscribe, \
+                       emulator and emulators";
+
+/// The parameters of `batch`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    ops: Vec<Object>,
+    #[serde(default)]
+    encoding: Encoding,
+}
+
+/// The parameters of `unsubscribe`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unsubscribe {
+    subscription: u64,
+}
+
+/// No parameters.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// Begins a request. What goes to the emulator has gone there when this returns, so that operations are done in the order
+/// in which they were asked for.
+pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay, Error> {
+    let Request { method, params, .. } = request;
+    let mut params = named(&method, params)?;
+    let served = chosen(session, &mut params)?;
+    match method.as_str() {
+        "batch" => {
+            let Asked { ops, encoding } = read(params)?;
+            perform(session, &served, ops, encoding, |done| Ok(json(&done)))
+        }
+        "wait" => {
+            let (session, request) = (session.clone(), read(params)?);
+            Ok(Box::pin(async move {
+                let waited = wait::until(&session.site, &served, request).await?;
+                Ok(json(&waited).into())
+            }))
+        }
+        "subscribe" => subscribe(session.clone(), served, params),
+        "unsubscribe" => {
+            let Unsubscribe { subscription } = read(params)?;
+            match session.unsubscribe(subscription) {
+                true => Ok(ready(true.into())),
+                false => {
+                    let detail = format!("this connection has no subscription {subscription}");
+                    Err(Problem::not_found(detail).into())
+                }
+            }
+        }
+        "emulator" => {
+            let Nothing {} = read(params)?;
+            Ok(ready(json(&served.emulator.state())))
+        }
+        "emulators" => {
+            let Nothing {} = read(params)?;
+            let named = |served: &Arc<Served>| {
+                let mut state = json(&served.emulator.state());
+                state["name"] = served.name.clone().into();
+                state
+            };
+            Ok(ready(session.site.app.emulators.iter().map(named).collect()))
+        }
+        _ => operation(session, &served, method, params),
+    }
+}
+
+/// The parameters by name. Those of an operation may be in the order of its arguments.
+fn named(method: &str, params: Params) -> Result<Object, Problem> {
+    let items = match params {
+        Params::Named(named) => return Ok(named),
+        Params::InOrder(items) => items,
+    };
+    let names: Vec<&str> =
+        row(method).map(|info| info.args).unwrap_or_default().iter().map(|arg| arg.name).collect();
+    if items.len() > names.len() {
+        let problem = format!("is an array of {}", items.len());
+        let accepts = match names.as_slice() {
+            [] => "an object with the parameters by name".to_owned(),
+            names => format!("an object, or an array of {}", names.join(", ")),
+        };
+        return Err(Problem::parameter("params", &problem, accepts));
+    }
+    Ok(names.into_iter().map(str::to_owned).zip(items).collect())
+}
+
+/// The emulator that is meant.
+fn chosen(session: &Session, params: &mut Object) -> Result<Arc<Served>, Problem> {
+    let Some(name) = params.remove("emulator") else { return Ok(session.served.clone()) };
+    let emulators = &session.site.app.emulators;
+    let permitted = |served: &Arc<Served>| served.for_caller(session.site.gate.permit(&session.caller));
+    name.as_str().and_then(|name| emulators.get(name)).map(permitted).ok_or_else(|| {
+        let names: Vec<&str> = emulators.iter().map(|served| served.name.as_str()).collect();
+        Problem::parameter(
+            "emulator",
+            &format!("is {}", shown(&name)),
+            format!("one of {}", names.join(", ")),
+        )
+    })
+}
+
+/// Any operation that a batch takes, alone.
+fn operation(
+    session: &Session,
+    served: &Served,
+    method: String,
+    mut params: Object,
+) -> Result<UnderWay, Error> {
+    let encoding = params.remove("encoding").map_or(Ok(Encoding::default()), |encoding| {
+        serde_json::from_value(encoding).map_err(|error| Problem::in_body("encoding", &error.to_string()))
+    })?;
+    if params.contains_key("op") {
+        return Err(Problem::parameter("op", "is no parameter here", "the operation's name as method").into());
+    }
+    params.insert("op".to_owned(), method.as_str().into());
+    let begun = perform(session, served, vec![params], encoding, |done| {
+        let frame = done.frame;
+        match done.results.into_iter().next() {
+            Some(OpResult::Value(value)) => Ok(json!({"frame": frame, "value": value})),
+            Some(OpResult::Error(problem)) => Err(problem.into()),
+            None => Ok(json!({"frame": frame, "value": null})),
+        }
+    });
+    begun.map_err(|error| match error.is_about("op") {
+        true => Error::no_method(&method, METHODS),
+        false => error,
+    })
+}
+
+/// Hands operations to the emulator.
+fn perform(
+    session: &Session,
+    served: &Served,
+    ops: Vec<Object>,
+    encoding: Encoding,
+    result: impl FnOnce(Done) -> Result<Json, Error> + Send + 'static,
+) -> Result<UnderWay, Error> {
+    let plan = Plan::new(ops, Context { symbols: &served.symbols, encoding })?;
+    let batch = Batch::new(plan.ops().to_vec());
+    batch.check().map_err(Problem::from)?;
+    let pending = served.emulator.submit(batch, Instant::now() + session.site.app.deadline);
+    Ok(Box::pin(async move {
+        let outcome = pending.await.map_err(Problem::from)?;
+        Ok(result(plan.done(outcome))?.into())
+    }))
+}
+
+fn subscribe(session: Arc<Session>, served: Arc<Served>, params: Object) -> Result<UnderWay, Error> {
+    let mut params = params;
+    let after = match params.remove("after") {
+        None | Some(Json::Null) => None,
+        Some(Json::String(id)) => Some(id),
+        Some(other) => {
+            let problem = format!("is {}", shown(&other));
+            return Err(Problem::parameter("after", &problem, "the id of an event, as a text").into());
+        }
+    };
+    let definition: Definition = read(params)?;
+    Ok(Box::pin(async move {
+        let site = &session.site;
+        let reader = site.live.read(site, &served, definition, after.as_deref()).await?;
+        let watch = reader.feed_id().to_owned();
+        let (subscription, sent) = session.subscribe(reader)?;
+        Ok(Reply { result: json!({"subscription": subscription, "watch": watch}), sent: Some(sent) })
+    }))
+}
+
+fn ready(result: Json) -> UnderWay {
+    Box::pin(std::future::ready(Ok(result.into())))
+}
+
+fn json(value: &impl Serialize) -> Json {
+    // Only maps with keys that are no texts cannot be written.
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Reads parameters, or says at which place something else was found.
+fn read<T: DeserializeOwned>(params: Object) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(Json::Object(params)).map_err(|error| {
+        let place = error.path().to_string();
+        match place.as_str() {
+            "." => Problem::in_body("params", &error.inner().to_string()),
+            place => Problem::in_body(place, &error.inner().to_string()),
+        }
+    })
+}

@@ -1,0 +1,58 @@
+//! JSON-RPC 2.0 over a WebSocket: every operation, batches, waiting and subscriptions, many at once on one connection.
+//!
+//! - `message`: requests as they come, and replies as they go;
+//! - `error`: codes, with our problem as data;
+//! - `methods`: what can be asked for; operations go to the emulator in the order in which they came;
+//! - `session`: what belongs to one connection, its subscriptions too;
+//! - `connection`: the loop over its socket.
+
+mod connection;
+mod error;
+mod message;
+mod methods;
+mod session;
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::http::Extensions;
+use axum::response::Response;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::access::Caller;
+use crate::app::Site;
+use crate::streams::Client;
+use crate::v1::Problem;
+use crate::v1::extract::{Chosen, Which};
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(open))
+}
+
+/// Opens a WebSocket that speaks JSON-RPC 2.0: docs/json-rpc.md.
+///
+/// Methods are the operations of GET /v1/operations and what POST /v1/batch takes beside them, and `batch`, `wait`,
+/// `subscribe`, `unsubscribe`, `emulator`, `emulators` and `operations`. The emulator of the query is meant where a
+/// request's parameters name none.
+#[utoipa::path(get, path = "/v1/ws", operation_id = "jsonRpc", tag = "watches", params(Which),
+    responses((status = 101, description = "From here on it is a WebSocket.")))]
+async fn open(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    client: Client,
+    extensions: Extensions,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    let upgrade = upgrade.map_err(|rejection| {
+        let detail = format!("/v1/ws is a WebSocket, and this request opens none: {}", rejection.body_text());
+        Problem::bad_request(detail)
+    })?;
+    let caller = Caller::of(&extensions);
+    let stream = site.streams.open(client.0)?;
+    let largest = site.app.limits.max_body;
+    let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
+    Ok(upgrade.on_upgrade(move |socket| connection::run(socket, site, caller, served, stream)))
+}

@@ -1,0 +1,140 @@
+//! An answer once a condition on memory holds.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use framewire_emulator::Run;
+use framewire_expression::Expression;
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::definition::Subjects;
+use super::registry::watch;
+use crate::app::Site;
+use crate::emulators::Served;
+use crate::failure::Failure;
+use crate::streams::Client;
+use crate::v1::Problem;
+use crate::v1::extract::{Chosen, Payload, Which};
+
+/// Frames where a caller does not say how many: ten seconds.
+const FRAMES: u32 = 600;
+/// Most frames to wait for: an hour.
+const MAX_FRAMES: u32 = 216_000;
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(wait))
+}
+
+/// What to wait for.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    /// A condition over memory, such as `score > 10` or `lives == 0 or frame > 5000`: docs/watches.md. A number counts
+    /// as true if it is not 0.
+    until: String,
+    /// How many frames to wait at most.
+    #[serde(default = "default_frames")]
+    #[schema(minimum = 1, maximum = 216_000)]
+    frames: u32,
+}
+
+fn default_frames() -> u32 {
+    FRAMES
+}
+
+/// What came of waiting.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Waited {
+    /// Whether the condition holds; if not, all the frames have passed without it.
+    held: bool,
+    /// The frame counter behind the frame by which it holds, or behind the last frame waited for.
+    frame: u32,
+    /// Frames that passed meanwhile; 0 if it held at once.
+    frames: u64,
+}
+
+/// Waits until a condition on memory holds, or so many frames have passed.
+///
+/// The condition is looked at behind each frame. Where no frame goes by for as long as any request may take, the answer
+/// is 504.
+#[utoipa::path(post, path = "/v1/wait", operation_id = "wait", tag = "watches", params(Which), request_body = Request,
+    responses((status = 200, description = "It holds, or the frames have passed.", body = Waited)))]
+async fn wait(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    client: Client,
+    Payload(request): Payload<Request>,
+) -> Result<Json<Waited>, Problem> {
+    let _open = site.streams.open(client.0)?;
+    until(&site, &served, request).await.map(Json)
+}
+
+/// Waits as [`Request`] says.
+pub(super) async fn until(site: &Site, served: &Served, request: Request) -> Result<Waited, Problem> {
+    if !(1..=MAX_FRAMES).contains(&request.frames) {
+        let problem = format!("is {}", request.frames);
+        let accepts = format!("a number of frames from 1 to {MAX_FRAMES}");
+        return Err(Problem::parameter("frames", &problem, accepts));
+    }
+    let expression = Expression::parse(&request.until, &*served.symbols)
+        .map_err(|error| Problem::in_body("until", &error.to_string()))?;
+    tokio::select! {
+        waited = held(site, served, expression, request.frames.into()) => waited,
+        () = site.stopped() => Err(Failure::busy("the server is stopping".to_owned()).into()),
+    }
+}
+
+async fn held(site: &Site, served: &Served, condition: Expression, frames: u64) -> Result<Waited, Problem> {
+    let every = u32::try_from(frames).unwrap_or(u32::MAX);
+    let (mut watch, frame, mut memory) = watch(site, served, Subjects::only(condition), every).await?;
+    let holds =
+        |memory: &super::memory::Memory, frame| memory.number(0, frame).is_some_and(|number| number != 0);
+    if holds(&memory, frame) {
+        return Ok(Waited { held: true, frame, frames: 0 });
+    }
+    let mut alive = Alive::new(served);
+    loop {
+        let Ok(event) = timeout(site.app.deadline, watch.next()).await else {
+            alive.check(served)?;
+            continue;
+        };
+        let Some(event) = event else { return Err(framewire_emulator::EmulatorError::Stopped.into()) };
+        memory.apply(event.changes);
+        let held = holds(&memory, event.frame);
+        if held || event.ticks >= frames {
+            return Ok(Waited { held, frame: event.frame, frames: event.ticks });
+        }
+    }
+}
+
+/// Sees to it that frames go by.
+struct Alive {
+    frame: u32,
+}
+
+impl Alive {
+    fn new(served: &Served) -> Alive {
+        Alive { frame: served.emulator.state().frame }
+    }
+
+    /// Fails if no frame has gone by since it was asked last.
+    fn check(&mut self, served: &Served) -> Result<(), Problem> {
+        let state = served.emulator.state();
+        if state.frame != self.frame {
+            self.frame = state.frame;
+            return Ok(());
+        }
+        let why = match (state.problem, state.run) {
+            (Some(problem), _) => problem,
+            (None, Run::Paused) => "the emulator is paused; POST /v1/resume lets it go on".to_owned(),
+            (None, _) => "the emulator stands still: it is paused in its window, or has no ROM".to_owned(),
+        };
+        let status = axum::http::StatusCode::GATEWAY_TIMEOUT;
+        Err(Problem::new(status, format!("no frame went by while waiting: {why}")))
+    }
+}
