@@ -65,18 +65,12 @@ impl Server {
         Server::demo(false, change)
     }
 
-    fn demo(paused: bool, change: impl FnOnce(&mut App)) -> Server {
+    /// Serves the demo game, which stands still before its first frame if `paused`.
+    pub fn demo(paused: bool, change: impl FnOnce(&mut App)) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let rom = folder.path().join("demo game.gba");
         std::fs::copy(repository("rom/framewire-demo.gba"), &rom).unwrap();
-        let config = Config {
-            rom: Rom::File(rom),
-            speed: Speed::Times(1.0),
-            paused,
-            scripts: Vec::new(),
-            console: || Box::new(super::console::collect as fn(Level, &str)),
-        };
-        let emulator = Embedded::start(config).unwrap();
+        let emulator = core(Rom::File(rom), paused, Vec::new());
         Server::over(folder, move |_| Arc::new(emulator), change)
     }
 
@@ -179,6 +173,13 @@ impl Drop for Server {
             assert!(ended.is_ok() || std::thread::panicking(), "the server panicked");
         }
     }
+}
+
+/// A core that runs a game, with these scripts in it.
+pub fn core(rom: Rom, paused: bool, scripts: Vec<PathBuf>) -> Embedded {
+    let console =
+        || -> framewire_emulator::embedded::Console { Box::new(super::console::collect as fn(Level, &str)) };
+    Embedded::start(Config { rom, speed: Speed::Times(1.0), paused, scripts, console }).unwrap()
 }
 
 /// What came back.

@@ -1,5 +1,6 @@
 //! Framewire's own interface.
 
 mod batch;
+mod live;
 mod memory;
 mod problems;

@@ -1,0 +1,189 @@
+//! Clients of event streams and WebSockets.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+use tungstenite::protocol::Message;
+use tungstenite::{Error, WebSocket};
+
+use crate::support::{PATIENCE, Reply, Server, encoded};
+
+/// An event, of either kind of stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    pub id: String,
+    pub name: String,
+    pub data: Value,
+}
+
+/// A stream of server-sent events.
+pub struct Events {
+    lines: BufReader<TcpStream>,
+}
+
+impl Events {
+    /// Opens one that succeeds.
+    pub fn open(server: &Server, target: &str) -> Events {
+        Events::resume(server, target, None)
+    }
+
+    /// Goes on behind an event.
+    pub fn resume(server: &Server, target: &str, last_id: Option<&str>) -> Events {
+        Events::over(server.connect(), target, last_id)
+    }
+
+    /// Opens one over a connection that was made already.
+    pub fn over(mut stream: TcpStream, target: &str, last_id: Option<&str>) -> Events {
+        let resume = last_id.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
+        // To HTTP/1.0 the events come as they are, without the lengths of their pieces between them.
+        write!(stream, "GET {target} HTTP/1.0\r\nhost: localhost\r\n{resume}\r\n").unwrap();
+        let mut lines = BufReader::new(stream);
+        let head: Vec<String> =
+            lines.by_ref().lines().map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
+        assert!(head[0].contains(" 200 "), "{target}: {head:?}");
+        assert!(
+            head.iter().any(|line| line.eq_ignore_ascii_case("content-type: text/event-stream")),
+            "{head:?}"
+        );
+        Events { lines }
+    }
+
+    /// The next event; `None` when the stream has ended.
+    pub fn next(&mut self) -> Option<Event> {
+        let mut event = Event { id: String::new(), name: String::new(), data: Value::Null };
+        for line in self.lines.by_ref().lines() {
+            let line = line.expect("a line in time");
+            match line.split_once(": ") {
+                Some(("id", id)) => event.id = id.to_owned(),
+                Some(("event", name)) => event.name = name.to_owned(),
+                Some(("data", data)) => event.data = serde_json::from_str(data).unwrap(),
+                None if line.is_empty() && !event.name.is_empty() => return Some(event),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The next event of this name.
+    pub fn wait_for(&mut self, name: &str) -> Event {
+        loop {
+            let event = self.next().unwrap_or_else(|| panic!("the stream ended before {name}"));
+            if event.name == name {
+                return event;
+            }
+        }
+    }
+}
+
+/// `/v1/watch` of these expressions.
+pub fn watch(expressions: &[&str]) -> String {
+    let query: Vec<String> =
+        expressions.iter().map(|expression| format!("watch={}", encoded(expression))).collect();
+    format!("/v1/watch?{}", query.join("&"))
+}
+
+/// A connection that speaks JSON-RPC.
+pub struct Rpc {
+    socket: WebSocket<TcpStream>,
+    last: u64,
+    /// Events that came while a reply was waited for.
+    events: Vec<Event>,
+}
+
+impl Rpc {
+    pub fn open(server: &Server) -> Rpc {
+        Rpc::open_at(server, "/v1/ws")
+    }
+
+    pub fn open_at(server: &Server, target: &str) -> Rpc {
+        let url = format!("ws://{}{target}", server.address);
+        let (socket, _) = tungstenite::client(url, server.connect()).expect("a WebSocket");
+        Rpc { socket, last: 0, events: Vec::new() }
+    }
+
+    /// Sends a text.
+    pub fn send(&mut self, text: impl Into<String>) {
+        self.socket.send(Message::text(text.into())).unwrap();
+    }
+
+    /// The next message; `None` when the connection has ended.
+    pub fn receive(&mut self) -> Option<Value> {
+        loop {
+            match self.socket.read() {
+                Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap()),
+                Ok(Message::Close(_)) | Err(Error::ConnectionClosed) => return None,
+                Ok(_) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// The reply to a request.
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+        loop {
+            let message = self.receive().expect("a reply");
+            match message["method"].as_str() {
+                Some("event") => self.events.push(event(&message)),
+                _ => {
+                    assert_eq!(
+                        (&message["jsonrpc"], &message["id"]),
+                        (&json!("2.0"), &json!(id)),
+                        "{message}"
+                    );
+                    return message;
+                }
+            }
+        }
+    }
+
+    /// The result of a request that succeeds.
+    #[track_caller]
+    pub fn result(&mut self, method: &str, params: Value) -> Value {
+        let reply = self.ask(method, params);
+        assert!(reply["error"].is_null(), "{method}: {reply}");
+        reply["result"].clone()
+    }
+
+    /// The error of a request that fails with this code.
+    #[track_caller]
+    pub fn error(&mut self, method: &str, params: Value, code: i64) -> Value {
+        let reply = self.ask(method, params);
+        assert_eq!(reply["error"]["code"], code, "{method}: {reply}");
+        reply["error"]["data"].clone()
+    }
+
+    /// The next event of a subscription; `None` when the connection has ended.
+    pub fn next(&mut self) -> Option<Event> {
+        match self.events.is_empty() {
+            true => self.receive().map(|message| event(&message)),
+            false => Some(self.events.remove(0)),
+        }
+    }
+}
+
+fn event(message: &Value) -> Event {
+    let params = &message["params"];
+    let text = |field: &str| params[field].as_str().unwrap_or_else(|| panic!("{message}")).to_owned();
+    Event { id: text("id"), name: text("event"), data: params["data"].clone() }
+}
+
+/// A POST of JSON.
+pub fn post(server: &Server, target: &str, body: &Value) -> Reply {
+    server.request("POST", target, body.to_string().as_bytes())
+}
+
+/// The JSON of a reply with this status.
+#[track_caller]
+pub fn json_of(reply: &Reply, status: u16) -> Value {
+    assert_eq!(reply.status, status, "{}", reply.text());
+    serde_json::from_slice(&reply.body).unwrap()
+}
+
+/// How long anything may take.
+pub fn deadline() -> std::time::Instant {
+    std::time::Instant::now() + PATIENCE
+}

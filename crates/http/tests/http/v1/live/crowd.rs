@@ -1,0 +1,149 @@
+//! Twenty clients watch the ball while others have stopped reading: nobody misses a change, and none comes late.
+//!
+//! `FRAMEWIRE_WATCH_SECONDS` makes it as long as one likes; the figure that is claimed is that of ten minutes.
+
+use std::collections::BTreeMap;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use framewire_emulator::Emulator;
+use framewire_emulator::embedded::Rom;
+use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
+
+use super::client::{Event, Events, Rpc, watch};
+use crate::failures::attached;
+use crate::support::{Server, core, field, repository, wait_for};
+
+/// Frames by which a change may come late.
+const LATE: u32 = 2;
+/// On a machine that is busy with something else for a while, lateness is measured again. What is missed is not.
+const ATTEMPTS: usize = 4;
+
+/// What the ball's watch tells, by frame.
+type Told = BTreeMap<u64, Value>;
+
+#[test]
+fn nobody_misses_the_ball_of_an_embedded_core() {
+    let folder = tempfile::tempdir().unwrap();
+    let core = Arc::new(core(Rom::File(repository("rom/framewire-demo.gba")), false, Vec::new()));
+    let shared = core.clone();
+    let server = Server::over(folder, move |_| shared, |_| {});
+    crowd(&server, &*core);
+}
+
+#[test]
+fn nobody_misses_the_ball_of_an_attached_mgba() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap().port();
+    let settings = folder.path().join("settings.lua");
+    std::fs::write(&settings, format!("framewire = {{port = {port}, log_level = 'warn'}}")).unwrap();
+    let scripts = vec![settings, repository("lua/framewire.lua")];
+    let core = core(Rom::File(repository("rom/framewire-demo.gba")), false, scripts);
+    let server = attached(format!("127.0.0.1:{port}"), |_| {});
+    wait_for("a connection", || server.get("/v1/emulator").text().contains("\"run\":\"running\""));
+    crowd(&server, &core);
+}
+
+fn seconds() -> Duration {
+    let given = std::env::var("FRAMEWIRE_WATCH_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(given.unwrap_or(3))
+}
+
+fn crowd(server: &Server, core: &dyn Emulator) {
+    let lazy = [stop_reading(server, &lazy_watch()), stop_reading(server, &lazy_watch())];
+    let mut lateness = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let late = measure(server, core);
+        lateness.push(late);
+        if late <= LATE {
+            break;
+        }
+    }
+    eprintln!("latest change by attempt, in frames: {lateness:?}");
+    assert!(lateness.last().is_some_and(|late| *late <= LATE), "late by {lateness:?} frames");
+    for mut events in lazy {
+        let missed = events.wait_for("missed").data["missed"].as_u64().unwrap();
+        assert!(missed > 0);
+    }
+}
+
+/// So much in each frame that a socket nobody reads is full soon.
+fn lazy_watch() -> String {
+    let ranges: Vec<String> =
+        (0..8).map(|offset| format!("bytes[{:#x}, {}]", 0x0200_0000 + offset, 4096 - offset)).collect();
+    watch(&ranges.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Opens a stream of which only the head is read.
+fn stop_reading(server: &Server, target: &str) -> Events {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    socket.connect(&server.address.into()).unwrap();
+    Events::over(TcpStream::from(socket), target, None)
+}
+
+/// Twenty clients watch for a while. Returns by how many frames the latest change came late.
+fn measure(server: &Server, core: &dyn Emulator) -> u32 {
+    let ball = ["ball_x", "ball_y"].map(|name| format!("i16[{:#x}]", field(name)));
+    let frame = format!("u32[{:#x}]", field("frame"));
+    let with_frame = [&ball[0][..], &ball[1], &frame];
+    let end = Instant::now() + seconds();
+    let results: Vec<(Told, u32)> = thread::scope(|scope| {
+        let clients: Vec<_> = (0..20)
+            .map(|number| {
+                // Half of them are told of each frame, so that they know what there was to be told.
+                let expressions = if number % 2 == 0 { &with_frame[..2] } else { &with_frame[..] };
+                scope.spawn(move || match number < 10 {
+                    true => {
+                        let mut events = Events::open(server, &watch(expressions));
+                        listen(core, end, || events.next().expect("an event"))
+                    }
+                    false => {
+                        let mut rpc = Rpc::open(server);
+                        rpc.result("subscribe", json!({"watch": expressions}));
+                        listen(core, end, || rpc.next().expect("an event"))
+                    }
+                })
+            })
+            .collect();
+        clients.into_iter().map(|client| client.join().expect("a client that missed nothing")).collect()
+    });
+    compare(&results, &ball);
+    results.iter().map(|(_, late)| *late).max().unwrap_or_default()
+}
+
+/// What is told until `end`, and the latest.
+fn listen(core: &dyn Emulator, end: Instant, mut next: impl FnMut() -> Event) -> (Told, u32) {
+    assert_eq!(next().name, "values");
+    let (mut told, mut latest) = (Told::new(), 0);
+    while Instant::now() < end {
+        let event = next();
+        let late = core.state().frame.saturating_sub(event.data["frame"].as_u64().unwrap() as u32);
+        assert_eq!((event.name.as_str(), &event.data["gap"]), ("change", &Value::Null), "{event:?}");
+        latest = latest.max(late);
+        told.insert(event.data["frame"].as_u64().unwrap(), event.data["changes"].clone());
+    }
+    (told, latest)
+}
+
+/// Each change of the ball that one was told, all were told who listened then.
+fn compare(results: &[(Told, u32)], ball: &[String]) {
+    let of_ball = |changes: &Value| -> Vec<Value> { ball.iter().map(|name| changes[name].clone()).collect() };
+    for (index, (told, _)) in results.iter().enumerate() {
+        let (first, last) = (*told.keys().next().unwrap(), *told.keys().last().unwrap());
+        if index % 2 == 1 {
+            assert_eq!(told.len() as u64, last - first + 1, "a frame was missed");
+        }
+        let (all, _) = &results[1];
+        let common = first.max(*all.keys().next().unwrap())..=last.min(*all.keys().last().unwrap());
+        assert!(common.end() - common.start() > 60, "they listened at the same time");
+        for (frame, changes) in all.range(common.clone()) {
+            let expected = of_ball(changes);
+            let given = told.get(frame).map_or(vec![Value::Null; 2], of_ball);
+            assert_eq!(given, expected, "client {index} in frame {frame}");
+        }
+    }
+}

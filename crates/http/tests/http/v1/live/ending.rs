@@ -1,0 +1,45 @@
+//! The server's end, with streams open.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::client::{Events, Rpc};
+use crate::support::{Reply, Server, wait_for};
+use crate::v1::problems::problem;
+
+#[test]
+fn open_streams_end_cleanly_and_at_once() {
+    let mut server = Server::start();
+    let mut events = Events::open(&server, "/v1/events");
+    let mut watch = Events::open(&server, "/v1/watch?watch=frame");
+    let mut rpc = Rpc::open(&server);
+    rpc.result("subscribe", json!({"events": true}));
+    wait_for("frames", || watch.next().is_some_and(|event| event.name == "change"));
+    let begun = Instant::now();
+    server.stop();
+    assert_eq!(events.wait_for("end").data["detail"], "the server is stopping");
+    assert_eq!(events.next(), None);
+    watch.wait_for("end");
+    while rpc.receive().is_some() {}
+    wait_for("the server's end", || server.has_stopped());
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_wait_is_answered_when_the_server_ends() {
+    let mut server = Server::start();
+    let mut stream = server.connect();
+    let body = json!({"until": "false", "frames": 100_000}).to_string();
+    write!(
+        stream,
+        "POST /v1/wait HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    server.text("/core/currentframe");
+    server.stop();
+    let told = problem(&Reply::read(&mut stream), 503);
+    assert!(told["detail"].as_str().unwrap().contains("stopping"), "{told}");
+}

@@ -1,0 +1,10 @@
+//! What is told as it happens.
+
+mod client;
+mod crowd;
+mod ending;
+mod events;
+mod refusals;
+mod rpc;
+mod wait;
+mod watches;

@@ -1,0 +1,85 @@
+//! What cannot be watched or waited for, and what is said then.
+
+use serde_json::{Value, json};
+
+use super::client::{Events, json_of, post, watch};
+use crate::support::{Server, encoded};
+use crate::v1::problems::problem;
+
+/// The problem is about `parameter` and its text has `part` in it.
+#[track_caller]
+fn about(told: &Value, parameter: &str, part: &str) {
+    assert_eq!(told["parameter"], parameter, "{told}");
+    assert!(told["detail"].as_str().unwrap().contains(part), "{part}: {told}");
+}
+
+#[test]
+fn what_is_wrong_with_a_watch_is_named() {
+    let server = Server::start();
+    let refused = |target: &str| problem(&server.get(target), 400);
+    about(&refused("/v1/watch"), "watch", "is missing");
+    about(&refused(&watch(&["u8[0]", "u16[0x02000000"])), "watch[1]", "column 15");
+    about(&refused(&watch(&["nothing > 1"])), "watch[0]", "column 1");
+    about(&refused(&watch(&["u8[0]", "u8[0]"])), "watch[1]", "again");
+    about(&refused(&format!("{}&buffer=0", watch(&["u8[0]"]))), "buffer", "1 to 16384");
+    about(&refused("/v1/watch?id=w1&events=true"), "id", "either");
+    for query in
+        ["watch=u8[0]&buffer=x", "watch=u8[0]&encoding=octal", "watch=u8[0]&evnts=true", "events=maybe"]
+    {
+        refused(&format!("/v1/watch?{}", query.replace('[', &encoded("[")).replace(']', &encoded("]"))));
+    }
+    let many: Vec<String> = (0..65).map(|place| format!("u8[{place}]")).collect();
+    about(&refused(&watch(&many.iter().map(String::as_str).collect::<Vec<_>>())), "watch", "at most 64");
+    let ranges: Vec<String> = (0..17).map(|place| format!("bytes[{place}, 4096]")).collect();
+    about(&refused(&watch(&ranges.iter().map(String::as_str).collect::<Vec<_>>())), "watch", "65536 bytes");
+    assert_eq!(json_of(&server.get("/v1/watches"), 200), json!({"watches": []}), "nothing was begun");
+}
+
+#[test]
+fn what_only_the_emulator_can_know_is_refused_too() {
+    let server = Server::start();
+    let told = problem(&server.get(&watch(&["u8[nowhere:0]"])), 400);
+    assert!(told["detail"].as_str().unwrap().contains("nowhere"), "{told}");
+    problem(&server.get("/v1/watch?events=true&emulator=other"), 404);
+}
+
+#[test]
+fn what_is_wrong_with_a_wait_is_named() {
+    let server = Server::start();
+    let refused = |body: &Value| problem(&post(&server, "/v1/wait", body), 400);
+    assert!(refused(&json!({}))["detail"].as_str().unwrap().contains("until"));
+    about(&refused(&json!({"until": "u8[0] ="})), "until", "column 7");
+    about(&refused(&json!({"until": "u8[0]", "frames": 0})), "frames", "1 to 216000");
+    about(&refused(&json!({"until": "u8[0]", "frames": 216_001})), "frames", "1 to 216000");
+    about(&refused(&json!({"until": 5})), "until", "string");
+    about(&refused(&json!({"until": "1", "frmaes": 5})), "frmaes", "frmaes");
+    problem(&server.request("POST", "/v1/wait", b"{"), 400);
+    problem(&server.get("/v1/wait"), 405);
+}
+
+#[test]
+fn streams_and_watches_are_bounded() {
+    let server = Server::with(|app| {
+        app.limits.max_streams_per_address = 2;
+        app.limits.max_watches = 3;
+    });
+    let open = [Events::open(&server, "/v1/events"), Events::open(&server, "/v1/events")];
+    for target in ["/v1/events", "/v1/watch?watch=frame"] {
+        let reply = server.get(target);
+        assert_eq!(reply.header("retry-after"), Some("1"));
+        assert!(problem(&reply, 503)["detail"].as_str().unwrap().contains("2 streams"));
+    }
+    drop(open);
+    for number in 1..3 {
+        json_of(&post(&server, "/v1/watches", &json!({"watch": [format!("u8[{number}]")]})), 201);
+    }
+    let told = problem(&post(&server, "/v1/watches", &json!({"watch": ["u8[3]"]})), 503);
+    assert!(told["detail"].as_str().unwrap().contains("3 watches"), "{told}");
+}
+
+#[test]
+fn a_websocket_that_is_none_is_a_problem() {
+    let server = Server::start();
+    let told = problem(&server.get("/v1/ws"), 400);
+    assert!(told["detail"].as_str().unwrap().contains("WebSocket"), "{told}");
+}

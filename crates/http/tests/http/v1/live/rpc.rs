@@ -1,0 +1,184 @@
+//! JSON-RPC over /v1/ws.
+
+use serde_json::{Value, json};
+
+use super::client::{Rpc, deadline};
+use crate::support::{Server, field};
+
+const SCRATCH: &str = "u16[0x02000100]";
+const ADDRESS: u32 = 0x0200_0100;
+
+#[test]
+fn operations_are_methods_with_parameters_by_name_or_in_order() {
+    let server = Server::paused();
+    let mut rpc = Rpc::open(&server);
+    let write = json!({"address": "0x02000100", "value": 0x1234});
+    assert_eq!(rpc.result("write16", write), json!({"frame": 0, "value": null}));
+    assert_eq!(rpc.result("read16", json!([ADDRESS]))["value"], 0x1234);
+    assert_eq!(rpc.result("game_title", json!({}))["value"], "FRAMEWIRE");
+    let range = json!({"address": ADDRESS, "length": 2, "encoding": "hex"});
+    assert_eq!(rpc.result("read_range", range)["value"], "3412");
+    assert_eq!(rpc.result("emulator", json!({"emulator": "demo"}))["kind"], "embedded");
+    assert_eq!(rpc.result("emulators", json!({}))[0]["name"], "demo");
+}
+
+#[test]
+fn batches_of_operations_and_arrays_of_requests_are_answered() {
+    let server = Server::paused();
+    let mut rpc = Rpc::open(&server);
+    let ops = json!({"ops": [{"op": "write8", "address": ADDRESS, "value": 5}, {"op": "read8", "address": ADDRESS}]});
+    assert_eq!(rpc.result("batch", ops)["results"][1]["value"], 5);
+    let array = json!([
+        {"jsonrpc": "2.0", "id": "a", "method": "write8", "params": [ADDRESS, 6]},
+        {"jsonrpc": "2.0", "id": "b", "method": "read8", "params": [ADDRESS]},
+        {"jsonrpc": "2.0", "method": "write8", "params": [ADDRESS, 7]},
+        {"jsonrpc": "2.0", "id": "c", "method": "read8", "params": [ADDRESS]},
+        {"jsonrpc": "2.0", "id": "d", "method": "nothing"},
+        1,
+    ]);
+    rpc.send(array.to_string());
+    let replies = rpc.receive().unwrap();
+    let replies = replies.as_array().unwrap();
+    let ids: Vec<&Value> = replies.iter().map(|reply| &reply["id"]).collect();
+    assert_eq!(ids, [&json!("a"), &json!("b"), &json!("c"), &json!("d"), &Value::Null]);
+    assert_eq!((&replies[1]["result"]["value"], &replies[2]["result"]["value"]), (&json!(6), &json!(7)));
+    assert_eq!(
+        (&replies[3]["error"]["code"], &replies[4]["error"]["code"]),
+        (&json!(-32601), &json!(-32600))
+    );
+    // Nothing answers notifications: the next reply is that of the next request.
+    rpc.send(json!([{"jsonrpc": "2.0", "method": "get_keys"}]).to_string());
+    rpc.send(json!({"jsonrpc": "2.0", "method": "nothing"}).to_string());
+    assert_eq!(rpc.result("read8", json!([ADDRESS]))["value"], 7);
+}
+
+#[test]
+fn many_requests_are_under_way_and_done_in_their_order() {
+    const MANY: u64 = 500;
+    let server = Server::start();
+    let mut rpc = Rpc::open(&server);
+    for id in 0..MANY {
+        let (method, params) = match id % 2 {
+            0 => ("write16", json!([ADDRESS, id])),
+            _ => ("read16", json!([ADDRESS])),
+        };
+        rpc.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+    }
+    let mut answered = vec![false; MANY as usize];
+    for _ in 0..MANY {
+        let reply = rpc.receive().unwrap();
+        let id = reply["id"].as_u64().unwrap();
+        assert!(!std::mem::replace(&mut answered[id as usize], true), "{id} twice");
+        if id % 2 == 1 {
+            assert_eq!(reply["result"]["value"], id - 1, "{reply}");
+        }
+    }
+}
+
+#[test]
+fn a_wait_does_not_hold_up_the_requests_behind_it() {
+    let server = Server::start();
+    let mut rpc = Rpc::open(&server);
+    let wait = json!({"until": format!("{SCRATCH} == 77"), "frames": 3600});
+    rpc.send(json!({"jsonrpc": "2.0", "id": "wait", "method": "wait", "params": wait}).to_string());
+    rpc.send(
+        json!({"jsonrpc": "2.0", "id": "write", "method": "write16", "params": [ADDRESS, 77]}).to_string(),
+    );
+    let replies = [rpc.receive().unwrap(), rpc.receive().unwrap()];
+    let waited = replies.iter().find(|reply| reply["id"] == "wait").unwrap();
+    assert_eq!(waited["result"]["held"], true, "{waited}");
+}
+
+#[test]
+fn subscriptions_tell_events_until_they_are_given_back() {
+    let server = Server::start();
+    let mut rpc = Rpc::open(&server);
+    let subscribed = rpc.result("subscribe", json!({"watch": [SCRATCH]}));
+    assert_eq!(subscribed["subscription"], 1);
+    let values = rpc.next().unwrap();
+    assert_eq!((values.name.as_str(), &values.data["values"][SCRATCH]), ("values", &json!(0)));
+    rpc.result("write16", json!([ADDRESS, 3]));
+    let change = rpc.next().unwrap();
+    assert_eq!(change.data["changes"][SCRATCH], json!({"old": 0, "new": 3}));
+    assert!(change.id.starts_with(subscribed["watch"].as_str().unwrap()));
+    let resumed = rpc.result("subscribe", json!({"watch": [SCRATCH], "after": values.id}));
+    assert_eq!(resumed, json!({"subscription": 2, "watch": subscribed["watch"]}));
+    assert_eq!(rpc.next().unwrap(), change, "what was told before is told again");
+    assert_eq!(rpc.result("unsubscribe", json!({"subscription": 1})), true);
+    assert_eq!(rpc.result("unsubscribe", json!({"subscription": 2})), true);
+    rpc.error("unsubscribe", json!({"subscription": 2}), -32004);
+    rpc.result("write16", json!([ADDRESS, 4]));
+    let after = rpc.result("wait", json!({"until": "false", "frames": 3}));
+    assert_eq!(after["held"], false, "and no event came in between");
+}
+
+#[test]
+fn errors_have_the_codes_of_the_specification_and_a_problem_as_data() {
+    let server = Server::start();
+    let mut rpc = Rpc::open(&server);
+    let data = rpc.error("read9", json!({}), -32601);
+    assert!(data["detail"].as_str().unwrap().contains("read9"), "{data}");
+    let data = rpc.error("read8", json!({}), -32602);
+    assert_eq!((&data["parameter"], &data["status"]), (&json!("address"), &json!(400)), "{data}");
+    for (method, params, parameter) in [
+        ("read8", json!({"address": -1}), "address"),
+        ("read8", json!({"address": 0, "adress": 1}), "adress"),
+        ("read8", json!([0, 1]), "params"),
+        ("read8", json!({"address": 0, "emulator": "other"}), "emulator"),
+        ("read8", json!({"address": 0, "encoding": "octal"}), "encoding"),
+        ("read8", json!({"address": 0, "op": "read16"}), "op"),
+        ("wait", json!({"until": "u8["}), "until"),
+        ("wait", json!(["frame > 1"]), "params"),
+        ("subscribe", json!({"watch": ["u8[0] >"]}), "watch[0]"),
+        ("subscribe", json!({}), "watch"),
+        ("subscribe", json!({"watch": ["frame"], "after": 5}), "after"),
+        ("batch", json!({"ops": [{"op": "read8"}]}), "address"),
+    ] {
+        let data = rpc.error(method, params.clone(), -32602);
+        assert_eq!(data["parameter"], parameter, "{method} {params}: {data}");
+    }
+    for (text, code) in
+        [("{", -32700), ("[]", -32600), ("7", -32600), (r#"{"jsonrpc":"2.0","id":1}"#, -32600)]
+    {
+        rpc.send(text);
+        assert_eq!(rpc.receive().unwrap()["error"]["code"], code, "{text}");
+    }
+    rpc.error("domain_read8", json!({"domain": "nowhere", "address": 0}), -32602);
+    rpc.error("unsubscribe", json!({"subscription": 9}), -32004);
+}
+
+#[test]
+fn subscriptions_and_requests_of_a_connection_are_bounded() {
+    let server = Server::start();
+    let mut rpc = Rpc::open(&server);
+    for _ in 0..64 {
+        rpc.result("subscribe", json!({"events": true}));
+    }
+    let data = rpc.error("subscribe", json!({"events": true}), -32012);
+    assert!(data["detail"].as_str().unwrap().contains("64 subscriptions"), "{data}");
+    let wait = |id| json!({"jsonrpc": "2.0", "id": id, "method": "wait", "params": {"until": "false", "frames": 600}});
+    rpc.send(Value::from((0..1024).map(wait).collect::<Vec<_>>()).to_string());
+    let data = rpc.error("get_keys", json!({}), -32012);
+    assert!(data["detail"].as_str().unwrap().contains("1024 requests"), "{data}");
+}
+
+#[test]
+fn what_goes_on_for_a_connection_ends_with_it() {
+    let server = Server::start();
+    let mut rpc = Rpc::open(&server);
+    rpc.result("subscribe", json!({"watch": [SCRATCH]}));
+    let wait = json!({"jsonrpc": "2.0", "id": "w", "method": "wait", "params": {"until": "false", "frames": 100_000}});
+    rpc.send(wait.to_string());
+    let mut other = Rpc::open(&server);
+    let readers = |server: &Server| {
+        let list = super::client::json_of(&server.get("/v1/watches"), 200);
+        list["watches"][0]["readers"].as_u64().unwrap()
+    };
+    assert_eq!(readers(&server), 1);
+    drop(rpc);
+    let end = deadline();
+    while readers(&server) > 0 {
+        assert!(std::time::Instant::now() < end, "the subscription goes on");
+    }
+    assert_eq!(other.result("read32", json!([field("frame")]))["value"].is_u64(), true);
+}

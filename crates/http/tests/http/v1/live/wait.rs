@@ -1,0 +1,68 @@
+//! POST /v1/wait.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::client::{json_of, post};
+use crate::support::{Server, field};
+use crate::v1::problems::problem;
+
+#[test]
+fn what_holds_already_is_answered_at_once() {
+    let server = Server::start();
+    let waited = json_of(&post(&server, "/v1/wait", &json!({"until": "u8[0x02000100] == 0"})), 200);
+    assert_eq!((&waited["held"], &waited["frames"]), (&true.into(), &0.into()));
+}
+
+#[test]
+fn the_frame_is_the_one_in_which_it_came_true() {
+    let server = Server::start();
+    let frame = field("frame");
+    let waited = json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[{frame}] == 90")})), 200);
+    assert_eq!(waited["held"], true);
+    let also = json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[{frame}] == 120")})), 200);
+    let between = also["frame"].as_u64().unwrap() - waited["frame"].as_u64().unwrap();
+    assert_eq!(between, 30);
+    assert!(also["frames"].as_u64().unwrap() <= 30);
+}
+
+#[test]
+fn the_frame_counter_can_be_waited_for() {
+    let server = Server::start();
+    let waited = json_of(&post(&server, "/v1/wait", &json!({"until": "frame >= 100 or false"})), 200);
+    assert_eq!((&waited["held"], &waited["frame"]), (&true.into(), &100.into()));
+}
+
+#[test]
+fn after_so_many_frames_it_is_over_even_while_the_memory_changes() {
+    let server = Server::start();
+    for until in
+        [format!("u32[{}] == 0xffffffff", field("frame")), "u8[0x02000100] == 1".into(), "1 / 0".into()]
+    {
+        let waited = json_of(&post(&server, "/v1/wait", &json!({"until": until, "frames": 25})), 200);
+        assert_eq!((&waited["held"], &waited["frames"]), (&false.into(), &25.into()), "{until}");
+    }
+}
+
+#[test]
+fn another_request_can_bring_it_about() {
+    let server = Server::start();
+    thread::scope(|scope| {
+        let waiting = scope
+            .spawn(|| post(&server, "/v1/wait", &json!({"until": "u8[0x02000100] == 7", "frames": 1200})));
+        // Before or behind the beginning of the wait: either will do.
+        server.post_ok("/core/write8?address=0x02000100&value=7", "");
+        assert_eq!(json_of(&waiting.join().unwrap(), 200)["held"], true);
+    });
+}
+
+#[test]
+fn an_emulator_that_stands_still_is_not_waited_for() {
+    let server = Server::demo(true, |app| app.deadline = Duration::from_millis(300));
+    let begun = Instant::now();
+    let told = problem(&post(&server, "/v1/wait", &json!({"until": "frame > 10"})), 504);
+    assert!(told["detail"].as_str().unwrap().contains("paused"), "{told}");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}

@@ -1,0 +1,148 @@
+//! GET /v1/watch and /v1/watches.
+
+use serde_json::{Value, json};
+
+use super::client::{Events, json_of, post, watch};
+use crate::support::{Server, field, wait_for};
+
+/// The scratch memory, which only tests write.
+const SCRATCH: &str = "u16[0x02000100]";
+
+fn write(server: &Server, value: u16) {
+    server.post_ok(&format!("/core/write16?address=0x02000100&value={value}"), "");
+}
+
+#[test]
+fn a_change_is_told_with_old_and_new_value_and_frame() {
+    let server = Server::start();
+    let bytes = "bytes[0x02000100, 3]";
+    let mut events =
+        Events::open(&server, &format!("{}&encoding=hex", watch(&[SCRATCH, "u16[0x02000100] > 5", bytes])));
+    let values = events.next().unwrap();
+    assert_eq!(values.name, "values");
+    let expected = json!({SCRATCH: 0, "u16[0x02000100] > 5": false, bytes: "000000"});
+    assert_eq!(values.data["values"], expected);
+    write(&server, 3);
+    let change = events.next().unwrap();
+    assert_eq!(change.name, "change");
+    let expected = json!({SCRATCH: {"old": 0, "new": 3}, bytes: {"old": "000000", "new": "030000"}});
+    assert_eq!(change.data["changes"], expected);
+    assert!(change.data["frame"].as_u64().unwrap() > values.data["frame"].as_u64().unwrap());
+    assert!(change.data["tick"].as_u64().unwrap() > 0);
+    write(&server, 0x1234);
+    let change = events.next().unwrap();
+    assert_eq!(change.data["changes"]["u16[0x02000100] > 5"], json!({"old": false, "new": true}));
+    assert_eq!(change.data["changes"][bytes], json!({"old": "030000", "new": "341200"}));
+}
+
+#[test]
+fn who_comes_back_gets_what_it_missed() {
+    let server = Server::start();
+    let mut events = Events::open(&server, &watch(&[SCRATCH]));
+    events.next().unwrap();
+    write(&server, 1);
+    let seen = events.next().unwrap();
+    drop(events);
+    for value in 2..5 {
+        write(&server, value);
+        // Each in a frame of its own.
+        wait_for("the change", || watched(&server)["values"][SCRATCH] == value);
+    }
+    let mut events = Events::resume(&server, &watch(&[SCRATCH]), Some(&seen.id));
+    let changes: Vec<Value> =
+        (0..3).map(|_| events.next().unwrap().data["changes"][SCRATCH].clone()).collect();
+    let expected = [1, 2, 3].map(|old| json!({"old": old, "new": old + 1}));
+    assert_eq!(changes, expected);
+}
+
+/// The only watch there is.
+fn watched(server: &Server) -> Value {
+    let list = json_of(&server.get("/v1/watches"), 200);
+    let [watch] = list["watches"].as_array().unwrap().as_slice() else { panic!("{list}") };
+    watch.clone()
+}
+
+#[test]
+fn who_comes_back_too_late_is_told_how_much_is_gone_and_what_is_now() {
+    let server = Server::start();
+    let target = format!("{}&buffer=2", watch(&[SCRATCH]));
+    let mut events = Events::open(&server, &target);
+    let seen = events.next().unwrap();
+    for value in 1..=5 {
+        write(&server, value);
+        events.wait_for("change");
+    }
+    let mut late = Events::resume(&server, &target, Some(&seen.id));
+    let missed = late.next().unwrap();
+    assert_eq!((missed.name.as_str(), &missed.data["missed"]), ("missed", &json!(3)));
+    assert_eq!(missed.data["values"][SCRATCH], 3);
+    assert_eq!(late.next().unwrap().data["changes"][SCRATCH], json!({"old": 3, "new": 4}));
+    assert_eq!(watched(&server)["missed"], 3);
+    let mut stranger = Events::resume(&server, &target, Some("w1.5"));
+    let missed = stranger.next().unwrap();
+    assert_eq!((missed.name.as_str(), &missed.data["missed"]), ("missed", &Value::Null));
+    assert_eq!(missed.data["values"][SCRATCH], 5);
+}
+
+#[test]
+fn a_watch_that_was_made_is_read_by_its_id_until_it_is_deleted() {
+    let server = Server::start();
+    let made = json_of(&post(&server, "/v1/watches", &json!({"watch": [SCRATCH], "buffer": 10})), 201);
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(
+        (&made["watch"], &made["buffer"], &made["readers"]),
+        (&json!([SCRATCH]), &json!(10), &json!(0))
+    );
+    write(&server, 9);
+    let target = format!("/v1/watches/{id}");
+    wait_for("the change", || json_of(&server.get(&target), 200)["values"][SCRATCH] == 9);
+    let mut events = Events::open(&server, &format!("/v1/watch?id={id}"));
+    assert_eq!(events.next().unwrap().data["values"][SCRATCH], 9);
+    assert_eq!(json_of(&server.get(&target), 200)["readers"], 1);
+    assert_eq!(server.request("DELETE", &target, b"").status, 204);
+    assert_eq!(events.next().unwrap().name, "end");
+    assert_eq!(events.next(), None);
+    for reply in [
+        server.get(&target),
+        server.request("DELETE", &target, b""),
+        server.get(&format!("/v1/watch?id={id}")),
+    ] {
+        assert!(json_of(&reply, 404)["detail"].as_str().unwrap().contains(id));
+    }
+}
+
+#[test]
+fn readers_of_the_same_share_a_watch_and_all_are_told() {
+    let server = Server::start();
+    let mut all: Vec<Events> = (0..5).map(|_| Events::open(&server, &watch(&[SCRATCH]))).collect();
+    all.iter_mut().for_each(|events| assert_eq!(events.next().unwrap().name, "values"));
+    assert_eq!(watched(&server)["readers"], 5);
+    write(&server, 4);
+    let told: Vec<_> = all.iter_mut().map(|events| events.next().unwrap()).collect();
+    assert!(told.iter().all(|event| *event == told[0]), "{told:?}");
+}
+
+#[test]
+fn the_frame_counter_and_what_is_made_of_it_are_told_in_each_frame() {
+    let server = Server::start();
+    let mut events = Events::open(&server, &watch(&["frame", "frame % 2 == 0"]));
+    let mut last = events.next().unwrap().data["values"]["frame"].as_u64().unwrap();
+    for _ in 0..30 {
+        let change = events.next().unwrap();
+        let new = change.data["changes"]["frame"]["new"].as_u64().unwrap();
+        assert_eq!((new, change.data["frame"].as_u64()), (last + 1, Some(new)));
+        assert_eq!(change.data["changes"]["frame % 2 == 0"]["new"], new % 2 == 0);
+        last = new;
+    }
+}
+
+#[test]
+fn what_the_game_does_is_seen_in_the_frame_in_which_it_does_it() {
+    let server = Server::start();
+    let game_frame = format!("u32[{:#x}]", field("frame"));
+    let mut events = Events::open(&server, &watch(&[&game_frame]));
+    let first = events.wait_for("change").data["changes"][&game_frame]["new"].as_u64().unwrap();
+    for number in 1..60 {
+        assert_eq!(events.next().unwrap().data["changes"][&game_frame]["new"], first + number);
+    }
+}
