@@ -143,6 +143,10 @@ async fn answer(shared: &Shared, peer: &Peer, activity: &Activity, request: Requ
         let micros = start.elapsed().as_micros() as u64;
         info!(target: "framewire::http", %method, path, status = status.as_u16(), micros);
     }
+    // What follows is no request any more, and this connection's end none of HTTP.
+    if status == StatusCode::SWITCHING_PROTOCOLS {
+        return response;
+    }
     // With these the rest of the body is still to come, and nobody will read it.
     let unread = refused || matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
     if unread || shared.last_call.load(Relaxed) {
