@@ -24,13 +24,13 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 /// Operations to do.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Request {
+pub(super) struct Request {
     /// The operations, done in order; after the first that fails none is done.
     #[schema(value_type = Vec<Object>, max_items = 4096)]
-    ops: Vec<Object>,
+    pub(super) ops: Vec<Object>,
     /// How bytes are written, in the operations and in the reply.
     #[serde(default)]
-    encoding: Encoding,
+    pub(super) encoding: Encoding,
 }
 
 /// What became of a batch.

@@ -19,7 +19,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 
 /// The emulators that are served.
 #[derive(Serialize, ToSchema)]
-struct List {
+pub(super) struct List {
     /// The first is the one that is meant where `?emulator=` names none.
     emulators: Vec<Named>,
 }
@@ -37,7 +37,7 @@ struct Named {
 /// The emulators that are served, and how they are.
 #[utoipa::path(get, path = "/v1/emulators", operation_id = "emulators", tag = "emulators",
     responses((status = 200, description = "All of them, in order.", body = List)))]
-async fn all(State(site): State<Arc<Site>>) -> Json<List> {
+pub(super) async fn all(State(site): State<Arc<Site>>) -> Json<List> {
     let named =
         |served: &Arc<crate::Served>| Named { name: served.name.clone(), state: served.emulator.state() };
     Json(List { emulators: site.app.emulators.iter().map(named).collect() })

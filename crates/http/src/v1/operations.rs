@@ -19,7 +19,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 
 /// The table of operations.
 #[derive(Serialize, ToSchema)]
-struct Table {
+pub(super) struct Table {
     /// Those that any emulator knows by one name.
     operations: Vec<Operation>,
     /// Those that are made of them, for batches only.
@@ -63,7 +63,7 @@ struct Argument {
 /// The operations that POST /v1/batch takes.
 #[utoipa::path(get, path = "/v1/operations", operation_id = "operations", tag = "batch",
     responses((status = 200, description = "The table.", body = Table)))]
-async fn table() -> Json<Table> {
+pub(super) async fn table() -> Json<Table> {
     let conveniences = convenience::ALL.iter().map(|(name, doc)| Convenience { name, doc });
     Json(Table {
         operations: json::public(OPS).map(Operation::from).collect(),

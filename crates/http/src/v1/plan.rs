@@ -44,6 +44,16 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Reads one operation, which stands alone.
+    ///
+    /// # Errors
+    /// If it cannot be used.
+    pub(crate) fn one(object: Object, context: Context<'_>) -> Result<Plan, Problem> {
+        let mut plan = Plan { ops: Vec::new(), forms: Vec::new(), encoding: context.encoding };
+        plan.add(object, context)?;
+        Ok(plan)
+    }
+
     fn add(&mut self, mut object: Object, context: Context<'_>) -> Result<(), Problem> {
         const ACCEPTS: &str = "the name of an operation, as GET /v1/operations lists them";
         let name = match object.remove("op") {
@@ -77,22 +87,38 @@ impl Plan {
 
     /// What became of it.
     pub(crate) fn done(&self, outcome: Outcome) -> Done {
+        let frame = outcome.frame;
+        let result = |(index, result): (usize, Result<Json, OpError>)| match result {
+            Ok(value) => OpResult::Value(value),
+            Err(error) => OpResult::Error(Problem::from(error).of_op(index)),
+        };
+        let results: Vec<OpResult> = self.results(outcome).into_iter().enumerate().map(result).collect();
+        let failed = matches!(results.last(), Some(OpResult::Error(_))).then(|| results.len() - 1);
+        Done { frame, results, failed }
+    }
+
+    /// What became of the only operation.
+    pub(crate) fn done_alone(&self, outcome: Outcome) -> Result<Json, Problem> {
+        Ok(self.results(outcome).pop().transpose()?.unwrap_or_default())
+    }
+
+    /// The results up to the first error.
+    fn results(&self, outcome: Outcome) -> Vec<Result<Json, OpError>> {
         let mut results = Vec::with_capacity(self.forms.len());
         let mut left = outcome.results.into_iter();
         for form in &self.forms {
             match left.by_ref().take(form.count()).collect::<Result<Vec<Value>, OpError>>() {
                 Ok(values) if values.len() < form.count() => break,
-                Ok(values) => results.push(OpResult::Value(match (form, &values[..]) {
+                Ok(values) => results.push(Ok(match (form, &values[..]) {
                     (Form::Plain, [value]) => json::value(value, self.encoding),
                     (form, values) => form.write(values),
                 })),
                 Err(error) => {
-                    results.push(OpResult::Error(Problem::from(error).of_op(results.len())));
+                    results.push(Err(error));
                     break;
                 }
             }
         }
-        let failed = matches!(results.last(), Some(OpResult::Error(_))).then(|| results.len() - 1);
-        Done { frame: outcome.frame, results, failed }
+        results
     }
 }

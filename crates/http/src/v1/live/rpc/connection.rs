@@ -13,9 +13,10 @@ use tokio::time::{Duration, MissedTickBehavior, interval, timeout};
 use super::error::Error;
 use super::message::{self, Message, Refused, Request, reply};
 use super::methods::{UnderWay, begin};
-use super::session::{Reply, Session};
+use super::session::{Outgoing, Reply, Session};
 use crate::access::Caller;
 use crate::app::Site;
+use crate::budget::Share;
 use crate::emulators::Served;
 use crate::streams::Stream;
 
@@ -40,7 +41,7 @@ pub(super) async fn run(
 
 struct Connection {
     socket: WebSocket,
-    outbox: mpsc::Receiver<String>,
+    outbox: mpsc::Receiver<Outgoing>,
     /// When the client was last heard of.
     heard: Instant,
 }
@@ -88,15 +89,17 @@ impl Connection {
         };
         drop(frame);
         match answer(session, message) {
-            Some(refusal) => self.send([refusal], stall).await,
+            Some(refusal) => self.send([refusal.into()], stall).await,
             None => Ok(()),
         }
     }
 
-    async fn send(&mut self, texts: impl IntoIterator<Item = String>, stall: Duration) -> Result<(), Gone> {
+    async fn send(&mut self, texts: impl IntoIterator<Item = Outgoing>, stall: Duration) -> Result<(), Gone> {
+        let mut shares = Vec::new();
         let all = async {
-            for text in texts {
-                self.socket.feed(Frame::Text(text.into())).await?;
+            for outgoing in texts {
+                shares.push(outgoing.shares);
+                self.socket.feed(Frame::Text(outgoing.text.into())).await?;
             }
             self.socket.flush().await
         };
@@ -138,11 +141,16 @@ fn answer(session: &Arc<Session>, message: Message) -> Option<String> {
     let own = session.clone();
     session.spawn(async move {
         let ended = join_all(under_way.into_iter().map(finish)).await;
-        let (replies, sent): (Vec<_>, Vec<_>) = ended.into_iter().unzip();
-        if let Some(text) = written(replies.into_iter().flatten().collect(), is_array) {
-            own.send(text).await;
+        let (mut replies, mut shares, mut behind) = (Vec::new(), Vec::new(), Vec::new());
+        for Ended { reply, share, sent } in ended {
+            replies.extend(reply);
+            shares.extend(share);
+            behind.extend(sent);
         }
-        for sent in sent.into_iter().flatten() {
+        if let Some(text) = written(replies, is_array) {
+            own.send(Outgoing { text, shares }).await;
+        }
+        for sent in behind {
             // It fails if the subscription has ended already.
             let _ = sent.send(());
         }
@@ -164,17 +172,25 @@ fn start(session: &Arc<Session>, item: Result<Request, Refused>) -> Started {
     }
 }
 
-/// The reply, and whom to tell that it is on its way.
-async fn finish(started: Started) -> (Option<Json>, Option<oneshot::Sender<()>>) {
+/// A request that is over.
+struct Ended {
+    /// `None` where it is not answered.
+    reply: Option<Json>,
+    share: Option<Share>,
+    /// Whom to tell that the reply is on its way.
+    sent: Option<oneshot::Sender<()>>,
+}
+
+async fn finish(started: Started) -> Ended {
     let ended = match started.work {
         Ok(work) => work.await,
         Err(error) => Err(error),
     };
-    let (result, sent) = match ended {
-        Ok(Reply { result, sent }) => (Ok(result), sent),
-        Err(error) => (Err(error), None),
+    let (result, share, sent) = match ended {
+        Ok(Reply { result, sent, share }) => (Ok(result), share, sent),
+        Err(error) => (Err(error), None, None),
     };
-    (started.id.map(|id| reply(id, result)), sent)
+    Ended { reply: started.id.map(|id| reply(id, result)), share, sent }
 }
 
 /// Replies as one message; none where nothing is answered.

@@ -10,30 +10,25 @@ use crate::v1::Problem;
 pub(super) struct Error {
     code: i32,
     message: &'static str,
-    data: Problem,
+    data: Box<Problem>,
 }
 
 impl Error {
     /// The message is no JSON.
     pub(super) fn parse(error: &serde_json::Error) -> Error {
-        let data = Problem::bad_request(format!("the message is no JSON: {error}"));
+        let data = Problem::bad_request(format!("the message is no JSON: {error}")).into();
         Error { code: -32700, message: "Parse error", data }
     }
 
     /// The message is JSON, but no request.
     pub(super) fn invalid_request(detail: &str) -> Error {
-        Error { code: -32600, message: "Invalid Request", data: Problem::bad_request(detail) }
+        Error { code: -32600, message: "Invalid Request", data: Problem::bad_request(detail).into() }
     }
 
     /// No method is called so.
     pub(super) fn no_method(name: &str, accepts: &str) -> Error {
-        let data = Problem::parameter("method", &format!("is {name:?}, which is unknown"), accepts);
+        let data = Problem::parameter("method", &format!("is {name:?}, which is unknown"), accepts).into();
         Error { code: -32601, message: "Method not found", data }
-    }
-
-    /// Whether it is this parameter that cannot be used.
-    pub(super) fn is_about(&self, parameter: &str) -> bool {
-        self.data.is_about(parameter)
     }
 }
 
@@ -54,6 +49,6 @@ impl From<Problem> for Error {
             StatusCode::GATEWAY_TIMEOUT => (-32013, "Stalled"),
             _ => (-32000, "Server error"),
         };
-        Error { code, message, data }
+        Error { code, message, data: data.into() }
     }
 }

@@ -4,7 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use framewire_protocol::Batch;
+use axum::extract::State;
+use framewire_protocol::{Batch, Outcome};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -14,27 +15,18 @@ use super::message::{Params, Request};
 use super::session::{Reply, Session};
 use crate::emulators::Served;
 use crate::v1::Problem;
-use crate::v1::batch::{Done, OpResult};
 use crate::v1::fields::{Context, Encoding, Object, shown};
 use crate::v1::json::row;
 use crate::v1::live::definition::Definition;
 use crate::v1::live::wait;
 use crate::v1::plan::Plan;
+use crate::v1::{batch, control, emulators, operations};
 
 /// A request under way.
 pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<Reply, Error>> + Send>>;
 
 const METHODS: &str = "an operation, as GET /v1/operations lists them, or one of batch, wait, subscribe, unsubscribe, \
-                       emulator and emulators";
-
-/// The parameters of `batch`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Asked {
-    ops: Vec<Object>,
-    #[serde(default)]
-    encoding: Encoding,
-}
+                       emulator, emulators and operations";
 
 /// The parameters of `unsubscribe`.
 #[derive(Deserialize)]
@@ -56,8 +48,9 @@ pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay
     let served = chosen(session, &mut params)?;
     match method.as_str() {
         "batch" => {
-            let Asked { ops, encoding } = read(params)?;
-            perform(session, &served, ops, encoding, |done| Ok(json(&done)))
+            let batch::Request { ops, encoding } = read(params)?;
+            let plan = Plan::new(ops, Context { symbols: &served.symbols, encoding })?;
+            perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome))))
         }
         "wait" => {
             let (session, request) = (session.clone(), read(params)?);
@@ -83,12 +76,12 @@ pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay
         }
         "emulators" => {
             let Nothing {} = read(params)?;
-            let named = |served: &Arc<Served>| {
-                let mut state = json(&served.emulator.state());
-                state["name"] = served.name.clone().into();
-                state
-            };
-            Ok(ready(session.site.app.emulators.iter().map(named).collect()))
+            let site = session.site.clone();
+            Ok(Box::pin(async move { Ok(json(&emulators::all(State(site)).await.0).into()) }))
+        }
+        "operations" => {
+            let Nothing {} = read(params)?;
+            Ok(Box::pin(async { Ok(json(&operations::table().await.0).into()) }))
         }
         _ => operation(session, &served, method, params),
     }
@@ -142,17 +135,16 @@ fn operation(
         return Err(Problem::parameter("op", "is no parameter here", "the operation's name as method").into());
     }
     params.insert("op".to_owned(), method.as_str().into());
-    let begun = perform(session, served, vec![params], encoding, |done| {
-        let frame = done.frame;
-        match done.results.into_iter().next() {
-            Some(OpResult::Value(value)) => Ok(json!({"frame": frame, "value": value})),
-            Some(OpResult::Error(problem)) => Err(problem.into()),
-            None => Ok(json!({"frame": frame, "value": null})),
-        }
-    });
-    begun.map_err(|error| match error.is_about("op") {
-        true => Error::no_method(&method, METHODS),
-        false => error,
+    let plan =
+        Plan::one(params, Context { symbols: &served.symbols, encoding }).map_err(|problem| match problem
+            .is_about("op")
+        {
+            true => Error::no_method(&method, METHODS),
+            false => problem.into(),
+        })?;
+    perform(session, served, plan, |plan, outcome| {
+        let frame = outcome.frame;
+        Ok(json!({"frame": frame, "value": plan.done_alone(outcome)?}))
     })
 }
 
@@ -160,22 +152,22 @@ fn operation(
 fn perform(
     session: &Session,
     served: &Served,
-    ops: Vec<Object>,
-    encoding: Encoding,
-    result: impl FnOnce(Done) -> Result<Json, Error> + Send + 'static,
+    plan: Plan,
+    result: fn(Plan, Outcome) -> Result<Json, Problem>,
 ) -> Result<UnderWay, Error> {
-    let plan = Plan::new(ops, Context { symbols: &served.symbols, encoding })?;
+    let site = &session.site;
+    let share = site.replies.share_all(plan.ops()).map_err(Problem::from)?;
     let batch = Batch::new(plan.ops().to_vec());
     batch.check().map_err(Problem::from)?;
-    let pending = served.emulator.submit(batch, Instant::now() + session.site.app.deadline);
+    let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
+    let pending = served.emulator.submit(batch, deadline);
     Ok(Box::pin(async move {
         let outcome = pending.await.map_err(Problem::from)?;
-        Ok(result(plan.done(outcome))?.into())
+        Ok(Reply { share: Some(share), ..result(plan, outcome)?.into() })
     }))
 }
 
-fn subscribe(session: Arc<Session>, served: Arc<Served>, params: Object) -> Result<UnderWay, Error> {
-    let mut params = params;
+fn subscribe(session: Arc<Session>, served: Arc<Served>, mut params: Object) -> Result<UnderWay, Error> {
     let after = match params.remove("after") {
         None | Some(Json::Null) => None,
         Some(Json::String(id)) => Some(id),
@@ -190,7 +182,8 @@ fn subscribe(session: Arc<Session>, served: Arc<Served>, params: Object) -> Resu
         let reader = site.live.read(site, &served, definition, after.as_deref()).await?;
         let watch = reader.feed_id().to_owned();
         let (subscription, sent) = session.subscribe(reader)?;
-        Ok(Reply { result: json!({"subscription": subscription, "watch": watch}), sent: Some(sent) })
+        let result = json!({"subscription": subscription, "watch": watch});
+        Ok(Reply { sent: Some(sent), ..result.into() })
     }))
 }
 

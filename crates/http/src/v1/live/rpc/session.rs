@@ -10,6 +10,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::message;
 use crate::access::Caller;
 use crate::app::Site;
+use crate::budget::Share;
 use crate::emulators::Served;
 use crate::failure::Failure;
 use crate::v1::Problem;
@@ -28,7 +29,7 @@ pub(super) struct Session {
     /// The emulator that is meant where a request names none, as the caller may use it.
     pub(super) served: Arc<Served>,
     /// To the client. Who finds it full waits: the client reads slowly.
-    out: mpsc::Sender<String>,
+    out: mpsc::Sender<Outgoing>,
     requests: Arc<Semaphore>,
     inner: Mutex<Inner>,
 }
@@ -42,16 +43,31 @@ struct Inner {
     last: u64,
 }
 
+/// A text on its way to the client.
+pub(super) struct Outgoing {
+    pub(super) text: String,
+    /// The memory that it takes, where it is large.
+    pub(super) shares: Vec<Share>,
+}
+
+impl From<String> for Outgoing {
+    fn from(text: String) -> Outgoing {
+        Outgoing { text, shares: Vec::new() }
+    }
+}
+
 /// What a request came to.
 pub(super) struct Reply {
     pub(super) result: Json,
     /// Told when the reply is on its way: what may only come behind it begins.
     pub(super) sent: Option<oneshot::Sender<()>>,
+    /// The memory that it takes until it is written.
+    pub(super) share: Option<Share>,
 }
 
 impl From<Json> for Reply {
     fn from(result: Json) -> Reply {
-        Reply { result, sent: None }
+        Reply { result, sent: None, share: None }
     }
 }
 
@@ -60,7 +76,7 @@ impl Session {
         site: Arc<Site>,
         caller: Caller,
         served: Arc<Served>,
-        out: mpsc::Sender<String>,
+        out: mpsc::Sender<Outgoing>,
     ) -> Session {
         let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
         Session { site, caller, served, out, requests, inner: Mutex::default() }
@@ -84,7 +100,7 @@ impl Session {
     }
 
     /// Sends to the client; waits while that reads slowly.
-    pub(super) async fn send(&self, text: String) {
+    pub(super) async fn send(&self, text: Outgoing) {
         // It fails when the connection is over, and this task with it.
         let _ = self.out.send(text).await;
     }
@@ -134,7 +150,7 @@ impl Session {
 
     async fn forward(&self, number: u64, mut reader: Reader) {
         while let Some(told) = reader.next().await {
-            self.send(message::event(number, &told.id, told.name, &told.data)).await;
+            self.send(message::event(number, &told.id, told.name, &told.data).into()).await;
         }
     }
 

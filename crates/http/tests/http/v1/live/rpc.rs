@@ -19,7 +19,10 @@ fn operations_are_methods_with_parameters_by_name_or_in_order() {
     let range = json!({"address": ADDRESS, "length": 2, "encoding": "hex"});
     assert_eq!(rpc.result("read_range", range)["value"], "3412");
     assert_eq!(rpc.result("emulator", json!({"emulator": "demo"}))["kind"], "embedded");
-    assert_eq!(rpc.result("emulators", json!({}))[0]["name"], "demo");
+    assert_eq!(rpc.result("emulators", json!({}))["emulators"][0]["name"], "demo");
+    assert!(rpc.result("operations", json!({}))["operations"].is_array());
+    assert_eq!(rpc.result("read", json!({"address": "score"}))["value"], 0);
+    assert_eq!(rpc.result("tap", json!({"keys": ["A"]}))["value"]["presses"][0]["keys"], json!(["A"]));
 }
 
 #[test]
@@ -180,5 +183,5 @@ fn what_goes_on_for_a_connection_ends_with_it() {
     while readers(&server) > 0 {
         assert!(std::time::Instant::now() < end, "the subscription goes on");
     }
-    assert_eq!(other.result("read32", json!([field("frame")]))["value"].is_u64(), true);
+    assert!(other.result("read32", json!([field("frame")]))["value"].is_u64());
 }
