@@ -2,19 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::ok;
 use super::problems::problem;
-use crate::support::{Reply, Server, field};
-
-#[track_caller]
-fn ok(reply: &Reply) -> Value {
-    assert_eq!(
-        (reply.status, reply.header("content-type")),
-        (200, Some("application/json")),
-        "{}",
-        reply.text()
-    );
-    serde_json::from_slice(&reply.body).unwrap()
-}
+use crate::support::{Server, field};
 
 #[test]
 fn numbers_are_written_and_read_by_name() {

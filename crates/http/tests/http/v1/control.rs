@@ -1,0 +1,80 @@
+//! When frames go by, and of which game.
+
+use serde_json::{Value, json};
+
+use super::ok;
+use super::problems::problem;
+use crate::support::{Server, repository, wait_for};
+
+#[track_caller]
+fn post(server: &Server, path: &str, body: Value) -> Value {
+    ok(&server.request("POST", path, body.to_string().as_bytes()))
+}
+
+fn state(server: &Server) -> Value {
+    ok(&server.get("/v1/emulator"))
+}
+
+#[test]
+fn frames_stop_go_on_and_are_counted() {
+    let server = Server::start();
+    let paused = post(&server, "/v1/pause", json!({}))["frame"].as_u64().unwrap();
+    wait_for("the pause", || state(&server)["run"] == "paused");
+    assert_eq!(post(&server, "/v1/advance", json!({}))["frame"], paused + 1);
+    assert_eq!(post(&server, "/v1/advance", json!({"frames": 600}))["frame"], paused + 601);
+    post(&server, "/v1/speed", json!({"speed": "unlimited"}));
+    post(&server, "/v1/resume", json!({}));
+    wait_for("many frames", || state(&server)["frame"].as_u64().unwrap() > paused + 1200);
+    post(&server, "/v1/speed", json!({"speed": 0.5}));
+    wait_for("the speed", || state(&server)["speed"] == 500);
+    assert!(post(&server, "/v1/reset", json!({}))["frame"].as_u64().unwrap() < 10);
+}
+
+#[test]
+fn lockstep_waits_for_each_frame_and_ends_by_itself() {
+    let server = Server::start();
+    post(&server, "/v1/lockstep", json!({"timeout": 300}));
+    wait_for("lockstep", || state(&server)["lockstep"] == true);
+    let frame = post(&server, "/v1/advance", json!({"frames": 2}))["frame"].as_u64().unwrap();
+    assert_eq!(post(&server, "/v1/advance", json!({}))["frame"], frame + 1);
+    wait_for("its end", || state(&server)["lockstep"] == false);
+    post(&server, "/v1/lockstep", json!({"timeout": 60_000}));
+    post(&server, "/v1/lockstep", json!({"timeout": 0}));
+    wait_for("its end", || state(&server)["lockstep"] == false);
+}
+
+#[test]
+fn another_game_is_loaded_and_what_is_none_is_told() {
+    let server = Server::start();
+    std::fs::copy(repository("rom/framewire-demo.gba"), server.folder.path().join("other.gba")).unwrap();
+    post(&server, "/v1/load", json!({"path": server.file("other.gba")}));
+    std::fs::write(server.folder.path().join("none.gba"), "nothing").unwrap();
+    for name in ["none.gba", "missing.gba"] {
+        let body = json!({"path": server.file(name)}).to_string();
+        let told = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);
+        assert!(told["detail"].as_str().unwrap().contains(name), "{told}");
+    }
+}
+
+#[test]
+fn what_is_out_of_range_is_told() {
+    let server = Server::start();
+    for (path, body, parameter) in [
+        ("advance", json!({"frames": 0}), Some("frames")),
+        ("advance", json!({"frames": 3601}), Some("frames")),
+        ("advance", json!({"frames": "many"}), Some("frames")),
+        ("lockstep", json!({}), None),
+        ("speed", json!({"speed": 0}), Some("speed")),
+        ("speed", json!({"speed": "fast"}), Some("speed")),
+        ("speed", json!({"speed": 1e9}), Some("speed")),
+        ("load", json!({"path": ""}), Some("path")),
+        ("pause?emulator=x", json!({}), None),
+    ] {
+        let status = if path.contains('?') { 404 } else { 400 };
+        let reply = server.request("POST", &format!("/v1/{path}"), body.to_string().as_bytes());
+        let told = problem(&reply, status);
+        assert_eq!(told["parameter"].as_str(), parameter, "{path} {body}: {told}");
+    }
+    let reply = server.request("POST", "/v1/lockstep", b"{\"timeout\": 60001}");
+    assert!(problem(&reply, 400)["detail"].as_str().unwrap().contains("60"));
+}

@@ -1,0 +1,166 @@
+//! Keys by frame. The demo game writes down what it saw held in each frame; the replies are held against that.
+
+use serde_json::{Value, json};
+
+use super::ok;
+use super::problems::problem;
+use crate::support::{Reply, Server};
+
+fn post(server: &Server, path: &str, body: Value) -> Reply {
+    server.request("POST", path, body.to_string().as_bytes())
+}
+
+#[track_caller]
+fn done(server: &Server, path: &str, body: Value) -> Value {
+    ok(&post(server, path, body))
+}
+
+fn advance(server: &Server, frames: u32) -> u64 {
+    done(server, "/v1/advance", json!({"frames": frames}))["frame"].as_u64().unwrap()
+}
+
+/// A paused game that has begun to play.
+fn playing() -> Server {
+    let server = Server::paused();
+    advance(&server, 60);
+    server
+}
+
+/// What the game saw held in each of the frames `first` to `last` of the frame counter, as masks.
+fn seen(server: &Server, first: u64, last: u64) -> Vec<u64> {
+    let body = json!({"ops": [{"op": "current_frame"}, {"op": "read", "address": "frame"}]});
+    let now = done(server, "/v1/batch", body);
+    let now = |index: usize| now["results"][index]["value"].as_u64().unwrap();
+    let before_game = now(0) - now(1);
+    let addresses: Vec<String> =
+        (first..=last).map(|frame| format!("key_log[{}]", (frame - before_game) % 2048)).collect();
+    let body = json!({"ops": [{"op": "read_many", "addresses": addresses}]});
+    let values = done(server, "/v1/batch", body)["results"][0]["value"].clone();
+    serde_json::from_value(values).unwrap()
+}
+
+#[test]
+fn a_sequence_is_seen_in_the_frames_that_the_reply_names() {
+    let server = playing();
+    let played = done(&server, "/v1/input", json!({"sequence": "A:2 .:10 Up+B:30 R"}));
+    let first = played["frame"].as_u64().unwrap() + 1;
+    assert_eq!(played["first"], first);
+    let press =
+        |keys: Value, from: u64, to: u64| json!({"keys": keys, "first": first + from, "last": first + to});
+    let presses =
+        json!([press(json!(["A"]), 0, 1), press(json!(["B", "Up"]), 12, 41), press(json!(["R"]), 42, 42)]);
+    assert_eq!((&played["presses"], &played["last"]), (&presses, &(first + 42).into()));
+    let end = advance(&server, 50);
+    let mut expected = vec![0; 51];
+    expected[1..3].fill(1);
+    expected[13..43].fill(0x42);
+    expected[43] = 0x100;
+    assert_eq!(seen(&server, first - 1, end), expected);
+}
+
+#[test]
+fn a_tap_in_a_batch_behind_an_advance_is_seen_where_it_is_said() {
+    let server = playing();
+    let body = json!({"ops": [
+        {"op": "advance", "frames": 7},
+        {"op": "tap", "keys": ["Start"], "frames": 3},
+        {"op": "advance", "frames": 9},
+        {"op": "screenshot"},
+    ]});
+    let batch = done(&server, "/v1/batch", body);
+    let press = &batch["results"][1]["value"]["presses"][0];
+    let (first, last) = (press["first"].as_u64().unwrap(), press["last"].as_u64().unwrap());
+    assert_eq!(last, first + 2);
+    assert_eq!(seen(&server, first - 1, last + 1), [0, 8, 8, 8, 0]);
+    assert!(batch["results"][3]["value"].as_str().unwrap().starts_with("iVBORw0KGgo"), "a PNG");
+}
+
+#[test]
+fn who_waits_is_answered_when_it_is_over() {
+    let server = Server::start();
+    let played = done(&server, "/v1/tap?wait=true", json!({"keys": ["L"], "frames": 5}));
+    let last = played["last"].as_u64().unwrap();
+    assert!(
+        played["over"]["frame"].as_u64().unwrap() >= last && played["over"]["cancelled"] == false,
+        "{played}"
+    );
+    assert!(done(&server, "/v1/tap", json!({"keys": ["L"]}))["over"].is_null());
+}
+
+#[test]
+fn who_waits_while_no_frame_goes_by_is_told() {
+    let server = Server::paused();
+    let told = problem(&post(&server, "/v1/input?wait=true&timeout=0.05", json!({"sequence": "A"})), 504);
+    assert!(told["detail"].as_str().unwrap().contains("DELETE /v1/input/1"), "{told}");
+    for timeout in ["-1", "3601", "x"] {
+        problem(&post(&server, &format!("/v1/tap?wait=true&timeout={timeout}"), json!({"keys": ["B"]})), 400);
+    }
+}
+
+#[test]
+fn what_is_played_can_be_cancelled() {
+    let server = playing();
+    let id = done(&server, "/v1/input", json!({"sequence": "A:100"}))["id"].as_u64().unwrap();
+    let told = problem(&post(&server, "/v1/tap", json!({"keys": ["A"]})), 400);
+    assert!(told["detail"].as_str().unwrap().contains(&id.to_string()), "{told}");
+    let frame = advance(&server, 5);
+    let cancelled = ok(&server.request("DELETE", &format!("/v1/input/{id}"), b""));
+    assert_eq!(cancelled, json!({"frame": frame, "cancelled": true}));
+    advance(&server, 2);
+    assert_eq!(seen(&server, frame, frame + 2), [1, 0, 0]);
+    problem(&server.request("DELETE", &format!("/v1/input/{id}"), b""), 404);
+    problem(&server.request("DELETE", "/v1/input/0", b""), 400);
+    problem(&server.request("DELETE", "/v1/input/x", b""), 400);
+    done(&server, "/v1/input", json!({"sequence": "A:100"}));
+    done(&server, "/v1/tap", json!({"keys": ["B"], "frames": 100}));
+    let all = || ok(&server.request("DELETE", "/v1/input", b""))["cancelled"].clone();
+    assert_eq!((all(), all()), (true.into(), false.into()));
+}
+
+#[test]
+fn keys_are_held_until_they_are_released() {
+    let server = playing();
+    let frame = done(&server, "/v1/hold", json!({"keys": ["Left", "B"]}))["frame"].as_u64().unwrap();
+    advance(&server, 3);
+    done(&server, "/v1/release", json!({"keys": ["B"]}));
+    advance(&server, 1);
+    done(&server, "/v1/release", json!({}));
+    let end = advance(&server, 1);
+    assert_eq!(seen(&server, frame, end), [0, 0x22, 0x22, 0x22, 0x20, 0]);
+}
+
+#[test]
+fn a_repeated_press_is_made_once() {
+    let server = playing();
+    let tap = || {
+        let body = json!({"keys": ["Select"], "frames": 2}).to_string();
+        ok(&server.request_with("POST", "/v1/tap", "idempotency-key: tap-1\r\n", body.as_bytes()))
+    };
+    let first = tap();
+    let end = advance(&server, 10);
+    assert_eq!(tap(), first);
+    advance(&server, 5);
+    assert_eq!(seen(&server, end, end + 5), [0; 6]);
+}
+
+#[test]
+fn what_is_no_press_is_told_and_nothing_is_pressed() {
+    let server = playing();
+    for (path, body, parameter) in [
+        ("tap", json!({}), None),
+        ("tap", json!({"keys": []}), Some("keys")),
+        ("tap", json!({"keys": ["a"]}), Some("keys")),
+        ("tap", json!({"keys": 1024}), Some("keys")),
+        ("tap", json!({"keys": ["A"], "frames": 0}), Some("frames")),
+        ("tap", json!({"keys": ["A"], "frames": -1}), Some("frames")),
+        ("hold", json!({"keys": ["A"], "frames": 1}), Some("frames")),
+        ("release", json!({"keys": "Z"}), Some("keys")),
+        ("input", json!({}), None),
+        ("input", json!({"sequence": "A:1 Q:2"}), Some("sequence")),
+    ] {
+        let told = problem(&post(&server, &format!("/v1/{path}"), body.clone()), 400);
+        assert_eq!(told["parameter"].as_str(), parameter, "{path} {body}: {told}");
+    }
+    let end = advance(&server, 3);
+    assert_eq!(seen(&server, end - 2, end), [0; 3]);
+}
