@@ -6,3 +6,6 @@ pub const SCRIPT: &str = include_str!("../../../lua/framewire.lua");
 /// The demo game.
 #[cfg(feature = "embedded")]
 pub const DEMO_ROM: &[u8] = include_bytes!("../../../rom/framewire-demo.gba");
+
+/// What the demo game's addresses are called.
+pub const DEMO_MAP: &str = include_str!("../../../rom/memory-map.toml");

@@ -1,5 +1,6 @@
-//! Which emulator to serve.
+//! Which emulators to serve.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use tokio::sync::oneshot;
 use tracing::info;
 
 use crate::settings::Settings;
+use crate::wanted::{Source, Wanted};
 
 /// How long an emulator that nobody named has to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -50,32 +52,71 @@ impl Chosen {
     }
 }
 
-/// Starts the emulator that the settings ask for: what they name, or else the mGBA on this machine whose script
-/// answers, or else the demo game.
-pub async fn emulator(settings: &Settings) -> anyhow::Result<Chosen> {
-    if let Some(address) = &settings.attach {
-        return attach(with_port(address));
-    }
-    if settings.embedded().is_none() {
+/// An emulator that was started.
+pub struct Started {
+    /// What `?emulator=` calls it.
+    pub name: String,
+    /// The emulator.
+    pub chosen: Chosen,
+    /// Whether it runs the built-in game.
+    pub demo: bool,
+}
+
+/// Starts the emulators that the settings ask for: those that they name, or else the mGBA on this machine whose script
+/// answers, or else the demo game. The first is the usual one.
+///
+/// # Errors
+/// If one of them cannot be started.
+pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
+    let mut wanted = settings.wanted()?;
+    if wanted.is_empty() {
         let address = format!("127.0.0.1:{DEFAULT_PORT}");
-        match probe(&address, PATIENCE).await {
-            Found::Script(Script::Framewire(version)) => {
-                info!("found Framewire's script {version} at {address}");
-                return attach(address);
+        let (name, source) = match answers_at(&address).await {
+            true => ("mgba", Source::Attach(address)),
+            false => ("demo", Source::Demo),
+        };
+        wanted.push(Wanted { name: name.to_owned(), source });
+    }
+    let mut started = Vec::with_capacity(wanted.len());
+    // One program at a time has a channel.
+    let mut channel = settings.channel.clone();
+    for Wanted { name, source } in wanted {
+        let demo = source == Source::Demo;
+        let chosen = match source {
+            Source::Attach(address) => attach(address)?,
+            Source::Rom(_) | Source::Demo => {
+                let rom = if let Source::Rom(path) = source { Some(path) } else { None };
+                let settings = Settings { channel: channel.take(), ..settings.clone() };
+                aside(move || embed(rom.as_deref(), &settings))
+                    .await
+                    .with_context(|| format!("emulator {name}"))?
             }
-            Found::Script(Script::MgbaHttp) => {
-                info!("found mGBA-http's script at {address}");
-                return attach(address);
-            }
-            Found::Silent => info!(
+        };
+        started.push(Started { name, chosen, demo });
+    }
+    Ok(started)
+}
+
+/// Whether a script answers there that nobody named.
+async fn answers_at(address: &str) -> bool {
+    match probe(address, PATIENCE).await {
+        Found::Script(Script::Framewire(version)) => {
+            info!("found Framewire's script {version} at {address}");
+            true
+        }
+        Found::Script(Script::MgbaHttp) => {
+            info!("found mGBA-http's script at {address}");
+            true
+        }
+        Found::Silent => {
+            info!(
                 "something at {address} accepts connections and stays silent (a paused mGBA?); \
                  --attach {address} attaches to it all the same"
-            ),
-            Found::Nothing(_) | Found::Other(_) => {}
+            );
+            false
         }
+        Found::Nothing(_) | Found::Other(_) => false,
     }
-    let settings = settings.clone();
-    aside(move || embed(&settings)).await
 }
 
 /// Does what takes as long as a script wants, on a thread that nobody waits for when the program is to end.
@@ -102,13 +143,13 @@ fn attach(address: String) -> anyhow::Result<Chosen> {
 }
 
 #[cfg(feature = "embedded")]
-fn embed(settings: &Settings) -> anyhow::Result<Chosen> {
+fn embed(rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
     use framewire_emulator::embedded::{Rom, Speed};
 
     use crate::settings::SpeedSetting;
 
-    let rom = match &settings.rom {
-        Some(path) => Rom::File(path.clone()),
+    let rom = match rom {
+        Some(path) => Rom::File(path.to_owned()),
         None => Rom::Bytes(crate::assets::DEMO_ROM),
     };
     let speed = match settings.speed {
@@ -142,10 +183,10 @@ fn on_channel(_config: Config, _name: &str) -> anyhow::Result<Embedded> {
 }
 
 #[cfg(not(feature = "embedded"))]
-fn embed(_settings: &Settings) -> anyhow::Result<Chosen> {
+fn embed(_rom: Option<&Path>, _settings: &Settings) -> anyhow::Result<Chosen> {
     anyhow::bail!(
-        "no script answers at 127.0.0.1:{DEFAULT_PORT}, and this build has no embedded core; start mGBA with a ROM and \
-         load the script (`framewire script`), or name its address with --attach HOST:PORT"
+        "this build has no embedded core, and no script answers at 127.0.0.1:{DEFAULT_PORT} or was named; start mGBA with \
+         a ROM and load the script (`framewire script`), or name its address with --attach HOST:PORT"
     )
 }
 

@@ -9,7 +9,8 @@ use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
 
 use crate::settings::Settings;
-use crate::{causes, choose, say, serve};
+use crate::wanted::{Source, Wanted};
+use crate::{causes, say, serve, symbols};
 
 /// How long each thing that is looked for has to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -38,7 +39,7 @@ pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut findings = vec![program(), library()];
-    findings.extend(runtime.block_on(emulator(&settings)));
+    findings.extend(runtime.block_on(emulators(&settings))?);
     findings.push(runtime.block_on(port(settings.listen()?)));
     for finding in &findings {
         say::line(format_args!("{} {}", if finding.well { "ok  " } else { "look" }, finding.text))?;
@@ -71,14 +72,23 @@ fn library() -> Finding {
     }
 }
 
-/// The emulator that `framewire serve` would serve. Nothing is to be said of the demo game: [`library`] runs it.
-async fn emulator(settings: &Settings) -> Option<Finding> {
-    let usual = format!("127.0.0.1:{DEFAULT_PORT}");
-    match (&settings.rom, settings.embedded()) {
-        (Some(path), _) => Some(rom(path)),
-        (None, Some(_)) => None,
-        (None, None) => Some(script(&settings.attach.as_deref().map_or(usual, choose::with_port)).await),
+/// The emulators that `framewire serve` would serve. Nothing is to be said of the demo game: [`library`] runs it.
+async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
+    let wanted = settings.wanted()?;
+    if wanted.is_empty() {
+        return Ok(vec![script(&format!("127.0.0.1:{DEFAULT_PORT}")).await]);
     }
+    let mut findings = Vec::new();
+    for Wanted { source, .. } in &wanted {
+        match source {
+            Source::Attach(address) => findings.push(script(address).await),
+            Source::Rom(path) => findings.push(rom(path)),
+            Source::Demo => {}
+        }
+    }
+    let names: Vec<&str> = wanted.iter().map(|wanted| wanted.name.as_str()).collect();
+    symbols::check(settings, &names)?;
+    Ok(findings)
 }
 
 #[cfg(feature = "embedded")]

@@ -6,6 +6,7 @@ mod causes;
 mod choose;
 mod doctor;
 mod logging;
+mod one_or_many;
 mod open_files;
 mod safety;
 mod say;
@@ -16,8 +17,10 @@ mod signals;
 mod sources;
 #[cfg(all(feature = "study", target_os = "linux"))]
 mod study;
+mod symbols;
 mod text_or_number;
 mod token;
+mod wanted;
 
 use std::process::ExitCode;
 

@@ -1,16 +1,17 @@
-//! `framewire serve`: an emulator over HTTP.
+//! `framewire serve`: emulators over HTTP.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use framewire_http::{App, Emulators, Served, Symbols};
+use framewire_http::{App, Emulators, Served};
 use tokio::net::TcpListener;
 use tracing::{info, warn};
 
+use crate::choose::Started;
 use crate::settings::Settings;
 use crate::sources::Given;
-use crate::{choose, logging, open_files, safety, say, signals};
+use crate::{choose, logging, open_files, safety, say, signals, symbols};
 
 /// Arguments of `framewire serve`.
 #[derive(Debug, clap::Args)]
@@ -21,7 +22,11 @@ lua = [\"a.lua\"]. A choice of emulator hides those of later sources. RUST_LOG (
 
 With none of --rom, --attach, --speed, --lua and --channel it attaches to 127.0.0.1:8888 if a script of Framewire or \
 mGBA-http answers there. Without --attach it otherwise runs an embedded core, with a built-in demo game if there is no \
---rom.")]
+--rom.
+
+With several of --rom and --attach the first is the usual one, and requests under /v1 choose another with ?emulator=NAME. \
+A name that is not given is that of the file or address. --speed and --lua are for all embedded cores, --channel for the \
+first.")]
 pub struct Args {
     #[command(flatten)]
     given: Given,
@@ -65,8 +70,8 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).await.with_context(|| {
         format!("cannot listen at {address}; choose another port with --listen, or see `framewire doctor` for who has it")
     })?;
-    let chosen = tokio::select! {
-        chosen = choose::emulator(&settings) => chosen?,
+    let started = tokio::select! {
+        started = choose::emulators(&settings) => started?,
         signal = &mut stop => {
             info!("{signal}: stopped before the emulator had started");
             return Ok(());
@@ -81,9 +86,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     }
     let scheme = if tls.is_some() { "https" } else { "http" };
     say::line(format_args!("listening on {scheme}://{address}")).context("cannot print the address")?;
-    let served =
-        Served { name: "first".to_owned(), emulator: chosen.emulator(), symbols: Symbols::default().into() };
-    let mut app = App { access, tls, ..App::new(Emulators::new(served)?, settings.deadline()) };
+    let mut app = App { access, tls, ..App::new(served(&settings, &started)?, settings.deadline()) };
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;
@@ -91,9 +94,27 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
         tokio::spawn(end_at_once());
     };
     framewire_http::serve(listener, app, stop).await;
-    chosen.close().await;
+    for started in started {
+        started.chosen.close().await;
+    }
     info!("stopped");
     Ok(())
+}
+
+/// The emulators as the server knows them, with names for their addresses.
+fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulators> {
+    let names: Vec<&str> = started.iter().map(|started| started.name.as_str()).collect();
+    symbols::check(settings, &names)?;
+    let mut all: Option<Emulators> = None;
+    for Started { name, chosen, demo } in started {
+        let symbols = symbols::of(settings, name, *demo)?;
+        let served = Served { name: name.clone(), emulator: chosen.emulator(), symbols };
+        match &mut all {
+            None => all = Some(Emulators::new(served)?),
+            Some(all) => all.add(served)?,
+        }
+    }
+    all.context("no emulator was started")
 }
 
 /// Ends the process with the next Ctrl+C, whatever it is busy with. Only with that: a closed terminal may well send

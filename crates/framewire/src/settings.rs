@@ -9,7 +9,8 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use crate::logging::Format;
-use crate::text_or_number;
+use crate::wanted::EmulatorKind;
+use crate::{one_or_many, text_or_number};
 
 /// Where HTTP is served unless told otherwise; mGBA-http's, so that its users change nothing.
 pub const USUAL_LISTEN: &str = "127.0.0.1:5000";
@@ -18,12 +19,25 @@ pub const USUAL_LISTEN: &str = "127.0.0.1:5000";
 #[derive(Debug, Default, Clone, clap::Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Settings {
-    /// Run this Game Boy Advance or Game Boy ROM in an embedded core
-    #[arg(long, value_name = "FILE", env = "FRAMEWIRE_ROM")]
-    pub rom: Option<PathBuf>,
-    /// Attach to the mGBA whose script listens there [usual: 127.0.0.1:8888 if a script answers there]
-    #[arg(long, value_name = "HOST:PORT", env = "FRAMEWIRE_ATTACH")]
-    pub attach: Option<String>,
+    /// Run this Game Boy Advance or Game Boy ROM in an embedded core; may be given several times, beside --attach too, with
+    /// names for ?emulator=NAME (in the variable: separated by commas)
+    #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_ROM")]
+    #[serde(deserialize_with = "one_or_many::deserialize")]
+    pub rom: Vec<PathBuf>,
+    /// Attach to the mGBA whose script listens there; may be given several times, likewise [usual: 127.0.0.1:8888 if a
+    /// script answers there]
+    #[arg(long, value_name = "[NAME=]HOST:PORT", env = "FRAMEWIRE_ATTACH")]
+    #[serde(deserialize_with = "one_or_many::deserialize")]
+    pub attach: Vec<String>,
+    /// In which order emulators are named, where that is known: the first is the usual one.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub order: Vec<EmulatorKind>,
+    /// Take names for addresses from this .sym, .map or .toml file, for the emulator NAME or for all; may be given several
+    /// times (in the variable: separated by commas)
+    #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SYMBOLS", value_delimiter = ',')]
+    #[serde(deserialize_with = "one_or_many::deserialize")]
+    pub symbols: Vec<PathBuf>,
     /// Serve HTTP at this address; port 0 takes a free one [usual: 127.0.0.1:5000]
     #[arg(long, value_name = "ADDR:PORT", env = "FRAMEWIRE_LISTEN")]
     pub listen: Option<String>,
@@ -72,10 +86,14 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The name of a setting among these that only an embedded core has.
+    /// The name of a setting among these that asks for an embedded core.
     pub fn embedded(&self) -> Option<&'static str> {
+        if self.rom.is_empty() { self.about_embedded() } else { Some("rom") }
+    }
+
+    /// The name of a setting among these that is about embedded cores and names none.
+    pub fn about_embedded(&self) -> Option<&'static str> {
         let set = [
-            ("rom", self.rom.is_some()),
             ("speed", self.speed.is_some()),
             ("lua", !self.lua.is_empty()),
             ("channel", self.channel.is_some()),

@@ -12,6 +12,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, Error, FromArgMatches, Id};
 
 use crate::settings::Settings;
+use crate::wanted::EmulatorKind;
 
 /// Name of the settings file that is read from the working folder.
 const USUAL_FILE: &str = "framewire.toml";
@@ -63,11 +64,17 @@ impl FromArgMatches for Given {
         let in_environment = |id| matches.value_source(id) == Some(ValueSource::EnvVariable);
         // Only those that choose an emulator must be known by their source; clap puts the others in order.
         if in_environment("rom") {
-            environment.rom = command_line.rom.take();
+            environment.rom = take(&mut command_line.rom).into_iter().flat_map(split).collect();
         }
         if in_environment("attach") {
-            environment.attach = command_line.attach.take();
+            let several = take(&mut command_line.attach);
+            let one_by_one = several.iter().flat_map(|several| several.split(','));
+            environment.attach = one_by_one.filter(|one| !one.is_empty()).map(str::to_owned).collect();
         }
+        if in_environment("symbols") {
+            environment.symbols = take(&mut command_line.symbols);
+        }
+        command_line.order = order(matches, &command_line);
         if in_environment("speed") {
             environment.speed = command_line.speed.take();
         }
@@ -90,6 +97,18 @@ impl FromArgMatches for Given {
         *self = Given::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// The order of what names emulators on the command line.
+fn order(matches: &ArgMatches, command_line: &Settings) -> Vec<EmulatorKind> {
+    let places = |id, given: usize, kind| {
+        let places = matches.indices_of(id).into_iter().flatten().take(given);
+        places.map(move |place| (place, kind))
+    };
+    let attach = places("attach", command_line.attach.len(), EmulatorKind::Attach);
+    let mut all: Vec<_> = attach.chain(places("rom", command_line.rom.len(), EmulatorKind::Rom)).collect();
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, kind)| kind).collect()
 }
 
 impl clap::Args for Given {
@@ -117,27 +136,33 @@ fn split(paths: PathBuf) -> Vec<PathBuf> {
 impl Settings {
     /// Whether they name an emulator or something that only an embedded core has.
     fn choose(&self) -> bool {
-        self.attach.is_some() || self.embedded().is_some()
+        !self.attach.is_empty() || self.embedded().is_some()
     }
 
-    /// The name of a setting that contradicts `attach`, if that is set.
+    /// The name of a setting about embedded cores, if there are attached emulators only.
     fn beside_attach(&self) -> Option<&'static str> {
-        self.attach.as_ref().and_then(|_| self.embedded())
+        if self.attach.is_empty() || !self.rom.is_empty() { None } else { self.about_embedded() }
     }
 
     /// These settings, and those of `farther` where these are not set.
     fn or(self, farther: Settings) -> Settings {
-        let farther = match (&self.attach, self.embedded()) {
-            (Some(_), _) => Settings { rom: None, speed: None, lua: Vec::new(), channel: None, ..farther },
-            (None, Some(_)) => Settings { attach: None, ..farther },
-            (None, None) => farther,
-        };
+        let mut farther = farther;
+        if !self.attach.is_empty() || !self.rom.is_empty() {
+            farther = Settings { attach: vec![], rom: vec![], order: vec![], symbols: vec![], ..farther };
+            if self.rom.is_empty() {
+                farther = Settings { speed: None, lua: vec![], channel: None, ..farther };
+            }
+        } else if self.embedded().is_some() && farther.rom.is_empty() {
+            farther.attach.clear();
+        }
         fn first<T>(nearer: Vec<T>, farther: Vec<T>) -> Vec<T> {
             if nearer.is_empty() { farther } else { nearer }
         }
         Settings {
-            rom: self.rom.or(farther.rom),
-            attach: self.attach.or(farther.attach),
+            rom: first(self.rom, farther.rom),
+            attach: first(self.attach, farther.attach),
+            order: first(self.order, farther.order),
+            symbols: first(self.symbols, farther.symbols),
             listen: self.listen.or(farther.listen),
             speed: self.speed.or(farther.speed),
             lua: first(self.lua, farther.lua),
@@ -168,11 +193,11 @@ mod tests {
     }
 
     fn attach(address: &str) -> Settings {
-        Settings { attach: Some(address.into()), ..Default::default() }
+        Settings { attach: vec![address.into()], ..Default::default() }
     }
 
     fn rom(path: &str) -> Settings {
-        Settings { rom: Some(path.into()), ..Default::default() }
+        Settings { rom: vec![path.into()], ..Default::default() }
     }
 
     #[test]
@@ -183,7 +208,7 @@ mod tests {
             from_toml(given, "rom = \"other.gba\"\nspeed = 2\nlisten = \"127.0.0.1:1\"\nquiet = true")?;
         assert_eq!(settings.listen()?.port(), 2);
         assert_eq!(settings.speed, Some(SpeedSetting::Times(2.0)));
-        assert_eq!(settings.rom, Some("game.gba".into()));
+        assert_eq!(settings.rom, [PathBuf::from("game.gba")]);
         assert!(settings.quiet);
         Ok(())
     }
@@ -194,7 +219,7 @@ mod tests {
             let given = Given { command_line: nearer.clone(), environment: farther };
             let settings = from_toml(given, "attach = \"c\"\nspeed = 2\nlua = [\"d.lua\"]")?;
             assert_eq!((&settings.rom, &settings.attach), (&nearer.rom, &nearer.attach));
-            let embedded = nearer.rom.is_some();
+            let embedded = !nearer.rom.is_empty();
             assert_eq!((settings.speed.is_some(), settings.lua.len()), (embedded, usize::from(embedded)));
         }
         let settings = from_toml(Given { command_line: attach("b"), ..Default::default() }, "speed = 2")?;
@@ -204,16 +229,15 @@ mod tests {
 
     #[test]
     fn a_source_with_two_choices_is_refused() {
-        let environment = Settings { attach: Some("b".into()), ..rom("a") };
+        let environment = Settings { speed: Some(SpeedSetting::Unlimited), ..attach("b") };
         let given = Given { environment, ..Default::default() };
         let said = format!("{:#}", from_toml(given, "").unwrap_err());
-        assert!(said.contains("FRAMEWIRE_ATTACH and FRAMEWIRE_ROM"), "{said}");
+        assert!(said.contains("FRAMEWIRE_ATTACH and FRAMEWIRE_SPEED"), "{said}");
     }
 
     #[test]
     fn wrong_files_say_what_is_wrong() {
         for (text, says) in [
-            ("rom = \"a\"\nattach = \"b\"", "both"),
             ("lua = [\"a.lua\"]\nattach = \"b\"", "attach and lua"),
             ("rmo = \"a\"", "rmo"),
             ("speed = 0", "0.01 to 1000"),
@@ -224,6 +248,23 @@ mod tests {
             assert!(error.contains(says), "{text}: {error}");
         }
         assert!(Given::default().with_file(Some(Path::new("no such file"))).is_err());
+    }
+
+    #[test]
+    fn roms_and_attached_emulators_may_be_mixed() -> anyhow::Result<()> {
+        let text = "rom = [\"a.gba\", \"b=b.gba\"]\nattach = \"desk\"\nspeed = 2\nsymbols = \"a.sym\"";
+        let settings = from_toml(Given::default(), text)?;
+        assert_eq!((settings.rom.len(), &settings.attach[..]), (2, &["desk".to_owned()][..]));
+        assert_eq!(settings.symbols, [PathBuf::from("a.sym")]);
+        let faster = Settings { speed: Some(SpeedSetting::Unlimited), ..Default::default() };
+        let settings = from_toml(Given { command_line: faster, ..Default::default() }, text)?;
+        assert_eq!((settings.rom.len(), settings.attach.len()), (2, 1));
+        let command = <Given as clap::Args>::augment_args(Command::new("test"));
+        let matches =
+            command.get_matches_from(["test", "--rom", "a", "--attach", "x", "--rom", "b", "--speed", "2"]);
+        let order = Given::from_arg_matches(&matches)?.command_line.order;
+        assert_eq!(order, [EmulatorKind::Rom, EmulatorKind::Attach, EmulatorKind::Rom]);
+        Ok(())
     }
 
     #[test]

@@ -89,9 +89,14 @@ impl Emulators {
     }
 }
 
-fn check(name: &str) -> Result<(), NameError> {
+/// Whether an emulator can be called so: 1 to 64 letters, digits and any of `-_.:`, which need no escape in a query.
+pub fn is_emulator_name(name: &str) -> bool {
     let fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
-    match (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fit) {
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fit)
+}
+
+fn check(name: &str) -> Result<(), NameError> {
+    match is_emulator_name(name) {
         true => Ok(()),
         false => Err(NameError::Unfit(name.to_owned())),
     }

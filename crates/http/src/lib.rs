@@ -41,7 +41,7 @@ mod v1;
 
 pub use access::{Access, Files, FilesError, PageError, Pages, Token, TokenError, Tokens};
 pub use app::{App, Limits};
-pub use emulators::{Emulators, NameError, Served};
+pub use emulators::{Emulators, NameError, Served, is_emulator_name};
 pub use server::serve;
 pub use symbols::{SymbolError, Symbols};
 pub use tls::{Tls, TlsError};

@@ -15,6 +15,7 @@ use utoipa_axum::routes;
 
 use super::Problem;
 use super::extract::{Chosen, Key, Once, Payload, Which};
+use super::fields::shown;
 use crate::app::Site;
 use crate::emulators::Served;
 
@@ -164,17 +165,27 @@ struct Speed {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Rate {
-    Times(f64),
-    Named(RateName),
+#[serde(try_from = "serde_json::Value")]
+struct Rate {
+    thousandths: u32,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum RateName {
-    /// As fast as the processor allows.
-    Unlimited,
+impl TryFrom<serde_json::Value> for Rate {
+    type Error = String;
+
+    fn try_from(value: serde_json::Value) -> Result<Rate, String> {
+        if value == "unlimited" {
+            return Ok(Rate { thousandths: 0 });
+        }
+        match value.as_f64() {
+            Some(times) if (0.01..=1000.0).contains(&times) => {
+                Ok(Rate { thousandths: (times * 1000.0).round() as u32 })
+            }
+            _ => {
+                Err(format!("is {}; accepted is a number from 0.01 to 1000, or \"unlimited\"", shown(&value)))
+            }
+        }
+    }
 }
 
 fn rate_schema() -> Schema {
@@ -192,15 +203,7 @@ async fn speed(
     Key(key): Key,
     Payload(Speed { speed }): Payload<Speed>,
 ) -> Result<Json<AtFrame>, Problem> {
-    let thousandths = match speed {
-        Rate::Named(RateName::Unlimited) => 0,
-        Rate::Times(times) if (0.01..=1000.0).contains(&times) => (times * 1000.0).round() as u32,
-        Rate::Times(times) => {
-            let accepts = "a number from 0.01 to 1000, or \"unlimited\"";
-            return Err(Problem::parameter("speed", &format!("is {times}"), accepts));
-        }
-    };
-    change(&site, &served, key, Op::SetSpeed { thousandths }).await
+    change(&site, &served, key, Op::SetSpeed { thousandths: speed.thousandths }).await
 }
 
 /// A game.

@@ -1,0 +1,182 @@
+//! Which emulators settings name, and what they are called.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use framewire_http::is_emulator_name;
+
+use crate::choose::with_port;
+use crate::settings::Settings;
+
+/// How an emulator is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmulatorKind {
+    /// By `--attach`.
+    Attach,
+    /// By `--rom`.
+    Rom,
+}
+
+/// An emulator that settings ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// What `?emulator=` calls it.
+    pub name: String,
+    /// Where it is.
+    pub source: Source,
+}
+
+/// Where an emulator is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A stock mGBA whose script listens at `HOST:PORT`.
+    Attach(String),
+    /// This ROM in an embedded core.
+    Rom(PathBuf),
+    /// The built-in game in an embedded core.
+    Demo,
+}
+
+impl Settings {
+    /// The emulators that they name, in order: as on the command line, and elsewhere those of `attach` before those of
+    /// `rom`. None if nothing is said of emulators at all.
+    ///
+    /// # Errors
+    /// If two have the same name.
+    pub fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
+        if self.rom.is_empty() && self.attach.is_empty() {
+            let demo = Wanted { name: "demo".to_owned(), source: Source::Demo };
+            return Ok(self.about_embedded().map(|_| demo).into_iter().collect());
+        }
+        let (mut attach, mut rom) = (self.attach.iter(), self.rom.iter());
+        let mut given = Vec::with_capacity(self.attach.len() + self.rom.len());
+        for kind in &self.order {
+            match kind {
+                EmulatorKind::Attach => given.extend(attach.next().map(|text| read_attach(text))),
+                EmulatorKind::Rom => given.extend(rom.next().map(|path| read_rom(path))),
+            }
+        }
+        given.extend(attach.map(|text| read_attach(text)));
+        given.extend(rom.map(|path| read_rom(path)));
+        let mut all: Vec<Wanted> = Vec::with_capacity(given.len());
+        for (index, (name, _)) in given.iter().enumerate() {
+            if let Some(name) = name
+                && given[..index].iter().any(|(earlier, _)| earlier.as_ref() == Some(name))
+            {
+                bail!(
+                    "two emulators are called {name}; give each a name of its own, such as --rom {name}2=FILE"
+                );
+            }
+        }
+        for (index, (name, source)) in given.iter().enumerate() {
+            let taken = |name: &str| {
+                let later = given[index..].iter().any(|(other, _)| other.as_deref() == Some(name));
+                later || all.iter().any(|wanted| wanted.name == name)
+            };
+            let name = name.clone().unwrap_or_else(|| free(usual_name(source), taken));
+            all.push(Wanted { name, source: source.clone() });
+        }
+        Ok(all)
+    }
+}
+
+fn read_attach(text: &str) -> (Option<String>, Source) {
+    match named(text) {
+        Some((name, address)) => (Some(name.to_owned()), Source::Attach(with_port(address))),
+        None => (None, Source::Attach(with_port(text))),
+    }
+}
+
+fn read_rom(path: &Path) -> (Option<String>, Source) {
+    let (name, path) = named_path(path);
+    (name.map(str::to_owned), Source::Rom(path.to_owned()))
+}
+
+/// A path with the name in front of it, if it has one. A file whose own name looks so is written `./NAME=…`.
+pub fn named_path(path: &Path) -> (Option<&str>, &Path) {
+    match path.to_str().and_then(named) {
+        Some((name, path)) => (Some(name), Path::new(path)),
+        None => (None, path),
+    }
+}
+
+fn named(text: &str) -> Option<(&str, &str)> {
+    text.split_once('=').filter(|(name, rest)| is_emulator_name(name) && !rest.is_empty())
+}
+
+/// What an emulator is called that was given no name: as its file or its address.
+fn usual_name(source: &Source) -> String {
+    let text = match source {
+        Source::Attach(address) => address.clone(),
+        Source::Rom(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        Source::Demo => "demo".to_owned(),
+    };
+    let fit = |char: char| if is_emulator_name(char.encode_utf8(&mut [0; 4])) { char } else { '-' };
+    let name: String = text.chars().take(48).map(fit).collect();
+    let name = name.trim_matches('-');
+    if name.is_empty() { "emulator".to_owned() } else { name.to_owned() }
+}
+
+/// The name, or the first of `name-2`, `name-3`, … that is not taken.
+fn free(name: String, taken: impl Fn(&str) -> bool) -> String {
+    let mut candidate = name.clone();
+    let mut number = 1u32;
+    while taken(&candidate) {
+        number += 1;
+        candidate = format!("{name}-{number}");
+    }
+    candidate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(settings: &Settings) -> Vec<String> {
+        settings.wanted().unwrap().into_iter().map(|wanted| wanted.name).collect()
+    }
+
+    #[test]
+    fn names_are_those_given_or_those_of_files_and_addresses() {
+        let settings = Settings {
+            rom: vec![
+                "games/My Game!.gba".into(),
+                "b=games/x.gba".into(),
+                "dir/c=d.gba".into(),
+                "other/x.gba".into(),
+            ],
+            attach: vec!["left=desk:9000".into(), "desk".into(), "[::1]:8888".into()],
+            ..Settings::default()
+        };
+        let expected = ["left", "desk:8888", "::1-:8888", "My-Game", "b", "c-d", "x"];
+        assert_eq!(names(&settings), expected);
+        let wanted = settings.wanted().unwrap();
+        assert_eq!(wanted[0].source, Source::Attach("desk:9000".into()));
+        assert_eq!(wanted[4].source, Source::Rom("games/x.gba".into()));
+        assert_eq!(wanted[5].source, Source::Rom("dir/c=d.gba".into()));
+    }
+
+    #[test]
+    fn names_that_nobody_gave_are_made_different() {
+        let rom = |names: &[&str]| Settings {
+            rom: names.iter().map(PathBuf::from).collect(),
+            ..Settings::default()
+        };
+        assert_eq!(names(&rom(&["x.gba", "x.gba", "x-2=y.gba", "=.gba"])), ["x", "x-3", "x-2", "emulator"]);
+        assert!(rom(&["x=a.gba", "x=b.gba"]).wanted().unwrap_err().to_string().contains("called x"));
+    }
+
+    #[test]
+    fn the_order_is_that_of_the_command_line() {
+        let settings = Settings {
+            rom: vec!["a.gba".into(), "c.gba".into()],
+            attach: vec!["b=desk".into()],
+            order: vec![EmulatorKind::Rom, EmulatorKind::Attach, EmulatorKind::Rom],
+            ..Settings::default()
+        };
+        assert_eq!(names(&settings), ["a", "b", "c"]);
+        assert!(names(&Settings::default()).is_empty());
+        let demo = Settings { channel: Some("x".into()), ..Settings::default() };
+        assert_eq!(demo.wanted().unwrap()[0].source, Source::Demo);
+    }
+}
