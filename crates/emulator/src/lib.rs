@@ -25,7 +25,7 @@ pub use attached::Attached;
 pub use embedded::Embedded;
 pub use error::EmulatorError;
 pub use event::{Event, Happening};
-pub use media::{Audio, Picture, Sound, Video};
+pub use media::{Audio, Past, Picture, PictureOf, Sound, Video};
 pub use pending::{Pending, Responder};
 pub use state::{Kind, Run, State};
 pub use watch::{Change, MemoryRange, Watch, WatchEvent, WatchRequest};
@@ -53,6 +53,14 @@ pub trait Emulator: Send + Sync + 'static {
     ///
     /// [`Op::Screenshot`]: framewire_protocol::Op::Screenshot
     fn video(&self) -> Option<Video> {
+        None
+    }
+
+    /// The picture of exactly the frame that ends with the frame counter at `frame`, at whatever speed frames go by.
+    /// `None` where only [`Op::Screenshot`] gives pictures.
+    ///
+    /// [`Op::Screenshot`]: framewire_protocol::Op::Screenshot
+    fn picture_of(&self, _frame: u32) -> Option<PictureOf> {
         None
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +49,26 @@ impl Video {
                 return Some(picture);
             }
         }
+    }
+}
+
+/// The picture of one frame, which is on its way.
+#[derive(Debug)]
+pub struct PictureOf(oneshot::Receiver<Result<Arc<Picture>, Past>>);
+
+/// The frame is past; the emulator is at this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Past(pub u32);
+
+impl PictureOf {
+    #[cfg(feature = "embedded")]
+    pub(crate) fn new(receiver: oneshot::Receiver<Result<Arc<Picture>, Past>>) -> PictureOf {
+        PictureOf(receiver)
+    }
+
+    /// The picture, once it is drawn. `None` when the emulator is gone.
+    pub async fn taken(self) -> Option<Result<Arc<Picture>, Past>> {
+        self.0.await.ok()
     }
 }
 

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::EmulatorError;
@@ -10,6 +11,8 @@ use crate::emulators::{Emulators, Served};
 use crate::streams::Streams;
 use crate::tls::Tls;
 use crate::v1::live::Live;
+use crate::v1::media::seats::Seats;
+use crate::v1::media::studio::Studios;
 
 /// What all requests share.
 #[derive(Clone)]
@@ -49,6 +52,8 @@ pub struct Limits {
     pub max_connections: usize,
     /// Of these, those of one address on another machine (for IPv6: of one /64 network).
     pub max_connections_per_address: usize,
+    /// Viewers and listeners of pictures and sound at once; a further one is answered with 503.
+    pub max_viewers: u32,
     /// Time for a request's head to arrive, from its first byte on.
     pub head: Duration,
     /// Time for a request's body to arrive, from its head on.
@@ -81,6 +86,7 @@ impl Default for Limits {
             max_watches: 256,
             max_connections: 4096,
             max_connections_per_address: 256,
+            max_viewers: 32,
             head: Duration::from_secs(10),
             body: Duration::from_secs(30),
             // Longer than the pools of common clients keep a connection, so that it is they who close it.
@@ -117,6 +123,10 @@ pub(crate) struct Site {
     pub(crate) streams: Streams,
     /// What is watched.
     pub(crate) live: Live,
+    /// Room for those who look and listen.
+    pub(crate) seats: Seats,
+    /// The pictures of the emulators that somebody looks at.
+    pub(crate) studios: Arc<Studios>,
     /// Turns true when the server stops: streams without an end of their own end then.
     pub(crate) stopping: watch::Receiver<bool>,
 }
@@ -124,10 +134,16 @@ pub(crate) struct Site {
 impl Site {
     /// A site that is served at `port`.
     pub(crate) fn new(app: App, port: u16, stopping: watch::Receiver<bool>) -> Site {
-        let replies = Budget::new(app.limits.max_replies);
-        let gate = Gate::new(app.access.clone(), port);
-        let streams = Streams::new(&app.limits);
-        Site { app, replies, gate, streams, live: Live::new(), stopping }
+        Site {
+            replies: Budget::new(app.limits.max_replies),
+            gate: Gate::new(app.access.clone(), port),
+            streams: Streams::new(&app.limits),
+            live: Live::new(),
+            seats: Seats::new(app.limits.max_viewers),
+            studios: Arc::default(),
+            app,
+            stopping,
+        }
     }
 
     /// Does one operation for `caller` on the first emulator within the deadline. With a key it is done once, however

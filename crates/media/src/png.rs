@@ -1,5 +1,7 @@
 //! Whole pictures as PNG.
 
+use std::io::Cursor;
+
 use png::{BitDepth, ColorType, Compression, Transformations};
 
 use crate::image::{Image, ImageError, checked_size};
@@ -54,16 +56,25 @@ pub fn encode(image: Image) -> Vec<u8> {
     file
 }
 
+/// Width and height of a PNG file's picture in pixels, from the file's head.
+///
+/// # Errors
+/// If the file has none.
+pub fn size(file: &[u8]) -> Result<(u32, u32), PngError> {
+    let mut decoder = png::Decoder::new(Cursor::new(file));
+    let info = decoder.read_header_info()?;
+    Ok((info.width, info.height))
+}
+
 /// The pixels of a PNG file, such as an emulator's screenshot; what may be transparent is taken as opaque.
 ///
 /// # Errors
 /// If the file is none, or its picture is larger than [`MAX_PIXELS`](crate::MAX_PIXELS).
 pub fn decode(file: &[u8]) -> Result<Pixels, PngError> {
-    let mut decoder = png::Decoder::new(std::io::Cursor::new(file));
-    decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
-    let info = decoder.read_header_info()?;
-    let (width, height) = (info.width, info.height);
+    let (width, height) = size(file)?;
     let count = checked_size(width, height)?;
+    let mut decoder = png::Decoder::new(Cursor::new(file));
+    decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
     let mut reader = decoder.read_info()?;
     let (colour, _) = reader.output_color_type();
     let samples = colour.samples();

@@ -27,7 +27,8 @@ use tokio::sync::broadcast;
 
 use crate::event::Teller;
 use crate::{
-    Audio, Emulator, EmulatorError, Event, Kind, Pending, Responder, Run, State, Video, Watch, WatchRequest,
+    Audio, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Responder, Run, State, Video, Watch,
+    WatchRequest,
 };
 use guest::{Bell, Guest};
 use machine::Machine;
@@ -295,6 +296,13 @@ impl Emulator for Embedded {
         let _ = self.jobs.try_send(Job::Show);
         self.bell.ring();
         Some(video)
+    }
+
+    fn picture_of(&self, frame: u32) -> Option<PictureOf> {
+        let picture = self.shared.taps.picture_of(frame);
+        let _ = self.jobs.try_send(Job::Show);
+        self.bell.ring();
+        Some(picture)
     }
 
     fn audio(&self) -> Option<Audio> {

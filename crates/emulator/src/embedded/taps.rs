@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_libmgba::Core;
-use tokio::sync::{broadcast, watch};
+use parking_lot::Mutex;
+use tokio::sync::{broadcast, oneshot, watch};
 
-use crate::{Audio, Picture, Sound, Video};
+use crate::{Audio, Past, Picture, PictureOf, Sound, Video};
 
 /// Shortest time between two copies of the picture, however fast frames go by.
 const SPARING: Duration = Duration::from_millis(4);
@@ -18,15 +19,34 @@ const SOUNDS: usize = 64;
 pub(super) struct Taps {
     video: watch::Sender<Option<Arc<Picture>>>,
     audio: broadcast::Sender<Arc<Sound>>,
+    /// Pictures of frames that are still to come.
+    awaited: Mutex<Vec<Awaited>>,
+}
+
+/// Somebody waits for the picture of a frame.
+#[derive(Debug)]
+struct Awaited {
+    frame: u32,
+    taker: oneshot::Sender<Result<Arc<Picture>, Past>>,
 }
 
 impl Taps {
     pub fn new() -> Taps {
-        Taps { video: watch::Sender::new(None), audio: broadcast::Sender::new(SOUNDS) }
+        Taps {
+            video: watch::Sender::new(None),
+            audio: broadcast::Sender::new(SOUNDS),
+            awaited: Mutex::default(),
+        }
     }
 
     pub fn video(&self) -> Video {
         Video::new(self.video.subscribe())
+    }
+
+    pub fn picture_of(&self, frame: u32) -> PictureOf {
+        let (taker, picture) = oneshot::channel();
+        self.awaited.lock().push(Awaited { frame, taker });
+        PictureOf::new(picture)
     }
 
     pub fn audio(&self) -> Audio {
@@ -51,6 +71,7 @@ impl Media {
 
     /// Gives away what the frame that was just run shows and plays; `ticks` frames were run so far.
     pub fn look(&mut self, core: &mut Core, ticks: u64) {
+        self.hand_over(core, ticks);
         if self.taps.video.receiver_count() > 0 {
             let now = Instant::now();
             if self.copied.is_none_or(|(copied, _)| now - copied >= SPARING) {
@@ -71,6 +92,7 @@ impl Media {
 
     /// Gives away the picture as it is, if somebody looks.
     pub fn show(&mut self, core: &mut Core, ticks: u64) {
+        self.hand_over(core, ticks);
         if self.taps.video.receiver_count() > 0 {
             self.copy(core, ticks, Instant::now());
         }
@@ -78,15 +100,23 @@ impl Media {
 
     fn copy(&mut self, core: &mut Core, ticks: u64, now: Instant) {
         self.copied = Some((now, ticks));
-        let shown = core.frame();
-        let picture = Picture {
-            frame: core.frame_counter(),
-            ticks,
-            width: shown.width,
-            height: shown.height,
-            pixels: shown.to_rgb(),
-        };
-        self.taps.video.send_replace(Some(Arc::new(picture)));
+        self.taps.video.send_replace(Some(Arc::new(picture(core, ticks))));
+    }
+
+    /// Gives the picture to those who wait for this frame, and tells those whose frame is past.
+    fn hand_over(&self, core: &Core, ticks: u64) {
+        let mut awaited = self.taps.awaited.lock();
+        if awaited.is_empty() {
+            return;
+        }
+        let now = core.frame_counter();
+        let shown =
+            awaited.iter().any(|waiting| waiting.frame == now).then(|| Arc::new(picture(core, ticks)));
+        for Awaited { frame, taker } in awaited.extract_if(.., |awaited| awaited.frame <= now) {
+            // Nobody may wait any more.
+            let _ = taker.send(shown.clone().filter(|_| frame == now).ok_or(Past(now)));
+        }
+        awaited.retain(|awaited| !awaited.taker.is_closed());
     }
 
     fn listen(&mut self, core: &mut Core) {
@@ -98,5 +128,16 @@ impl Media {
         }
         let sound = Sound { frame: core.frame_counter(), rate: core.sample_rate(), samples };
         let _ = self.taps.audio.send(Arc::new(sound));
+    }
+}
+
+fn picture(core: &Core, ticks: u64) -> Picture {
+    let shown = core.frame();
+    Picture {
+        frame: core.frame_counter(),
+        ticks,
+        width: shown.width,
+        height: shown.height,
+        pixels: shown.to_rgb(),
     }
 }

@@ -65,8 +65,12 @@ impl FromRequestParts<Arc<Site>> for Chosen {
     }
 }
 
+/// The parameters of a route that has none but [`Which`].
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
+
 /// The parameters of a query, without [`Which`].
-#[allow(dead_code)] // until there are such routes
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {

@@ -15,10 +15,12 @@ pub(crate) mod fields;
 mod input;
 pub(crate) mod json;
 pub(crate) mod live;
+pub(crate) mod media;
 mod memory;
 mod operations;
 mod plan;
 pub(crate) mod problem;
+mod socket;
 mod symbols;
 mod timeline;
 
@@ -40,6 +42,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
         emulators::router(),
         input::router(),
         live::router(),
+        media::router(),
         memory::router(),
         operations::router(),
         symbols::router(),

@@ -21,7 +21,7 @@ pub fn attached(address: String, change: impl FnOnce(&mut App)) -> Server {
 }
 
 /// A port that nothing listens on.
-fn closed_port() -> String {
+pub fn closed_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 

@@ -4,6 +4,7 @@ mod batch;
 mod control;
 mod input;
 mod live;
+mod media;
 mod memory;
 mod problems;
 

@@ -15,8 +15,6 @@ mod session;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::http::Extensions;
 use axum::response::Response;
 use utoipa_axum::router::OpenApiRouter;
@@ -27,6 +25,7 @@ use crate::app::Site;
 use crate::streams::Client;
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Which};
+use crate::v1::socket::Upgrade;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(open))
@@ -44,12 +43,8 @@ async fn open(
     Chosen(served): Chosen,
     client: Client,
     extensions: Extensions,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    Upgrade(upgrade): Upgrade,
 ) -> Result<Response, Problem> {
-    let upgrade = upgrade.map_err(|rejection| {
-        let detail = format!("/v1/ws is a WebSocket, and this request opens none: {}", rejection.body_text());
-        Problem::bad_request(detail)
-    })?;
     let caller = Caller::of(&extensions);
     let stream = site.streams.open(client.0)?;
     let largest = site.app.limits.max_body;

@@ -1,0 +1,198 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use framewire_emulator::{Emulator, EmulatorError, Past, Picture};
+use framewire_media::Image;
+use framewire_media::png::{self, Pixels};
+use serde::Deserialize;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::params::{number, word};
+use super::screenshots::{Screenshot, screenshot};
+use crate::app::Site;
+use crate::streams::Client;
+use crate::v1::Problem;
+use crate::v1::extract::{Chosen, Query, Which};
+
+const FRAME: HeaderName = HeaderName::from_static("framewire-frame");
+const WIDTH: HeaderName = HeaderName::from_static("framewire-width");
+const HEIGHT: HeaderName = HeaderName::from_static("framewire-height");
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(screen))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Params {
+    /// What the body is: `png`, or `rgb` or `rgba` for three or four bytes a pixel in rows from the top.
+    #[param(pattern = "^(png|rgb|rgba)$", default = "png")]
+    format: Option<String>,
+    /// The picture of exactly this frame, by the emulator's frame counter; left out, the last one.
+    #[param(value_type = Option<u32>)]
+    frame: Option<String>,
+    /// For how many milliseconds to wait for that frame.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 60_000, default = 10_000)]
+    timeout: Option<String>,
+}
+
+/// What the body is.
+#[derive(Clone, Copy)]
+enum Format {
+    Png,
+    Rgb,
+    Rgba,
+}
+
+/// The picture: of the last frame, or of exactly the one that is asked for.
+///
+/// A frame that is past is answered with 409, one that does not come in time with 504.
+#[utoipa::path(get, path = "/v1/screen", operation_id = "screenshot", tag = "media", params(Which, Params),
+    responses((status = 200, description = "The picture.", content(([u8] = "image/png"), ([u8] = "application/octet-stream")),
+        headers(
+            ("framewire-frame" = u32, description = "The frame counter of its frame."),
+            ("framewire-width" = u32, description = "In pixels."),
+            ("framewire-height" = u32, description = "In pixels.")))))]
+async fn screen(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    client: Client,
+    Query(params): Query<Params>,
+) -> Result<Response, Problem> {
+    let formats = [("png", Format::Png), ("rgb", Format::Rgb), ("rgba", Format::Rgba)];
+    let format = word("format", params.format.as_deref(), &formats)?;
+    let timeout = number("timeout", params.timeout.as_deref(), 1..=60_000, 10_000)?;
+    let emulator = &*served.emulator;
+    let taken = match params.frame {
+        None => Taken::of(screenshot(emulator, Instant::now() + site.app.deadline).await?),
+        Some(frame) => {
+            let frame = number("frame", Some(&frame), 0..=u32::MAX, 0)?;
+            let _seat = site.seats.take(site.streams.open(client.0)?)?;
+            let wait = Wait::new(frame, Duration::from_millis(timeout));
+            tokio::select! {
+                taken = wait.picture(emulator) => taken?,
+                () = site.stopped() => return Err(EmulatorError::Stopped.into()),
+            }
+        }
+    };
+    taken.into_response(format)
+}
+
+/// A picture in the form in which the emulator gave it.
+struct Taken {
+    frame: u32,
+    form: Form,
+}
+
+enum Form {
+    File(Bytes),
+    Pixels(Arc<Picture>),
+}
+
+impl Taken {
+    fn of(Screenshot { frame, png }: Screenshot) -> Taken {
+        Taken { frame, form: Form::File(png) }
+    }
+
+    fn into_response(self, format: Format) -> Result<Response, Problem> {
+        let ((width, height), body) = match (self.form, format) {
+            (Form::File(file), Format::Png) => (png::size(&file).map_err(unreadable)?, file),
+            (Form::File(file), _) => {
+                let Pixels { width, height, rgb } = png::decode(&file).map_err(unreadable)?;
+                ((width, height), raw(&rgb, format).into())
+            }
+            (Form::Pixels(picture), Format::Png) => {
+                let image = Image::new(picture.width, picture.height, &picture.pixels).map_err(unreadable)?;
+                ((picture.width, picture.height), png::encode(image).into())
+            }
+            (Form::Pixels(picture), _) => {
+                ((picture.width, picture.height), raw(&picture.pixels, format).into())
+            }
+        };
+        let kind = match format {
+            Format::Png => "image/png",
+            Format::Rgb | Format::Rgba => "application/octet-stream",
+        };
+        let size = [(FRAME, self.frame), (WIDTH, width), (HEIGHT, height)];
+        let size = size.map(|(name, number)| (name, number.to_string()));
+        Ok(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], size, body).into_response())
+    }
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Problem {
+    Problem::new(StatusCode::BAD_GATEWAY, format!("the emulator's picture cannot be used: {error}"))
+}
+
+fn raw(rgb: &[u8], format: Format) -> Vec<u8> {
+    match format {
+        Format::Rgba => {
+            rgb.as_chunks().0.iter().flat_map(|[red, green, blue]| [*red, *green, *blue, 255]).collect()
+        }
+        Format::Png | Format::Rgb => rgb.to_vec(),
+    }
+}
+
+/// A wait for a frame.
+struct Wait {
+    frame: u32,
+    patience: Duration,
+    deadline: Instant,
+}
+
+/// So many frames before the one that is wanted every frame is looked at, and so often in the time of a frame.
+const NEAR: u32 = 4;
+const LOOK: Duration = Duration::from_millis(4);
+
+impl Wait {
+    fn new(frame: u32, patience: Duration) -> Wait {
+        Wait { frame, patience, deadline: Instant::now() + patience }
+    }
+
+    /// The picture of exactly the frame.
+    async fn picture(&self, emulator: &dyn Emulator) -> Result<Taken, Problem> {
+        let Some(picture) = emulator.picture_of(self.frame) else { return self.ask(emulator).await };
+        let taken = timeout_at(self.deadline, picture.taken()).await;
+        let taken = taken.map_err(|_| self.too_late(emulator.state().frame))?;
+        let picture = taken.ok_or(EmulatorError::Stopped)?.map_err(|Past(now)| self.past(now))?;
+        Ok(Taken { frame: picture.frame, form: Form::Pixels(picture) })
+    }
+
+    /// The same where pictures must be asked for.
+    async fn ask(&self, emulator: &dyn Emulator) -> Result<Taken, Problem> {
+        loop {
+            let screenshot = screenshot(emulator, self.deadline).await?;
+            let far = match self.frame.checked_sub(screenshot.frame) {
+                None => return Err(self.past(screenshot.frame)),
+                Some(0) => return Ok(Taken::of(screenshot)),
+                Some(frames) => frames.saturating_sub(NEAR),
+            };
+            let rate = emulator.state().frames_per_second.max(60.0);
+            let next = Instant::now() + LOOK.max(Duration::from_secs_f64(f64::from(far) / rate));
+            sleep_until(next.min(self.deadline)).await;
+            if next >= self.deadline {
+                return Err(self.too_late(screenshot.frame));
+            }
+        }
+    }
+
+    fn past(&self, now: u32) -> Problem {
+        let detail = format!("frame {} is past: the emulator is at frame {now}", self.frame);
+        Problem::new(StatusCode::CONFLICT, detail)
+    }
+
+    fn too_late(&self, now: u32) -> Problem {
+        let (frame, patience) = (self.frame, self.patience.as_millis());
+        let detail =
+            format!("frame {frame} did not come within {patience} ms: the emulator is at frame {now}");
+        Problem::new(StatusCode::GATEWAY_TIMEOUT, detail)
+    }
+}

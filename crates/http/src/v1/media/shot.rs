@@ -1,0 +1,76 @@
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use framewire_emulator::Picture;
+use framewire_media::{Encoder, Image, ImageError, Stamp, jpeg, png};
+use std::sync::{Mutex, PoisonError};
+
+/// A picture, with all that was made of it. Each thing is made when the first viewer needs it, and those who are in step
+/// with that one get the same bytes.
+pub(super) struct Shot {
+    picture: Arc<Picture>,
+    /// Tells it from all others of its studio.
+    number: u64,
+    encoder: Arc<Mutex<Encoder>>,
+    key: OnceLock<Bytes>,
+    /// Deltas, each with the number of the shot that it changes.
+    deltas: Mutex<Vec<(u64, Bytes)>>,
+    png: OnceLock<Bytes>,
+    jpeg: OnceLock<Bytes>,
+}
+
+impl Shot {
+    /// A shot with what its studio's shots have in common.
+    pub fn new(picture: Arc<Picture>, number: u64, encoder: Arc<Mutex<Encoder>>) -> Result<Shot, ImageError> {
+        Image::new(picture.width, picture.height, &picture.pixels)?;
+        let (key, deltas, png, jpeg) = Default::default();
+        Ok(Shot { picture, number, encoder, key, deltas, png, jpeg })
+    }
+
+    /// All of it, as a message.
+    pub fn key(&self) -> Bytes {
+        self.key.get_or_init(|| self.encoder().key(self.image(), self.stamp()).into()).clone()
+    }
+
+    /// What makes it of `before`, as a message.
+    pub fn delta(&self, before: &Shot) -> Bytes {
+        let mut deltas = self.deltas.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, delta)) = deltas.iter().find(|(number, _)| *number == before.number) {
+            return delta.clone();
+        }
+        let base = before.stamp().tick;
+        let delta = self.encoder().delta(before.image(), base, self.image(), self.stamp());
+        let delta = Bytes::from(delta);
+        deltas.push((before.number, delta.clone()));
+        delta
+    }
+
+    /// The picture as a PNG.
+    pub fn png(&self) -> Bytes {
+        self.png.get_or_init(|| png::encode(self.image()).into()).clone()
+    }
+
+    /// The picture as a JPEG.
+    pub fn jpeg(&self) -> Bytes {
+        self.jpeg.get_or_init(|| jpeg::encode(self.image()).into()).clone()
+    }
+
+    /// Whether it shows the same as `other`.
+    pub fn looks_like(&self, other: &Shot) -> bool {
+        self.image() == other.image()
+    }
+
+    fn image(&self) -> Image<'_> {
+        let Picture { width, height, pixels, .. } = &*self.picture;
+        Image::new(*width, *height, pixels).expect("it was checked by `new`")
+    }
+
+    fn stamp(&self) -> Stamp {
+        // The stream counts with 32 bits, round and round.
+        Stamp { frame: self.picture.frame, tick: self.picture.ticks as u32 }
+    }
+
+    fn encoder(&self) -> std::sync::MutexGuard<'_, Encoder> {
+        self.encoder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

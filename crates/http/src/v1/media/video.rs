@@ -1,0 +1,98 @@
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::extract::ws::Message;
+use axum::response::Response;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep_until};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::line::{End, Heard, Line, bounded};
+use super::pace::Pace;
+use super::params::number;
+use super::shot::Shot;
+use super::studio::Newest;
+use crate::app::Site;
+use crate::streams::Client;
+use crate::v1::Problem;
+use crate::v1::extract::{Chosen, Query, Which};
+use crate::v1::socket::Upgrade;
+
+/// The text by which a viewer asks for a whole picture.
+const KEY: &str = "key";
+/// What a viewer that sends anything else is told.
+const TAKES: &str = "this stream takes the text message key, which asks for a whole picture, and no other";
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(video))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Params {
+    /// At most so many pictures a second.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 120, default = 60)]
+    rate: Option<String>,
+}
+
+/// The pictures as they are drawn, over a WebSocket: a binary message each, with what differs from the one before.
+///
+/// docs/video.md describes the messages. A viewer that falls behind gets fewer pictures, never old ones.
+#[utoipa::path(get, path = "/v1/video", operation_id = "video", tag = "media", params(Which, Params),
+    responses((status = 101, description = "The stream begins.")))]
+async fn video(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    client: Client,
+    Query(params): Query<Params>,
+    upgrade: Result<Upgrade, Problem>,
+) -> Result<Response, Problem> {
+    let rate = number("rate", params.rate.as_deref(), 1..=120, 60)?;
+    let Upgrade(upgrade) = upgrade?;
+    let seat = site.seats.take(site.streams.open(client.0)?)?;
+    let newest = site.studios.look(&served, site.app.deadline).await?;
+    Ok(bounded(upgrade).on_upgrade(move |socket| async move {
+        let mut line = Line::new(socket, site);
+        let Err(end) = show(&mut line, newest, rate).await;
+        line.close(end).await;
+        drop(seat);
+    }))
+}
+
+/// Sends the newest picture whenever there is a new one, it is time for one, and the viewer takes it.
+async fn show(line: &mut Line, mut newest: Newest, rate: u32) -> Result<std::convert::Infallible, End> {
+    let mut pace = Pace::new(rate, Instant::now());
+    let mut sent: Option<Arc<Shot>> = None;
+    let mut waiting = false;
+    loop {
+        let due = waiting && line.is_open();
+        tokio::select! {
+            heard = line.next() => match heard? {
+                Heard::Pong => {}
+                Heard::Text(text) if text == KEY => {
+                    sent = None;
+                    waiting = true;
+                }
+                Heard::Text(_) => return Err(End::Nonsense(TAKES)),
+            },
+            changed = newest.changed(), if !waiting => {
+                changed.map_err(|_| End::NoEmulator)?;
+                waiting = true;
+            }
+            () = sleep_until(pace.opens()), if due => {
+                waiting = false;
+                let Some(shot) = newest.borrow_and_update().clone() else { continue };
+                let message = match &sent {
+                    Some(before) => shot.delta(before),
+                    None => shot.key(),
+                };
+                line.send([Message::Binary(message)]).await?;
+                pace.went(Instant::now());
+                sent = Some(shot);
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use serde_json::json;
+
+use crate::support::Server;
+use crate::v1::batch::batch;
+
+/// A reader of the reply without end: its chunks, joined.
+struct Parts {
+    stream: BufReader<TcpStream>,
+    /// Bytes of chunks that were not taken yet.
+    rest: Vec<u8>,
+}
+
+impl Parts {
+    fn open(server: &Server, target: &str) -> Parts {
+        let mut stream = server.connect();
+        write!(stream, "GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        assert!(head.contains("content-type: multipart/x-mixed-replace; boundary=framewire\r\n"), "{head}");
+        let mut parts = Parts { stream, rest: Vec::new() };
+        assert_eq!(parts.line().unwrap(), "--framewire");
+        parts
+    }
+
+    /// The next part, without waiting for what comes behind its boundary.
+    fn next(&mut self) -> (String, Vec<u8>) {
+        let kind = self.line().unwrap().strip_prefix("content-type: ").unwrap().to_owned();
+        let length = self.line().unwrap().strip_prefix("content-length: ").unwrap().parse().unwrap();
+        assert_eq!(self.line().unwrap(), "");
+        while self.rest.len() < length {
+            assert!(self.chunk());
+        }
+        let picture = self.rest.drain(..length).collect();
+        assert_eq!((self.line().unwrap().as_str(), self.line().unwrap().as_str()), ("", "--framewire"));
+        (kind, picture)
+    }
+
+    fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.rest.windows(2).position(|pair| pair == b"\r\n") {
+                let line = self.rest.drain(..end + 2).take(end).collect();
+                return Some(String::from_utf8(line).unwrap());
+            }
+            if !self.chunk() {
+                return None;
+            }
+        }
+    }
+
+    /// Reads a chunk; `false` if it was the last.
+    fn chunk(&mut self) -> bool {
+        let mut size = String::new();
+        self.stream.read_line(&mut size).unwrap();
+        let size = usize::from_str_radix(size.trim_end(), 16).unwrap();
+        let begin = self.rest.len();
+        self.rest.resize(begin + size + 2, 0);
+        self.stream.read_exact(&mut self.rest[begin..]).unwrap();
+        self.rest.truncate(begin + size);
+        size > 0
+    }
+}
+
+#[test]
+fn parts_are_pictures_of_either_kind() {
+    let server = Server::start();
+    for (target, kind, start) in [
+        ("/v1/video.mjpeg", "image/jpeg", &[0xFF, 0xD8, 0xFF][..]),
+        ("/v1/video.mjpeg?format=png&rate=60", "image/png", b"\x89PNG"),
+    ] {
+        let mut parts = Parts::open(&server, target);
+        for _ in 0..10 {
+            let (said, picture) = parts.next();
+            assert_eq!(said, kind);
+            assert!(picture.starts_with(start));
+        }
+    }
+}
+
+#[test]
+fn a_picture_that_stays_is_repeated_now_and_then() {
+    let server = Server::paused();
+    batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
+    let mut parts = Parts::open(&server, "/v1/video.mjpeg?format=png&rate=60");
+    let (_, first) = parts.next();
+    let begin = std::time::Instant::now();
+    let (_, second) = parts.next();
+    assert!(begin.elapsed().as_millis() >= 900, "after {:?}", begin.elapsed());
+    assert!(first == second);
+    let shown = server.get("/v1/screen?format=rgb").body;
+    assert!(framewire_media::png::decode(&first).unwrap().rgb == shown);
+}
+
+#[test]
+fn the_server_s_end_ends_it() {
+    let mut server = Server::start();
+    let mut parts = Parts::open(&server, "/v1/video.mjpeg");
+    parts.next();
+    server.stop();
+    while parts.line().is_some() {
+        parts.rest.clear();
+    }
+}

@@ -1,0 +1,82 @@
+use serde_json::json;
+
+use super::handshake;
+use crate::failures::{attached, closed_port};
+use crate::support::{Reply, Server};
+use crate::v1::batch::batch;
+use crate::v1::problems::problem;
+
+fn number(reply: &Reply, header: &str) -> u32 {
+    reply.header(header).unwrap().parse().unwrap()
+}
+
+fn pixels(png: &[u8]) -> Vec<u8> {
+    framewire_media::png::decode(png).unwrap().rgb
+}
+
+#[test]
+fn the_picture_comes_as_a_file_or_as_pixels() {
+    let server = Server::paused();
+    batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
+    let png = server.get("/v1/screen");
+    assert_eq!((png.status, png.header("content-type")), (200, Some("image/png")));
+    let rgb = server.get("/v1/screen?format=rgb");
+    let rgba = server.get("/v1/screen?format=rgba");
+    for reply in [&png, &rgb, &rgba] {
+        let said = ["framewire-frame", "framewire-width", "framewire-height"].map(|name| number(reply, name));
+        assert_eq!(said, [60, 240, 160]);
+    }
+    assert!(pixels(&png.body) == rgb.body);
+    assert!(pixels(&png.body) == pixels(&server.get("/screen.png").body));
+    assert_eq!(rgba.body.len(), 240 * 160 * 4);
+    let opaque: Vec<u8> = rgb.body.chunks(3).flat_map(|pixel| [pixel[0], pixel[1], pixel[2], 255]).collect();
+    assert!(rgba.body == opaque);
+}
+
+#[test]
+fn the_picture_of_exactly_that_frame_is_waited_for() {
+    let server = Server::start();
+    for format in ["png", "rgb"] {
+        let wanted = server.number("/core/currentframe") as u32 + 25;
+        let reply = server.get(&format!("/v1/screen?format={format}&frame={wanted}"));
+        assert_eq!((reply.status, number(&reply, "framewire-frame")), (200, wanted));
+    }
+    // At any speed: frames are run one behind the other here, as fast as they can be.
+    let fast = Server::paused();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| fast.get("/v1/screen?format=rgb&frame=777"));
+        while !waiting.is_finished() {
+            batch(&fast, &json!({"ops": [{"op": "advance", "frames": 50}]}));
+        }
+        let reply = waiting.join().unwrap();
+        assert_eq!((reply.status, number(&reply, "framewire-frame")), (200, 777));
+        let again = Server::paused();
+        batch(&again, &json!({"ops": [{"op": "advance", "frames": 777}]}));
+        assert!(
+            reply.body == again.get("/v1/screen?format=rgb").body,
+            "another picture than that of frame 777"
+        );
+    });
+}
+
+#[test]
+fn a_frame_that_is_past_or_does_not_come_is_told() {
+    let server = Server::paused();
+    batch(&server, &json!({"ops": [{"op": "advance", "frames": 10}]}));
+    assert_eq!(server.get("/v1/screen?frame=10").status, 200);
+    let past = problem(&server.get("/v1/screen?frame=9"), 409);
+    assert_eq!(past["detail"], "frame 9 is past: the emulator is at frame 10");
+    let late = problem(&server.get("/v1/screen?frame=11&timeout=50"), 504);
+    assert_eq!(late["detail"], "frame 11 did not come within 50 ms: the emulator is at frame 10");
+}
+
+#[test]
+fn without_an_emulator_there_is_no_picture() {
+    let server = attached(closed_port(), |_| {});
+    for target in ["/v1/screen", "/v1/screen?frame=5", "/v1/video.mjpeg"] {
+        problem(&server.get(target), 502);
+    }
+    problem(&handshake(&server, "/v1/video"), 502);
+    let told = problem(&handshake(&server, "/v1/audio"), 501);
+    assert!(told["detail"].as_str().unwrap().contains("stock mGBA"), "{told}");
+}

@@ -1,0 +1,150 @@
+use framewire_media::Kind;
+use serde_json::json;
+use tungstenite::Message;
+
+use super::handshake;
+use super::viewer::{Viewer, end_of, socket};
+use crate::support::Server;
+use crate::v1::batch::batch;
+use crate::v1::problems::problem;
+
+#[test]
+fn the_first_picture_comes_from_a_paused_emulator_too_and_is_the_one_on_its_screen() {
+    let server = Server::paused();
+    batch(&server, &json!({"ops": [{"op": "advance", "frames": 40}]}));
+    let mut viewer = Viewer::new(&server, "/v1/video");
+    let header = viewer.picture();
+    assert_eq!((header.kind, header.width, header.height, header.frame), (Kind::Key, 240, 160, 40));
+    assert!(viewer.pixels() == server.get("/v1/screen?format=rgb").body);
+
+    batch(&server, &json!({"ops": [{"op": "set_keys", "keys": ["A"]}, {"op": "advance", "frames": 30}]}));
+    let header = viewer.picture_with(|header| header.frame == 70);
+    assert_eq!(header.kind, Kind::Delta);
+    assert!(viewer.pixels() == server.get("/v1/screen?format=rgb").body);
+    let mut second = Viewer::new(&server, "/v1/video");
+    assert_eq!((second.picture().kind, second.pixels() == viewer.pixels()), (Kind::Key, true));
+}
+
+#[test]
+fn every_frame_is_sent_and_each_delta_belongs_to_the_picture_before() {
+    let server = Server::start();
+    let mut viewers: Vec<Viewer> = (0..3).map(|_| Viewer::new(&server, "/v1/video")).collect();
+    let mut ticks: Vec<u32> = viewers.iter_mut().map(|viewer| viewer.picture().tick).collect();
+    let begin = ticks.clone();
+    let mut sent = 0;
+    for _ in 0..90 {
+        for (viewer, tick) in viewers.iter_mut().zip(&mut ticks) {
+            let header = viewer.picture(); // the decoder refuses what does not follow
+            assert_eq!((header.kind, header.base), (Kind::Delta, *tick));
+            *tick = header.tick;
+            sent += 1;
+        }
+    }
+    // A busy machine may lose a few; a stream that leaves out every other picture would be noticed.
+    let frames: u32 = ticks.iter().zip(begin).map(|(last, first)| last - first).sum();
+    assert!(sent * 10 >= frames * 7, "{sent} pictures of {frames} frames");
+}
+
+#[test]
+fn fewer_pictures_come_where_fewer_are_wanted() {
+    let server = Server::start();
+    let mut viewer = Viewer::new(&server, "/v1/video?rate=10");
+    for _ in 0..4 {
+        viewer.picture();
+    }
+    let first = viewer.picture().tick;
+    for _ in 0..10 {
+        viewer.picture();
+    }
+    let frames = viewer.picture().tick - first;
+    assert!((60..=90).contains(&frames), "{frames} frames while eleven pictures came");
+}
+
+#[test]
+fn a_key_picture_comes_on_request() {
+    let server = Server::paused();
+    let mut viewer = Viewer::new(&server, "/v1/video");
+    viewer.picture();
+    viewer.socket.send(Message::text("key")).unwrap();
+    assert_eq!(viewer.picture().kind, Kind::Key);
+}
+
+#[test]
+fn what_means_nothing_ends_the_stream_with_the_reason() {
+    let server = Server::start();
+    for message in [Message::text("faster"), Message::binary(vec![1, 2, 3])] {
+        let mut socket = socket(&server, "/v1/video");
+        socket.send(message).unwrap();
+        let end = end_of(&mut socket);
+        assert_eq!(u16::from(end.code), 1003);
+        assert!(end.reason.contains("key"), "{}", end.reason);
+    }
+}
+
+#[test]
+fn a_viewer_may_send_for_hours() {
+    let server = Server::paused();
+    let mut viewer = Viewer::new(&server, "/v1/video");
+    viewer.picture();
+    // Much more than the head of a request may have.
+    for _ in 0..1000 {
+        viewer.socket.send(Message::Ping(vec![7; 100].into())).unwrap();
+    }
+    viewer.socket.send(Message::text("key")).unwrap();
+    while !matches!(viewer.socket.read().unwrap(), Message::Binary(_)) {}
+}
+
+#[test]
+fn a_stop_of_the_server_is_told() {
+    let mut server = Server::start();
+    let mut viewer = Viewer::new(&server, "/v1/video");
+    viewer.picture();
+    server.stop();
+    let end = end_of(&mut viewer.socket);
+    assert_eq!((u16::from(end.code), end.reason.as_str()), (1001, "the server stops"));
+}
+
+#[test]
+fn there_is_room_for_so_many() {
+    let server = Server::with(|app| app.limits.max_viewers = 2);
+    let mut viewer = Viewer::new(&server, "/v1/video");
+    viewer.picture();
+    let mut listener = socket(&server, "/v1/audio");
+    while !listener.read().unwrap().is_binary() {}
+    for target in ["/v1/video", "/v1/audio", "/v1/video.mjpeg"] {
+        let reply = handshake(&server, target);
+        assert!(problem(&reply, 503)["detail"].as_str().unwrap().starts_with("2 viewers"), "{target}");
+        assert_eq!(reply.header("retry-after"), Some("1"));
+    }
+    drop(listener);
+    crate::support::wait_for("the seat of the listener", || handshake(&server, "/v1/video").status == 101);
+}
+
+#[test]
+fn parameters_are_checked_and_named() {
+    let server = Server::start();
+    for (target, parameter) in [
+        ("/v1/video?rate=0", "rate"),
+        ("/v1/video?rate=121", "rate"),
+        ("/v1/video?rate=fast", "rate"),
+        ("/v1/video.mjpeg?rate=61", "rate"),
+        ("/v1/video.mjpeg?format=gif", "format"),
+        ("/v1/screen?format=gif", "format"),
+        ("/v1/screen?frame=-1", "frame"),
+        ("/v1/screen?timeout=0", "timeout"),
+    ] {
+        let reply = handshake(&server, target);
+        assert_eq!(problem(&reply, 400)["parameter"], parameter, "{target}");
+    }
+    for target in ["/v1/video?speed=1", "/v1/audio?rate=1", "/v1/video.mjpeg?frames=1", "/v1/screen?size=1"] {
+        let reply = handshake(&server, target);
+        let told = problem(&reply, 400);
+        assert!(told["detail"].as_str().unwrap().contains("unknown field"), "{target}: {told}");
+    }
+    for target in ["/v1/video", "/v1/audio"] {
+        let told = problem(&server.get(target), 400);
+        assert!(told["detail"].as_str().unwrap().contains("is a WebSocket"), "{told}");
+    }
+    let reply = handshake(&server, "/v1/video?emulator=other");
+    problem(&reply, 404);
+}

@@ -1,0 +1,62 @@
+//! A client of the WebSockets.
+
+use std::net::TcpStream;
+
+use framewire_media::{Decoder, Header};
+use tungstenite::client::IntoClientRequest;
+use tungstenite::protocol::CloseFrame;
+use tungstenite::{Message, WebSocket};
+
+use crate::support::Server;
+
+/// A WebSocket to a server.
+pub fn socket(server: &Server, target: &str) -> WebSocket<TcpStream> {
+    let request = format!("ws://{}{target}", server.address).into_client_request().unwrap();
+    tungstenite::client(request, server.connect()).unwrap().0
+}
+
+/// Somebody who looks at the stream of pictures.
+pub struct Viewer {
+    pub socket: WebSocket<TcpStream>,
+    pub decoder: Decoder,
+}
+
+impl Viewer {
+    pub fn new(server: &Server, target: &str) -> Viewer {
+        Viewer { socket: socket(server, target), decoder: Decoder::new() }
+    }
+
+    /// Takes the next picture.
+    pub fn picture(&mut self) -> Header {
+        loop {
+            match self.socket.read().unwrap() {
+                Message::Binary(message) => return self.decoder.decode(&message).unwrap(),
+                Message::Ping(_) => {} // answered with the next read
+                other => panic!("{other:?} instead of a picture"),
+            }
+        }
+    }
+
+    /// Takes pictures until one is as wanted.
+    pub fn picture_with(&mut self, wanted: impl Fn(&Header) -> bool) -> Header {
+        loop {
+            let header = self.picture();
+            if wanted(&header) {
+                return header;
+            }
+        }
+    }
+
+    pub fn pixels(&self) -> Vec<u8> {
+        self.decoder.image().unwrap().pixels().to_vec()
+    }
+}
+
+/// How the server ended a stream.
+pub fn end_of(socket: &mut WebSocket<TcpStream>) -> CloseFrame {
+    loop {
+        if let Message::Close(frame) = socket.read().unwrap() {
+            return frame.expect("a reason");
+        }
+    }
+}
