@@ -4,7 +4,6 @@
 local all
 
 function init()
-  wrk.init()
   all = wrk.format("GET", "/"):rep(16)
 end
 
