@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use tokio::sync::watch;
 use crate::access::{Access, Caller, Gate};
 use crate::budget::Budget;
 use crate::emulators::{Emulators, Served};
+use crate::kept::Kept;
 use crate::streams::Streams;
 use crate::tls::Tls;
 use crate::v1::live::Live;
@@ -27,6 +29,8 @@ pub struct App {
     pub access: Access,
     /// The certificate with which HTTPS is spoken; without one it is HTTP.
     pub tls: Option<Tls>,
+    /// The folder for snapshots and recordings, which need not exist yet; without one, none are kept.
+    pub data: Option<PathBuf>,
     /// Whether each request leaves a line in the log: an event of level INFO and target `framewire::http`.
     pub log_requests: bool,
 }
@@ -107,6 +111,7 @@ impl App {
             limits: Limits::default(),
             access: Access::default(),
             tls: None,
+            data: None,
             log_requests: true,
         }
     }
@@ -117,6 +122,8 @@ pub(crate) struct Site {
     pub(crate) app: App,
     /// The memory that large replies may take.
     pub(crate) replies: Budget,
+    /// Snapshots, recordings, searches and replays.
+    pub(crate) kept: Kept,
     /// Who was let in, and what they may do.
     pub(crate) gate: Gate,
     /// What stays open.
@@ -137,6 +144,7 @@ impl Site {
         Site {
             replies: Budget::new(app.limits.max_replies),
             gate: Gate::new(app.access.clone(), port),
+            kept: Kept::new(app.data.as_deref()),
             streams: Streams::new(&app.limits),
             live: Live::new(),
             seats: Seats::new(app.limits.max_viewers),

@@ -14,6 +14,7 @@
 //! - [`compat`] holds **the table of mGBA-http's 62 routes**, from which dispatch, checks and documents come;
 //! - [`openapi`] writes the OpenAPI document from the tables;
 //! - `idempotency` reads the header by which a caller repeats a request safely;
+//! - `kept` holds what outlives a request: snapshots, recordings, searches, replays;
 //! - `budget` bounds the memory of replies;
 //! - `failure` maps every way of failing to a status and a sentence.
 
@@ -29,6 +30,7 @@ mod emulators;
 mod failure;
 mod guard;
 mod idempotency;
+mod kept;
 pub mod openapi;
 mod routes;
 mod server;

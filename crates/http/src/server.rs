@@ -59,6 +59,9 @@ pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output
             grace.as_secs()
         );
     }
+    if timeout(grace, site.kept.close()).await.is_err() {
+        warn!("recordings or replays under way were cut off");
+    }
 }
 
 /// Lets clients in.

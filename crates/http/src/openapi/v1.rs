@@ -39,7 +39,9 @@ pub(super) fn document() -> OpenApi {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [&mut item.get, &mut item.put, &mut item.post, &mut item.delete].into_iter().filter_map(Option::as_mut)
+    [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete]
+        .into_iter()
+        .filter_map(Option::as_mut)
 }
 
 fn add_problems(operation: &mut Operation) {

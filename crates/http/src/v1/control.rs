@@ -39,7 +39,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 #[derive(Serialize, ToSchema)]
 pub(super) struct AtFrame {
     /// The frame counter then.
-    frame: u32,
+    pub(super) frame: u32,
 }
 
 /// Does one operation that has no result.

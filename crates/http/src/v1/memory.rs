@@ -25,7 +25,7 @@ use crate::budget::Share;
 use crate::symbols::{Place, Symbols};
 
 /// The header that says at which frame bytes were read.
-const FRAME: HeaderName = HeaderName::from_static("framewire-frame");
+pub(super) const FRAME: HeaderName = HeaderName::from_static("framewire-frame");
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(scattered)).routes(routes!(read, write)).routes(routes!(domains))

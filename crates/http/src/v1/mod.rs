@@ -20,7 +20,9 @@ mod memory;
 mod operations;
 mod plan;
 pub(crate) mod problem;
+pub(crate) mod recordings;
 mod socket;
+mod states;
 mod symbols;
 mod timeline;
 
@@ -45,6 +47,8 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
         media::router(),
         memory::router(),
         operations::router(),
+        recordings::router(),
+        states::router(),
         symbols::router(),
     ];
     all.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)

@@ -87,6 +87,7 @@ impl Server {
         let served =
             Served { name: "demo".to_owned(), emulator: emulator(runtime.handle()), symbols: symbols.into() };
         let mut app = App::new(Emulators::new(served).unwrap(), Duration::from_secs(3));
+        app.data = Some(folder.path().join("data"));
         change(&mut app);
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();

@@ -51,18 +51,18 @@ impl<T: Clone> Searches<T> {
         self.held(now).room(self.limit)
     }
 
-    /// Keeps a search that belongs to `owner`; returns its number.
+    /// Keeps a search that belongs to `owner`; returns its number, and itself.
     ///
     /// # Errors
     ///
     /// [`TooMany`].
-    pub fn add(&self, search: Search, owner: T, now: Instant) -> Result<u64, TooMany> {
+    pub fn add(&self, search: Search, owner: T, now: Instant) -> Result<(u64, Arc<Mutex<Search>>), TooMany> {
         let mut held = self.held(now);
         held.room(self.limit)?;
         held.last += 1;
-        let id = held.last;
-        held.searches.insert(id, Entry { used: now, search: Arc::new(Mutex::new(search)), owner });
-        Ok(id)
+        let (id, search) = (held.last, Arc::new(Mutex::new(search)));
+        held.searches.insert(id, Entry { used: now, search: search.clone(), owner });
+        Ok((id, search))
     }
 
     /// The search of this number, which is in use now.
@@ -78,9 +78,11 @@ impl<T: Clone> Searches<T> {
         self.held(now).searches.remove(&id).is_some()
     }
 
-    /// The numbers of all searches, without counting that as use.
-    pub fn ids(&self, now: Instant) -> Vec<u64> {
-        self.held(now).searches.keys().copied().collect()
+    /// All searches by number, without counting that as use.
+    pub fn list(&self, now: Instant) -> Vec<(u64, Arc<Mutex<Search>>, T)> {
+        let held = self.held(now);
+        let listed = |(id, entry): (&u64, &Entry<T>)| (*id, entry.search.clone(), entry.owner.clone());
+        held.searches.iter().map(listed).collect()
     }
 
     fn held(&self, now: Instant) -> MutexGuard<'_, Held<T>> {
@@ -112,14 +114,16 @@ mod tests {
         let start = Instant::now();
         let second = |count| start + Duration::from_secs(count);
         let searches = Searches::new(2, Duration::from_secs(10));
-        assert_eq!(searches.add(search(), "a", start), Ok(1));
-        assert_eq!(searches.add(search(), "b", second(5)), Ok(2));
-        assert_eq!(searches.add(search(), "c", second(6)), Err(TooMany(2)));
+        let add = |owner, now| searches.add(search(), owner, now).map(|(id, _)| id);
+        let ids = |now| searches.list(now).into_iter().map(|(id, ..)| id).collect::<Vec<_>>();
+        assert_eq!(add("a", start), Ok(1));
+        assert_eq!(add("b", second(5)), Ok(2));
+        assert_eq!(add("c", second(6)), Err(TooMany(2)));
         assert!(searches.get(1, second(9)).is_some_and(|(_, owner)| owner == "a"));
-        assert_eq!(searches.ids(second(14)), [1, 2]);
-        assert_eq!(searches.ids(second(15)), [1]);
+        assert_eq!(ids(second(14)), [1, 2]);
+        assert_eq!(ids(second(15)), [1]);
         assert!(searches.get(2, second(16)).is_none());
-        assert_eq!(searches.add(search(), "d", second(16)), Ok(3));
+        assert_eq!(add("d", second(16)), Ok(3));
         assert!(searches.remove(1, second(17)) && !searches.remove(1, second(17)));
         assert_eq!(searches.check_room(second(17)), Ok(()));
     }

@@ -7,19 +7,34 @@ mod live;
 mod media;
 mod memory;
 mod problems;
+mod recordings;
+mod search;
+mod states;
 
 use serde_json::Value;
 
-use crate::support::Reply;
+use crate::support::{Reply, Server};
 
 /// What a request that succeeds is answered with.
 #[track_caller]
 fn ok(reply: &Reply) -> Value {
+    body(reply, 200)
+}
+
+/// The JSON of a reply of this status.
+#[track_caller]
+fn body(reply: &Reply, status: u16) -> Value {
     assert_eq!(
         (reply.status, reply.header("content-type")),
-        (200, Some("application/json")),
+        (status, Some("application/json")),
         "{}",
-        reply.text()
+        String::from_utf8_lossy(&reply.body)
     );
     serde_json::from_slice(&reply.body).unwrap()
+}
+
+/// What a request with a body of JSON is answered with.
+#[track_caller]
+fn sent(server: &Server, method: &str, target: &str, request: &Value, status: u16) -> Value {
+    body(&server.request(method, target, request.to_string().as_bytes()), status)
 }

@@ -1,0 +1,210 @@
+//! Recordings as files.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use framewire_recording::{Ending, Entry, Head, Listed, Recording};
+use framewire_states::Name;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::making::Beginning;
+use crate::app::Site;
+use crate::body;
+use crate::kept::aside;
+use crate::v1::Problem;
+use crate::v1::extract::{Path, Query};
+use crate::v1::states::Page;
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(one, remove)).routes(routes!(download, upload))
+}
+
+/// A recording.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Recording)]
+struct Told {
+    /// Its name.
+    name: String,
+    /// The game's title.
+    title: String,
+    /// The game's code.
+    code: String,
+    /// The CRC-32 of the ROM, eight hex digits.
+    checksum: String,
+    /// Where it begins.
+    start: Beginning,
+    /// The frame counter before its first frame.
+    frame: u32,
+    /// Frames from one hash of the picture to the next; 0 if it has none.
+    every: u32,
+    /// When it was made, in UTC (RFC 3339).
+    time: String,
+    /// Whatever its maker wanted to remember.
+    note: String,
+    /// The size of its file in bytes.
+    size: u64,
+}
+
+impl Told {
+    fn new(name: &Name, size: u64, head: &Head) -> Told {
+        Told {
+            name: name.to_string(),
+            title: head.title.clone(),
+            code: head.code.clone(),
+            checksum: format!("{:08x}", head.checksum),
+            start: head.start.into(),
+            frame: head.frame,
+            every: head.pictures,
+            time: head.time.clone(),
+            note: head.note.clone(),
+            size,
+        }
+    }
+}
+
+impl From<Listed> for Told {
+    fn from(Listed { entry, head }: Listed) -> Told {
+        Told::new(&entry.name, entry.size, &head)
+    }
+}
+
+/// A part of the list of recordings.
+#[derive(Serialize, ToSchema)]
+struct Recordings {
+    /// Sorted by name.
+    recordings: Vec<Told>,
+    /// How many there are in all.
+    total: usize,
+    /// The `offset` of those that follow; null if none do.
+    next: Option<usize>,
+}
+
+/// A recording, read to its end.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RecordingInFull)]
+struct InFull {
+    #[serde(flatten)]
+    told: Told,
+    /// Frames that can be played.
+    frames: u64,
+    /// Hashes of pictures in it.
+    pictures: usize,
+    /// Hashes of memory in it.
+    memories: usize,
+    /// Why it ends; null if it is damaged.
+    ended: Option<String>,
+    /// Where it is damaged; null if it is not. It can be played up to there.
+    damage: Option<String>,
+}
+
+impl InFull {
+    fn new(name: &Name, file: &[u8]) -> Result<InFull, Problem> {
+        let recording = Recording::read(file)?;
+        let (ended, damage) = match recording.ending() {
+            Ending::Whole(reason) => (Some(reason.clone()), None),
+            Ending::Damaged(damage) => (None, Some(damage.to_string())),
+        };
+        let memories = recording.entries().iter().filter(|entry| matches!(entry, Entry::Memory(_))).count();
+        Ok(InFull {
+            told: Told::new(name, file.len() as u64, recording.head()),
+            frames: recording.frames(),
+            pictures: recording.pictures(),
+            memories,
+            ended,
+            damage,
+        })
+    }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Upload {
+    /// Whether one of this name is replaced.
+    #[serde(default)]
+    #[param(default = false)]
+    replace: bool,
+}
+
+/// The recordings that are kept.
+#[utoipa::path(get, path = "/v1/recordings", operation_id = "recordings", tag = "recordings", params(Page),
+    responses((status = 200, description = "A part of the list.", body = Recordings)))]
+async fn list(State(site): State<Arc<Site>>, Query(page): Query<Page>) -> Result<Json<Recordings>, Problem> {
+    page.check()?;
+    let recordings = site.kept.recordings()?;
+    let all = aside(move || recordings.list()).await?;
+    let total = all.len();
+    let part: Vec<Told> = all.into_iter().skip(page.offset).take(page.limit).map(Told::from).collect();
+    let next = page.next(part.len(), total).filter(|_| !part.is_empty());
+    Ok(Json(Recordings { recordings: part, total, next }))
+}
+
+/// What a recording holds.
+#[utoipa::path(get, path = "/v1/recordings/{name}", operation_id = "recording", tag = "recordings",
+    params(("name" = String, Path, description = "The recording.")),
+    responses((status = 200, description = "The recording.", body = InFull)))]
+async fn one(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Json<InFull>, Problem> {
+    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    aside(move || InFull::new(&name, &recordings.folder().read(&name)?)).await.map(Json)
+}
+
+/// Deletes a recording.
+#[utoipa::path(delete, path = "/v1/recordings/{name}", operation_id = "deleteRecording", tag = "recordings",
+    params(("name" = String, Path, description = "The recording.")),
+    responses((status = 204, description = "It is gone.")))]
+async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<StatusCode, Problem> {
+    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    aside(move || recordings.folder().remove(&name)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The file of a recording.
+#[utoipa::path(get, path = "/v1/recordings/{name}/file", operation_id = "downloadRecording", tag = "recordings",
+    params(("name" = String, Path, description = "The recording.")), responses((status = 200,
+    description = "The file, as docs/recordings.md has it.", body = Vec<u8>, content_type = "application/octet-stream")))]
+async fn download(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
+    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    let attachment = format!("attachment; filename=\"{name}.fwr\"");
+    let bytes = aside(move || recordings.folder().read(&name)).await?;
+    let headers = [
+        (CONTENT_TYPE, "application/octet-stream"),
+        (CACHE_CONTROL, "no-store"),
+        (CONTENT_DISPOSITION, &attachment),
+    ];
+    Ok((headers, bytes).into_response())
+}
+
+/// Keeps a recording's file.
+///
+/// One that is damaged is refused, and the problem names the frame.
+#[utoipa::path(put, path = "/v1/recordings/{name}/file", operation_id = "uploadRecording", tag = "recordings",
+    params(("name" = String, Path, description = "What to call it."), Upload),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 201, description = "It is kept.", body = InFull)))]
+async fn upload(
+    State(site): State<Arc<Site>>,
+    Path(name): Path<String>,
+    Query(Upload { replace }): Query<Upload>,
+    body: Body,
+) -> Result<(StatusCode, Json<InFull>), Problem> {
+    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    let limits = &site.app.limits;
+    let file = body::read(body, limits.max_body, limits).await?;
+    let told = aside(move || {
+        let told = InFull::new(&name, &file)?;
+        if let Some(damage) = told.damage {
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, damage));
+        }
+        recordings.folder().write(&name, &file, replace)?;
+        Ok(told)
+    });
+    Ok((StatusCode::CREATED, Json(told.await?)))
+}

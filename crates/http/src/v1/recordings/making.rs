@@ -1,0 +1,165 @@
+//! Recordings being made: one for each emulator.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use framewire_recording::{Active, Head, Options, Start, Summary};
+use framewire_states::Name;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::Site;
+use crate::v1::Problem;
+use crate::v1::extract::{Chosen, Payload, Which};
+
+/// Most frames from one hash of the picture to the next: a minute.
+const MAX_EVERY: u32 = 3600;
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(start)).routes(routes!(under_way, stop))
+}
+
+/// A recording to begin.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RecordingRequest)]
+struct Begin {
+    /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`.
+    name: String,
+    /// Where it begins: here, or with a reset of the console.
+    #[serde(default)]
+    start: Beginning,
+    /// Frames from one hash of the picture to the next. Where there are none, as in an attached mGBA, there is one of the
+    /// memory about as often.
+    #[serde(default = "usual")]
+    #[schema(default = 60, minimum = 1, maximum = 3600)]
+    every: u32,
+    /// Whatever is to be remembered.
+    #[serde(default)]
+    #[schema(max_length = 1024)]
+    note: String,
+    /// Whether one of this name is replaced.
+    #[serde(default)]
+    replace: bool,
+}
+
+fn usual() -> u32 {
+    60
+}
+
+/// Where a recording begins.
+#[derive(Clone, Copy, Default, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schema(as = RecordingStart)]
+pub(super) enum Beginning {
+    /// In the middle of a game.
+    #[default]
+    State,
+    /// Behind a reset of the console.
+    PowerOn,
+}
+
+impl From<Start> for Beginning {
+    fn from(start: Start) -> Beginning {
+        match start {
+            Start::State => Beginning::State,
+            Start::PowerOn => Beginning::PowerOn,
+        }
+    }
+}
+
+/// A recording being made, or one that has ended.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RecordingUnderWay)]
+struct Told {
+    /// What it is called.
+    name: String,
+    /// The emulator that is recorded.
+    emulator: String,
+    /// Frames recorded.
+    frames: u64,
+    /// Bytes of its file.
+    size: u64,
+    /// Why it has ended; null as long as it is being made.
+    ended: Option<String>,
+}
+
+impl Told {
+    fn new(emulator: &str, active: Active) -> Told {
+        let ended = active.ended.map(|ended| match ended {
+            Ok(summary) => summary.reason,
+            Err(error) => error.to_string(),
+        });
+        let (frames, size) = (active.progress.frames, active.progress.bytes);
+        Told { name: active.name.to_string(), emulator: emulator.to_owned(), frames, size, ended }
+    }
+
+    fn ended(emulator: &str, summary: Summary) -> Told {
+        Told {
+            name: summary.name.to_string(),
+            emulator: emulator.to_owned(),
+            frames: summary.frames,
+            size: summary.bytes,
+            ended: Some(summary.reason),
+        }
+    }
+}
+
+/// Begins to record an emulator: every key with its frame, until it is stopped.
+///
+/// A reset, a state that is loaded or a connection that breaks ends it before that.
+#[utoipa::path(post, path = "/v1/recordings", operation_id = "startRecording", tag = "recordings", params(Which),
+    request_body = Begin, responses((status = 201, description = "It is being made.", body = Told)))]
+async fn start(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Payload(request): Payload<Begin>,
+) -> Result<(StatusCode, Json<Told>), Problem> {
+    let Begin { name, start, every, note, replace } = request;
+    let name: Name = name.parse()?;
+    if !(1..=MAX_EVERY).contains(&every) {
+        let accepts = format!("a number of frames from 1 to {MAX_EVERY}");
+        return Err(Problem::parameter("every", &format!("is {every}"), accepts));
+    }
+    if note.len() > Head::MAX_NOTE {
+        let problem = format!("has {} bytes", note.len());
+        return Err(Problem::parameter(
+            "note",
+            &problem,
+            format!("a text of at most {} bytes", Head::MAX_NOTE),
+        ));
+    }
+    let start = match start {
+        Beginning::State => Start::State,
+        Beginning::PowerOn => Start::PowerOn,
+    };
+    let recordings = site.kept.recordings()?;
+    let options = Options { start, every, note, replace };
+    recordings.start(&served.name, served.emulator.clone(), name, options).await?;
+    let active = recordings.active(&served.name).await.ok_or_else(|| none(&served.name))?;
+    Ok((StatusCode::CREATED, Json(Told::new(&served.name, active))))
+}
+
+/// The recording that is being made of an emulator, or the last one, if it ended by itself.
+#[utoipa::path(get, path = "/v1/recording", operation_id = "recordingUnderWay", tag = "recordings", params(Which),
+    responses((status = 200, description = "How far it is.", body = Told)))]
+async fn under_way(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Result<Json<Told>, Problem> {
+    let active = site.kept.recordings()?.active(&served.name).await.ok_or_else(|| none(&served.name))?;
+    Ok(Json(Told::new(&served.name, active)))
+}
+
+/// Ends the recording of an emulator behind the present frame.
+#[utoipa::path(delete, path = "/v1/recording", operation_id = "stopRecording", tag = "recordings", params(Which),
+    responses((status = 200, description = "It is complete.", body = Told)))]
+async fn stop(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Result<Json<Told>, Problem> {
+    let summary = site.kept.recordings()?.stop(&served.name).await?;
+    Ok(Json(Told::ended(&served.name, summary)))
+}
+
+fn none(emulator: &str) -> Problem {
+    Problem::not_found(format!("{emulator} is not being recorded"))
+}

@@ -1,0 +1,238 @@
+//! Recordings played on an emulator that can be stepped.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use framewire_recording::replay::{Divergence, Options, ReplayError, Report};
+use framewire_recording::{Damage, Recording};
+use framewire_states::Name;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::replays::Job;
+use crate::app::Site;
+use crate::kept::aside;
+use crate::v1::Problem;
+use crate::v1::extract::{Chosen, Path, Payload, Which};
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(start)).routes(routes!(last, cancel))
+}
+
+/// How to play.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ReplayRequest)]
+struct Begin {
+    /// So many times the console's speed, 0.01 to 1000; left out, as fast as it can.
+    #[schema(minimum = 0.01, maximum = 1000)]
+    speed: Option<f64>,
+    /// Whether the emulator is put back as it was, behind the last frame.
+    #[serde(default)]
+    restore: bool,
+    /// Whether to go on behind what differs.
+    #[serde(default)]
+    through: bool,
+    /// Whether to answer when it is over, rather than at once.
+    #[serde(default = "yes")]
+    #[schema(default = true)]
+    wait: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A replay.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Replay)]
+struct Told {
+    /// What is played.
+    recording: String,
+    /// Frames of the recording.
+    frames: u64,
+    /// Frames played so far.
+    played: u64,
+    /// Whether it is over.
+    over: bool,
+    /// Whether everything that could be compared is equal, to the recording's end; null as long as it is not over.
+    equal: Option<bool>,
+    /// Pictures compared; null as long as it is not over.
+    pictures: Option<u64>,
+    /// Memories compared; null as long as it is not over.
+    memories: Option<u64>,
+    /// Where it first differs from the recording; null if it does not.
+    diverged: Option<Diverged>,
+    /// Where the recording is damaged; null if it is not.
+    damage: Option<Damaged>,
+    /// Whether it was cancelled.
+    cancelled: bool,
+    /// Why it could not be played to its end; null if it could.
+    problem: Option<Problem>,
+}
+
+/// Where a replay first differs from its recording.
+#[derive(Serialize, ToSchema)]
+struct Diverged {
+    /// The frame of the recording, counted from 1, behind which they differ.
+    frame: u64,
+    /// The last frame before it behind which they were compared and did not; 0 is the state before the first.
+    agreed: u64,
+    /// `picture` or `memory`.
+    what: &'static str,
+    /// The CRC-32 in the recording, eight hex digits.
+    recorded: String,
+    /// The CRC-32 in the replay, eight hex digits.
+    played: String,
+}
+
+/// Where a recording is damaged.
+#[derive(Serialize, ToSchema)]
+struct Damaged {
+    /// The first frame that cannot be trusted, counted from 1.
+    frame: u64,
+    /// Where in the file, in bytes.
+    offset: usize,
+    /// What is wrong there.
+    detail: String,
+}
+
+impl Told {
+    fn new(job: &Job) -> Told {
+        let mut told = Told {
+            recording: job.name.to_string(),
+            frames: job.frames,
+            played: job.played(),
+            over: false,
+            equal: None,
+            pictures: None,
+            memories: None,
+            diverged: None,
+            damage: None,
+            cancelled: false,
+            problem: None,
+        };
+        let Some(ended) = job.ended() else { return told };
+        told.over = true;
+        match ended {
+            Ok(report) => told.report(report),
+            Err(error) => {
+                told.equal = Some(false);
+                told.problem = Some(Problem::from(&*error));
+            }
+        }
+        told
+    }
+
+    fn report(&mut self, report: Report) {
+        let Report { frames, pictures, memories, divergence, damage, cancelled, .. } = report;
+        self.equal = Some(divergence.is_none() && damage.is_none() && !cancelled);
+        (self.played, self.pictures, self.memories) = (frames, Some(pictures), Some(memories));
+        self.diverged = divergence.map(Diverged::from);
+        self.damage = damage.map(Damaged::from);
+        self.cancelled = cancelled;
+    }
+}
+
+impl From<Divergence> for Diverged {
+    fn from(Divergence { frame, agreed, what, recorded, played }: Divergence) -> Diverged {
+        let hex = |hash: u32| format!("{hash:08x}");
+        Diverged { frame, agreed, what: what.name(), recorded: hex(recorded), played: hex(played) }
+    }
+}
+
+impl From<Damage> for Damaged {
+    fn from(damage: Damage) -> Damaged {
+        Damaged { frame: damage.frame, offset: damage.offset, detail: damage.to_string() }
+    }
+}
+
+impl From<&ReplayError> for Problem {
+    fn from(error: &ReplayError) -> Problem {
+        let status = match error {
+            ReplayError::Emulator(error) => return error.clone().into(),
+            ReplayError::OtherGame { .. } | ReplayError::Disturbed(_) => StatusCode::CONFLICT,
+            ReplayError::State => StatusCode::UNPROCESSABLE_ENTITY,
+            ReplayError::Untold(_) => StatusCode::BAD_GATEWAY,
+        };
+        Problem::new(status, error.to_string())
+    }
+}
+
+/// Plays a recording on an emulator that can be stepped, and compares pictures and memory.
+///
+/// The emulator has the state and the battery save of the recording then, unless `restore` is true. Answered when it is
+/// over, or at once with 202 if `wait` is false.
+#[utoipa::path(post, path = "/v1/recordings/{name}/replay", operation_id = "replayRecording", tag = "recordings",
+    params(Which, ("name" = String, Path, description = "The recording.")), request_body = Begin, responses(
+    (status = 200, description = "It is over; `equal` says whether it went as recorded.", body = Told),
+    (status = 202, description = "It is under way; GET /v1/replay says how far.", body = Told)))]
+async fn start(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Path(name): Path<String>,
+    Payload(Begin { speed, restore, through, wait }): Payload<Begin>,
+) -> Result<(StatusCode, Json<Told>), Problem> {
+    if let Some(speed) = speed
+        && !(0.01..=1000.0).contains(&speed)
+    {
+        return Err(Problem::parameter("speed", &format!("is {speed}"), "a number from 0.01 to 1000"));
+    }
+    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    let place = name.clone();
+    let read = move || -> Result<_, Problem> { Ok(Recording::read(&recordings.folder().read(&place)?)?) };
+    let recording = aside(read).await?;
+    let options = Options { every: None, speed, restore, through };
+    let job = site.kept.replays.start(&served.name, served.emulator.clone(), name, recording, options);
+    let job = job.map_err(|busy| {
+        let detail = format!(
+            "{} is busy with a replay of {} (frame {} of {}); wait for it, or end it by DELETE /v1/replay",
+            served.name,
+            busy.name,
+            busy.played(),
+            busy.frames
+        );
+        Problem::new(StatusCode::CONFLICT, detail)
+    })?;
+    if !wait {
+        return Ok((StatusCode::ACCEPTED, Json(Told::new(&job))));
+    }
+    tokio::select! {
+        () = job.wait() => {}
+        () = site.stopped() => job.cancel(),
+    }
+    job.wait().await;
+    match job.ended() {
+        Some(Err(error)) => Err(Problem::from(&*error)),
+        _ => Ok((StatusCode::OK, Json(Told::new(&job)))),
+    }
+}
+
+/// The replay that is under way on an emulator, or the last one.
+#[utoipa::path(get, path = "/v1/replay", operation_id = "replay", tag = "recordings", params(Which),
+    responses((status = 200, description = "How far it is, or how it went.", body = Told)))]
+async fn last(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Result<Json<Told>, Problem> {
+    find(&site, &served.name).map(|job| Json(Told::new(&job)))
+}
+
+/// Ends the replay that is under way on an emulator, behind a few frames more.
+#[utoipa::path(delete, path = "/v1/replay", operation_id = "cancelReplay", tag = "recordings", params(Which),
+    responses((status = 200, description = "It is over.", body = Told)))]
+async fn cancel(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Result<Json<Told>, Problem> {
+    let job = find(&site, &served.name)?;
+    job.cancel();
+    job.wait().await;
+    Ok(Json(Told::new(&job)))
+}
+
+fn find(site: &Site, emulator: &str) -> Result<Arc<Job>, Problem> {
+    site.kept.replays.last(emulator).ok_or_else(|| {
+        Problem::not_found(format!(
+            "nothing was replayed on {emulator}; POST /v1/recordings/NAME/replay does"
+        ))
+    })
+}

@@ -1,0 +1,100 @@
+//! The state of the machine as bytes.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use framewire_protocol::{Op, Value};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::load::{How, USUAL, check_flags, load, odd};
+use crate::app::Site;
+use crate::body;
+use crate::v1::Problem;
+use crate::v1::control::AtFrame;
+use crate::v1::extract::{Chosen, Query, Which};
+use crate::v1::memory::FRAME;
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(save, restore))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Save {
+    /// What goes in, added up: 1 picture, 2 battery save, 4 cheats, 8 clock, 16 metadata. With a picture the state is a PNG
+    /// file.
+    #[serde(default = "everything")]
+    #[param(default = 31, maximum = 31)]
+    flags: u8,
+}
+
+fn everything() -> u8 {
+    31
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Restore {
+    /// What to load, added up: 1 picture, 2 battery save (it overwrites the game's save file), 4 cheats, 8 clock.
+    #[serde(default = "usual")]
+    #[param(default = 29, maximum = 31)]
+    flags: u8,
+    /// Whether to load it although it is another game's.
+    #[serde(default)]
+    #[param(default = false)]
+    force: bool,
+}
+
+fn usual() -> u8 {
+    USUAL
+}
+
+/// The state of the machine, in the form of mGBA's own files.
+#[utoipa::path(get, path = "/v1/state", operation_id = "saveState", tag = "states", params(Which, Save), responses(
+    (status = 200, description = "The state. The header Framewire-Frame has the frame counter.", content(
+        (Vec<u8> = "image/png"), (Vec<u8> = "application/octet-stream")))))]
+async fn save(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Query(Save { flags }): Query<Save>,
+) -> Result<Response, Problem> {
+    let op = Op::SaveState { flags: check_flags(flags)? };
+    let share = site.replies.share(&op)?;
+    let outcome = site.perform(&served, op.into()).await?;
+    let frame = outcome.frame;
+    let Value::Bytes(state) = outcome.single()? else { return Err(odd()) };
+    let kind = if flags & 1 != 0 { "image/png" } else { "application/octet-stream" };
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (FRAME, HeaderValue::from(frame)),
+    ];
+    Ok((headers, share.body(state)).into_response())
+}
+
+/// Puts the machine into a state.
+///
+/// The body is a state as GET gives it, or one of mGBA's own files, bare or as a PNG.
+#[utoipa::path(put, path = "/v1/state", operation_id = "loadState", tag = "states", params(Which, Restore),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, description = "It was loaded.", body = AtFrame)))]
+async fn restore(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Query(Restore { flags, force }): Query<Restore>,
+    body: Body,
+) -> Result<Json<AtFrame>, Problem> {
+    let limits = &site.app.limits;
+    let bytes = body::read(body, limits.max_body, limits).await?;
+    load(&site, &served, bytes.into(), How { flags, force }).await.map(Json)
+}

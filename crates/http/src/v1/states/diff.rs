@@ -1,0 +1,160 @@
+//! What memory changed between two snapshots, or since one.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use framewire_protocol::{Op, Value};
+use framewire_states::diff::differences;
+use framewire_states::{Name, Snapshot, State as Apart};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Page;
+use super::load::odd;
+use crate::app::Site;
+use crate::emulators::Served;
+use crate::kept::aside;
+use crate::v1::Problem;
+use crate::v1::extract::{Chosen, Query, Which};
+use crate::v1::fields::Encoding;
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(diff))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Between {
+    /// The earlier snapshot.
+    from: String,
+    /// The later snapshot; left out, the emulator as it is now.
+    to: Option<String>,
+    /// Only this memory domain.
+    domain: Option<String>,
+    /// Differences with at most so many equal bytes between them are one range.
+    #[serde(default)]
+    #[param(default = 0, maximum = 4096)]
+    join: usize,
+    /// How bytes are written.
+    #[serde(default)]
+    encoding: Encoding,
+    /// How many ranges to leave out at the beginning: `next` of the reply before.
+    #[serde(default)]
+    #[param(default = 0)]
+    offset: usize,
+    /// How many ranges at most.
+    #[serde(default = "usual")]
+    #[param(default = 100, minimum = 1, maximum = 1000)]
+    limit: usize,
+}
+
+fn usual() -> usize {
+    100
+}
+
+/// What changed.
+#[derive(Serialize, ToSchema)]
+struct Diff {
+    /// The frame counter of the earlier state.
+    from: u32,
+    /// The frame counter of the later state.
+    to: u32,
+    /// In the order of domains and addresses. None is longer than 4096 bytes.
+    ranges: Vec<Range>,
+    /// How many ranges there are in all.
+    total: usize,
+    /// How many bytes they hold in all.
+    bytes: usize,
+    /// The `offset` of the ranges that follow; null if none do.
+    next: Option<usize>,
+}
+
+/// A range of bytes that changed.
+#[derive(Serialize, ToSchema)]
+struct Range {
+    /// The memory domain.
+    domain: &'static str,
+    /// The first byte's offset in the domain.
+    offset: u32,
+    /// The first byte's address on the bus; in banked memory of the Game Boy, in the first bank.
+    address: u32,
+    /// How many bytes.
+    length: usize,
+    /// What was there.
+    old: String,
+    /// What is there.
+    new: String,
+}
+
+/// What memory changed between two snapshots, or since one.
+#[utoipa::path(get, path = "/v1/snapshots/diff", operation_id = "diffSnapshots", tag = "states",
+    params(Which, Between), responses((status = 200, description = "The ranges that differ.", body = Diff)))]
+async fn diff(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Query(between): Query<Between>,
+) -> Result<Json<Diff>, Problem> {
+    let page = Page { offset: between.offset, limit: between.limit };
+    page.check()?;
+    let from = between.from.parse::<Name>().map_err(|error| Problem::in_body("from", &error.to_string()))?;
+    let to = between.to.as_deref().map(str::parse::<Name>).transpose();
+    let to = to.map_err(|error| Problem::in_body("to", &error.to_string()))?;
+    let snapshots = site.kept.snapshots()?;
+    let _share = site.replies.share(&Op::SaveState { flags: 31 })?;
+    let (old, new) = aside(move || -> Result<_, Problem> {
+        let read = |name: &Name| -> Result<Snapshot, Problem> { Ok(snapshots.read(name)?) };
+        Ok((read(&from)?, to.as_ref().map(read).transpose()?))
+    })
+    .await?;
+    let new = match new {
+        Some(snapshot) => snapshot.file().to_vec(),
+        None => now(&site, &served).await?,
+    };
+    aside(move || compare(&Apart::read(old.file())?, &Apart::read(&new)?, &between, &page)).await.map(Json)
+}
+
+/// The emulator's state, with what snapshots have of memory.
+async fn now(site: &Site, served: &Served) -> Result<Vec<u8>, Problem> {
+    match site.perform(served, Op::SaveState { flags: 2 }.into()).await?.single()? {
+        Value::Bytes(state) => Ok(state),
+        _ => Err(odd()),
+    }
+}
+
+fn compare(old: &Apart<'_>, new: &Apart<'_>, between: &Between, page: &Page) -> Result<Diff, Problem> {
+    if old.console() != new.console() {
+        let detail = format!("a {} and a {} have no memory in common", old.console(), new.console());
+        return Err(Problem::new(axum::http::StatusCode::CONFLICT, detail));
+    }
+    let domains: Vec<&str> = old.memory().map(|region| region.domain).collect();
+    if let Some(domain) = &between.domain
+        && !domains.contains(&domain.as_str())
+    {
+        let accepts = format!("one of {}", domains.join(", "));
+        return Err(Problem::parameter("domain", &format!("is {domain:?}"), accepts));
+    }
+    let (mut ranges, mut total, mut bytes) = (Vec::new(), 0, 0);
+    for found in differences(old, new, between.join.min(framewire_states::diff::LONGEST)) {
+        if between.domain.as_deref().is_some_and(|domain| domain != found.domain) {
+            continue;
+        }
+        if (page.offset..page.offset.saturating_add(page.limit)).contains(&total) {
+            ranges.push(Range {
+                domain: found.domain,
+                offset: found.offset,
+                address: found.address,
+                length: found.new.len(),
+                old: between.encoding.text(found.old),
+                new: between.encoding.text(found.new),
+            });
+        }
+        total += 1;
+        bytes += found.new.len();
+    }
+    let next = page.next(ranges.len(), total).filter(|_| !ranges.is_empty());
+    Ok(Diff { from: old.frame(), to: new.frame(), ranges, total, bytes, next })
+}

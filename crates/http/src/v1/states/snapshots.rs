@@ -1,0 +1,261 @@
+//! Snapshots: states with a name, a picture and what they are of, kept on disk.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use framewire_protocol::{Batch, Op, Value};
+use framewire_states::{About, Listed, Name, Snapshot};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Page;
+use super::load::{How, load, next, odd};
+use crate::app::Site;
+use crate::kept::aside;
+use crate::v1::Problem;
+use crate::v1::control::AtFrame;
+use crate::v1::extract::{Chosen, Path, Payload, Query, Which};
+
+/// Longest note in bytes.
+const MAX_NOTE: usize = 1024;
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new()
+        .routes(routes!(list, save))
+        .routes(routes!(one, change, remove))
+        .routes(routes!(picture))
+        .routes(routes!(file))
+        .routes(routes!(restore))
+}
+
+/// A snapshot.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Snapshot)]
+struct Told {
+    /// Its name.
+    name: String,
+    /// The game's title.
+    title: String,
+    /// The game's code.
+    code: String,
+    /// The CRC-32 of the ROM, eight hex digits.
+    checksum: String,
+    /// The frame counter.
+    frame: u32,
+    /// When it was made, in UTC (RFC 3339).
+    time: String,
+    /// Whatever its maker wanted to remember.
+    note: String,
+    /// The size of its file in bytes.
+    size: u64,
+    /// Where its picture is.
+    picture: String,
+}
+
+impl From<Listed> for Told {
+    fn from(Listed { entry, about }: Listed) -> Told {
+        Told {
+            picture: format!("/v1/snapshots/{}/picture", entry.name),
+            name: entry.name.to_string(),
+            title: about.title,
+            code: about.code,
+            checksum: format!("{:08x}", about.checksum),
+            frame: about.frame,
+            time: about.time,
+            note: about.note,
+            size: entry.size,
+        }
+    }
+}
+
+/// A part of the list of snapshots.
+#[derive(Serialize, ToSchema)]
+struct Snapshots {
+    /// Sorted by name.
+    snapshots: Vec<Told>,
+    /// How many there are in all.
+    total: usize,
+    /// The `offset` of those that follow; null if none do.
+    next: Option<usize>,
+}
+
+/// A snapshot to make.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Save {
+    /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`; left out, the time.
+    name: Option<String>,
+    /// Whatever is to be remembered.
+    #[serde(default)]
+    #[schema(max_length = 1024)]
+    note: String,
+    /// Whether one of this name is replaced.
+    #[serde(default)]
+    replace: bool,
+}
+
+/// What to change; what is left out stays.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    /// The new name.
+    name: Option<String>,
+    /// The new note.
+    #[schema(max_length = 1024)]
+    note: Option<String>,
+}
+
+/// The snapshots that are kept.
+#[utoipa::path(get, path = "/v1/snapshots", operation_id = "snapshots", tag = "states", params(Page),
+    responses((status = 200, description = "A part of the list.", body = Snapshots)))]
+async fn list(State(site): State<Arc<Site>>, Query(page): Query<Page>) -> Result<Json<Snapshots>, Problem> {
+    page.check()?;
+    let snapshots = site.kept.snapshots()?;
+    let all = aside(move || snapshots.list()).await?;
+    let total = all.len();
+    let part: Vec<Told> = all.into_iter().skip(page.offset).take(page.limit).map(Told::from).collect();
+    Ok(Json(Snapshots { next: page.next(part.len(), total), snapshots: part, total }))
+}
+
+/// Makes a snapshot of an emulator.
+#[utoipa::path(post, path = "/v1/snapshots", operation_id = "saveSnapshot", tag = "states", params(Which),
+    request_body = Save, responses((status = 201, description = "It was made.", body = Told)))]
+async fn save(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Payload(request): Payload<Save>,
+) -> Result<(StatusCode, Json<Told>), Problem> {
+    let Save { name, note, replace } = request;
+    let note = checked_note(note)?;
+    let now = SystemTime::now();
+    let name: Name = name.unwrap_or_else(|| name_of(now)).parse()?;
+    let snapshots = site.kept.snapshots()?;
+    let (folder, place) = (snapshots.clone(), name.clone());
+    aside(move || folder.check_free(&place, replace)).await?;
+
+    let ops = vec![Op::GameTitle {}, Op::GameCode {}, Op::Checksum {}, Op::SaveState { flags: 31 }];
+    let _share = site.replies.share(&ops[3])?;
+    let outcome = site.perform(&served, Batch::new(ops)).await?;
+    let mut results = outcome.results.into_iter();
+    let mut value = || next(&mut results);
+    let (Value::Text(title), Value::Text(code), Value::Int(checksum), Value::Bytes(state)) =
+        (value()?, value()?, value()?, value()?)
+    else {
+        return Err(odd());
+    };
+    let time = humantime::format_rfc3339_seconds(now).to_string();
+    let about = About { title, code, checksum: checksum as u32, frame: outcome.frame, time, note };
+    let listed = aside(move || -> Result<Listed, Problem> {
+        snapshots.write(&name, &Snapshot::new(&state, about)?, replace)?;
+        Ok(snapshots.listed(&name)?)
+    });
+    Ok((StatusCode::CREATED, Json(listed.await?.into())))
+}
+
+/// A name that sorts by time, such as `2026-11-21T17-04-05.123Z`.
+fn name_of(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(time).to_string().replace(':', "-")
+}
+
+fn checked_note(note: String) -> Result<String, Problem> {
+    match note.len() <= MAX_NOTE {
+        true => Ok(note),
+        false => {
+            let problem = format!("has {} bytes", note.len());
+            Err(Problem::parameter("note", &problem, format!("a text of at most {MAX_NOTE} bytes")))
+        }
+    }
+}
+
+/// What a snapshot is of.
+#[utoipa::path(get, path = "/v1/snapshots/{name}", operation_id = "snapshot", tag = "states",
+    params(("name" = String, Path, description = "The snapshot.")),
+    responses((status = 200, description = "The snapshot.", body = Told)))]
+async fn one(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Json<Told>, Problem> {
+    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
+    Ok(Json(aside(move || snapshots.listed(&name)).await?.into()))
+}
+
+/// Gives a snapshot another name or note.
+#[utoipa::path(patch, path = "/v1/snapshots/{name}", operation_id = "changeSnapshot", tag = "states",
+    params(("name" = String, Path, description = "The snapshot.")), request_body = Edit,
+    responses((status = 200, description = "The snapshot as it is now.", body = Told)))]
+async fn change(
+    State(site): State<Arc<Site>>,
+    Path(name): Path<String>,
+    Payload(Edit { name: new, note }): Payload<Edit>,
+) -> Result<Json<Told>, Problem> {
+    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
+    let new = new.map(|new| new.parse::<Name>()).transpose()?;
+    let note = note.map(checked_note).transpose()?;
+    let listed = aside(move || -> Result<Listed, Problem> {
+        // The name first: that may be refused.
+        if let Some(new) = &new {
+            snapshots.rename(&name, new)?;
+        }
+        let name = new.unwrap_or(name);
+        if let Some(note) = note {
+            snapshots.write(&name, &snapshots.read(&name)?.with_note(note)?, true)?;
+        }
+        Ok(snapshots.listed(&name)?)
+    });
+    Ok(Json(listed.await?.into()))
+}
+
+/// Deletes a snapshot.
+#[utoipa::path(delete, path = "/v1/snapshots/{name}", operation_id = "deleteSnapshot", tag = "states",
+    params(("name" = String, Path, description = "The snapshot.")),
+    responses((status = 204, description = "It is gone.")))]
+async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<StatusCode, Problem> {
+    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
+    aside(move || snapshots.remove(&name)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The picture of a snapshot.
+#[utoipa::path(get, path = "/v1/snapshots/{name}/picture", operation_id = "snapshotPicture", tag = "states",
+    params(("name" = String, Path, description = "The snapshot.")),
+    responses((status = 200, description = "The picture.", body = Vec<u8>, content_type = "image/png")))]
+async fn picture(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
+    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
+    let png = aside(move || -> Result<_, Problem> { Ok(snapshots.read(&name)?.picture()?) }).await?;
+    Ok(as_png(png))
+}
+
+/// The file of a snapshot, which mGBA loads as a state.
+#[utoipa::path(get, path = "/v1/snapshots/{name}/file", operation_id = "snapshotFile", tag = "states",
+    params(("name" = String, Path, description = "The snapshot.")),
+    responses((status = 200, description = "A PNG with the state inside.", body = Vec<u8>, content_type = "image/png")))]
+async fn file(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
+    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
+    let png = aside(move || snapshots.read(&name)).await?;
+    Ok(as_png(png.file().to_vec()))
+}
+
+fn as_png(bytes: Vec<u8>) -> Response {
+    ([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], bytes).into_response()
+}
+
+/// Puts an emulator into the state of a snapshot.
+///
+/// One of another game is refused, unless `force` is true.
+#[utoipa::path(post, path = "/v1/snapshots/{name}/load", operation_id = "loadSnapshot", tag = "states",
+    params(Which, ("name" = String, Path, description = "The snapshot.")), request_body = How,
+    responses((status = 200, description = "It was loaded.", body = AtFrame)))]
+async fn restore(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Path(name): Path<String>,
+    Payload(how): Payload<How>,
+) -> Result<Json<AtFrame>, Problem> {
+    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
+    let snapshot = aside(move || snapshots.read(&name)).await?;
+    load(&site, &served, snapshot.file().to_vec(), how).await.map(Json)
+}

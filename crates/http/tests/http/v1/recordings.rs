@@ -1,0 +1,177 @@
+//! /v1/recordings, /v1/recording and /v1/replay.
+
+use serde_json::{Value, json};
+
+use super::problems::problem;
+use super::{body, sent};
+use crate::support::{Server, field, wait_for};
+
+/// Plays 240 frames with some keys.
+fn play(server: &Server) {
+    let step = |keys: Value, frames: u32| {
+        [json!({"op": "set_keys", "keys": keys}), json!({"op": "advance", "frames": frames})]
+    };
+    let mut ops = Vec::new();
+    for round in 0..12 {
+        ops.extend(step(json!(["A", "Left"]), 3 + round));
+        ops.extend(step(json!(["Right"]), 10));
+        ops.extend(step(json!([]), 7 - round.min(7) + 1));
+    }
+    sent(server, "POST", "/v1/batch", &json!({"ops": ops}), 200);
+}
+
+/// A paused server and a recording `run` on it, of how many frames.
+fn recorded(every: u32) -> (Server, u64) {
+    let server = Server::paused();
+    sent(&server, "POST", "/v1/advance", &json!({"frames": 100}), 200);
+    let begun =
+        sent(&server, "POST", "/v1/recordings", &json!({"name": "run", "every": every, "note": "n"}), 201);
+    assert_eq!((&begun["name"], &begun["frames"], &begun["ended"]), (&"run".into(), &0.into(), &Value::Null));
+    play(&server);
+    let ended = body(&server.request("DELETE", "/v1/recording", b""), 200);
+    assert_eq!(ended["ended"], "stopped");
+    let frames = ended["frames"].as_u64().unwrap();
+    assert!(frames > 200);
+    (server, frames)
+}
+
+#[test]
+fn what_was_recorded_is_replayed() {
+    let (server, frames) = recorded(10);
+    let listed = body(&server.get("/v1/recordings"), 200);
+    assert_eq!((&listed["total"], &listed["recordings"][0]["frame"]), (&1.into(), &100.into()));
+    let full = body(&server.get("/v1/recordings/run"), 200);
+    assert_eq!(
+        (&full["frames"], &full["pictures"], &full["memories"]),
+        (&frames.into(), &(frames / 10).into(), &1.into())
+    );
+    assert_eq!(
+        (&full["note"], &full["start"], &full["damage"]),
+        (&"n".into(), &"state".into(), &Value::Null)
+    );
+    let before = server.number("/core/currentframe");
+    let replay = sent(&server, "POST", "/v1/recordings/run/replay", &json!({"restore": true}), 200);
+    assert_eq!(
+        (&replay["equal"], &replay["played"], &replay["diverged"]),
+        (&true.into(), &frames.into(), &Value::Null)
+    );
+    assert_eq!((&replay["pictures"], &replay["memories"]), (&(frames / 10).into(), &1.into()));
+    assert_eq!(server.number("/core/currentframe"), before);
+    assert_eq!(body(&server.get("/v1/replay"), 200), replay);
+    sent(&server, "POST", "/v1/recordings/run/replay", &json!({}), 200);
+    assert_eq!(server.number("/core/currentframe"), 100 + frames as i64);
+}
+
+#[test]
+fn files_go_out_and_in_and_damage_is_named_with_its_frame() {
+    let (server, frames) = recorded(1);
+    let file = server.get("/v1/recordings/run/file");
+    assert_eq!(file.status, 200);
+    assert!(file.body.starts_with(b"FRAMEWIRE RECORDING 1\ntitle FRAMEWIRE\n"));
+    assert!(file.header("content-disposition").unwrap().contains("run.fwr"));
+    // 17 bytes a frame behind the state, and the end: 2 bytes of frames, its reason, checksums, and memory.
+    let tail = (4 + 4 + 1) + (1 + 2 + 4 + "stopped".len() + 4);
+    let of_frame = |frame: u64| file.body.len() - tail - 17 * (frames - frame + 1) as usize;
+    let mut changed = file.body.clone();
+    changed[of_frame(123) + 2] ^= 2;
+    let told = problem(&server.request("PUT", "/v1/recordings/copy/file", &changed), 422);
+    assert!(told["detail"].as_str().unwrap().contains("damaged at frame 123 "), "{told}");
+    problem(&server.get("/v1/recordings/copy"), 404);
+
+    body(&server.request("PUT", "/v1/recordings/copy/file", &file.body), 201);
+    problem(&server.request("PUT", "/v1/recordings/COPY/file", &file.body), 409);
+    body(&server.request("PUT", "/v1/recordings/COPY/file?replace=true", &file.body), 201);
+    problem(&server.request("PUT", "/v1/recordings/other/file", b"FRAMEWIRE RECORDING 7\n"), 422);
+    problem(&server.request("PUT", "/v1/recordings/a%20b/file", &file.body), 400);
+
+    // One that was damaged on disk is played up to there.
+    std::fs::write(server.folder.path().join("data/recordings/copy.fwr"), &changed).unwrap();
+    let replay = sent(&server, "POST", "/v1/recordings/copy/replay", &json!({}), 200);
+    assert_eq!((&replay["equal"], &replay["played"]), (&false.into(), &122.into()));
+    assert_eq!(replay["damage"]["frame"], 123);
+    assert_eq!(server.request("DELETE", "/v1/recordings/copy", b"").status, 204);
+    problem(&server.get("/v1/recordings/copy/file"), 404);
+}
+
+#[test]
+fn a_replay_that_goes_another_way_says_where() {
+    let server = Server::paused();
+    sent(&server, "POST", "/v1/advance", &json!({"frames": 100}), 200);
+    sent(&server, "POST", "/v1/recordings", &json!({"name": "run", "every": 5}), 201);
+    // Written by hand in the middle, which no recording holds: the score on the screen.
+    let score = field("score");
+    let ops = json!({"ops": [
+        {"op": "advance", "frames": 52}, {"op": "write32", "address": score, "value": 4321}, {"op": "advance", "frames": 30},
+    ]});
+    sent(&server, "POST", "/v1/batch", &ops, 200);
+    body(&server.request("DELETE", "/v1/recording", b""), 200);
+    let replay = sent(&server, "POST", "/v1/recordings/run/replay", &json!({}), 200);
+    let diverged = &replay["diverged"];
+    assert_eq!((&replay["equal"], &diverged["what"]), (&false.into(), &"picture".into()));
+    assert_eq!((&diverged["frame"], &diverged["agreed"]), (&55.into(), &50.into()), "{replay}");
+    assert_ne!(diverged["recorded"], diverged["played"]);
+}
+
+#[test]
+fn one_of_each_at_a_time() {
+    let (server, _) = recorded(60);
+    let slow = json!({"speed": 0.1, "wait": false});
+    let begun = sent(&server, "POST", "/v1/recordings/run/replay", &slow, 202);
+    assert_eq!((&begun["over"], &begun["equal"]), (&false.into(), &Value::Null));
+    problem(&server.request("POST", "/v1/recordings/run/replay", b""), 409);
+    wait_for("a frame", || body(&server.get("/v1/replay"), 200)["played"].as_u64() > Some(0));
+    let over = body(&server.request("DELETE", "/v1/replay", b""), 200);
+    assert_eq!(
+        (&over["over"], &over["cancelled"], &over["equal"]),
+        (&true.into(), &true.into(), &false.into())
+    );
+
+    sent(&server, "POST", "/v1/recordings", &json!({"name": "next"}), 201);
+    problem(&server.request("POST", "/v1/recordings", br#"{"name": "third"}"#), 409);
+    sent(&server, "POST", "/v1/reset", &json!({}), 200);
+    sent(&server, "POST", "/v1/advance", &json!({"frames": 60}), 200);
+    wait_for("the end", || body(&server.get("/v1/recording"), 200)["ended"].is_string());
+    let ended = body(&server.get("/v1/recording"), 200);
+    assert!(ended["ended"].as_str().unwrap().contains("reset"), "{ended}");
+    body(&server.request("DELETE", "/v1/recording", b""), 200);
+    problem(&server.get("/v1/recording"), 404);
+}
+
+#[test]
+fn a_server_that_stops_completes_its_recordings() {
+    let mut server = Server::paused();
+    sent(&server, "POST", "/v1/recordings", &json!({"name": "last", "start": "power-on"}), 201);
+    sent(&server, "POST", "/v1/advance", &json!({"frames": 20}), 200);
+    server.stop();
+    wait_for("the end", || server.has_stopped());
+    let file = std::fs::read(server.folder.path().join("data/recordings/last.fwr")).unwrap();
+    assert!(file.windows(7).any(|end| end == b"stopped"));
+}
+
+#[test]
+fn wrong_requests_are_told_what_is_accepted() {
+    let (server, _) = recorded(60);
+    for (request, parameter) in [
+        (json!({"name": "../x"}), "name"),
+        (json!({"name": "x", "every": 0}), "every"),
+        (json!({"name": "x", "every": 3601}), "every"),
+        (json!({"name": "x", "note": "x".repeat(1025)}), "note"),
+    ] {
+        let told = problem(&server.request("POST", "/v1/recordings", request.to_string().as_bytes()), 400);
+        assert_eq!(told["parameter"], parameter, "{told}");
+    }
+    for request in
+        [json!({}), json!({"name": "x", "start": "here"}), json!({"name": 1}), json!({"name": "x", "a": 1})]
+    {
+        problem(&server.request("POST", "/v1/recordings", request.to_string().as_bytes()), 400);
+    }
+    problem(&server.request("POST", "/v1/recordings", br#"{"name": "RUN"}"#), 409);
+    for speed in [json!(0), json!(-1), json!(1001), json!("fast")] {
+        let request = json!({"speed": speed}).to_string();
+        problem(&server.request("POST", "/v1/recordings/run/replay", request.as_bytes()), 400);
+    }
+    problem(&server.request("POST", "/v1/recordings/none/replay", b""), 404);
+    problem(&server.get("/v1/replay"), 404);
+    problem(&server.request("DELETE", "/v1/recording", b""), 404);
+    problem(&server.get("/v1/recordings?limit=9999"), 400);
+}

@@ -1,0 +1,110 @@
+//! /v1/search.
+
+use serde_json::{Value, json};
+
+use super::problems::problem;
+use super::{body, sent};
+use crate::support::{Server, field};
+
+fn write16(server: &Server, value: u16) {
+    server.post_ok(&format!("/core/write16?address={}&value={value}", field("scratch")), "");
+}
+
+fn narrow(server: &Server, search: &Value, test: &Value) -> u64 {
+    let target = format!("/v1/search/{}/narrow", search["id"]);
+    sent(server, "POST", &target, test, 200)["count"].as_u64().unwrap()
+}
+
+#[test]
+fn a_value_is_found_by_how_it_changes() {
+    let server = Server::paused();
+    write16(&server, 500);
+    let search = sent(&server, "POST", "/v1/search", &json!({"type": "u16"}), 201);
+    // All of the work RAM, two bytes a place.
+    assert_eq!((&search["count"], &search["emulator"]), (&((0x40000 + 0x8000) / 2).into(), &"demo".into()));
+    narrow(&server, &search, &json!({"is": "equal", "value": 500}));
+    write16(&server, 517);
+    narrow(&server, &search, &json!({"is": "increased_by", "value": 17}));
+    write16(&server, 510);
+    assert_eq!(narrow(&server, &search, &json!({"is": "decreased"})), 1);
+    let left = body(&server.get(&format!("/v1/search/{}", search["id"])), 200);
+    let found =
+        json!([{"domain": "wram", "address": field("scratch") - 0x0200_0000, "value": 510, "previous": 517}]);
+    assert_eq!(
+        (&left["candidates"], &left["next"], &left["search"]["steps"]),
+        (&found, &Value::Null, &3.into())
+    );
+    assert_eq!(narrow(&server, &search, &json!({"is": "changed"})), 0);
+    let undone = body(&server.post(&format!("/v1/search/{}/undo", search["id"])), 200);
+    assert_eq!((&undone["count"], &undone["undoable"]), (&1.into(), &3.into()));
+    assert_eq!(server.request("DELETE", &format!("/v1/search/{}", search["id"]), b"").status, 204);
+    problem(&server.get(&format!("/v1/search/{}", search["id"])), 404);
+}
+
+#[test]
+fn candidates_come_in_pages_and_areas_by_domain_bus_or_symbol() {
+    let server = Server::paused();
+    let areas = json!([
+        {"domain": "wram", "address": 256, "length": 3},
+        {"address": "0x03000000", "length": 4},
+        {"domain": "palette"},
+    ]);
+    let search = sent(&server, "POST", "/v1/search", &json!({"type": "i8", "areas": areas}), 201);
+    assert_eq!(search["count"], 3 + 4 + 0x400);
+    let page = body(&server.get(&format!("/v1/search/{}?offset=2&limit=2", search["id"])), 200);
+    let places: Vec<_> =
+        page["candidates"].as_array().unwrap().iter().map(|one| (&one["domain"], &one["address"])).collect();
+    assert_eq!(places, [(&"wram".into(), &258.into()), (&Value::Null, &0x0300_0000.into())]);
+    assert_eq!(page["next"], 4);
+    let listed = body(&server.get("/v1/search"), 200);
+    assert_eq!(listed["searches"], json!([search]));
+}
+
+#[test]
+fn there_are_limits_and_each_says_what_is_accepted() {
+    let server = Server::paused();
+    let area = |area: Value| json!({"type": "u8", "areas": [area]});
+    for (request, parameter) in [
+        (json!({}), "type"),
+        (json!({"type": "u64"}), "type"),
+        (json!({"type": "u8", "alignment": 3}), "alignment"),
+        (json!({"type": "u8", "areas": vec![json!({"domain": "io"}); 17]}), "areas"),
+        (area(json!({"address": 0})), "areas[0].length"),
+        (area(json!({"length": 1})), "areas[0].address"),
+        (area(json!({"address": 0, "length": 0})), "areas"),
+        (area(json!({"address": u32::MAX, "length": 2})), "areas"),
+        (area(json!({"address": 0, "length": 0x10_0001})), "areas"),
+        (area(json!({"address": "nowhere", "length": 1})), "areas[0].address"),
+        (area(json!({"domain": "wram", "length": 0x40001})), "areas[0].length"),
+        (area(json!({"domain": "wram", "address": 0x40000})), "areas[0].length"),
+    ] {
+        let told = problem(&server.request("POST", "/v1/search", request.to_string().as_bytes()), 400);
+        if parameter != "type" {
+            assert_eq!(told["parameter"], parameter, "{told}");
+        }
+    }
+    problem(
+        &server.request("POST", "/v1/search", area(json!({"domain": "nowhere"})).to_string().as_bytes()),
+        400,
+    );
+    let search = sent(&server, "POST", "/v1/search", &json!({"type": "u8"}), 201);
+    let target = format!("/v1/search/{}/narrow", search["id"]);
+    for (test, parameter) in [
+        (json!({"is": "bigger"}), "is"),
+        (json!({"is": "equal"}), "value"),
+        (json!({"is": "changed", "value": 1}), "value"),
+        (json!({"is": "equal", "value": 256}), "value"),
+        (json!({"is": "less", "value": -1}), "value"),
+    ] {
+        let told = problem(&server.request("POST", &target, test.to_string().as_bytes()), 400);
+        assert_eq!(told["parameter"], parameter, "{told}");
+    }
+    problem(&server.post(&format!("/v1/search/{}/undo", search["id"])), 409);
+    problem(&server.get("/v1/search/x"), 404);
+    for _ in 1..8 {
+        sent(&server, "POST", "/v1/search", &json!({"type": "u8"}), 201);
+    }
+    let full = server.request("POST", "/v1/search", br#"{"type": "u8"}"#);
+    problem(&full, 503);
+    assert!(full.header("retry-after").is_some());
+}

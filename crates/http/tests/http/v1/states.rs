@@ -1,0 +1,193 @@
+//! /v1/state, /v1/snapshots and what they keep.
+
+use serde_json::{Value, json};
+
+use super::problems::problem;
+use super::{body, sent};
+use crate::support::{Server, field};
+
+fn write(server: &Server, offset: u32, value: u8) {
+    let address = field("scratch") + offset;
+    server.post_ok(&format!("/core/write8?address={address}&value={value}"), "");
+}
+
+fn read(server: &Server, offset: u32) -> i64 {
+    server.number(&format!("/core/read8?address={}", field("scratch") + offset))
+}
+
+#[test]
+fn a_state_goes_out_and_in_again() {
+    let server = Server::paused();
+    sent(&server, "POST", "/v1/advance", &json!({"frames": 30}), 200);
+    write(&server, 0, 7);
+    for (query, kind) in [("", "image/png"), ("?flags=0", "application/octet-stream")] {
+        let state = server.get(&format!("/v1/state{query}"));
+        assert_eq!((state.status, state.header("content-type")), (200, Some(kind)));
+        assert_eq!(state.header("framewire-frame"), Some("30"));
+        sent(&server, "POST", "/v1/advance", &json!({"frames": 2}), 200);
+        write(&server, 0, 8);
+        let loaded = body(&server.request("PUT", "/v1/state", &state.body), 200);
+        assert_eq!((&loaded["frame"], read(&server, 0)), (&30.into(), 7));
+    }
+}
+
+#[test]
+fn what_is_no_state_or_no_flag_changes_nothing() {
+    let server = Server::paused();
+    write(&server, 0, 9);
+    let state = server.get("/v1/state").body;
+    write(&server, 0, 10);
+    for (target, bytes, status) in [
+        ("/v1/state", &b"no state"[..], 422),
+        ("/v1/state", b"", 422),
+        ("/v1/state", &state[..state.len() / 2], 422),
+        ("/v1/state?flags=32", &state, 400),
+        ("/v1/state?flags=-1", &state, 400),
+        ("/v1/state?force=maybe", &state, 400),
+        ("/v1/state?flag=1", &state, 400),
+    ] {
+        problem(&server.request("PUT", target, bytes), status);
+        assert_eq!(read(&server, 0), 10, "{target}");
+    }
+    problem(&server.get("/v1/state?flags=99"), 400);
+    problem(&server.request("PUT", "/v1/state", &vec![0; 9 << 20]), 413);
+}
+
+/// The state with another title, code and checksum: that of a game that this is not.
+fn of_another_game(server: &Server) -> Vec<u8> {
+    let mut state = server.get("/v1/state?flags=0").body;
+    state[8..12].fill(0x55);
+    state[0x10..0x20].copy_from_slice(b"ANOTHER GAMEWXYZ");
+    state
+}
+
+#[test]
+fn a_state_of_another_game_is_loaded_only_by_force() {
+    let server = Server::paused();
+    write(&server, 3, 77);
+    let state = of_another_game(&server);
+    write(&server, 3, 1);
+    let told = problem(&server.request("PUT", "/v1/state", &state), 409);
+    let detail = told["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("ANOTHER GAME") && detail.contains("55555555") && detail.contains("FRAMEWIRE"),
+        "{detail}"
+    );
+    assert_eq!(read(&server, 3), 1);
+    body(&server.request("PUT", "/v1/state?force=true", &state), 200);
+    assert_eq!(read(&server, 3), 77);
+}
+
+#[test]
+fn a_snapshot_is_kept_shown_loaded_renamed_and_deleted() {
+    let server = Server::paused();
+    sent(&server, "POST", "/v1/advance", &json!({"frames": 60}), 200);
+    write(&server, 1, 42);
+    let request = json!({"name": "before-boss", "note": "with “bombs”"});
+    let made = sent(&server, "POST", "/v1/snapshots", &request, 201);
+    assert_eq!((&made["name"], &made["title"]), (&"before-boss".into(), &"FRAMEWIRE".into()));
+    assert_eq!((&made["frame"], &made["note"]), (&60.into(), &"with “bombs”".into()));
+    assert_eq!(made["checksum"].as_str().map(str::len), Some(8));
+    assert!(made["size"].as_u64().unwrap() > 1000 && made["time"].as_str().unwrap().ends_with('Z'), "{made}");
+
+    let listed = body(&server.get("/v1/snapshots"), 200);
+    assert_eq!(listed, json!({"snapshots": [made], "total": 1, "next": null}));
+    assert_eq!(body(&server.get("/v1/snapshots/Before-Boss"), 200), made);
+    let picture = server.get(made["picture"].as_str().unwrap());
+    assert_eq!((picture.status, picture.header("content-type")), (200, Some("image/png")));
+    let info = png::Decoder::new(std::io::Cursor::new(&picture.body)).read_info().unwrap();
+    assert_eq!((info.info().width, info.info().height), (240, 160));
+
+    write(&server, 1, 43);
+    let loaded = sent(&server, "POST", "/v1/snapshots/before-boss/load", &json!({}), 200);
+    assert_eq!((&loaded["frame"], read(&server, 1)), (&60.into(), 42));
+    // Its file is a state too.
+    write(&server, 1, 44);
+    let file = server.get("/v1/snapshots/before-boss/file").body;
+    body(&server.request("PUT", "/v1/state", &file), 200);
+    assert_eq!(read(&server, 1), 42);
+
+    let change = json!({"name": "boss", "note": "later"});
+    let renamed = sent(&server, "PATCH", "/v1/snapshots/before-boss", &change, 200);
+    assert_eq!((&renamed["name"], &renamed["note"]), (&"boss".into(), &"later".into()));
+    problem(&server.get("/v1/snapshots/before-boss"), 404);
+    assert_eq!(server.request("DELETE", "/v1/snapshots/boss", b"").status, 204);
+    problem(&server.request("DELETE", "/v1/snapshots/boss", b""), 404);
+    assert_eq!(body(&server.get("/v1/snapshots"), 200)["total"], 0);
+}
+
+#[test]
+fn names_are_checked_and_none_is_overwritten() {
+    let server = Server::paused();
+    for name in ["", "..", "../x", "a b", "diff", "nul", "x/y", &"x".repeat(65)] {
+        let told = problem(
+            &server.request("POST", "/v1/snapshots", json!({"name": name}).to_string().as_bytes()),
+            400,
+        );
+        assert_eq!(told["parameter"], "name");
+    }
+    let long = json!({"name": "a", "note": "x".repeat(1025)}).to_string();
+    assert_eq!(problem(&server.request("POST", "/v1/snapshots", long.as_bytes()), 400)["parameter"], "note");
+    sent(&server, "POST", "/v1/snapshots", &json!({"name": "a"}), 201);
+    sent(&server, "POST", "/v1/snapshots", &json!({"name": "b"}), 201);
+    problem(&server.request("POST", "/v1/snapshots", br#"{"name": "A"}"#), 409);
+    problem(&server.request("PATCH", "/v1/snapshots/a", br#"{"name": "B"}"#), 409);
+    sent(&server, "POST", "/v1/snapshots", &json!({"name": "A", "replace": true}), 201);
+    // Without a name it is called by the time.
+    let named = sent(&server, "POST", "/v1/snapshots", &json!({}), 201);
+    assert!(named["name"].as_str().unwrap().starts_with("20"), "{named}");
+    let page = body(&server.get("/v1/snapshots?offset=1&limit=1"), 200);
+    assert_eq!(
+        (&page["total"], &page["next"], &page["snapshots"][0]["name"]),
+        (&3.into(), &2.into(), &"a".into())
+    );
+    for query in ["?limit=0", "?limit=1001", "?limit=x", "?sort=name"] {
+        problem(&server.get(&format!("/v1/snapshots{query}")), 400);
+    }
+    for target in ["/v1/snapshots/%2e%2e", "/v1/snapshots/a%2Fb"] {
+        problem(&server.get(target), 400);
+    }
+}
+
+#[test]
+fn a_diff_names_ranges_with_old_and_new_bytes() {
+    let server = Server::paused();
+    sent(&server, "POST", "/v1/snapshots", &json!({"name": "old"}), 201);
+    for (offset, value) in [(0, 1), (1, 2), (5, 3)] {
+        write(&server, offset, value);
+    }
+    let range = |offset: u32, old: &str, new: &str| {
+        let address = field("scratch") + offset;
+        json!({"domain": "wram", "offset": address - 0x0200_0000, "address": address, "length": old.len() / 2,
+               "old": old, "new": new})
+    };
+    let now = body(&server.get("/v1/snapshots/diff?from=old&encoding=hex"), 200);
+    assert_eq!(now["ranges"], json!([range(0, "0000", "0102"), range(5, "00", "03")]));
+    assert_eq!((&now["total"], &now["bytes"], &now["next"]), (&2.into(), &3.into(), &Value::Null));
+    sent(&server, "POST", "/v1/snapshots", &json!({"name": "new"}), 201);
+    let page = body(&server.get("/v1/snapshots/diff?from=old&to=new&encoding=hex&limit=1"), 200);
+    assert_eq!((&page["ranges"], &page["next"]), (&json!([range(0, "0000", "0102")]), &1.into()));
+    let joined = body(&server.get("/v1/snapshots/diff?from=old&to=new&encoding=hex&join=3"), 200);
+    assert_eq!(joined["ranges"], json!([range(0, "000000000000", "010200000003")]));
+    assert_eq!(body(&server.get("/v1/snapshots/diff?from=old&to=new"), 200)["ranges"][0]["new"], "AQI=");
+    assert_eq!(body(&server.get("/v1/snapshots/diff?from=old&to=new&domain=iwram"), 200)["total"], 0);
+    problem(&server.get("/v1/snapshots/diff?from=old&to=new&domain=nowhere"), 400);
+    problem(&server.get("/v1/snapshots/diff?from=old&to=nothing"), 404);
+    problem(&server.get("/v1/snapshots/diff"), 400);
+    assert_eq!(problem(&server.get("/v1/snapshots/diff?from=.."), 400)["parameter"], "from");
+}
+
+#[test]
+fn a_damaged_file_says_so_and_a_server_without_a_folder_too() {
+    let server = Server::paused();
+    sent(&server, "POST", "/v1/snapshots", &json!({"name": "a"}), 201);
+    let file = server.folder.path().join("data/snapshots/a.png");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    problem(&server.request("POST", "/v1/snapshots/a/load", b""), 422);
+    let server = Server::with(|app| app.data = None);
+    problem(&server.request("POST", "/v1/snapshots", b""), 501);
+    problem(&server.get("/v1/recordings"), 501);
+}
