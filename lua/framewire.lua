@@ -1303,7 +1303,6 @@ parts.emulator = (function()
       return false
     end
     if emulator.yes(emu:loadFile(path)) then
-      happenings.add(happenings.GAME)
       return true
     end
     log.error("mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
@@ -1388,6 +1387,45 @@ parts.emulator = (function()
   end
 
   return emulator
+end)()
+
+---- game --------------------------------------------------------------------------------------------------------------
+
+parts.game = (function()
+  -- Whether the console was reset, or another game put in. A callback for that would be the end of this one: after an
+  -- `emu:reset()` that calls it, mGBA 0.10 refuses every call until the frame callback is left.
+
+  local happenings = require "happenings"
+
+  local game = {}
+
+  local FIRST = 1 -- the highest number that the first frame behind a reset may have
+  local last_frame -- the number of the last frame; nil before the first
+  local identity -- of the game
+
+  -- Notes it if this is another game than the last time.
+  function game.check()
+    if not emu then
+      return
+    end
+    local before = identity
+    identity = table.concat({ emu:getGameTitle() or "", emu:getGameCode() or "", emu:checksum() or "" }, "\0")
+    if before and identity ~= before then
+      happenings.add(happenings.GAME)
+    end
+  end
+
+  -- A frame was run. One that does not follow the last is a reset's if it is one of the first, and otherwise a state's.
+  function game.advance()
+    local frame = emu and emu:currentFrame()
+    if last_frame and frame and frame ~= last_frame + 1 and frame <= FIRST then
+      happenings.add(happenings.RESET)
+      game.check()
+    end
+    last_frame = frame
+  end
+
+  return game
 end)()
 
 ---- lockstep ----------------------------------------------------------------------------------------------------------
@@ -3219,7 +3257,7 @@ parts.server = (function()
   local clients = require "clients"
   local emulator = require "emulator"
   local events = require "events"
-  local happenings = require "happenings"
+  local game = require "game"
   local listener = require "listener"
   local lockstep = require "lockstep"
   local steering = require "steering"
@@ -3264,6 +3302,7 @@ parts.server = (function()
     outside, inside, outside_ticks = 0, 0, 0
     second, second_tick, undisturbed = now, ticks.now, not lockstep.on
     clients.close_silent()
+    game.check()
   end
 
   local function serve(now)
@@ -3288,6 +3327,7 @@ parts.server = (function()
     ticks.now = ticks.now + 1
     outside, outside_ticks = outside + now - left_at, outside_ticks + 1
     local any_news = watches.look()
+    game.advance()
     emulator.advance()
     events.tell(clients.all, any_news)
     count_frames()
@@ -3297,16 +3337,6 @@ parts.server = (function()
     end
     watches.leave()
     left_at = clock()
-  end
-
-  -- Another game begins.
-  function server.game()
-    happenings.add(happenings.GAME)
-  end
-
-  -- The console was reset.
-  function server.reset()
-    happenings.add(happenings.RESET)
   end
 
   function server.start()
@@ -3372,11 +3402,8 @@ local function read_settings()
   end
 end
 
--- What mGBA calls: its name there, and what of the server it runs.
-local CALLBACKS = { frame = "frame", reset = "reset", start = "game" }
-
--- Callbacks are added to mGBA once and never removed; they run the script that was loaded last. What they run is kept
--- where a script that is loaded anew finds it even if the user has set the global to something else.
+-- One callback is added to mGBA and never removed; it runs the script that was loaded last. What it runs is kept where a
+-- script that is loaded anew finds it even if the user has set the global to something else.
 local function start()
   local loaded = package.loaded.framewire or {}
   package.loaded.framewire = loaded
@@ -3385,17 +3412,16 @@ local function start()
   end
   read_settings()
   server.start()
-  loaded.stop = server.stop
-  loaded.callbacks = loaded.callbacks or { frame = loaded.callback } -- 0.1 had no other
-  for name, what in pairs(CALLBACKS) do
-    loaded[what] = server[what]
-    loaded.callbacks[name] = loaded.callbacks[name] or callbacks:add(name, function()
-      local fine, problem = pcall(loaded[what])
-      if not fine then
-        log.error("%s", tostring(problem))
-      end
-    end)
+  loaded.frame, loaded.stop = server.frame, server.stop
+  if loaded.callback then
+    return
   end
+  loaded.callback = callbacks:add("frame", function()
+    local fine, problem = pcall(loaded.frame)
+    if not fine then
+      log.error("%s", tostring(problem))
+    end
+  end)
 end
 
 if not public.testing then

@@ -97,7 +97,6 @@ function emulator.load_rom(path)
     return false
   end
   if emulator.yes(emu:loadFile(path)) then
-    happenings.add(happenings.GAME)
     return true
   end
   log.error("mGBA could not load %s and has given up the running game; load one in its window", sentence(path))

@@ -39,11 +39,8 @@ local function read_settings()
   end
 end
 
--- What mGBA calls: its name there, and what of the server it runs.
-local CALLBACKS = { frame = "frame", reset = "reset", start = "game" }
-
--- Callbacks are added to mGBA once and never removed; they run the script that was loaded last. What they run is kept
--- where a script that is loaded anew finds it even if the user has set the global to something else.
+-- One callback is added to mGBA and never removed; it runs the script that was loaded last. What it runs is kept where a
+-- script that is loaded anew finds it even if the user has set the global to something else.
 local function start()
   local loaded = package.loaded.framewire or {}
   package.loaded.framewire = loaded
@@ -52,17 +49,16 @@ local function start()
   end
   read_settings()
   server.start()
-  loaded.stop = server.stop
-  loaded.callbacks = loaded.callbacks or { frame = loaded.callback } -- 0.1 had no other
-  for name, what in pairs(CALLBACKS) do
-    loaded[what] = server[what]
-    loaded.callbacks[name] = loaded.callbacks[name] or callbacks:add(name, function()
-      local fine, problem = pcall(loaded[what])
-      if not fine then
-        log.error("%s", tostring(problem))
-      end
-    end)
+  loaded.frame, loaded.stop = server.frame, server.stop
+  if loaded.callback then
+    return
   end
+  loaded.callback = callbacks:add("frame", function()
+    local fine, problem = pcall(loaded.frame)
+    if not fine then
+      log.error("%s", tostring(problem))
+    end
+  end)
 end
 
 if not public.testing then

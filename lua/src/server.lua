@@ -4,7 +4,7 @@
 local clients = require "clients"
 local emulator = require "emulator"
 local events = require "events"
-local happenings = require "happenings"
+local game = require "game"
 local listener = require "listener"
 local lockstep = require "lockstep"
 local steering = require "steering"
@@ -49,6 +49,7 @@ local function count_frames()
   outside, inside, outside_ticks = 0, 0, 0
   second, second_tick, undisturbed = now, ticks.now, not lockstep.on
   clients.close_silent()
+  game.check()
 end
 
 local function serve(now)
@@ -73,6 +74,7 @@ function server.frame()
   ticks.now = ticks.now + 1
   outside, outside_ticks = outside + now - left_at, outside_ticks + 1
   local any_news = watches.look()
+  game.advance()
   emulator.advance()
   events.tell(clients.all, any_news)
   count_frames()
@@ -82,16 +84,6 @@ function server.frame()
   end
   watches.leave()
   left_at = clock()
-end
-
--- Another game begins.
-function server.game()
-  happenings.add(happenings.GAME)
-end
-
--- The console was reset.
-function server.reset()
-  happenings.add(happenings.RESET)
 end
 
 function server.start()

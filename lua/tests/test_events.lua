@@ -14,11 +14,13 @@ local server, listener
 -- Runs with a new server that listens.
 local function serve(run)
   listener = fake.listener()
-  emu, console = fake.emu { currentFrame = 9, getKeys = 0, read8 = 1 }, fake.console()
+  emu, console = fake.emu { getKeys = 0, read8 = 1 }, fake.console()
   rawset(emu, "value", "\0")
+  rawset(emu, "frame", 9)
+  rawset(emu, "currentFrame", function() return emu.frame end)
   rawset(emu, "readRange", function(_, _, length) return emu.value:rep(length) end)
   socket = { tcp = function() return { _s = listener } end, ERRORS = {} }
-  for _, part in ipairs { "clients", "listener", "events", "window", "server" } do
+  for _, part in ipairs { "clients", "game", "listener", "events", "window", "server" } do
     package.loaded[part] = nil
   end
   server = require "server"
@@ -51,7 +53,7 @@ local function told(socket)
       table.insert(list, ("reply %d %d"):format(string.unpack("<I4", body, 2), body:byte(12)))
     elseif body:byte() == frames.EVENT then
       local frame, count, items = string.unpack("<I4I2", body, 2)
-      eq(frame, 9)
+      eq(frame, emu.frame)
       table.insert(list, ("event %d"):format(count))
       for index = items, #body do
         list[#list] = list[#list] .. (" %d"):format(body:byte(index))
@@ -78,16 +80,34 @@ test("a link hears of its watches and of what happens, another client of nothing
     eq(told(new), "reply 1 0")
     server.frame()
     eq(told(new), "")
-    emu.value = "\7"
-    server.reset()
-    server.reset()
-    server.game()
+    emu.value, emu.frame = "\7", 1
+    rawset(emu, "getGameTitle", function() return "ANOTHER" end)
     server.frame()
     eq(told(new), "event 3 1 5 0 0 0 2 0 0 0 1 0 0 0 2 0 0 0 7 7 2 5")
+    emu.frame = 2
     server.frame()
     eq(told(new), "")
+    emu.frame = 1 -- of which the other was told
     eq(told(other), "event 2 2 5")
     eq(texter.written, "")
+  end)
+end)
+
+test("a reset is told, a state of another frame is none", function()
+  serve(function()
+    local new = link(211)
+    local function after(frame)
+      emu.frame = frame
+      server.frame()
+      return told(new)
+    end
+    eq(after(10), "")
+    eq(after(11), "")
+    eq(after(5), "", "a state")
+    eq(after(1), "event 1 2")
+    eq(after(2), "")
+    eq(after(0), "event 1 2")
+    eq(after(1), "")
   end)
 end)
 
@@ -99,7 +119,7 @@ test("a watch ends with its connection", function()
     first:hang_up()
     server.frame()
     local second = link(203)
-    server.reset()
+    emu.frame = 0
     server.frame()
     eq(told(second), "event 1 2")
   end)

@@ -3,10 +3,11 @@
 //! - [`Framewire`]: our program, built from this checkout; [`paths`] says where things are in it;
 //! - [`demo`]: what the demo game promises;
 //! - [`Proxy`]: a network that breaks; [`sockets`]: how many a process holds;
-//! - [`Http`] and [`TextClient`]: blocking clients of what it and the script answer;
+//! - [`Http`], [`TextClient`] and [`FrameClient`]: blocking clients of what it and the script answer;
 //! - and from `framewire-stock`: [`StockMgba`], a stock mGBA in a window, and what belongs to it.
 
 pub mod demo;
+mod frames;
 mod framewire;
 mod http;
 pub mod paths;
@@ -14,6 +15,7 @@ mod proxy;
 pub mod sockets;
 mod text;
 
+pub use frames::FrameClient;
 pub use framewire::Framewire;
 pub use framewire_stock::{
     Desktop, Error, Key, Picture, Process, Result, Signal, StockMgba, StockOptions, Window, ports, until,

@@ -1,10 +1,11 @@
-//! A TCP proxy that does what networks do: it cuts connections, and it forgets them.
+//! A TCP proxy that does what networks do: it delays, it cuts connections, and it forgets them.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// Forwards connections to an address until they are cut, or it falls silent.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub struct Proxy {
 #[derive(Debug, Default)]
 struct Shared {
     silent: AtomicBool,
+    /// Milliseconds by which anything may be delayed.
+    delay: AtomicU64,
     open: Mutex<Vec<Pair>>,
     connections: AtomicU64,
     /// Bytes forwarded to the target, and from it.
@@ -78,6 +81,11 @@ impl Proxy {
         }
     }
 
+    /// From now on whatever comes is delayed, each time by another time up to `longest`; nothing overtakes.
+    pub fn delay(&self, longest: Duration) {
+        self.shared.delay.store(longest.as_millis() as u64, Ordering::Relaxed);
+    }
+
     /// From now on nothing gets through, and nobody is told. The connections that stand, and those that are made now,
     /// lead nowhere for ever.
     pub fn fall_silent(&self) {
@@ -121,17 +129,24 @@ impl Shared {
                     true => (ends, &shared.to_target),
                     false => ((ends.1, ends.0), &shared.to_clients),
                 };
-                forward(from, to, &forgotten, count);
+                forward(from, to, &forgotten, &shared.delay, count);
             });
         }
         Ok(())
     }
 }
 
-fn forward(mut from: TcpStream, mut to: TcpStream, forgotten: &AtomicBool, count: &AtomicU64) {
+fn forward(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    forgotten: &AtomicBool,
+    delay: &AtomicU64,
+    count: &AtomicU64,
+) {
     let mut buffer = [0; 4096];
     loop {
         let read = from.read(&mut buffer);
+        thread::sleep(Duration::from_millis(fastrand::u64(..=delay.load(Ordering::Relaxed))));
         if forgotten.load(Ordering::SeqCst) {
             // What came is lost, an end too.
             return;

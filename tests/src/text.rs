@@ -60,6 +60,11 @@ impl TextClient {
         self.stream.write_all(bytes).map_err(Error::io("send to the script"))
     }
 
+    /// The connection, and what was read from it and not given out.
+    pub(crate) fn into_parts(self) -> (TcpStream, Vec<u8>) {
+        (self.stream, self.unread)
+    }
+
     /// Waits for the next reply.
     ///
     /// # Errors

@@ -154,6 +154,19 @@ impl StockMgba {
         self.pictured(result)
     }
 
+    /// Resets the game by Emulation > Reset, and waits until its frames are counted anew.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if they are not.
+    pub fn reset(&mut self) -> Result<()> {
+        let result = self.frame_now().and_then(|before| {
+            self.press_in_main(&options::RESET)?;
+            until("the game was reset", STEP, || Ok(self.frame_now()? < before))
+        });
+        self.pictured(result)
+    }
+
     /// Turns fast-forward on or off, by Emulation > Fast forward.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ const SHORTCUTS: &str = "[shortcutKey]\nscripting=Ctrl+L\nshutdown=Ctrl+K\nfastF
 /// mGBA's own.
 pub(super) const PAUSE: [Key; 2] = [Key::CONTROL, Key::of('p')];
 pub(super) const NEXT_FRAME: [Key; 2] = [Key::CONTROL, Key::of('n')];
+pub(super) const RESET: [Key; 2] = [Key::CONTROL, Key::of('r')];
 pub(super) const OPEN_ROM: [Key; 2] = [Key::CONTROL, Key::of('o')];
 
 /// 59.7 to 60 frames/s, evenly, without a sound card.

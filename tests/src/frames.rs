@@ -1,0 +1,120 @@
+//! A link's end of a connection to the script, with nothing of the link's around it.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use framewire_protocol::{Batch, Decoder, EventFrame, Frame, Hello, Op, Outcome, Request};
+
+use crate::{Error, Result, TextClient};
+
+/// One connection that speaks the script's binary frames, with a session of its own.
+#[derive(Debug)]
+pub struct FrameClient {
+    stream: TcpStream,
+    decoder: Decoder,
+    last_id: u32,
+    limit: Duration,
+    /// Events that came while a reply was waited for.
+    events: VecDeque<EventFrame>,
+}
+
+impl FrameClient {
+    /// Connects and greets within `limit`, which from then on is also the longest wait for a reply and for an event.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if nothing accepts in time or what answers is no script of ours.
+    pub fn connect(address: SocketAddr, session: u64, limit: Duration) -> Result<Self> {
+        let mut text = TextClient::connect(address, limit)?;
+        let hello = Hello::new(session).to_message();
+        let welcome = text.ask(hello.trim_end_matches("<|END|>"))?;
+        if !welcome.starts_with("framewire.welcome,") {
+            return Err(broken(format!("greet the script: it answered {welcome:?}")));
+        }
+        let mut decoder = Decoder::new();
+        let (stream, unread) = text.into_parts();
+        decoder.push(&unread);
+        Ok(Self { stream, decoder, last_id: 0, limit, events: VecDeque::new() })
+    }
+
+    /// Has operations done and waits for their outcome.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the connection breaks or no reply comes in time.
+    pub fn perform(&mut self, ops: Vec<Op>) -> Result<Outcome> {
+        let id = self.send(ops)?;
+        self.outcome(id)
+    }
+
+    /// Asks for operations and does not wait. Gives the number of the request.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the connection breaks.
+    pub fn send(&mut self, ops: Vec<Op>) -> Result<u32> {
+        self.last_id += 1;
+        let request = Request { id: self.last_id, answered: self.last_id, batch: Batch::new(ops) };
+        let mut bytes = Vec::new();
+        Frame::Request(request).encode(&mut bytes);
+        self.stream.write_all(&bytes).map_err(Error::io("send to the script"))?;
+        Ok(self.last_id)
+    }
+
+    /// The outcome of a request. Outcomes have to be asked for in the order of their requests.
+    ///
+    /// # Errors
+    ///
+    /// As [`FrameClient::perform`].
+    pub fn outcome(&mut self, id: u32) -> Result<Outcome> {
+        loop {
+            match self.next()? {
+                Frame::Reply(reply) if reply.id == id => return Ok(reply.outcome),
+                Frame::Event(event) => self.events.push_back(event),
+                other => return Err(broken(format!("wait for reply {id}: {other:?} came"))),
+            }
+        }
+    }
+
+    /// What happened next.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if nothing does in time.
+    pub fn event(&mut self) -> Result<EventFrame> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(event);
+        }
+        match self.next()? {
+            Frame::Event(event) => Ok(event),
+            other => Err(broken(format!("wait for an event: {other:?} came"))),
+        }
+    }
+
+    fn next(&mut self) -> Result<Frame> {
+        let end = Instant::now() + self.limit;
+        loop {
+            if let Some(frame) = self.decoder.next_frame().map_err(|error| broken(error.to_string()))? {
+                return Ok(frame);
+            }
+            if Instant::now() > end {
+                return Err(Error::Timeout {
+                    what: "the script sent a frame".to_owned(),
+                    after: self.limit,
+                    detail: String::new(),
+                });
+            }
+            let mut part = [0; 64 * 1024];
+            match self.stream.read(&mut part).map_err(Error::io("wait for the script"))? {
+                0 => return Err(broken("wait for the script: it closed the connection".to_owned())),
+                count => self.decoder.push(&part[..count]),
+            }
+        }
+    }
+}
+
+fn broken(what: String) -> Error {
+    Error::io(what)(std::io::ErrorKind::InvalidData.into())
+}

@@ -1,0 +1,125 @@
+//! A stock mGBA in a window whose frames wait for a client, and what its link hears of what a user does there.
+
+use std::time::{Duration, Instant};
+
+use framewire_e2e::{FrameClient, Key, StockMgba, StockOptions, demo, paths, ports, until};
+use framewire_protocol::event::{self, EventFrame, EventItem};
+use framewire_protocol::{KeyStep, MemoryRange, Op, OpError, Outcome, Value, timeline, watch};
+
+use super::served::PATIENCE;
+
+fn window() -> (StockMgba, FrameClient) {
+    let options = StockOptions::new(&paths::rom()).script(&paths::script()).port(ports::free());
+    let mgba = StockMgba::start(&options).unwrap();
+    let client = FrameClient::connect(mgba.address(), 7, PATIENCE).unwrap();
+    (mgba, client)
+}
+
+#[track_caller]
+fn ints(outcome: Outcome) -> Vec<i64> {
+    let int = |result: Result<Value, OpError>| match result.unwrap() {
+        Value::Int(value) => value,
+        other => panic!("{other:?} instead of a number"),
+    };
+    outcome.results.into_iter().map(int).collect()
+}
+
+fn game_frame() -> Op {
+    Op::Read32 { address: demo::field("frame") }
+}
+
+#[test]
+fn frames_wait_for_the_client_and_are_let_go_when_it_says_no_more() {
+    const TIMEOUT: Duration = Duration::from_secs(2);
+    let (_mgba, mut client) = window();
+    let lockstep = Op::Lockstep { timeout: TIMEOUT.as_millis() as u32 };
+    let begun = client.perform(vec![lockstep]).unwrap();
+    begun.results[0].as_ref().unwrap();
+    let begun = client.perform(vec![game_frame()]).unwrap();
+    let (start, game) = (begun.frame, ints(begun)[0]);
+
+    let steps = timeline::encode(&[KeyStep { offset: 4, keys: 1 }, KeyStep { offset: 9, keys: 0 }]);
+    client.perform(vec![Op::PlayKeys { steps }]).unwrap().results[0].as_ref().unwrap();
+    for step in 1..=20 {
+        // What is sent with it and behind it is of the frame that was asked for.
+        client.send(vec![game_frame(), Op::Advance { frames: 1 }]).unwrap();
+        let next = client.send(vec![game_frame(), Op::Read16 { address: demo::field("held") }]).unwrap();
+        let before = client.outcome(next - 1).unwrap();
+        assert_eq!(before.frame, start + step - 1);
+        assert_eq!(ints(before), [game + i64::from(step) - 1, i64::from(start + step)]);
+        let after = client.outcome(next).unwrap();
+        assert_eq!(after.frame, start + step);
+        assert_eq!(ints(after), [game + i64::from(step), i64::from((5..=9).contains(&step))]);
+    }
+    client.send(vec![Op::Advance { frames: 25 }]).unwrap();
+    let last = client.send(vec![game_frame()]).unwrap();
+    assert_eq!(ints(client.outcome(last - 1).unwrap()), [i64::from(start) + 45]);
+    assert_eq!(ints(client.outcome(last).unwrap()), [game + 45]);
+
+    let asked = Instant::now();
+    let over = until_happened(&mut client, |item| *item == EventItem::LockstepOver);
+    let waited = asked.elapsed();
+    assert!(waited + Duration::from_millis(50) > TIMEOUT, "let go after {waited:?}");
+    assert_eq!(over.frame, start + 46);
+    until("frames go by", PATIENCE, || Ok(ints(client.perform(vec![game_frame()])?)[0] > game + 100))
+        .unwrap();
+
+    let refused = client.perform(vec![Op::Advance { frames: 1 }]).unwrap().single().unwrap_err();
+    assert!(refused.message.contains("lockstep"), "{refused}");
+}
+
+/// Waits for an event with such an item.
+fn until_happened(client: &mut FrameClient, wanted: impl Fn(&EventItem) -> bool) -> EventFrame {
+    loop {
+        let event = client.event().unwrap();
+        if event.items.iter().any(&wanted) {
+            return event;
+        }
+    }
+}
+
+#[test]
+fn a_window_in_lockstep_can_be_closed_after_the_time_out() {
+    let (mut mgba, mut client) = window();
+    client.perform(vec![Op::Lockstep { timeout: 1000 }]).unwrap().results[0].as_ref().unwrap();
+    mgba.close_window().unwrap();
+    assert_eq!(mgba.wait_exit(PATIENCE).unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_link_hears_of_resets_and_games_and_keys_of_the_keyboard() {
+    let (mut mgba, mut client) = window();
+    client.perform(vec![Op::Reset {}]).unwrap();
+    assert!(until_happened(&mut client, |item| *item == EventItem::Reset).frame < 10);
+    mgba.reset().unwrap();
+    until_happened(&mut client, |item| *item == EventItem::Reset);
+
+    // The keys that are told are those that the game has read in that very frame.
+    let held = MemoryRange { domain: None, address: demo::field("held"), length: 2 };
+    let ranges = watch::encode(&[held]);
+    client.perform(vec![Op::Watch { id: 1, every: 0, flags: watch::FLAG_KEYS, ranges }]).unwrap();
+    for (key, mask) in [('x', 1), ('z', 2)] {
+        for keys in [mask, 0] {
+            match keys {
+                0 => mgba.release_key(Key::of(key)).unwrap(),
+                _ => mgba.hold_key(Key::of(key)).unwrap(),
+            }
+            let told = until_happened(&mut client, |item| {
+                let EventItem::Changed { news, .. } = item else { return false };
+                news.iter().any(|news| news.bytes == [keys, 0] && news.range == event::KEYS)
+            });
+            let EventItem::Changed { news, .. } = &told.items[0] else { panic!("{told:?}") };
+            assert_eq!(news.len(), 2, "the game's and the keyboard's: {told:?}");
+            assert_eq!(news[0].bytes, [keys, 0]);
+        }
+    }
+
+    let other = tempfile::tempdir().unwrap();
+    let rom = other.path().join("other.gba");
+    let mut bytes = std::fs::read(paths::rom()).unwrap();
+    bytes[0xA0..0xA5].copy_from_slice(b"OTHER");
+    std::fs::write(&rom, bytes).unwrap();
+    mgba.open_rom(&rom).unwrap();
+    let game = until_happened(&mut client, |item| *item == EventItem::Game);
+    assert!(game.items.contains(&EventItem::Reset), "{game:?}");
+}

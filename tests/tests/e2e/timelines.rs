@@ -1,0 +1,185 @@
+//! Keys arrive on exactly their frames, whatever the network does in between. The demo game proves it: it counts presses and
+//! writes down the keys of each frame.
+
+use std::time::Duration;
+
+use framewire_e2e::{
+    FrameClient, Framewire, Http, Proxy, StockMgba, StockOptions, demo, paths, ports, until,
+};
+use framewire_protocol::event::{self, EventItem};
+use framewire_protocol::{KeyStep, MemoryRange, Op, Value, timeline, watch};
+use serde_json::{Value as Json, json};
+
+use super::served::PATIENCE;
+
+const TAPS: usize = 1000;
+/// What the network adds to each message.
+const DELAY: Duration = Duration::from_millis(50);
+/// The keys that are tapped.
+const KEYS: [u16; 5] = [1, 2, 16, 32, 512];
+
+/// Taps as the demo game is to see them.
+struct Taps {
+    steps: Vec<KeyStep>,
+    /// The keys held in each frame, from the first on.
+    frames: Vec<u16>,
+}
+
+impl Taps {
+    /// Taps of random keys for one to three frames, as many frames apart by chance, but each let go of before the next of the
+    /// same key: all in as many frames as the game remembers.
+    fn random(seed: u64) -> Taps {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut frames = vec![0; 2000];
+        let mut free = [0; KEYS.len()];
+        for tap in 0..TAPS {
+            let number = tap % KEYS.len();
+            let start = free[number] + random.usize(0..=4);
+            let end = start + random.usize(1..=3);
+            frames[start..end].iter_mut().for_each(|held| *held |= KEYS[number]);
+            free[number] = end + 1;
+        }
+        let end = free.iter().max().expect("keys");
+        frames.truncate(*end);
+        let changes =
+            (0..frames.len()).filter(|&at| frames[at] != at.checked_sub(1).map_or(0, |at| frames[at]));
+        let steps = changes.map(|at| KeyStep { offset: at as u32, keys: frames[at] }).collect();
+        Taps { steps, frames }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        timeline::encode(&self.steps)
+    }
+
+    /// What the demo game's memory says of them: `log` and `presses` behind the last, `before` in front of the first, whose
+    /// frame is the one after `frame`.
+    #[track_caller]
+    fn prove(&self, frame: u32, before: &[u8], log: &[u8], presses: &[u8]) {
+        for (offset, held) in self.frames.iter().enumerate() {
+            let index = (frame as usize + 1 + offset) % 2048;
+            let logged = u16::from_le_bytes([log[2 * index], log[2 * index + 1]]);
+            assert_eq!(logged, *held, "the keys of frame {offset} of {}", self.frames.len());
+        }
+        let number =
+            |bytes: &[u8], key: usize| u32::from_le_bytes(bytes[4 * key..4 * key + 4].try_into().unwrap());
+        for key in 0..10 {
+            let taps = if KEYS.contains(&(1 << key)) { TAPS / KEYS.len() } else { 0 };
+            let counted = number(presses, key) - number(before, key);
+            assert_eq!(counted as usize, taps, "presses of key {key}");
+        }
+    }
+}
+
+fn read(name: &str, length: u32) -> Op {
+    Op::ReadRange { address: demo::field(name), length }
+}
+
+fn bytes(value: Result<Value, framewire_protocol::OpError>) -> Vec<u8> {
+    match value {
+        Ok(Value::Bytes(bytes)) => bytes,
+        other => panic!("{other:?} instead of bytes"),
+    }
+}
+
+#[test]
+fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
+    let options = StockOptions::new(&paths::rom()).script(&paths::script()).port(ports::free());
+    let mgba = StockMgba::start(&options).unwrap();
+    let proxy = Proxy::start(mgba.address()).unwrap();
+    proxy.delay(DELAY);
+    let mut client = FrameClient::connect(proxy.address(), 1, PATIENCE).unwrap();
+
+    let taps = Taps::random(1);
+    let held = MemoryRange { domain: None, address: demo::field("held"), length: 2 };
+    let ranges = watch::encode(&[held]);
+    let begun = client
+        .perform(vec![
+            read("presses", 40),
+            Op::Read32 { address: demo::field("frame") },
+            Op::Watch { id: 1, every: 0, flags: watch::FLAG_KEYS, ranges },
+            Op::PlayKeys { steps: taps.bytes() },
+        ])
+        .unwrap();
+    let mut results = begun.results.into_iter();
+    let before = bytes(results.next().unwrap());
+    let Some(Ok(Value::Int(frame))) = results.next() else { panic!("no frame") };
+    assert!(results.next().unwrap().is_ok());
+    let Some(Ok(Value::Int(id))) = results.next() else { panic!("no timeline") };
+
+    // The keys as the watch tells them, and as the game has read them: each by frames since the watch began.
+    let (mut told, mut seen) = (vec![0], vec![0]);
+    'over: loop {
+        let event = client.event().unwrap();
+        for item in event.items {
+            match item {
+                EventItem::Changed { watch: 1, ticks, news } => {
+                    assert_eq!(event.frame, begun.frame + ticks);
+                    for news in news {
+                        let list = if news.range == event::KEYS { &mut told } else { &mut seen };
+                        let last = *list.last().unwrap();
+                        list.resize(ticks as usize, last);
+                        list.push(u16::from_le_bytes(news.bytes.try_into().unwrap()));
+                    }
+                }
+                EventItem::TimelineOver { id: ended, cancelled: false } if i64::from(ended) == id => {
+                    break 'over;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    let end = client.perform(vec![read("key_log", 4096), read("presses", 40)]).unwrap();
+    let [log, presses] = <[_; 2]>::try_from(end.results).unwrap().map(bytes);
+    taps.prove(frame as u32, &before, &log, &presses);
+    // The timeline's end comes in front of the frame in which all keys are up.
+    let frames = &taps.frames[..taps.frames.len() - 1];
+    for (what, mut list) in [("told", told), ("seen by the game", seen)] {
+        list.resize(1 + frames.len(), *list.last().unwrap());
+        assert_eq!(list[1..], *frames, "the keys that were {what}");
+    }
+}
+
+/// The values of a batch through HTTP, bytes as hexadecimal digits.
+fn batch(http: &Http, ops: Json) -> Vec<Json> {
+    let body = json!({ "encoding": "hex", "ops": ops }).to_string();
+    let reply = http.send("POST", "/v1/batch", "application/json", body.into()).unwrap();
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let mut done: Json = serde_json::from_slice(&reply.body).unwrap();
+    let Json::Array(results) = done["results"].take() else { panic!("{}", reply.text()) };
+    let value = |mut result: Json| {
+        assert!(result.get("error").is_none(), "{result}");
+        result["value"].take()
+    };
+    results.into_iter().map(value).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(digits: &Json) -> Vec<u8> {
+    let digits = digits.as_str().unwrap();
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
+}
+
+#[test]
+fn a_thousand_taps_arrive_on_their_frames_in_an_embedded_core() {
+    let rom = paths::rom();
+    let server = Framewire::serve(&["--rom", rom.to_str().unwrap(), "--speed", "4"]).unwrap();
+    let proxy = Proxy::start(server.url().strip_prefix("http://").unwrap().parse().unwrap()).unwrap();
+    proxy.delay(DELAY);
+    let http = Http::new(format!("http://{}", proxy.address()));
+
+    let taps = Taps::random(2);
+    let presses = json!({ "op": "read_range", "address": demo::field("presses"), "length": 40 });
+    let log = json!({ "op": "read_range", "address": demo::field("key_log"), "length": 4096 });
+    let frame = json!({ "op": "read32", "address": demo::field("frame") });
+    let play = json!({ "op": "play_keys", "steps": hex(&taps.bytes()) });
+    let begun = batch(&http, json!([presses, frame, play]));
+    let first = begun[1].as_u64().unwrap();
+    let last = first + taps.frames.len() as u64;
+    until("all was played", 2 * PATIENCE, || Ok(batch(&http, json!([frame]))[0].as_u64().unwrap() > last))
+        .unwrap();
+    let end = batch(&http, json!([log, presses]));
+    taps.prove(first as u32, &unhex(&begun[0]), &unhex(&end[0]), &unhex(&end[1]));
+}
