@@ -56,7 +56,7 @@ impl Watch {
         self.op.clone()
     }
 
-    /// The next event; `None` when the emulator is gone for good.
+    /// The next event; `None` when the emulator is gone for good. A call that is given up loses no event.
     pub async fn next(&mut self) -> Option<WatchEvent> {
         self.feed.next().await
     }

@@ -78,7 +78,13 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<MemoryRange>, OpError> {
         }
         ranges.push(range);
     }
-    Ok(ranges)
+    match total(&ranges) {
+        0..=MAX_WATCHED => Ok(ranges),
+        total => {
+            let message = format!("ranges: {total} bytes in all; at most {MAX_WATCHED} are accepted");
+            Err(OpError::bad_argument(message))
+        }
+    }
 }
 
 /// Bytes that these ranges hold together.
@@ -106,6 +112,7 @@ mod tests {
             (vec![range(None, 0)], "length 0"),
             (vec![range(None, MAX_LENGTH + 1)], "1 to 4096"),
             (vec![range(None, 1); MAX_RANGES + 1], "more than 256"),
+            (vec![range(None, MAX_LENGTH); 17], "69632 bytes in all"),
         ];
         for (wrong, says) in cases {
             let error = decode(&encode(&wrong)).expect_err(says);

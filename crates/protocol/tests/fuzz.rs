@@ -3,7 +3,9 @@
 use std::panic::{self, AssertUnwindSafe};
 
 use fastrand::Rng;
-use framewire_protocol::{Decoder, Frame, FrameError, Op, PROTOCOL_VERSION, Welcome, marker};
+use framewire_protocol::{
+    Decoder, Frame, FrameError, KeyStep, MemoryRange, Op, PROTOCOL_VERSION, Welcome, marker, timeline, watch,
+};
 
 /// Inputs of a test unless told otherwise.
 const USUAL: usize = 20_000;
@@ -102,6 +104,22 @@ fn frames_before_garbage_are_not_harmed_by_it() {
         let stream = [before, garbage].concat();
         let (found, _) = decoded(stream.chunks(random.usize(1..50)));
         assert_eq!(found[..wanted.len()], wanted);
+    });
+}
+
+#[test]
+fn mutated_timelines_and_ranges_mean_just_their_bytes_or_are_refused() {
+    let steps: Vec<KeyStep> =
+        (0..4).map(|step| KeyStep { offset: 3 * step, keys: 3 - step as u16 }).collect();
+    let ranges =
+        [None, Some("wram".to_owned())].map(|domain| MemoryRange { domain, address: 0x0200_0000, length: 4 });
+    fuzz(&[timeline::encode(&steps), watch::encode(&ranges)], |_, input| {
+        if let Ok(steps) = timeline::decode(input) {
+            assert_eq!(timeline::encode(&steps), input);
+        }
+        if let Ok(ranges) = watch::decode(input) {
+            assert_eq!(watch::encode(&ranges), input);
+        }
     });
 }
 

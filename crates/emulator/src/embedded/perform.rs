@@ -240,7 +240,7 @@ impl Machine {
             }
 
             Op::Watch { id, every, flags, ranges } => {
-                Value::Bytes(self.watches.begin(core, (id, every, flags), &ranges)?)
+                Value::Bytes(self.watches.begin(core, id, every, flags, &ranges)?)
             }
             Op::Unwatch { id } => {
                 self.watches.end(id);

@@ -117,7 +117,9 @@ impl Watches {
     pub fn begin(
         &mut self,
         core: &mut Core,
-        (id, every, flags): (u32, u32, u8),
+        id: u32,
+        every: u32,
+        flags: u8,
         ranges: &[u8],
     ) -> Result<Vec<u8>, OpError> {
         let Some(feed) = self.feeds.get(id) else {
@@ -135,14 +137,13 @@ impl Watches {
             ));
         }
         let ranges = watch::decode(ranges)?;
-        self.begun.retain(|begun| begun.id != id && begun.feed.strong_count() > 0);
-        let watched: usize =
-            self.begun.iter().flat_map(|begun| &begun.ranges).map(|range| range.bytes.len()).sum();
+        self.begun.retain(|begun| begun.feed.strong_count() > 0);
+        let others = self.begun.iter().filter(|begun| begun.id != id);
+        let (count, watched) = others.fold((0, 0), |(count, bytes), begun| (count + 1, bytes + begun.size()));
         let more = watch::total(&ranges);
-        if self.begun.len() >= MAX_WATCHES || watched + more > MAX_BYTES {
+        if count >= MAX_WATCHES || watched + more > MAX_BYTES {
             let message = format!(
-                "{} watches of {watched} bytes run already; {MAX_WATCHES} of {MAX_BYTES} bytes together are accepted",
-                self.begun.len()
+                "{count} watches of {watched} bytes run already; {MAX_WATCHES} of {MAX_BYTES} bytes together are accepted"
             );
             return Err(OpError::new(Status::Busy, message));
         }
@@ -161,6 +162,7 @@ impl Watches {
             base.extend_from_slice(&range.bytes);
             begun.ranges.push(range);
         }
+        self.end(id);
         self.begun.push(begun);
         Ok(base)
     }
@@ -192,6 +194,11 @@ impl Drop for Watches {
 }
 
 impl Begun {
+    /// Bytes that it watches.
+    fn size(&self) -> usize {
+        self.ranges.iter().map(|range| range.bytes.len()).sum()
+    }
+
     fn look(&mut self, core: &mut Core, feed: &Feed) {
         self.ticks += 1;
         let ranges = self.ranges.iter_mut().enumerate();

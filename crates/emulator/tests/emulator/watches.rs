@@ -135,8 +135,12 @@ fn what_no_watch_may_be_is_refused_and_a_watch_ends_with_its_handle() {
         assert_eq!(error.status, Status::BadArgument);
         assert!(error.message.contains(says), "{error}");
     }
-    let (watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
+    let (mut watch, _) = begin(&emulator, WatchRequest { every: 1, ..request(vec![]) });
     let op = watch.op();
+    let Op::Watch { id, .. } = op else { panic!("{op:?}") };
+    refusal(&emulator, Op::Watch { id, every: 1, flags: 9, ranges: vec![] });
+    call(&emulator, Op::Advance { frames: 1 });
+    assert_eq!(soon(watch.next()).ticks, 1, "what was refused has changed nothing");
     drop(watch);
     assert!(refusal(&emulator, op).message.contains("nowhere"), "nobody takes its events");
     // Many, one after the other: none is left behind.
