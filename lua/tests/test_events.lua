@@ -5,6 +5,7 @@ local harness = require "harness"
 local keyboard = require "keyboard"
 local limits = require "limits"
 local log = require "log"
+local steering = require "steering"
 local ticks = require "ticks"
 local test, eq = harness.test, harness.eq
 local END = client.END
@@ -243,6 +244,37 @@ test("a client that asks and says no more holds mGBA up for no longer than the t
     server.frame()
     eq(told(new), "event 1 4")
   end)
+end)
+
+test("seconds with lockstep in them do not steer the serving window", function()
+  local steered = 0
+  local real_steer, real_time, now = steering.steer, os.time, 1000
+  steering.steer = function() steered = steered + 1 end
+  os.time = function() return now end -- luacheck: ignore
+  local function seconds(count)
+    steered = 0
+    for _ = 1, count do
+      now = now + 1
+      for _ = 1, 10 do
+        server.frame()
+      end
+    end
+    return steered
+  end
+  local fine, problem = pcall(serve, function()
+    local new = link(212)
+    seconds(2)
+    eq(seconds(3), 3)
+    ask(new, 1, "<I1I4", LOCKSTEP, 60000)
+    ask(new, 2, "<I1I4", ADVANCE, 25)
+    eq(seconds(2), 1, "the one before it began")
+    ask(new, 3, "<I1", RESUME)
+    eq(seconds(1), 0)
+    eq(seconds(1), 0, "the one in which it ended")
+    eq(seconds(3), 3)
+  end)
+  steering.steer, os.time = real_steer, real_time -- luacheck: ignore
+  assert(fine, problem)
 end)
 
 test("`advance` is the last of its batch", function()
