@@ -94,7 +94,8 @@ fn a_link_hears_of_resets_and_games_and_keys_of_the_keyboard() {
     mgba.reset().unwrap();
     until_happened(&mut client, |item| *item == EventItem::Reset);
 
-    // The keys that are told are those that the game has read in that very frame.
+    // The keys that are told are those that the game, once it has begun, has read in that very frame.
+    until("the game has begun", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > 60)).unwrap();
     let held = MemoryRange { domain: None, address: demo::field("held"), length: 2 };
     let ranges = watch::encode(&[held]);
     client.perform(vec![Op::Watch { id: 1, every: 0, flags: watch::FLAG_KEYS, ranges }]).unwrap();
