@@ -5,13 +5,14 @@ use std::sync::Arc;
 use framewire_libmgba::Core;
 use framewire_protocol::{Keys, OpError, timeline};
 
+use super::Console;
 use super::keys::{Change, Keypad};
 use super::memory::Memory;
 use super::pace::Speed;
 use super::run::RunControl;
+use super::shared::Shared;
 use super::taps::Media;
 use super::watches::Watches;
-use super::{Console, Shared};
 use crate::Happening;
 
 /// Most frames that a batch runs.

@@ -9,23 +9,22 @@ mod memory;
 mod pace;
 mod perform;
 mod run;
+mod shared;
 mod taps;
 mod watches;
 mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use framewire_libmgba::{Core, Level};
 use framewire_protocol::Batch;
-use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
-use crate::event::Teller;
 use crate::{
     Audio, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Responder, Run, State, Video, Watch,
     WatchRequest,
@@ -33,9 +32,7 @@ use crate::{
 use guest::{Bell, Guest};
 use machine::Machine;
 pub use pace::{Speed, SpeedError};
-use run::Going;
-use taps::Taps;
-use watches::Feeds;
+use shared::Shared;
 use worker::Worker;
 
 /// Most batches that wait for the core at once.
@@ -100,54 +97,6 @@ enum Job {
     /// Somebody began to look: give the picture as it is.
     Show,
     Stop,
-}
-
-/// What the core's thread and its emulator share.
-#[derive(Debug)]
-struct Shared {
-    report: Mutex<Report>,
-    teller: Teller,
-    feeds: Arc<Feeds>,
-    taps: Arc<Taps>,
-    /// The thread is to end. Beside [`Job::Stop`], because the queue may be full.
-    stop: AtomicBool,
-}
-
-/// What the core's thread publishes.
-#[derive(Debug)]
-struct Report {
-    /// When it last did.
-    at: Instant,
-    frame: u32,
-    frames_per_second: f64,
-    going: Going,
-    title: String,
-    code: String,
-}
-
-impl Report {
-    fn new(speed: Speed) -> Report {
-        Report {
-            at: Instant::now(),
-            frame: 0,
-            frames_per_second: 0.0,
-            going: Going { speed, stopped: false, lockstep: false },
-            title: String::new(),
-            code: String::new(),
-        }
-    }
-}
-
-impl Shared {
-    fn new(speed: Speed) -> Arc<Shared> {
-        Arc::new(Shared {
-            report: Mutex::new(Report::new(speed)),
-            teller: Teller::new(),
-            feeds: Arc::default(),
-            taps: Arc::new(Taps::new()),
-            stop: AtomicBool::new(false),
-        })
-    }
 }
 
 /// The core with its game, reset, and its scripts loaded.

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 use framewire_protocol::{Effect, Pulse};
 
+use super::Job;
 use super::guest::{Clock, Guest};
 use super::machine::Machine;
 use super::pace::{Next, Pace};
 use super::run::Going;
-use super::{Job, Shared};
+use super::shared::Shared;
 use crate::{EmulatorError, Happening};
 
 /// How often the frame rate is measured and published.

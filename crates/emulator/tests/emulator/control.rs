@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::Speed;
 use framewire_emulator::{Emulator, Happening, Run};
-use framewire_protocol::{Op, Status, Value};
+use framewire_protocol::{Batch, Op, Status, Value};
 use tokio::sync::broadcast::Receiver;
 
-use super::support::{DEMO, batch, call, number, refusal, soon, start, wait_for};
+use super::support::{DEMO, batch, call, number, refusal, seconds, soon, start, wait_for};
 
 fn frame(emulator: &impl Emulator) -> i64 {
     number(call(emulator, Op::CurrentFrame {}))
@@ -39,11 +39,12 @@ fn a_batch_runs_a_minute_of_frames_at_most() {
         assert_eq!(refusal(&emulator, Op::Advance { frames }).status, Status::BadArgument);
     }
     let half = || Op::Advance { frames: 1800 };
-    let outcome = batch(&emulator, vec![half(), half(), Op::Advance { frames: 1 }]);
+    let long = Batch::new(vec![half(), half(), Op::Advance { frames: 1 }]);
+    let outcome = emulator.submit(long, seconds(60.0)).wait().expect("an outcome");
     let error = outcome.results[2].clone().expect_err("too many");
     assert!(error.message.contains("3600, and this one has run 3600"), "{error}");
     assert_eq!(outcome.frame, 3600);
-    batch(&emulator, vec![half()]);
+    call(&emulator, Op::Advance { frames: 1 });
 }
 
 #[test]
