@@ -88,6 +88,7 @@ impl Machine {
         self.advanced += frames;
         for _ in 0..frames {
             self.run_frame();
+            self.shared.alive();
         }
         self.media.settle(&mut self.core, self.ticks);
         Ok(self.core.frame_counter())

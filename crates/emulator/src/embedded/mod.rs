@@ -11,6 +11,7 @@ mod perform;
 mod run;
 mod shared;
 mod taps;
+mod watchdog;
 mod watches;
 mod worker;
 
@@ -37,8 +38,6 @@ use worker::Worker;
 
 /// Most batches that wait for the core at once.
 const CAPACITY: usize = 4096;
-/// How old the last report of a thread may be that is not stuck.
-const SILENCE: Duration = Duration::from_secs(2);
 /// How long a thread has to end before it is left to itself.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -170,6 +169,10 @@ impl Embedded {
             worker.run();
         };
         let thread = std::thread::Builder::new().name("core".to_owned()).spawn(run)?;
+        let (watched, end_of_it) = (shared.clone(), ended.clone());
+        let watch_over = move || watchdog::run(&watched, &end_of_it);
+        // Its end is seen to by the core's thread.
+        drop(std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch_over)?);
         Ok(Embedded { jobs, bell, shared, ended, thread: Some(thread), console: config.console })
     }
 
@@ -209,7 +212,7 @@ impl Emulator for Embedded {
 
     fn state(&self) -> State {
         let report = self.shared.report.lock();
-        let silent = report.at.elapsed() > SILENCE;
+        let silent = report.is_silent();
         State {
             kind: Kind::Embedded,
             connected: true,

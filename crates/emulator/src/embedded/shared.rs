@@ -1,6 +1,6 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -33,7 +33,15 @@ pub(super) struct Report {
     pub code: String,
 }
 
+/// How old the last report of a thread may be that is not stuck.
+const SILENCE: Duration = Duration::from_secs(2);
+
 impl Report {
+    /// Whether the thread is stuck.
+    pub fn is_silent(&self) -> bool {
+        self.at.elapsed() > SILENCE
+    }
+
     fn new(speed: Speed) -> Report {
         Report {
             at: Instant::now(),
@@ -47,6 +55,11 @@ impl Report {
 }
 
 impl Shared {
+    /// The thread is busy, and not stuck.
+    pub fn alive(&self) {
+        self.report.lock().at = Instant::now();
+    }
+
     pub fn new(speed: Speed) -> Arc<Shared> {
         Arc::new(Shared {
             report: Mutex::new(Report::new(speed)),

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Embedded, Speed};
-use framewire_emulator::{Emulator, EmulatorError, Run};
+use framewire_emulator::{Emulator, EmulatorError, Happening, Run};
 use framewire_protocol::Op;
 
-use super::support::{config, script, seconds, wait_for};
+use super::support::{config, script, seconds, soon, wait_for};
 
 /// Loops from its tenth frame on. Not for ever: the thread outlives its test.
 const LOOPS: &str = "
@@ -24,6 +24,7 @@ fn requests_are_answered_by_their_deadline_and_the_end_is_not_held_up() {
     let script = script(LOOPS);
     let config = config(Speed::Times(1.0), false, vec![script.path().to_owned()]);
     let emulator = Embedded::start(config).expect("the script loads");
+    let mut events = emulator.events();
     wait_for("a request without an answer", || {
         let asked = Instant::now();
         let answer = emulator.submit(Op::CurrentFrame {}.into(), seconds(0.2)).wait();
@@ -32,6 +33,7 @@ fn requests_are_answered_by_their_deadline_and_the_end_is_not_held_up() {
     });
     wait_for("stalled", || emulator.state().run == Run::Stalled);
     assert_eq!(emulator.state().frames_per_second, 0.0);
+    assert_eq!(soon(async { events.recv().await.ok() }).what, Happening::Stalled);
 
     // With a full queue too.
     let pending: Vec<_> =
