@@ -219,6 +219,7 @@ fn the_picture_is_what_the_game_drew() {
     let rgba = frame.to_rgba();
     assert_eq!(rgba.len(), 240 * 160 * 4);
     assert_eq!(rgba[..4], [0xFF, 0, 0, 0xFF]);
+    assert!(frame.to_rgb() == [0xFF, 0, 0].repeat(240 * 160), "without gaps");
 
     let png = core.screenshot_png().unwrap();
     let (_dir, path) = file("picture.png", b"");

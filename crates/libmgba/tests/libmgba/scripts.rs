@@ -333,3 +333,16 @@ fn contexts_come_and_go() {
     let fresh = Core::from_bytes(&gba("FRAMEWIRE", "BFWE")).unwrap();
     drop(fresh);
 }
+
+#[test]
+fn a_look_behind_a_frame_comes_before_the_callbacks() {
+    let mut core = gba_core();
+    let said = Transcript::attach(&mut core);
+    core.run_script_source("keys", "callbacks:add('frame', function() emu:setKeys(3) end)").unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        core.run_frame_and_look(|core| seen.push(core.keys()));
+    }
+    assert_eq!((seen, core.keys()), (vec![0, 3], 3));
+    assert!(said.take().is_empty());
+}
