@@ -122,6 +122,8 @@ fn start(logs: &TempDir, args: &[&str]) -> Result<Process> {
     Process::spawn_path("framewire", &binary()?, logs.path(), |command| {
         command.args(args).current_dir(logs.path());
         without_settings(command);
+        // Nor do their snapshots and recordings.
+        command.env("FRAMEWIRE_DATA", logs.path().join("data"));
     })
 }
 

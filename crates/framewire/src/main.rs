@@ -8,6 +8,8 @@ mod doctor;
 mod logging;
 mod one_or_many;
 mod open_files;
+#[cfg(feature = "embedded")]
+mod replay;
 mod safety;
 mod say;
 mod script;
@@ -47,6 +49,9 @@ enum Command {
     /// Repeat the load-test study of 2025 on this machine and write a page about it.
     #[cfg(all(feature = "study", target_os = "linux"))]
     Study(study::Args),
+    /// Play a recording without a window, at full speed, and hold it against what was recorded.
+    #[cfg(feature = "embedded")]
+    Replay(replay::Args),
     /// Print the Lua script to load into mGBA.
     Script(script::Args),
     /// Make a token, without which no other machine is let in.
@@ -63,6 +68,8 @@ fn main() -> ExitCode {
         Some(Command::Bench(args)) => bench::run(*args),
         #[cfg(all(feature = "study", target_os = "linux"))]
         Some(Command::Study(args)) => study::run(&args),
+        #[cfg(feature = "embedded")]
+        Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Script(args)) => script::run(args),
         Some(Command::Token(args)) => token::run(args),
         Some(Command::Doctor(args)) => doctor::run(*args),

@@ -86,7 +86,8 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     }
     let scheme = if tls.is_some() { "https" } else { "http" };
     say::line(format_args!("listening on {scheme}://{address}")).context("cannot print the address")?;
-    let mut app = App { access, tls, ..App::new(served(&settings, &started)?, settings.deadline()) };
+    let emulators = served(&settings, &started)?;
+    let mut app = App { access, tls, data: settings.data(), ..App::new(emulators, settings.deadline()) };
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
+use directories::ProjectDirs;
 use serde::Deserialize;
 
 use crate::logging::Format;
@@ -77,6 +78,9 @@ pub struct Settings {
     /// Let callers name files in this folder only [usual: callers on this machine any file, others none]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_FILES")]
     pub files: Option<PathBuf>,
+    /// Keep snapshots and recordings in this folder [usual: the user's folder for data of programs]
+    #[arg(long, value_name = "DIR", env = "FRAMEWIRE_DATA")]
+    pub data: Option<PathBuf>,
     /// Log warnings and errors only
     #[arg(short, long, env = "FRAMEWIRE_QUIET")]
     pub quiet: bool,
@@ -111,6 +115,13 @@ impl Settings {
         text.replace("localhost", "127.0.0.1").parse().with_context(|| {
             format!("--listen {text}: not an address and port; write it like {USUAL_LISTEN} or [::1]:5000")
         })
+    }
+
+    /// The folder for snapshots and recordings: the one that is set, or else where the system keeps a user's data of
+    /// programs, such as `~/.local/share/framewire`. `None` if there is no such place.
+    pub fn data(&self) -> Option<PathBuf> {
+        let usual = || Some(ProjectDirs::from("", "", "framewire")?.data_dir().to_owned());
+        self.data.clone().or_else(usual)
     }
 
     /// How long the emulator has for a request.

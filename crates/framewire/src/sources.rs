@@ -175,6 +175,7 @@ impl Settings {
             tls_cert: self.tls_cert.or(farther.tls_cert),
             tls_key: self.tls_key.or(farther.tls_key),
             files: self.files.or(farther.files),
+            data: self.data.or(farther.data),
             quiet: self.quiet || farther.quiet,
             log_format: self.log_format.or(farther.log_format),
         }

@@ -43,6 +43,8 @@ pub struct Report {
     pub pictures: u64,
     /// Memories compared.
     pub memories: u64,
+    /// Of these, those that differ.
+    pub other_memories: u64,
     /// Where it first differed from the recording.
     pub divergence: Option<Divergence>,
     /// Where the recording is damaged; it was played up to there.
@@ -267,6 +269,7 @@ impl<'a> Player<'a> {
             let played = outcome.results.get(results).and_then(|results| memory::hash(results).ok());
             if let Some(played) = played {
                 self.report.memories += 1;
+                self.report.other_memories += u64::from(played != recorded);
                 self.compare(frame, Compared::Memory, recorded, played);
             }
         }

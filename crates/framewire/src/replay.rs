@@ -1,0 +1,166 @@
+//! `framewire replay`: a recording, played in an embedded core.
+
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use framewire_emulator::Embedded;
+use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_recording::replay::{Divergence, Options, ReplayError, Report, replay};
+use framewire_recording::{Ending, Recording};
+use indicatif::{ProgressBar, ProgressStyle};
+use tempfile::NamedTempFile;
+
+use crate::assets::DEMO_ROM;
+use crate::say;
+
+/// Frames from one hash of the picture to the next in a recording that had none.
+const USUAL: u32 = 60;
+
+/// The replay differs, or the recording is damaged.
+const DIFFERS: u8 = 1;
+/// It could not be played at all.
+const IMPOSSIBLE: u8 = 2;
+
+/// Arguments of `framewire replay`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Ends with code 0 if every picture and memory that could be compared was equal, with 1 if one was not or the recording is \
+damaged (the frame is named), and with 2 if it could not be played. The game's own save file is neither read nor written.")]
+pub struct Args {
+    /// The recording
+    file: PathBuf,
+    /// The game that it is of [usual: the built-in demo game]
+    #[arg(long, value_name = "FILE")]
+    rom: Option<PathBuf>,
+    /// Take a hash of the picture each N frames, and compare those that the recording has too [usual: as recorded]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    every: Option<u32>,
+    /// Write the hashes of this replay into the recording, in place of those that it has
+    #[arg(long)]
+    write: bool,
+}
+
+/// Plays a recording and says how it went.
+///
+/// # Errors
+/// If what is to be said cannot be written.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match play(args) {
+        Ok(equal) => Ok(if equal { ExitCode::SUCCESS } else { ExitCode::from(DIFFERS) }),
+        Err(error) => {
+            say::notice(format_args!("framewire: {error:#}"));
+            Ok(ExitCode::from(IMPOSSIBLE))
+        }
+    }
+}
+
+/// Whether all was equal.
+fn play(args: &Args) -> anyhow::Result<bool> {
+    let shown = args.file.display();
+    let file = std::fs::read(&args.file).with_context(|| format!("cannot read {shown}"))?;
+    let recording = Recording::read(&file).with_context(|| shown.to_string())?;
+    let core = core(args.rom.as_deref())?;
+    let every = match (args.every, recording.head().pictures, args.write) {
+        (None, 0, true) => Some(USUAL),
+        (every, ..) => every,
+    };
+    let options = Options { every, through: args.write, ..Options::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let bar = bar(recording.frames());
+    let begun = Instant::now();
+    let progress = |frames| {
+        bar.set_position(frames);
+        ControlFlow::Continue(())
+    };
+    let report = runtime.block_on(replay(&core, &recording, &options, progress));
+    bar.finish_and_clear();
+    let report = match report {
+        Err(ReplayError::OtherGame { recorded, recorded_checksum, .. }) => bail!(
+            "{shown} is of {recorded} (checksum {recorded_checksum:08x}), and {} is another game; give its ROM with --rom FILE",
+            args.rom.as_ref().map_or("the built-in game".into(), |rom| rom.to_string_lossy())
+        ),
+        report => report?,
+    };
+    let rate = report.frames as f64 / begun.elapsed().as_secs_f64();
+    say::line(format_args!(
+        "{shown}: {} of {} frames of {} at {rate:.0} frames/s; compared {} pictures, {} memories",
+        report.frames,
+        recording.frames(),
+        recording.head().title,
+        report.pictures,
+        report.memories
+    ))?;
+    tell(&report, &recording)?;
+    if args.write {
+        return write(&args.file, &recording, &report, every.unwrap_or(recording.head().pictures));
+    }
+    Ok(report.divergence.is_none() && report.damage.is_none())
+}
+
+/// Says what differs or is damaged.
+fn tell(report: &Report, recording: &Recording) -> anyhow::Result<()> {
+    match report.divergence {
+        Some(Divergence { frame, agreed, what, recorded, played }) => {
+            let counter = u64::from(recording.head().frame) + frame;
+            say::line(format_args!(
+                "differs at frame {frame} (frame counter {counter}): the {} is {played:08x} where {recorded:08x} was \
+                 recorded; equal at frame {agreed}",
+                what.name()
+            ))?;
+        }
+        None if report.pictures + report.memories == 0 => say::line("there was nothing to compare")?,
+        None => say::line("all are equal")?,
+    }
+    if let Some(damage) = &report.damage {
+        say::line(damage)?;
+    }
+    Ok(())
+}
+
+/// Writes the recording anew with the hashes of this replay, in one step.
+fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> anyhow::Result<bool> {
+    if let Ending::Damaged(_) = recording.ending() {
+        bail!("{} is damaged, so it is left as it is", path.display());
+    }
+    // Hashes of pictures may be those of another version of the emulator; memory must be what was played.
+    if report.other_memories > 0 {
+        bail!("{} is played otherwise than it was recorded, so it is left as it is", path.display());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = || -> std::io::Result<()> {
+        let file = BufWriter::new(NamedTempFile::new_in(folder)?);
+        let mut file = recording.write_with(file, every, &report.hashes)?;
+        file.flush()?;
+        let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    written().with_context(|| format!("cannot write {}", path.display()))?;
+    say::line(format_args!("{}: {} hashes of pictures written", path.display(), report.hashes.len()))?;
+    Ok(true)
+}
+
+/// A core with the game, which stands still.
+fn core(rom: Option<&Path>) -> anyhow::Result<Embedded> {
+    let rom = match rom {
+        // As bytes, so that its save file stays out of it; they live as long as the program.
+        Some(path) => {
+            Rom::Bytes(std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?.leak())
+        }
+        None => Rom::Bytes(DEMO_ROM),
+    };
+    let console = || Box::new(|_, _: &str| {}) as _;
+    let config = Config { rom, speed: Speed::Unlimited, paused: true, scripts: Vec::new(), console };
+    Embedded::start(config).context("cannot start the embedded core")
+}
+
+/// A bar for people who watch; nothing is written if nobody does.
+fn bar(frames: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} frames, {per_sec}");
+    ProgressBar::new(frames).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
