@@ -10,6 +10,8 @@ use crate::access::{Access, Caller, Gate};
 use crate::budget::Budget;
 use crate::emulators::{Emulators, Served};
 use crate::kept::Kept;
+use crate::meter::Meter;
+use crate::request_id::Ids;
 use crate::streams::Streams;
 use crate::tls::Tls;
 use crate::v1::live::Live;
@@ -124,6 +126,10 @@ pub(crate) struct Site {
     pub(crate) replies: Budget,
     /// Snapshots, recordings, searches and replays.
     pub(crate) kept: Kept,
+    /// What is counted.
+    pub(crate) meter: Meter,
+    /// What requests are called that have no name.
+    pub(crate) ids: Ids,
     /// Who was let in, and what they may do.
     pub(crate) gate: Gate,
     /// What stays open.
@@ -145,6 +151,8 @@ impl Site {
             replies: Budget::new(app.limits.max_replies),
             gate: Gate::new(app.access.clone(), port),
             kept: Kept::new(app.data.as_deref()),
+            meter: Meter::new(),
+            ids: Ids::new(),
             streams: Streams::new(&app.limits),
             live: Live::new(),
             seats: Seats::new(app.limits.max_viewers),
@@ -180,6 +188,7 @@ impl Site {
         deadline: Instant,
     ) -> Result<Outcome, EmulatorError> {
         batch.check()?;
+        let _waiting = served.waiting.begin();
         served.emulator.submit(batch, deadline).await
     }
 

@@ -26,6 +26,8 @@ use crate::access::{Audience, Entry, LOGOUT, Peer, Visit, page, shield, tell_pag
 use crate::app::{App, Limits, Site};
 use crate::failure::Failure;
 use crate::guard::{Activity, Guarded, Refusal, Verdict, Watchdog};
+use crate::meter::Answered;
+use crate::request_id::{RequestId, X_REQUEST_ID};
 use crate::stream::Stream;
 use crate::streams::Client;
 use crate::tls::HANDSHAKE;
@@ -128,10 +130,13 @@ async fn serve(
 
 async fn answer(shared: &Shared, peer: &Peer, activity: &Activity, request: Request<Incoming>) -> Response {
     activity.begin_request();
-    let log = shared.site.app.log_requests && enabled!(target: "framewire::http", Level::INFO);
-    let path = request.uri().path().to_owned();
-    let line = log.then(|| (Instant::now(), request.method().clone()));
-    let (mut response, refused) = match admit(shared, peer, activity, request).await {
+    let start = Instant::now();
+    let site = &shared.site;
+    let _in_flight = site.meter.begin();
+    let id = site.ids.of(request.headers());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let place = compat::find(&path);
+    let (mut response, refused) = match admit(shared, peer, activity, place, &id, request).await {
         Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
             (v1::explain_method(&path, response), false)
         }
@@ -139,9 +144,16 @@ async fn answer(shared: &Shared, peer: &Peer, activity: &Activity, request: Requ
         Err(response) => (response, true),
     };
     let status = response.status();
-    if let Some((start, method)) = line {
-        let micros = start.elapsed().as_micros() as u64;
-        info!(target: "framewire::http", %method, path, status = status.as_u16(), micros);
+    let by = match place.and_then(|place| place.number(&method)) {
+        _ if refused => Answered::Nobody,
+        Some(number) => Answered::Compat(number),
+        None => response.extensions_mut().remove().map_or(Answered::Nobody, Answered::Own),
+    };
+    let time = start.elapsed();
+    site.meter.count(&by, &method, status, time);
+    if site.app.log_requests && enabled!(target: "framewire::http", Level::INFO) {
+        let (micros, id) = (time.as_micros() as u64, id.as_str());
+        info!(target: "framewire::http", %method, path, status = status.as_u16(), micros, id);
     }
     // What follows is no request any more, and this connection's end none of HTTP.
     if status == StatusCode::SWITCHING_PROTOCOLS {
@@ -152,6 +164,7 @@ async fn answer(shared: &Shared, peer: &Peer, activity: &Activity, request: Requ
     if unread || shared.last_call.load(Relaxed) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
+    response.headers_mut().insert(X_REQUEST_ID, id.into_header());
     activity.end_request(unread);
     response
 }
@@ -162,13 +175,15 @@ async fn admit(
     shared: &Shared,
     peer: &Peer,
     activity: &Activity,
+    place: Option<&'static compat::Place>,
+    id: &RequestId,
     mut request: Request<Incoming>,
 ) -> Result<Response, Response> {
     let Shared { site, router, .. } = shared;
     let visit =
         Visit { peer, method: request.method(), path: request.uri().path(), headers: request.headers() };
     let entry = strict::check(request.version(), request.headers()).and_then(|()| site.gate.enter(visit));
-    let (caller, audience) = match entry {
+    let (mut caller, audience) = match entry {
         Err(failure) => return Err(refuse(failure, &visit, request.uri())),
         Ok(Entry::Question(origin)) => {
             let mut response = StatusCode::NO_CONTENT.into_response();
@@ -186,7 +201,8 @@ async fn admit(
         Ok(Entry::Request(caller, audience)) => (caller, audience),
     };
     activity.introduce();
-    let mut response = match compat::find(request.uri().path()) {
+    caller.trace = id.to_pass_on(enabled!(target: "framewire::http", Level::DEBUG));
+    let mut response = match place {
         Some(place) => compat::answer(site, place, &caller, request.map(Body::new)).await,
         None if *request.method() == Method::POST && request.uri().path() == LOGOUT => {
             site.gate.logout(visit)

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use framewire_emulator::Emulator;
 
@@ -16,9 +17,43 @@ pub struct Served {
     pub emulator: Arc<dyn Emulator>,
     /// Names for its addresses.
     pub symbols: Arc<Symbols>,
+    /// The batches that it has not answered yet.
+    pub(crate) waiting: Waiting,
+}
+
+/// Counts what is under way.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    pub(crate) fn count(&self) -> i64 {
+        self.0.load(Relaxed).try_into().unwrap_or(i64::MAX)
+    }
+
+    /// Counts one more until the guard is dropped.
+    pub(crate) fn begin(&self) -> impl Drop + use<> {
+        struct Guard(Arc<AtomicUsize>);
+        impl Drop for Guard {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Relaxed);
+            }
+        }
+        self.0.fetch_add(1, Relaxed);
+        Guard(self.0.clone())
+    }
 }
 
 impl Served {
+    /// An emulator under this name, whose addresses have no names.
+    pub fn new(name: impl Into<String>, emulator: Arc<dyn Emulator>) -> Served {
+        Served { name: name.into(), emulator, symbols: Arc::default(), waiting: Waiting::default() }
+    }
+
+    /// The same with names for its addresses.
+    pub fn with_symbols(self, symbols: Symbols) -> Served {
+        Served { symbols: symbols.into(), ..self }
+    }
+
     /// It as a caller may use it.
     pub(crate) fn for_caller(self: &Arc<Served>, permit: Permit<'_>) -> Arc<Served> {
         match permit.is_unbounded() {
@@ -27,6 +62,7 @@ impl Served {
                 name: self.name.clone(),
                 emulator: permit.over(&self.emulator),
                 symbols: self.symbols.clone(),
+                waiting: self.waiting.clone(),
             }),
         }
     }

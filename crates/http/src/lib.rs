@@ -15,7 +15,8 @@
 //! - [`openapi`] writes the OpenAPI document from the tables;
 //! - `idempotency` reads the header by which a caller repeats a request safely;
 //! - `kept` holds what outlives a request: snapshots, recordings, searches, replays;
-//! - `budget` bounds the memory of replies;
+//! - `budget` bounds the memory of replies, and `streams` how many streams are open;
+//! - `meter` counts all of it for Prometheus, and `request_id` names requests in logs;
 //! - `failure` maps every way of failing to a status and a sentence.
 
 mod access;
@@ -31,7 +32,9 @@ mod failure;
 mod guard;
 mod idempotency;
 mod kept;
+mod meter;
 pub mod openapi;
+mod request_id;
 mod routes;
 mod server;
 mod stream;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{Extensions, StatusCode};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -25,15 +26,24 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .merge(v1)
         .merge(console::router())
         .route("/healthz", get(health))
+        .route("/metrics", get(metrics))
         .route("/screen.png", get(screen))
         .route("/openapi.json", get(document))
         .route("/openapi/v1.json", get(document)) // mGBA-http's
         .route("/docs", get(docs::page))
         .route("/scalar", get(docs::page)) // mGBA-http's
         .route("/scalar/v1", get(docs::page)) // mGBA-http's
+        .route_layer(from_fn(note_route))
         .method_not_allowed_fallback(wrong_method)
         .fallback(nothing)
         .with_state(site)
+}
+
+/// Tells whoever counts answers which route it was.
+async fn note_route(path: MatchedPath, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(path);
+    response
 }
 
 async fn nothing(request: Request) -> Response {
@@ -74,6 +84,16 @@ async fn screen(State(site): State<Arc<Site>>, extensions: Extensions) -> Result
             "the emulator answered with something else than a picture",
         )),
     }
+}
+
+async fn metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
+    let accepts = headers.get(ACCEPT).and_then(|kinds| kinds.to_str().ok()).unwrap_or_default();
+    let open_metrics = accepts.contains("application/openmetrics-text");
+    let kind = match open_metrics {
+        true => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        false => "text/plain; version=0.0.4; charset=utf-8",
+    };
+    ([(CONTENT_TYPE, kind)], site.meter.text(&site.app.emulators, &site.streams, open_metrics)).into_response()
 }
 
 async fn document() -> Response {

@@ -100,7 +100,10 @@ impl Door {
         let peer = Peer::new(address, self.shared.site.app.tls.is_some());
         let origin = (!peer.is_local()).then(|| peer.origin());
         let from_there = origin.and_then(|origin| self.by_origin.get(&origin)).copied().unwrap_or(0);
-        if self.connections.len() >= max_connections || from_there >= max_connections_per_address {
+        let meter = &self.shared.site.meter;
+        let full = self.connections.len() >= max_connections;
+        if full || from_there >= max_connections_per_address {
+            meter.turn_away(if full { "all" } else { "address" });
             // A client that expects TLS would not understand.
             if !peer.tls && self.turned_away.len() < TURNED_AWAY {
                 self.turned_away.spawn(turn_away(stream, self.shared.clone()));
@@ -115,9 +118,11 @@ impl Door {
             life.await;
             origin
         });
+        meter.connections.set(self.connections.len() as i64);
     }
 
     fn forget(&mut self, origin: Option<IpAddr>) {
+        self.shared.site.meter.connections.set(self.connections.len() as i64);
         let Some(origin) = origin else { return };
         match self.by_origin.get_mut(&origin) {
             Some(count) if *count > 1 => *count -= 1,

@@ -75,6 +75,11 @@ impl Streams {
         Ok(Stream { shared: shared.clone(), client })
     }
 
+    /// How many are open.
+    pub(crate) fn count(&self) -> usize {
+        *self.0.open.borrow()
+    }
+
     /// Waits until none is open.
     pub(crate) async fn all_closed(&self) {
         // The sender lives as long as this.

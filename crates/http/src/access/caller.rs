@@ -1,6 +1,7 @@
 //! Who asks.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::http::header::{FORWARDED, VIA};
 use axum::http::{Extensions, HeaderMap, HeaderName};
@@ -30,12 +31,18 @@ pub(crate) enum Reach {
 pub(crate) struct Caller {
     pub(crate) reach: Reach,
     pub(crate) rights: Rights,
+    /// What the emulator's log is to call the request.
+    pub(crate) trace: Option<Arc<str>>,
 }
 
 impl Caller {
     /// The sender of a request, as the gate has noted it there. One that passed no gate may do the least.
     pub(crate) fn of(extensions: &Extensions) -> Caller {
-        extensions.get().cloned().unwrap_or(Caller { reach: Reach::Remote, rights: Rights::Read })
+        extensions.get().cloned().unwrap_or(Caller {
+            reach: Reach::Remote,
+            rights: Rights::Read,
+            trace: None,
+        })
     }
 }
 

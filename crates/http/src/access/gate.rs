@@ -99,7 +99,7 @@ impl Gate {
                 format!("the token that was shown may only look, and {method} {path} changes something"),
             ));
         }
-        Ok(Entry::Request(Caller { reach: peer.reach(headers), rights }, audience))
+        Ok(Entry::Request(Caller { reach: peer.reach(headers), rights, trace: None }, audience))
     }
 
     fn identify(

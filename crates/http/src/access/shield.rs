@@ -17,11 +17,12 @@ const OWN: HeaderValue = HeaderValue::from_static(
 /// Completes the headers of a reply. `shared` if pages of other origins may show it.
 pub(crate) fn shield(headers: &mut HeaderMap, shared: bool) {
     let is_page = headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-    let policy = if is_page { OWN } else { NOTHING };
-    headers.entry(CONTENT_SECURITY_POLICY).or_insert(policy);
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(if is_page { OWN } else { NOTHING });
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // Not "no-referrer": with that, browsers call the origin of a page's own forms `null`.
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    if is_page {
+        // Not "no-referrer": with that, browsers call the origin of a page's own forms `null`.
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    }
     let readers = if shared { "cross-origin" } else { "same-origin" };
     headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static(readers));
 }

@@ -25,18 +25,30 @@ use crate::idempotency;
 /// The routes of one path.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
-    get: Option<&'static Route>,
-    post: Option<&'static Route>,
+    get: Option<Numbered>,
+    post: Option<Numbered>,
+}
+
+/// A route with its place in [`numbered`].
+#[derive(Debug, Clone, Copy)]
+struct Numbered {
+    number: usize,
+    route: &'static Route,
+}
+
+/// All routes in the order of their numbers.
+pub(crate) fn numbered() -> impl Iterator<Item = &'static Route> {
+    ROUTES.iter().chain(&ECHO)
 }
 
 /// All paths in lower case.
 static PLACES: LazyLock<HashMap<String, Place>> = LazyLock::new(|| {
     let mut places: HashMap<String, Place> = HashMap::new();
-    for route in ROUTES.iter().chain(&ECHO) {
+    for (number, route) in numbered().enumerate() {
         let place = places.entry(route.path.to_ascii_lowercase()).or_default();
         match route.verb {
-            Verb::Get => place.get = Some(route),
-            Verb::Post => place.post = Some(route),
+            Verb::Get => place.get = Some(Numbered { number, route }),
+            Verb::Post => place.post = Some(Numbered { number, route }),
         }
     }
     places
@@ -54,7 +66,12 @@ pub(crate) fn find(path: &str) -> Option<&'static Place> {
 }
 
 impl Place {
-    fn route(&self, method: &Method) -> Option<&'static Route> {
+    /// The number of the route for requests of this method.
+    pub(crate) fn number(&self, method: &Method) -> Option<usize> {
+        self.route(method).map(|numbered| numbered.number)
+    }
+
+    fn route(&self, method: &Method) -> Option<Numbered> {
         match *method {
             Method::GET | Method::HEAD => self.get,
             Method::POST => self.post,
@@ -74,7 +91,9 @@ impl Place {
 /// Answers a caller's request for `place`.
 pub(crate) async fn answer(site: &Site, place: &Place, caller: &Caller, request: Request) -> Response {
     match place.route(request.method()) {
-        Some(route) => run(site, route, caller, request).await.unwrap_or_else(Failure::into_response),
+        Some(Numbered { route, .. }) => {
+            run(site, route, caller, request).await.unwrap_or_else(Failure::into_response)
+        }
         None => Failure::wrong_method(request.uri().path(), place.allow()).into_response(),
     }
 }

@@ -16,7 +16,7 @@ mod query;
 mod reply;
 mod table;
 
-pub(crate) use dispatch::{answer, find};
+pub(crate) use dispatch::{Place, answer, find, numbered};
 pub(crate) use number::lua_integer;
 pub use params::{Kind, Param};
 pub use reply::Reply;

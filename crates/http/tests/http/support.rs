@@ -84,8 +84,7 @@ impl Server {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let mut symbols = Symbols::default();
         symbols.load(&repository("rom/memory-map.toml")).unwrap();
-        let served =
-            Served { name: "demo".to_owned(), emulator: emulator(runtime.handle()), symbols: symbols.into() };
+        let served = Served::new("demo", emulator(runtime.handle())).with_symbols(symbols);
         let mut app = App::new(Emulators::new(served).unwrap(), Duration::from_secs(3));
         app.data = Some(folder.path().join("data"));
         change(&mut app);
@@ -193,7 +192,7 @@ pub struct Reply {
 
 impl Reply {
     /// Reads one reply and no more.
-    pub fn read(stream: &mut TcpStream) -> Reply {
+    pub fn read(stream: &mut impl Read) -> Reply {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];

@@ -1,0 +1,121 @@
+//! What a request is called in logs: by its sender, or else by this server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+/// Carries a request's id, in either direction.
+pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// Longest id that is taken over.
+const LONGEST: usize = 128;
+
+/// A request's id.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestId {
+    value: HeaderValue,
+    /// Whether its sender chose it.
+    given: bool,
+}
+
+/// Names requests that come without a name.
+#[derive(Debug)]
+pub(crate) struct Ids {
+    /// Differs from one run of the server to the next.
+    first: u64,
+    count: AtomicU64,
+}
+
+impl Ids {
+    pub(crate) fn new() -> Ids {
+        use std::hash::{BuildHasher, RandomState};
+        Ids { first: RandomState::new().hash_one(0), count: AtomicU64::new(0) }
+    }
+
+    /// The id of a request: the one in `X-Request-Id`, or that of the trace which it is part of (W3C Trace Context), or a
+    /// new one.
+    pub(crate) fn of(&self, headers: &HeaderMap) -> RequestId {
+        if let Some(id) = headers.get(X_REQUEST_ID).filter(|id| is_sound(id.as_bytes())) {
+            return RequestId { value: id.clone(), given: true };
+        }
+        let trace = headers.get(TRACEPARENT).and_then(|parent| trace_of(parent.as_bytes()));
+        if let Some(value) = trace.and_then(|trace| HeaderValue::from_bytes(trace).ok()) {
+            return RequestId { value, given: true };
+        }
+        let number = self.first.wrapping_add(self.count.fetch_add(1, Relaxed));
+        let digits: [u8; 16] =
+            std::array::from_fn(|place| b"0123456789abcdef"[(number >> (60 - 4 * place)) as usize & 15]);
+        // Hex digits are always fit for a header.
+        let value = HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("0"));
+        RequestId { value, given: false }
+    }
+}
+
+impl RequestId {
+    pub(crate) fn as_str(&self) -> &str {
+        self.value.to_str().unwrap_or_default()
+    }
+
+    /// The id for the emulator's own log: one that the sender chose, or any if `all` are wanted there.
+    pub(crate) fn to_pass_on(&self, all: bool) -> Option<Arc<str>> {
+        (self.given || all).then(|| self.as_str().into())
+    }
+
+    pub(crate) fn into_header(self) -> HeaderValue {
+        self.value
+    }
+}
+
+/// One that can stand in a line of a log without being taken for something else.
+fn is_sound(id: &[u8]) -> bool {
+    (1..=LONGEST).contains(&id.len()) && id.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'"')
+}
+
+/// The trace's id in `00-TRACE-PARENT-FLAGS`.
+fn trace_of(parent: &[u8]) -> Option<&[u8]> {
+    let mut parts = parent.split(|byte| *byte == b'-');
+    let (version, trace) = (parts.next()?, parts.next()?);
+    let hex = |part: &[u8]| part.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let sound = version.len() == 2 && hex(version) && version != b"ff" && trace.len() == 32 && hex(trace);
+    (sound && trace.iter().any(|byte| *byte != b'0')).then_some(trace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(lines: &[(&'static str, &str)]) -> RequestId {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.insert(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        Ids::new().of(&headers)
+    }
+
+    #[test]
+    fn a_senders_id_is_kept() {
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(id(&[("x-request-id", "a-1"), ("traceparent", trace)]).as_str(), "a-1");
+        assert_eq!(id(&[("traceparent", trace)]).as_str(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(id(&[("x-request-id", "a-1")]).to_pass_on(false).as_deref(), Some("a-1"));
+    }
+
+    #[test]
+    fn what_is_no_id_gets_a_new_one() {
+        let long = "x".repeat(LONGEST + 1);
+        for wrong in ["", "two words", "a\tb", "\u{e9}", "\"", &long] {
+            let id = id(&[("x-request-id", wrong)]);
+            assert!(id.as_str().len() == 16 && id.to_pass_on(false).is_none(), "{wrong:?}: {id:?}");
+        }
+        for wrong in
+            ["", "00", "00-00000000000000000000000000000000-00f067aa0ba902b7-01", "zz-1-2-3", "00-4BF9-0-0"]
+        {
+            assert_eq!(id(&[("traceparent", wrong)]).as_str().len(), 16, "{wrong}");
+        }
+        let ids = Ids::new();
+        assert_ne!(ids.of(&HeaderMap::new()).as_str(), ids.of(&HeaderMap::new()).as_str());
+        assert!(ids.of(&HeaderMap::new()).to_pass_on(true).is_some());
+    }
+}

@@ -1,0 +1,143 @@
+//! HTTPS: a certificate of our own, and clients that speak TLS, something else, or nothing.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use framewire_http::{Tls, Token, Tokens};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use tempfile::TempDir;
+
+use super::support::{Reply, Server, is_closed};
+
+/// Files with a certificate and its key, and the certificate itself.
+fn certificate() -> (TempDir, PathBuf, PathBuf, CertificateDer<'static>) {
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+    std::fs::write(&certificate, cert.pem()).unwrap();
+    std::fs::write(&key, signing_key.serialize_pem()).unwrap();
+    (folder, certificate, key, cert.der().clone())
+}
+
+fn serve(change: impl FnOnce(&mut framewire_http::App)) -> (Server, CertificateDer<'static>) {
+    let (_folder, certificate, key, der) = certificate();
+    let tls = Tls::from_files(&certificate, &key).unwrap();
+    let server = Server::with(|app| {
+        app.tls = Some(tls);
+        change(app);
+    });
+    (server, der)
+}
+
+/// A connection that trusts the certificate.
+fn connect(server: &Server, trusted: CertificateDer<'static>) -> StreamOwned<ClientConnection, TcpStream> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let client = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
+    StreamOwned::new(client, server.connect())
+}
+
+#[test]
+fn many_requests_go_over_one_encrypted_connection() {
+    let (server, trusted) = serve(|_| {});
+    let mut stream = connect(&server, trusted);
+    for _ in 0..3 {
+        stream.write_all(b"GET /core/getgametitle HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        let reply = Reply::read(&mut stream);
+        assert_eq!((reply.status, reply.text().as_str()), (200, "FRAMEWIRE"));
+    }
+    stream
+        .write_all(b"GET /core/readrange?address=0x08000000&length=300000 HTTP/1.1\r\nhost: a\r\n\r\n")
+        .unwrap();
+    assert_eq!(Reply::read(&mut stream).body.len(), 300_000 * 3 - 1);
+}
+
+#[test]
+fn plain_http_is_told_what_to_write_instead() {
+    let (server, _) = serve(|_| {});
+    let reply = server.get("/core/getgametitle");
+    assert_eq!(reply.status, 400);
+    assert!(reply.text().contains("https://"), "{}", reply.text());
+}
+
+#[test]
+fn tokens_and_cookies_work_over_tls() {
+    let token = Token::random().unwrap();
+    let tokens = Tokens::new(Some(token.clone()), None).unwrap();
+    let (server, trusted) = serve(|app| app.access.tokens = tokens);
+    let host = format!("localhost:{}", server.address.port());
+    let exchange = |request: String| {
+        let mut stream = connect(&server, trusted.clone());
+        stream.write_all(request.as_bytes()).unwrap();
+        Reply::read(&mut stream)
+    };
+    let get =
+        |more: String| exchange(format!("GET /core/getgametitle HTTP/1.1\r\nhost: {host}\r\n{more}\r\n"));
+    assert_eq!(get(String::new()).status, 401);
+    assert_eq!(get(format!("authorization: Bearer {}\r\n", token.reveal())).status, 200);
+    let form = format!("token={}", token.reveal());
+    let reply = exchange(format!(
+        "POST /v1/login HTTP/1.1\r\nhost: {host}\r\norigin: https://{host}\r\ncontent-length: {}\r\n\
+         content-type: application/x-www-form-urlencoded\r\n\r\n{form}",
+        form.len()
+    ));
+    let cookie = reply.header("set-cookie").expect("a cookie").to_owned();
+    assert!(cookie.starts_with("__Host-framewire-") && cookie.ends_with("; Secure"), "{cookie}");
+    let cookie = cookie.split(';').next().unwrap();
+    assert_eq!(get(format!("cookie: {cookie}\r\n")).status, 200);
+    let plain = exchange(format!(
+        "POST /core/step HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\ncookie: {cookie}\r\n\r\n"
+    ));
+    assert_eq!(plain.status, 401, "a page without TLS under the same name");
+}
+
+#[test]
+fn whoever_shakes_no_hands_is_let_go_and_harms_nobody() {
+    let (server, trusted) = serve(|app| app.limits.head = Duration::from_millis(300));
+    let mut silent = server.connect();
+    let mut half = server.connect();
+    half.write_all(&[22, 3, 1, 2, 0, 1]).unwrap();
+    let mut garbage = server.connect();
+    garbage.write_all(&[22, 3, 1, 0, 3, 9, 9, 9]).unwrap();
+    let mut stream = connect(&server, trusted);
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    assert_eq!(Reply::read(&mut stream).status, 200);
+    assert!(is_closed(&mut silent));
+    let mut rest = Vec::new();
+    let _ = garbage.read_to_end(&mut rest);
+    let _ = half.read_to_end(&mut rest);
+}
+
+#[test]
+fn wrong_files_are_named() {
+    let (folder, certificate, key, _) = certificate();
+    let (_other, _, other_key, _) = self::certificate();
+    let nothing = folder.path().join("nothing.pem");
+    let damaged = folder.path().join("damaged.pem");
+    std::fs::write(&damaged, "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n").unwrap();
+    let empty = folder.path().join("empty.pem");
+    std::fs::write(&empty, "").unwrap();
+    for (certificate, key, says) in [
+        (&nothing, &key, "cannot read"),
+        (&certificate, &nothing, "cannot read"),
+        (&key, &key, "holds no certificate"),
+        (&empty, &key, "holds no certificate"),
+        (&certificate, &certificate, "holds no private key"),
+        (&damaged, &key, "damaged.pem"),
+        (&certificate, &other_key, "cannot be used together"),
+    ] {
+        let error = Tls::from_files(certificate, key).err().expect("refused").to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}

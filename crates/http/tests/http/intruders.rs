@@ -1,0 +1,330 @@
+//! What callers try who may not: foreign web pages, rebound names, forged and missing tokens, cookies without a page, paths
+//! that lead out of the folder for files. Each case is one request; none may change anything or learn anything.
+
+use std::io::Write;
+use std::path::Path;
+
+use framewire_http::{Files, Token, Tokens};
+
+use super::support::{Reply, Server, field};
+
+/// Which server a case is sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// As it is started without any setting: callers on this machine need nothing.
+    Usual,
+    /// One that asks for tokens and bounds files.
+    Guarded,
+}
+use At::{Guarded, Usual};
+
+/// What a case wants to be done, as method, target and body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// Change the game's memory.
+    Poke,
+    /// The same in JSON.
+    Batch,
+    /// Look into it.
+    Peek,
+    /// See the picture.
+    Picture,
+    /// Open a WebSocket.
+    Socket,
+    /// Get this page.
+    Get(&'static str),
+    /// Post this.
+    Post(&'static str, &'static str),
+    /// Send this with another method.
+    Other(&'static str, &'static str),
+    /// Write a picture to this file.
+    Write(&'static str),
+    /// Write a picture to this file, in a batch.
+    WriteInBatch(&'static str),
+}
+use Wish::{Batch, Get, Other, Peek, Picture, Poke, Post, Socket, Write as WriteTo, WriteInBatch};
+
+struct Case {
+    name: &'static str,
+    at: At,
+    wish: Wish,
+    /// Lines of the head, with {host}, {token}, {read}, {session} and {look} filled in.
+    headers: &'static str,
+    status: u16,
+}
+
+const fn case(name: &'static str, at: At, wish: Wish, headers: &'static str, status: u16) -> Case {
+    Case { name, at, wish, headers, status }
+}
+
+const BROWSER: &str = "user-agent: Mozilla/5.0 (X11; Linux x86_64)\r\naccept-language: en\r\n";
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    // Pages of other origins.
+    case("a form of another site", Usual, Poke, "host: {host}\r\norigin: http://evil.example\r\n", 403),
+    case("fetch() of another site", Usual, Batch, "host: {host}\r\norigin: https://evil.example\r\nsec-fetch-site: cross-site\r\n", 403),
+    case("a page in a sandbox", Usual, Poke, "host: {host}\r\norigin: null\r\n", 403),
+    case("a page from a file", Usual, Batch, "host: {host}\r\norigin: file://\r\n", 403),
+    case("a page of another port", Usual, Poke, "host: {host}\r\norigin: http://127.0.0.1:1\r\n", 403),
+    case("a page whose name begins like ours", Usual, Poke, "host: {host}\r\norigin: http://{host}.evil.example\r\n", 403),
+    case("a page whose name holds ours", Usual, Poke, "host: {host}\r\norigin: http://evil.example/{host}\r\n", 403),
+    case("an origin with a user in front", Usual, Poke, "host: {host}\r\norigin: http://{host}@evil.example\r\n", 403),
+    case("two origins in one line", Usual, Poke, "host: {host}\r\norigin: http://{host} http://evil.example\r\n", 403),
+    case("an empty origin", Usual, Poke, "host: {host}\r\norigin: \r\n", 403),
+    case("an extension of the browser", Usual, Poke, "host: {host}\r\norigin: chrome-extension://abcdefgh\r\n", 403),
+    case("a form that posts JSON as text", Usual, Batch, "host: {host}\r\norigin: http://evil.example\r\ncontent-type: text/plain\r\n", 403),
+    case("a question for permission", Usual, Other("OPTIONS", "/v1/batch"), "host: {host}\r\norigin: http://evil.example\r\naccess-control-request-method: POST\r\n", 403),
+    case("a question about a private network", Usual, Other("OPTIONS", "/core/read8"), "host: {host}\r\norigin: http://evil.example\r\naccess-control-request-method: GET\r\naccess-control-request-private-network: true\r\n", 403),
+    case("a WebSocket of another site", Usual, Socket, "host: {host}\r\norigin: http://evil.example\r\n", 403),
+    case("a WebSocket of another port", Usual, Socket, "host: {host}\r\norigin: http://localhost:1\r\n", 403),
+    case("an image on another site", Usual, Picture, "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\nsec-fetch-dest: image\r\n", 403),
+    case("an image on another port", Usual, Picture, "host: {host}\r\nsec-fetch-site: same-site\r\nsec-fetch-mode: no-cors\r\nsec-fetch-dest: image\r\n", 403),
+    case("a script on another site", Usual, Peek, "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\nsec-fetch-dest: script\r\n", 403),
+    case("a frame on another site", Usual, Get("/docs"), "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: iframe\r\n", 403),
+    case("a link that posts", Usual, Poke, "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: document\r\n", 403),
+    case("an event stream for another site", Usual, Get("/v1/events"), "host: {host}\r\norigin: http://evil.example\r\naccept: text/event-stream\r\n", 403),
+    // Names that were made to resolve to this machine.
+    case("a rebound name", Usual, Peek, "host: evil.example:5000\r\nBROWSER", 403),
+    case("a rebound name, same origin", Usual, Poke, "host: evil.example:5000\r\norigin: http://evil.example:5000\r\n", 403),
+    case("a rebound name, same origin says the browser", Usual, Peek, "host: evil.example\r\nsec-fetch-site: same-origin\r\n", 403),
+    case("a rebound name, WebSocket", Usual, Socket, "host: evil.example\r\norigin: http://evil.example\r\n", 403),
+    case("a rebound name that ends like localhost", Usual, Peek, "host: xlocalhost\r\nBROWSER", 403),
+    case("a rebound name that begins with an address", Usual, Peek, "host: 127.0.0.1.evil.example\r\nBROWSER", 403),
+    case("a rebound name, the picture", Usual, Picture, "host: evil.example\r\nBROWSER", 403),
+    case("a rebound name, the metrics", Usual, Get("/metrics"), "host: evil.example\r\nBROWSER", 403),
+    case("a rebound name in the target", Usual, Get("http://evil.example/core/currentframe"), "host: evil.example\r\nBROWSER", 403),
+    case("two names", Usual, Peek, "host: {host}\r\nhost: evil.example\r\n", 400),
+    // No token, or a wrong one.
+    case("no token", Guarded, Peek, "host: {host}\r\n", 401),
+    case("no token, a change", Guarded, Poke, "host: {host}\r\n", 401),
+    case("no token, the first page", Guarded, Get("/"), "host: {host}\r\naccept: text/html\r\n", 401),
+    case("no token, health", Guarded, Get("/healthz"), "host: {host}\r\n", 401),
+    case("no token, metrics", Guarded, Get("/metrics"), "host: {host}\r\n", 401),
+    case("no token, documents", Guarded, Get("/docs"), "host: {host}\r\n", 401),
+    case("no token, the document", Guarded, Get("/openapi.json"), "host: {host}\r\n", 401),
+    case("no token, nothing there", Guarded, Get("/no/such/path"), "host: {host}\r\n", 401),
+    case("no token, no such method", Guarded, Other("BREW", "/core/read8"), "host: {host}\r\n", 401),
+    case("no token, a WebSocket", Guarded, Socket, "host: {host}\r\norigin: http://{host}\r\n", 401),
+    case("no token, a foreign page", Guarded, Poke, "host: {host}\r\norigin: http://evil.example\r\n", 401),
+    case("no token, a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSER", 401),
+    case("no token, a body of 1 MB", Guarded, Other("PUT", "/v1/state"), "host: {host}\r\n", 401),
+    case("no token, an upper case path", Guarded, Get("/CORE/currentFrame/"), "host: {host}\r\n", 401),
+    case("no token, an escaped path", Guarded, Get("/%76%31/emulator"), "host: {host}\r\n", 401),
+    case("no token, the login by GET", Guarded, Get("/v1/login"), "host: {host}\r\n", 401),
+    case("an empty token", Guarded, Peek, "host: {host}\r\nauthorization: Bearer \r\n", 401),
+    case("a token cut short", Guarded, Peek, "host: {host}\r\nauthorization: Bearer 0123456789abcdef\r\n", 401),
+    case("a token and more", Guarded, Peek, "host: {host}\r\nauthorization: Bearer {token}0\r\n", 401),
+    case("a token behind another scheme", Guarded, Peek, "host: {host}\r\nauthorization: Basic {token}\r\n", 401),
+    case("a token without a scheme", Guarded, Peek, "host: {host}\r\nauthorization: {token}\r\n", 401),
+    case("two tokens, one of them right", Guarded, Peek, "host: {host}\r\nauthorization: Bearer x\r\nauthorization: Bearer {token}\r\n", 401),
+    case("a token in the query", Guarded, Get("/core/currentframe?access_token={token}"), "host: {host}\r\n", 401),
+    case("a token as a cookie", Guarded, Peek, "host: {host}\r\ncookie: {cookie}={token}\r\n", 401),
+    case("a made-up session", Guarded, Peek, "host: {host}\r\ncookie: {cookie}=0000000000000000000000000000000000000000000000000000000000000000\r\n", 401),
+    case("an empty session", Guarded, Peek, "host: {host}\r\ncookie: {cookie}=\r\n", 401),
+    case("a session under another name", Guarded, Peek, "host: {host}\r\ncookie: framewire={session}\r\n", 401),
+    // A browser that has logged in, made to ask by others.
+    case("a session, a form of another site", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://evil.example\r\n", 401),
+    case("a session, a page of another port", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://127.0.0.1:1\r\n", 401),
+    case("a session, no origin", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
+    case("a session, a batch without origin", Guarded, Batch, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
+    case("a session, a WebSocket of another port", Guarded, Socket, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://localhost:1\r\n", 401),
+    case("a session, a WebSocket without origin", Guarded, Socket, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
+    case("a session, an image on another port", Guarded, Picture, "host: {host}\r\ncookie: {cookie}={session}\r\nsec-fetch-site: same-site\r\nsec-fetch-dest: image\r\n", 401),
+    case("a session, a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSERcookie: {cookie}={session}\r\n", 401),
+    // Tokens that do not reach as far.
+    case("the read-only token pokes", Guarded, Poke, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token pokes in a batch", Guarded, Batch, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token resets", Guarded, Post("/coreadapter/reset", ""), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token posts where nothing is", Guarded, Post("/v1/no/such", "{}"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token deletes", Guarded, Other("DELETE", "/v1/snapshots/a"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token puts", Guarded, Other("PUT", "/v1/state"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("a read-only session pokes", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 403),
+    case("the token for a foreign page", Guarded, Poke, "host: {host}\r\norigin: http://evil.example\r\nauthorization: Bearer {token}\r\n", 403),
+    case("the token under a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSERauthorization: Bearer {token}\r\n", 403),
+    // Files that are not for callers.
+    case("an absolute path", Guarded, WriteTo("{outside}/p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("a path that climbs out", Guarded, WriteTo("../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("a path that climbs out, escaped", Guarded, WriteTo("%2e%2e%2fp.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("a path that climbs within", Guarded, WriteTo("x/../../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("a path that begins with the folder", Guarded, WriteTo("{outside}/files/../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("a path with a NUL", Guarded, WriteTo("p.png%00.txt"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("a link that leads out", Guarded, WriteTo("out/p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("a link to a file outside", Guarded, Post("/core/loadsavefile?path=secret&temporary=true", ""), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("a path that climbs out, in a batch", Guarded, WriteInBatch("../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("an absolute path, in a batch", Guarded, WriteInBatch("{outside}/p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("a file named through a proxy", Usual, WriteTo("{outside}/p.png"), "host: {host}\r\nx-forwarded-for: 203.0.113.7\r\n", 403),
+    case("a file named through a proxy, in a batch", Usual, WriteInBatch("{outside}/p.png"), "host: {host}\r\nforwarded: for=203.0.113.7\r\n", 403),
+    case("a ROM named through a proxy", Usual, Post("/mgba-http/extension/loadfile?path=x.gba", ""), "host: {host}\r\nvia: 1.1 proxy\r\n", 403),
+];
+
+/// The servers, and what stands for the placeholders.
+struct Scene {
+    usual: Server,
+    guarded: Server,
+    outside: tempfile::TempDir,
+    token: String,
+    read: String,
+    session: String,
+    look: String,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let outside = tempfile::tempdir().unwrap();
+        let files = outside.path().join("files");
+        std::fs::create_dir(&files).unwrap();
+        std::os::unix::fs::symlink(outside.path(), files.join("out")).unwrap();
+        std::fs::write(outside.path().join("secret.sav"), [7; 64]).unwrap();
+        std::os::unix::fs::symlink("../secret.sav", files.join("secret")).unwrap();
+        let (token, read) = (Token::random().unwrap(), Token::random().unwrap());
+        let tokens = Tokens::new(Some(token.clone()), Some(read.clone())).unwrap();
+        let guarded = Server::with(|app| {
+            app.access.tokens = tokens;
+            app.access.files = Some(Files::within(&files).unwrap());
+        });
+        let mut scene = Scene {
+            usual: Server::start(),
+            guarded,
+            outside,
+            token: token.reveal().to_owned(),
+            read: read.reveal().to_owned(),
+            session: String::new(),
+            look: String::new(),
+        };
+        scene.session = scene.log_in(&scene.token);
+        scene.look = scene.log_in(&scene.read);
+        scene
+    }
+
+    /// The id of a new session.
+    fn log_in(&self, token: &str) -> String {
+        let form = format!("token={token}");
+        let kind = "content-type: application/x-www-form-urlencoded\r\n";
+        let reply = self.guarded.request_with("POST", "/v1/login", kind, form.as_bytes());
+        assert_eq!(reply.status, 204, "{}", reply.text());
+        let cookie = reply.header("set-cookie").unwrap();
+        let (_, id) = cookie.split(';').next().unwrap().split_once('=').unwrap();
+        id.to_owned()
+    }
+
+    fn server(&self, at: At) -> &Server {
+        match at {
+            Usual => &self.usual,
+            Guarded => &self.guarded,
+        }
+    }
+
+    fn filled(&self, at: At, text: &str) -> String {
+        let address = self.server(at).address;
+        text.replace("{host}", &address.to_string())
+            .replace("{cookie}", &format!("framewire-{}", address.port()))
+            .replace("{token}", &self.token)
+            .replace("{read}", &self.read)
+            .replace("{session}", &self.session)
+            .replace("{look}", &self.look)
+            .replace("{outside}", self.outside.path().to_str().unwrap())
+            .replace("BROWSER", BROWSER)
+    }
+
+    /// What is wrong with the answer to a case.
+    fn fault(&self, case: &Case) -> Option<String> {
+        let scratch = field("scratch");
+        let (method, target, body) = match case.wish {
+            Poke => ("POST", format!("/core/write8?address={scratch}&value=99"), String::new()),
+            Batch => {
+                let op = format!(r#"{{"op":"write8","address":{scratch},"value":99}}"#);
+                ("POST", "/v1/batch".to_owned(), format!(r#"{{"ops":[{op}]}}"#))
+            }
+            Peek => ("GET", "/core/getgametitle".to_owned(), String::new()),
+            Picture => ("GET", "/screen.png".to_owned(), String::new()),
+            Socket => ("GET", "/v1/ws".to_owned(), String::new()),
+            Get(target) => ("GET", target.to_owned(), String::new()),
+            Post(target, body) => ("POST", target.to_owned(), body.to_owned()),
+            Other(method, target) => (method, target.to_owned(), String::new()),
+            WriteTo(path) => ("POST", format!("/core/screenshot?path={path}"), String::new()),
+            WriteInBatch(path) => {
+                let op = format!(r#"{{"op":"screenshot_file","path":"{path}"}}"#);
+                ("POST", "/v1/batch".to_owned(), format!(r#"{{"ops":[{op}]}}"#))
+            }
+        };
+        let upgrade = match case.wish {
+            Socket => {
+                "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+                 sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            }
+            _ => "",
+        };
+        let (target, body) = (self.filled(case.at, &target), self.filled(case.at, &body));
+        let headers = self.filled(case.at, case.headers);
+        let mut stream = self.server(case.at).connect();
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {target} HTTP/1.1\r\n{headers}{upgrade}content-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let reply = Reply::read(&mut stream);
+        let text = String::from_utf8_lossy(&reply.body).into_owned();
+        if reply.status != case.status {
+            return Some(format!("answered {} instead of {}: {text}", reply.status, case.status));
+        }
+        let outside = self.outside.path().to_str().unwrap();
+        let named = target.contains(outside) || body.contains(outside);
+        if text.contains("FRAMEWIRE") || text.contains(&self.token) || !named && text.contains(outside) {
+            return Some(format!("tells too much: {text}"));
+        }
+        if reply.header("access-control-allow-origin").is_some() {
+            return Some("lets the page read the answer".to_owned());
+        }
+        if reply.status == 401 && reply.header("www-authenticate") != Some("Bearer realm=\"framewire\"") {
+            return Some("does not say what is wanted".to_owned());
+        }
+        let shields = ["content-security-policy", "x-content-type-options", "cross-origin-resource-policy"];
+        shields.iter().find(|name| reply.header(name).is_none()).map(|name| format!("lacks {name}"))
+    }
+
+    fn files(&self) -> Vec<String> {
+        let mut names: Vec<String> = [self.outside.path(), &self.outside.path().join("files")]
+            .iter()
+            .flat_map(|folder: &&Path| std::fs::read_dir(folder).unwrap())
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn nobody_who_may_not_changes_or_learns_anything() {
+    let scene = Scene::new();
+    let files = scene.files();
+    let titles: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+    let unique: std::collections::HashSet<_> = titles.iter().collect();
+    assert!(unique.len() == titles.len() && titles.len() >= 80, "{} cases", titles.len());
+    let faults: Vec<String> =
+        CASES.iter().filter_map(|case| Some(format!("{}: {}", case.name, scene.fault(case)?))).collect();
+    assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), CASES.len(), faults.join("\n"));
+    let scratch = format!("/core/read8?address={}", field("scratch"));
+    assert_eq!(scene.usual.text(&scratch), "0");
+    let shown = format!("authorization: Bearer {}\r\n", scene.token);
+    assert_eq!(scene.guarded.request_with("GET", &scratch, &shown, b"").text(), "0");
+    assert_eq!(scene.files(), files);
+}
+
+#[test]
+fn who_guesses_has_to_wait_and_others_have_not() {
+    let scene = Scene::new();
+    let ask = |token: &str| {
+        let shown = format!("authorization: Bearer {token}\r\n");
+        scene.guarded.request_with("GET", "/core/getgametitle", &shown, b"")
+    };
+    let statuses: Vec<u16> = (0..12).map(|guess| ask(&format!("{guess:032}")).status).collect();
+    assert_eq!(statuses, [[401; 10].as_slice(), &[429; 2]].concat());
+    let reply = ask(&scene.token);
+    assert_eq!(reply.status, 429, "even the right one is not looked at");
+    assert!(reply.header("retry-after").is_some_and(|wait| wait.parse::<u32>().is_ok_and(|wait| wait > 0)));
+    let session = scene.filled(Guarded, "cookie: {cookie}={session}\r\n");
+    assert_eq!(scene.guarded.request_with("GET", "/core/getgametitle", &session, b"").status, 200);
+    assert_eq!(scene.guarded.get("/core/getgametitle").status, 401, "no token is no guess");
+}

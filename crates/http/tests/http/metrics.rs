@@ -1,0 +1,66 @@
+//! What is counted, and what requests are called.
+
+use super::support::Server;
+
+/// The value of a sample.
+fn sample(text: &str, name: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+}
+
+#[test]
+fn requests_are_counted_by_route_and_status() {
+    let server = Server::start();
+    for _ in 0..3 {
+        server.text("/core/currentFrame");
+    }
+    assert_eq!(server.get("/CORE/read8").status, 400);
+    assert_eq!(server.get("/v1/emulator").status, 200);
+    assert_eq!(server.get("/no/such/path").status, 404);
+    assert_eq!(server.get("/some/other").status, 404);
+    assert_eq!(server.request("BREW", "/core/step", b"").status, 405);
+    let reply = server.get("/metrics");
+    assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    let text = reply.text();
+    let counted = |route: &str, method: &str, status: u16| {
+        let labels = format!("route=\"{route}\",method=\"{method}\",status=\"{status}\"");
+        sample(&text, &format!("framewire_http_requests_total{{{labels}}}"))
+    };
+    assert_eq!(counted("/core/currentFrame", "GET", 200), Some(3.0), "{text}");
+    assert_eq!(counted("/core/read8", "GET", 400), Some(1.0));
+    assert_eq!(counted("/v1/emulator", "GET", 200), Some(1.0));
+    assert_eq!(counted("", "GET", 404), Some(2.0), "what clients write names no counter");
+    assert_eq!(counted("", "other", 405), Some(1.0));
+    let labels = "route=\"/core/currentFrame\",method=\"GET\"";
+    let histogram = "framewire_http_request_seconds";
+    assert_eq!(sample(&text, &format!("{histogram}_count{{{labels}}}")), Some(3.0));
+    assert_eq!(sample(&text, &format!("{histogram}_bucket{{le=\"+Inf\",{labels}}}")), Some(3.0));
+    assert!(text.contains("# TYPE framewire_http_requests_total counter"));
+    assert_eq!(sample(&text, "framewire_emulator_connected{emulator=\"demo\"}"), Some(1.0));
+    assert_eq!(sample(&text, "framewire_emulator_run{emulator=\"demo\",run=\"running\"}"), Some(1.0));
+    assert_eq!(sample(&text, "framewire_http_requests_in_flight"), Some(1.0), "this one");
+    assert!(sample(&text, "framewire_http_connections").is_some_and(|open| open >= 1.0));
+}
+
+#[test]
+fn open_metrics_are_given_to_whoever_takes_them() {
+    let server = Server::start();
+    let headers = "accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n";
+    let reply = server.request_with("GET", "/metrics", headers, b"");
+    assert!(reply.header("content-type").unwrap().starts_with("application/openmetrics-text"));
+    assert!(reply.text().ends_with("# EOF\n"));
+}
+
+#[test]
+fn every_answer_has_an_id_and_a_given_one_is_kept() {
+    let server = Server::start();
+    for target in ["/core/currentFrame", "/v1/emulator", "/no/such/path"] {
+        let (one, other) = (server.get(target), server.get(target));
+        assert_eq!(one.header("x-request-id").map(str::len), Some(16), "{target}");
+        assert_ne!(one.header("x-request-id"), other.header("x-request-id"), "{target}");
+        let reply = server.request_with("GET", target, "x-request-id: tool-7\r\n", b"");
+        assert_eq!(reply.header("x-request-id"), Some("tool-7"), "{target}");
+    }
+    let trace = "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n";
+    let reply = server.request_with("GET", "/healthz", trace, b"");
+    assert_eq!(reply.header("x-request-id"), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
+}

@@ -1,0 +1,135 @@
+//! Callers who show a token, and browsers that log in with one.
+
+use framewire_http::{Files, Token, Tokens};
+
+use super::support::{Reply, Server};
+
+const FORM: &str = "content-type: application/x-www-form-urlencoded\r\n";
+const PERSON: &str = "accept: text/html,application/xhtml+xml\r\n";
+
+/// A server with a full and a read-only token.
+fn guarded() -> (Server, String, String) {
+    let (full, read) = (Token::random().unwrap(), Token::random().unwrap());
+    let tokens = Tokens::new(Some(full.clone()), Some(read.clone())).unwrap();
+    let server = Server::with(|app| app.access.tokens = tokens);
+    (server, full.reveal().to_owned(), read.reveal().to_owned())
+}
+
+fn ask(server: &Server, method: &str, target: &str, token: &str) -> Reply {
+    server.request_with(method, target, &format!("authorization: Bearer {token}\r\n"), b"")
+}
+
+#[test]
+fn a_token_opens_and_the_read_only_one_shows() {
+    let (server, full, read) = guarded();
+    let poke = "/core/write8?address=0x02000100&value=5";
+    assert_eq!(ask(&server, "POST", poke, &full).status, 200);
+    for token in [&full, &read] {
+        for target in
+            ["/core/read8?address=0x02000100", "/healthz", "/metrics", "/screen.png", "/v1/emulator", "/docs"]
+        {
+            assert_eq!(ask(&server, "GET", target, token).status, 200, "{target}");
+        }
+        // POST, and all the same only looks.
+        assert_eq!(ask(&server, "POST", "/core/savestatebuffer", token).status, 200);
+        let headers = format!("authorization: bearer {token}\r\n");
+        let batch = br#"{"ops":[{"op":"read8","address":"0x02000100"}]}"#;
+        assert_eq!(server.request_with("POST", "/v1/batch", &headers, batch).status, 200);
+    }
+    let refused = ask(&server, "POST", poke, &read);
+    assert_eq!(refused.status, 403);
+    assert!(refused.text().contains("may only look"), "{}", refused.text());
+}
+
+#[test]
+fn a_refusal_under_v1_is_a_problem() {
+    let (server, ..) = guarded();
+    let reply = server.get("/v1/emulator");
+    assert_eq!((reply.status, reply.header("content-type")), (401, Some("application/problem+json")));
+    assert!(reply.text().contains("Authorization: Bearer TOKEN"), "{}", reply.text());
+    let reply = server.get("/core/currentframe");
+    assert_eq!(reply.status, 401);
+    assert!(reply.header("content-type").unwrap().starts_with("text/plain"));
+}
+
+#[test]
+fn a_browser_logs_in_uses_its_cookie_and_logs_out() {
+    let (server, full, _) = guarded();
+    let page = server.request_with("GET", "/docs?x=1&y='", PERSON, b"");
+    assert_eq!((page.status, page.header("cache-control")), (401, Some("no-store")));
+    assert!(page.text().contains("value=\"/docs?x=1&amp;y='\""), "{}", page.text());
+    let own = format!("origin: http://{}\r\nhost: {0}\r\n", server.address);
+
+    let wrong =
+        server.request_with("POST", "/v1/login", &format!("{FORM}{PERSON}"), b"token=wrong&next=%2Fdocs");
+    assert_eq!((wrong.status, wrong.header("set-cookie")), (401, None));
+    assert!(wrong.text().contains("value=\"/docs\""), "{}", wrong.text());
+
+    let form = format!("token={full}&next=%2Fdocs");
+    let reply = server.request_with("POST", "/v1/login", &format!("{FORM}{PERSON}"), form.as_bytes());
+    assert_eq!((reply.status, reply.header("location")), (303, Some("/docs")));
+    let cookie = reply.header("set-cookie").unwrap();
+    assert!(cookie.starts_with(&format!("framewire-{}=", server.address.port())), "{cookie}");
+    for part in ["; HttpOnly", "; SameSite=Strict", "; Path=/"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    assert!(!cookie.contains(&full), "the cookie holds the token");
+
+    let shown = format!("cookie: theme=dark; {}\r\n", cookie.split(';').next().unwrap());
+    assert_eq!(server.request_with("GET", "/docs", &shown, b"").status, 200);
+    // The host that `request_with` writes is not the page's.
+    let ask = |line: &str, headers: &str| {
+        use std::io::Write;
+        let mut stream = server.connect();
+        write!(stream, "{line} HTTP/1.1\r\n{headers}content-length: 0\r\n\r\n").unwrap();
+        Reply::read(&mut stream)
+    };
+    assert_eq!(ask("POST /core/step", &format!("{own}{shown}")).status, 200);
+    let gone = ask("POST /v1/logout", &format!("{own}{shown}"));
+    assert_eq!(gone.status, 204);
+    assert!(gone.header("set-cookie").unwrap().contains("Max-Age=0"));
+    assert_eq!(server.request_with("GET", "/docs", &shown, b"").status, 401);
+}
+
+#[test]
+fn a_login_goes_to_no_other_server() {
+    let (server, full, _) = guarded();
+    for next in [
+        "//evil.example/",
+        "https://evil.example/",
+        "/%5Cevil.example",
+        "%2F%2Fevil.example",
+        "/a%0d%0aset-cookie:x",
+    ] {
+        let form = format!("token={full}&next={next}");
+        let reply = server.request_with("POST", "/v1/login", &format!("{FORM}{PERSON}"), form.as_bytes());
+        assert_eq!((reply.status, reply.header("location")), (303, Some("/")), "{next}");
+    }
+    let reply = server.request_with("POST", "/v1/login", "content-type: text/plain\r\n", b"token=x");
+    assert_eq!(reply.status, 415, "{}", reply.text());
+    let reply = server.request_with("POST", "/v1/login", FORM, &[b'x'; 100_000]);
+    assert_eq!(reply.status, 413, "{}", reply.text());
+    let foreign = format!("{FORM}origin: http://evil.example\r\n");
+    let reply = server.request_with("POST", "/v1/login", &foreign, format!("token={full}").as_bytes());
+    assert_eq!((reply.status, reply.header("set-cookie")), (403, None));
+}
+
+#[test]
+fn files_are_named_from_their_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = Files::within(folder.path()).unwrap();
+    let server = Server::with(|app| app.access.files = Some(files));
+    let target = "/core/screenshot?path=picture.png";
+    for headers in ["", "x-forwarded-for: 203.0.113.7\r\n"] {
+        assert_eq!(server.request_with("POST", target, headers, b"").status, 200);
+        assert!(std::fs::read(folder.path().join("picture.png")).unwrap().starts_with(b"\x89PNG"));
+        std::fs::remove_file(folder.path().join("picture.png")).unwrap();
+    }
+    let batch = br#"{"ops":[{"op":"save_state_file","path":"a.ss","flags":0}]}"#;
+    assert_eq!(server.request("POST", "/v1/batch", batch).status, 200);
+    assert!(folder.path().join("a.ss").exists());
+    let outside = server.file("picture.png");
+    let reply = server.post(&format!("/core/screenshot?path={outside}"));
+    assert_eq!(reply.status, 400, "callers on this machine keep to the folder too");
+    assert!(reply.text().contains("states/1.ss"), "{}", reply.text());
+}
