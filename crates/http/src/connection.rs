@@ -182,7 +182,8 @@ async fn admit(
     let Shared { site, router, .. } = shared;
     let visit =
         Visit { peer, method: request.method(), path: request.uri().path(), headers: request.headers() };
-    let entry = strict::check(request.version(), request.headers()).and_then(|()| site.gate.enter(visit));
+    let entry = strict::check(request.version(), request.uri(), request.headers())
+        .and_then(|()| site.gate.enter(visit));
     let (mut caller, audience) = match entry {
         Err(failure) => return Err(refuse(failure, &visit, request.uri())),
         Ok(Entry::Question(origin)) => {

@@ -2,14 +2,23 @@
 //! something else.
 
 use axum::http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
-use axum::http::{HeaderMap, StatusCode, Version};
+use axum::http::{HeaderMap, StatusCode, Uri, Version};
 
 use crate::failure::Failure;
 
 /// Refuses a head that can be understood in two ways. The connection must end then.
-pub(crate) fn check(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
+pub(crate) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
+    check_scheme(target)?;
     check_host(version, headers)?;
     check_framing(headers)
+}
+
+/// RFC 9110, 7.4: a target may name a scheme, and this server is asked for no other.
+fn check_scheme(target: &Uri) -> Result<(), Failure> {
+    match target.scheme_str() {
+        None | Some("http" | "https") => Ok(()),
+        Some(other) => Err(Failure::bad_request(format!("{other}: only http and https are served"))),
+    }
 }
 
 /// RFC 9112, 3.2: exactly one, and one that could be in an address.
