@@ -109,7 +109,7 @@ fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulators>
     let mut all: Option<Emulators> = None;
     for Started { name, chosen, demo } in started {
         let symbols = symbols::of(settings, name, *demo)?;
-        let served = Served { name: name.clone(), emulator: chosen.emulator(), symbols };
+        let served = Served::new(name.clone(), chosen.emulator()).with_symbols(symbols);
         match &mut all {
             None => all = Some(Emulators::new(served)?),
             Some(all) => all.add(served)?,

@@ -50,7 +50,7 @@ impl Served {
     }
 
     /// The same with names for its addresses.
-    pub fn with_symbols(self, symbols: Symbols) -> Served {
+    pub fn with_symbols(self, symbols: impl Into<Arc<Symbols>>) -> Served {
         Served { symbols: symbols.into(), ..self }
     }
 
