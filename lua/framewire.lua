@@ -49,6 +49,7 @@ parts.limits = (function()
     frame = 24 * MIB, -- bytes of a binary frame, length field excluded
     range = 16 * MIB, -- bytes of memory that one operation reads or writes
     ops = 4096, -- operations in a batch
+    trace = 128, -- bytes of what logs call a request
 
     inbox = 64 * MIB, -- bytes of a connection that arrived and were not used yet
     read_ahead = MIB, -- bytes in the inbox from which on no more are read without need
@@ -2174,6 +2175,7 @@ parts.frames = (function()
     GOODBYE = 6,
     KEYED_REQUEST = 7,
     EVENT = 8,
+    TRACE = 9,
   }
 
   -- A result with its status, 0, and its tag in front, by its type.
@@ -2213,6 +2215,18 @@ parts.frames = (function()
   -- A whole event frame from items, joined.
   function frames.encode_event(frame, count, items)
     return pack("<I4I1I4I2", 7 + #items, frames.EVENT, frame, count) .. items
+  end
+
+  -- Reads what the request behind it is called in logs: its id and the name; nil if it cannot be decoded.
+  function frames.decode_trace(data, at, stop)
+    if stop - at < 9 or stop - at > 8 + limits.trace then
+      return nil
+    end
+    local id, length = unpack("<I4I4", data, at)
+    if length ~= stop - at - 8 then
+      return nil
+    end
+    return id, printable(sub(data, at + 8, stop - 1))
   end
 
   -- Reads a request whose id is at `at` and which ends before `stop`; nil if it cannot be decoded. The operations are in
@@ -2315,10 +2329,14 @@ parts.requests = (function()
       local op = request[5 * index - 4]
       local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client)
       local encoded
+      if request.trace then
+        log.debug("request %s: %s %s", request.trace, op.name, done and "done" or problem)
+      elseif not done then
+        log.debug("%s: %s", op.name, problem)
+      end
       if done then
         encoded = encode[op.result](result)
       else
-        log.debug("%s: %s", op.name, problem)
         encoded = encode_refusal(result, problem)
         passing = index == 1 and PASSING[result] == true
       end
@@ -2545,6 +2563,7 @@ parts.turn = (function()
   local put, answer_message, answer_request = connection.put, messages.answer, sessions.answer
   local next_message, next_frame = inbox.next_message, inbox.next_frame
   local REQUEST, KEYED_REQUEST, CANCEL, PING = frames.REQUEST, frames.KEYED_REQUEST, frames.CANCEL, frames.PING
+  local TRACE = frames.TRACE
   local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
   local END = inbox.END
 
@@ -2643,8 +2662,17 @@ parts.turn = (function()
         if not request then
           return false
         end
+        if self.traced == request.id then
+          request.trace = self.trace
+        end
+        self.traced, self.trace = nil, nil
         self.queue_last = self.queue_last + 1
         self.queue[self.queue_last] = request
+      elseif kind == TRACE then
+        self.traced, self.trace = frames.decode_trace(data, at + 1, stop)
+        if not self.traced then
+          return false
+        end
       elseif kind == CANCEL and stop - at == 5 then
         self.cancelled = self.cancelled or {}
         self.cancelled[unpack("<I4", data, at + 1)] = true

@@ -17,6 +17,7 @@ local frames = {
   GOODBYE = 6,
   KEYED_REQUEST = 7,
   EVENT = 8,
+  TRACE = 9,
 }
 
 -- A result with its status, 0, and its tag in front, by its type.
@@ -56,6 +57,18 @@ end
 -- A whole event frame from items, joined.
 function frames.encode_event(frame, count, items)
   return pack("<I4I1I4I2", 7 + #items, frames.EVENT, frame, count) .. items
+end
+
+-- Reads what the request behind it is called in logs: its id and the name; nil if it cannot be decoded.
+function frames.decode_trace(data, at, stop)
+  if stop - at < 9 or stop - at > 8 + limits.trace then
+    return nil
+  end
+  local id, length = unpack("<I4I4", data, at)
+  if length ~= stop - at - 8 then
+    return nil
+  end
+  return id, printable(sub(data, at + 8, stop - 1))
 end
 
 -- Reads a request whose id is at `at` and which ends before `stop`; nil if it cannot be decoded. The operations are in

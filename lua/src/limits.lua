@@ -7,6 +7,7 @@ local limits = {
   frame = 24 * MIB, -- bytes of a binary frame, length field excluded
   range = 16 * MIB, -- bytes of memory that one operation reads or writes
   ops = 4096, -- operations in a batch
+  trace = 128, -- bytes of what logs call a request
 
   inbox = 64 * MIB, -- bytes of a connection that arrived and were not used yet
   read_ahead = MIB, -- bytes in the inbox from which on no more are read without need

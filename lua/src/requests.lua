@@ -40,10 +40,14 @@ function requests.perform(request, client)
     local op = request[5 * index - 4]
     local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client)
     local encoded
+    if request.trace then
+      log.debug("request %s: %s %s", request.trace, op.name, done and "done" or problem)
+    elseif not done then
+      log.debug("%s: %s", op.name, problem)
+    end
     if done then
       encoded = encode[op.result](result)
     else
-      log.debug("%s: %s", op.name, problem)
       encoded = encode_refusal(result, problem)
       passing = index == 1 and PASSING[result] == true
     end

@@ -19,6 +19,7 @@ local clock = os.clock
 local put, answer_message, answer_request = connection.put, messages.answer, sessions.answer
 local next_message, next_frame = inbox.next_message, inbox.next_frame
 local REQUEST, KEYED_REQUEST, CANCEL, PING = frames.REQUEST, frames.KEYED_REQUEST, frames.CANCEL, frames.PING
+local TRACE = frames.TRACE
 local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
 local END = inbox.END
 
@@ -117,8 +118,17 @@ local function read_frames(self)
       if not request then
         return false
       end
+      if self.traced == request.id then
+        request.trace = self.trace
+      end
+      self.traced, self.trace = nil, nil
       self.queue_last = self.queue_last + 1
       self.queue[self.queue_last] = request
+    elseif kind == TRACE then
+      self.traced, self.trace = frames.decode_trace(data, at + 1, stop)
+      if not self.traced then
+        return false
+      end
     elseif kind == CANCEL and stop - at == 5 then
       self.cancelled = self.cancelled or {}
       self.cancelled[unpack("<I4", data, at + 1)] = true

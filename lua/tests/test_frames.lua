@@ -68,6 +68,14 @@ test("frames.tsv", function()
   eq(second[1].name, "current_frame")
   eq(second[6].name, "get_keys")
   eq(request "id 1, answered 1, no operation".count, 0)
+  local trace_data = rows['trace id 7, "a-1"']
+  eq(trace_data:byte(5), frames.TRACE)
+  local traced, name = frames.decode_trace(trace_data, 6, #trace_data + 1)
+  eq(traced, 7)
+  eq(name, "a-1")
+  for cut = 6, #trace_data do
+    eq(frames.decode_trace(trace_data:sub(1, cut - 1), 6, cut), nil, "cut at " .. cut)
+  end
 
   eq(frames.encode_reply(7, 100, 1, frames.encode.int(255)), rows["reply id 7, frame 100, int 255"])
   eq(frames.encode_reply(8, 100, 1, frames.encode_refusal(1, "no")), rows['reply id 8, frame 100, error 1 "no"'])

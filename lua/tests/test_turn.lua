@@ -1,4 +1,5 @@
 local client = require "client"
+local fake = require "fake"
 local frames = require "frames"
 local harness = require "harness"
 local limits = require "limits"
@@ -38,6 +39,30 @@ test("a cancel behind a full queue is heeded as long as its request waits", func
   eq(replies[last - 1], 0)
   eq(replies[last], nil)
   eq(replies[last + 1], 0)
+end)
+
+test("the log repeats what a request is called, at level debug", function()
+  local socket, _, take = connect()
+  greet(socket, take, 23)
+  local function trace(id, name)
+    return string.pack("<I4I1I4s4", 9 + #name, frames.TRACE, id, name)
+  end
+  log.set_level "debug"
+  local before = console
+  console = fake.console()
+  socket:arrive(trace(1, "tool-7") .. request(1, RESET) .. request(2, RESET) .. trace(9, "lost") .. request(3, RESET))
+  settle(take)
+  log.set_level "info"
+  socket:arrive(trace(4, "quiet") .. request(4, RESET))
+  settle(take)
+  local said = table.concat(console.lines, "\n")
+  console = before
+  eq(said:find("request tool-7: reset done", 1, true) ~= nil, true, said)
+  eq(select(2, said:gsub("request ", "")), 1, said)
+  socket:arrive(trace(5, ("x"):rep(limits.trace + 1)))
+  settle(take)
+  local _, kinds = read_stream(socket.written)
+  eq(kinds[frames.GOODBYE], 1)
 end)
 
 test("what a dismissed link had asked for and asks for is not done", function()

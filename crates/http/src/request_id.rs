@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use framewire_protocol::MAX_TRACE;
 
 /// Carries a request's id, in either direction.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// Longest id that is taken over.
-const LONGEST: usize = 128;
+const LONGEST: usize = MAX_TRACE;
 
 /// A request's id.
 #[derive(Debug, Clone)]

@@ -178,7 +178,7 @@ impl Connection<'_> {
                 }
                 Frame::Goodbye(reason) => return Err(io::Error::other(format!("the script said: {reason}"))),
                 Frame::Event(events) => (self.desk.listen)(events.frame, Notice::Events(events)),
-                Frame::Request(_) | Frame::Cancel(_) | Frame::Ping(_) => {
+                Frame::Request(_) | Frame::Cancel(_) | Frame::Ping(_) | Frame::Trace { .. } => {
                     return Err(io::Error::other("the script sent a frame that only we send"));
                 }
             }

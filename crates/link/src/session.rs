@@ -60,6 +60,9 @@ impl Session {
             if out.len() >= limit {
                 return;
             }
+            if let Some(name) = &request.batch.trace {
+                Frame::Trace { id: id as u32, name: name.clone() }.encode(out);
+            }
             let frame = Request { id: id as u32, answered, batch: std::mem::take(&mut request.batch) };
             let frame = Frame::Request(frame);
             frame.encode(out);

@@ -1,5 +1,7 @@
 //! Operations done together, and what becomes of them.
 
+#[cfg(doc)]
+use crate::MAX_TRACE;
 use crate::error::{OpError, Status};
 use crate::op::{Effect, Op};
 use crate::value::Value;
@@ -17,12 +19,14 @@ pub struct Batch {
     /// Names the batch over repetitions by a caller that never heard the answer, 1 to [`MAX_KEY`] bytes: an emulator
     /// that remembers an outcome under this key gives it again instead of doing the batch twice.
     pub key: Option<String>,
+    /// What logs call it, at most [`MAX_TRACE`] bytes; changes nothing of what is done.
+    pub trace: Option<String>,
 }
 
 impl Batch {
     /// A batch of these operations.
     pub fn new(ops: Vec<Op>) -> Batch {
-        Batch { ops, key: None }
+        Batch { ops, key: None, trace: None }
     }
 
     /// Whether a request can carry it; one that does not pass must not be encoded.

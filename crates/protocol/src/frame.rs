@@ -49,6 +49,13 @@ pub enum Frame {
     Goodbye(String),
     /// From the endpoint, unasked: what happened in a frame.
     Event(EventFrame),
+    /// To the endpoint, before a request: what logs call that.
+    Trace {
+        /// The request's number.
+        id: u32,
+        /// What it is called.
+        name: String,
+    },
 }
 
 mod kind {
@@ -60,6 +67,7 @@ mod kind {
     pub const GOODBYE: u8 = 6;
     pub const KEYED_REQUEST: u8 = 7;
     pub const EVENT: u8 = 8;
+    pub const TRACE: u8 = 9;
 }
 
 impl Frame {
@@ -105,6 +113,11 @@ impl Frame {
                 out.push(kind::EVENT);
                 event.encode(out);
             }
+            Frame::Trace { id, name } => {
+                out.push(kind::TRACE);
+                id.encode(out);
+                name.encode(out);
+            }
         }
         let length = (out.len() - start - 4) as u32;
         out[start..start + 4].copy_from_slice(&length.to_le_bytes());
@@ -131,6 +144,7 @@ impl Frame {
             kind::PONG => Frame::Pong { id: reader.get()?, frame: reader.get()? },
             kind::GOODBYE => Frame::Goodbye(reader.get()?),
             kind::EVENT => Frame::Event(reader.get()?),
+            kind::TRACE => Frame::Trace { id: reader.get()?, name: reader.get()? },
             value => {
                 return Err(DecodeError::Unknown { what: "frame kind", value });
             }

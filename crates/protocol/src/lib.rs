@@ -62,5 +62,8 @@ pub const MAX_OPS: usize = 4096;
 /// Longest key of a batch, in bytes.
 pub const MAX_KEY: usize = 255;
 
+/// Longest name of a batch in logs, in bytes.
+pub const MAX_TRACE: usize = 128;
+
 /// TCP port the script listens on unless told otherwise; mGBA-http's, so that its users change nothing.
 pub const DEFAULT_PORT: u16 = 8888;

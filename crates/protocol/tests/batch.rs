@@ -7,7 +7,7 @@ fn refusal(batch: &Batch) -> Option<Status> {
 }
 
 fn echo(bytes: usize) -> Batch {
-    Batch { ops: vec![Op::Echo { data: vec![0; bytes] }], key: Some("k".repeat(MAX_KEY)) }
+    Batch { key: Some("k".repeat(MAX_KEY)), ..Op::Echo { data: vec![0; bytes] }.into() }
 }
 
 #[test]

@@ -143,13 +143,14 @@ fn frames() {
             ("keyed", r#"id 7, answered 5, key "k1", reset"#) => Frame::Request(Request {
                 id: 7,
                 answered: 5,
-                batch: Batch { ops: vec![Op::Reset {}], key: Some("k1".to_owned()) },
+                batch: Batch { key: Some("k1".to_owned()), ..Op::Reset {}.into() },
             }),
             ("request", "id 1, answered 1, no operation") => request(1, 1, vec![]),
             ("reply", "id 7, frame 100, int 255") => reply(7, 100, Ok(Value::Int(255))),
             ("reply", r#"id 8, frame 100, error 1 "no""#) => {
                 reply(8, 100, Err(OpError::new(Status::BadArgument, "no")))
             }
+            ("trace", r#"id 7, "a-1""#) => Frame::Trace { id: 7, name: "a-1".to_owned() },
             ("cancel", "id 9") => Frame::Cancel(9),
             ("ping", "id 1") => Frame::Ping(1),
             ("pong", "id 1, frame 59") => Frame::Pong { id: 1, frame: 59 },

@@ -196,7 +196,7 @@ fn closing_answers_what_is_open() {
 fn a_key_is_done_once_even_by_another_bridge() {
     let (runtime, port) = (runtime(), free_port());
     let _host = host(port);
-    let keyed = |value| Batch { ops: vec![Op::Write32 { address: UNUSED, value }], key: Some("key".into()) };
+    let keyed = |value| Batch { key: Some("key".into()), ..Op::Write32 { address: UNUSED, value }.into() };
     for value in 1..=3 {
         let emulator = attach(port, &runtime);
         ready(&emulator);

@@ -122,8 +122,8 @@ fn holding_no_key_is_refused() {
 fn a_repeated_key_is_answered_and_not_done_again() {
     let emulator = start(Speed::Times(1.0), true);
     let keyed = |value, key: &str| Batch {
-        ops: vec![Op::Read32 { address: UNUSED }, Op::Write32 { address: UNUSED, value }],
         key: Some(key.to_owned()),
+        ..Batch::new(vec![Op::Read32 { address: UNUSED }, Op::Write32 { address: UNUSED, value }])
     };
     let done = |batch| submit(&emulator, batch).expect("an outcome");
     let first = done(keyed(1, "a"));

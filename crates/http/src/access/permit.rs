@@ -18,7 +18,7 @@ pub(crate) struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// Checks a batch, and puts the files that it names where they belong.
+    /// Checks a batch, puts the files that it names where they belong, and has logs call it what its request is called.
     pub(crate) fn check(&self, batch: &mut Batch) -> Result<(), EmulatorError> {
         if self.caller.rights == Rights::Read
             && let Some(change) = batch.ops.iter().find(|op| op.info().effect == Effect::Change)
@@ -28,6 +28,7 @@ impl Permit<'_> {
                 "the token that was shown may only look, and {name} changes something"
             )));
         }
+        batch.trace = self.caller.trace.as_deref().map(str::to_owned);
         batch.ops.iter_mut().try_for_each(|op| op.try_for_each_path(|path| self.check_path(path)))
     }
 
@@ -45,9 +46,10 @@ impl Permit<'_> {
         Ok(())
     }
 
-    /// Whether the caller may do anything.
+    /// Whether nothing is to be checked or added.
     pub(crate) fn is_unbounded(&self) -> bool {
-        self.caller.rights == Rights::Full && self.caller.reach == Reach::Local && self.files.is_none()
+        let Caller { reach, rights, trace } = self.caller;
+        *rights == Rights::Full && *reach == Reach::Local && trace.is_none() && self.files.is_none()
     }
 
     /// The emulator as this caller may use it.

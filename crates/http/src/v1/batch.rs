@@ -70,6 +70,7 @@ async fn batch(
     let plan = Plan::new(request.ops, context)?;
     let share = site.replies.share_all(plan.ops())?;
     let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
-    let outcome = site.perform_until(&served, Batch { ops: plan.ops().to_vec(), key }, deadline).await?;
+    let outcome =
+        site.perform_until(&served, Batch { key, ..Batch::new(plan.ops().to_vec()) }, deadline).await?;
     Ok(share.json(&plan.done(outcome)))
 }
