@@ -35,7 +35,7 @@ fn the_nearest_choice_of_emulator_counts() {
     let state = Http::new(server.url()).get("/v1/emulator").unwrap().text();
     assert!(state.contains(r#""kind":"attached""#), "{state}");
 
-    for other in [["--rom", "a.gba"], ["--speed", "2"], ["--lua", "a.lua"], ["--channel", "a"]] {
+    for other in [["--speed", "2"], ["--lua", "a.lua"], ["--channel", "a"]] {
         let args = [&["serve", "--attach", &address][..], &other[..]].concat();
         let (status, _, said) = Framewire::run(&args, PATIENCE).unwrap();
         assert_eq!(status.code(), Some(2), "{args:?}");
