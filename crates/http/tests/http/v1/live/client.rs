@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tungstenite::protocol::Message;
 use tungstenite::{Error, WebSocket};
 
-use crate::support::{PATIENCE, Reply, Server, encoded};
+use crate::support::{Reply, Server, encoded};
 
 /// An event, of either kind of stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,8 +97,13 @@ impl Rpc {
     }
 
     pub fn open_at(server: &Server, target: &str) -> Rpc {
+        Rpc::over(server, server.connect(), target)
+    }
+
+    /// Opens one over a connection that was made already.
+    pub fn over(server: &Server, stream: TcpStream, target: &str) -> Rpc {
         let url = format!("ws://{}{target}", server.address);
-        let (socket, _) = tungstenite::client(url, server.connect()).expect("a WebSocket");
+        let (socket, _) = tungstenite::client(url, stream).expect("a WebSocket");
         Rpc { socket, last: 0, events: Vec::new() }
     }
 
@@ -156,6 +161,16 @@ impl Rpc {
         reply["error"]["data"].clone()
     }
 
+    /// The next event of this name.
+    pub fn wait_for(&mut self, name: &str) -> Event {
+        loop {
+            let event = self.next().unwrap_or_else(|| panic!("the connection ended before {name}"));
+            if event.name == name {
+                return event;
+            }
+        }
+    }
+
     /// The next event of a subscription; `None` when the connection has ended.
     pub fn next(&mut self) -> Option<Event> {
         match self.events.is_empty() {
@@ -181,9 +196,4 @@ pub fn post(server: &Server, target: &str, body: &Value) -> Reply {
 pub fn json_of(reply: &Reply, status: u16) -> Value {
     assert_eq!(reply.status, status, "{}", reply.text());
     serde_json::from_slice(&reply.body).unwrap()
-}
-
-/// How long anything may take.
-pub fn deadline() -> std::time::Instant {
-    std::time::Instant::now() + PATIENCE
 }

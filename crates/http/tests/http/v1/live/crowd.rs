@@ -3,18 +3,20 @@
 //! `FRAMEWIRE_WATCH_SECONDS` makes it as long as one likes; the figure that is claimed is that of ten minutes.
 
 use std::collections::BTreeMap;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::Emulator;
 use framewire_emulator::embedded::Rom;
+use framewire_http::App;
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
 use super::client::{Event, Events, Rpc, watch};
-use crate::failures::attached;
+use super::script::{Place, ready};
+use super::watches::readers;
 use crate::support::{Server, core, field, repository, wait_for};
 
 /// Frames by which a change may come late.
@@ -30,21 +32,21 @@ fn nobody_misses_the_ball_of_an_embedded_core() {
     let folder = tempfile::tempdir().unwrap();
     let core = Arc::new(core(Rom::File(repository("rom/framewire-demo.gba")), false, Vec::new()));
     let shared = core.clone();
-    let server = Server::over(folder, move |_| shared, |_| {});
+    let server = Server::over(folder, move |_| shared, let_them_stall);
     crowd(&server, &*core);
 }
 
 #[test]
 fn nobody_misses_the_ball_of_an_attached_mgba() {
-    let folder = tempfile::tempdir().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap().port();
-    let settings = folder.path().join("settings.lua");
-    std::fs::write(&settings, format!("framewire = {{port = {port}, log_level = 'warn'}}")).unwrap();
-    let scripts = vec![settings, repository("lua/framewire.lua")];
-    let core = core(Rom::File(repository("rom/framewire-demo.gba")), false, scripts);
-    let server = attached(format!("127.0.0.1:{port}"), |_| {});
-    wait_for("a connection", || server.get("/v1/emulator").text().contains("\"run\":\"running\""));
+    let place = Place::new();
+    let (core, server) = (place.core(), place.server(let_them_stall));
+    ready(&server);
     crowd(&server, &core);
+}
+
+/// Who stops reading stays to the end, and would do harm if it could.
+fn let_them_stall(app: &mut App) {
+    app.limits.stall = Duration::from_secs(3600);
 }
 
 fn seconds() -> Duration {
@@ -53,7 +55,7 @@ fn seconds() -> Duration {
 }
 
 fn crowd(server: &Server, core: &dyn Emulator) {
-    let lazy = [stop_reading(server, &lazy_watch()), stop_reading(server, &lazy_watch())];
+    let (mut lazy_events, mut lazy_rpc) = stop_reading(server);
     let mut lateness = Vec::new();
     for _ in 0..ATTEMPTS {
         let late = measure(server, core);
@@ -64,25 +66,37 @@ fn crowd(server: &Server, core: &dyn Emulator) {
     }
     eprintln!("latest change by attempt, in frames: {lateness:?}");
     assert!(lateness.last().is_some_and(|late| *late <= LATE), "late by {lateness:?} frames");
-    for mut events in lazy {
-        let missed = events.wait_for("missed").data["missed"].as_u64().unwrap();
-        assert!(missed > 0);
+    for missed in [lazy_events.wait_for("missed"), lazy_rpc.wait_for("missed")] {
+        assert!(missed.data["missed"].as_u64().unwrap() > 0);
     }
 }
 
-/// So much in each frame that a socket nobody reads is full soon.
-fn lazy_watch() -> String {
-    let ranges: Vec<String> =
-        (0..8).map(|offset| format!("bytes[{:#x}, {}]", 0x0200_0000 + offset, 4096 - offset)).collect();
-    watch(&ranges.iter().map(String::as_str).collect::<Vec<_>>())
+/// Who does not read for long is let go.
+#[test]
+fn who_stops_reading_is_cut_off_in_time() {
+    let server = Server::with(|app| app.limits.stall = Duration::from_millis(300));
+    let lazy = stop_reading(&server);
+    assert_eq!(readers(&server), 2);
+    wait_for("both to be cut off", || readers(&server) == 0);
+    drop(lazy);
 }
 
-/// Opens a stream of which only the head is read.
-fn stop_reading(server: &Server, target: &str) -> Events {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    socket.set_recv_buffer_size(4096).unwrap();
-    socket.connect(&server.address.into()).unwrap();
-    Events::over(TcpStream::from(socket), target, None)
+/// Clients of either kind of stream that read nothing but its beginning, and have ordered so much in each frame that their
+/// sockets are full soon.
+fn stop_reading(server: &Server) -> (Events, Rpc) {
+    let ranges: Vec<String> =
+        (0..8).map(|offset| format!("bytes[{:#x}, {}]", 0x0200_0000 + offset, 4096 - offset)).collect();
+    let connect = || {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        socket.connect(&server.address.into()).unwrap();
+        TcpStream::from(socket)
+    };
+    let all: Vec<&str> = ranges.iter().map(String::as_str).collect();
+    let events = Events::over(connect(), &watch(&all), None);
+    let mut rpc = Rpc::over(server, connect(), "/v1/ws");
+    rpc.result("subscribe", json!({"watch": ranges}));
+    (events, rpc)
 }
 
 /// Twenty clients watch for a while. Returns by how many frames the latest change came late.

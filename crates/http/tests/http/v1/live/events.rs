@@ -1,7 +1,11 @@
 //! GET /v1/events, and events beside watches.
 
-use super::client::{Events, watch};
+use serde_json::json;
+
+use super::client::{Events, Rpc, json_of, post, watch};
+use super::script::{Place, ready};
 use crate::support::Server;
+use crate::v1::problems::problem;
 
 #[test]
 fn resets_are_told_and_can_be_caught_up_with() {
@@ -25,4 +29,56 @@ fn a_watch_tells_events_too_if_asked_to() {
     assert_eq!(events.next().unwrap().name, "change");
     server.post_ok("/coreadapter/reset", "");
     events.wait_for("reset");
+}
+
+#[test]
+fn what_happens_to_the_emulator_is_told() {
+    let server = Server::start();
+    let mut events = Events::open(&server, "/v1/events");
+    server.post_ok("/coreadapter/reset", "");
+    json_of(&post(&server, "/v1/pause", &json!({})), 200);
+    events.wait_for("paused");
+    json_of(&post(&server, "/v1/resume", &json!({})), 200);
+    events.wait_for("running");
+    let played = json_of(&post(&server, "/v1/tap", &json!({"keys": ["A"]})), 200);
+    let over = events.wait_for("input");
+    assert_eq!((&over.data["id"], &over.data["cancelled"]), (&played["id"], &false.into()));
+}
+
+/// An mGBA that goes and comes back: its streams stay open, say so, and go on.
+#[test]
+fn streams_live_through_the_loss_of_an_attached_mgba() {
+    let place = Place::new();
+    let server = place.server(|_| {});
+    let nobody = problem(&server.get(&watch(&["score"])), 502);
+    assert!(nobody["detail"].as_str().unwrap().contains("framewire doctor"), "{nobody}");
+    let mut events = Events::open(&server, "/v1/events");
+    let core = place.core();
+    events.wait_for("connected");
+    ready(&server);
+    let game_frame = "u32[frame]";
+    let mut memory = Events::open(&server, &watch(&[game_frame]));
+    let mut rpc = Rpc::open(&server);
+    rpc.result("subscribe", json!({"watch": [game_frame], "events": true}));
+    memory.wait_for("change");
+    drop(core);
+    let gone = events.wait_for("disconnected");
+    assert!(gone.data["problem"].is_string(), "{gone:?}");
+    let _core = place.core();
+    events.wait_for("connected");
+    let gap = loop {
+        let change = memory.wait_for("change");
+        if change.data["gap"] == true {
+            break change;
+        }
+    };
+    let next = memory.next().unwrap();
+    let value = |event: &super::client::Event| event.data["changes"][game_frame].clone();
+    assert_eq!(next.data["gap"], serde_json::Value::Null);
+    assert_eq!(value(&next)["old"], value(&gap)["new"]);
+    let told: Vec<String> = std::iter::from_fn(|| rpc.next())
+        .map(|event| event.name)
+        .take_while(|name| name != "connected")
+        .collect();
+    assert!(told.iter().any(|name| name == "disconnected"), "{told:?}");
 }

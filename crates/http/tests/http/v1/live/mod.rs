@@ -6,5 +6,6 @@ mod ending;
 mod events;
 mod refusals;
 mod rpc;
+mod script;
 mod wait;
 mod watches;

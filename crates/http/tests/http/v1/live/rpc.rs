@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Rpc, deadline};
-use crate::support::{Server, field};
+use super::client::Rpc;
+use super::watches::readers;
+use crate::support::{Server, field, wait_for};
 
 const SCRATCH: &str = "u16[0x02000100]";
 const ADDRESS: u32 = 0x0200_0100;
@@ -173,15 +174,8 @@ fn what_goes_on_for_a_connection_ends_with_it() {
     let wait = json!({"jsonrpc": "2.0", "id": "w", "method": "wait", "params": {"until": "false", "frames": 100_000}});
     rpc.send(wait.to_string());
     let mut other = Rpc::open(&server);
-    let readers = |server: &Server| {
-        let list = super::client::json_of(&server.get("/v1/watches"), 200);
-        list["watches"][0]["readers"].as_u64().unwrap()
-    };
     assert_eq!(readers(&server), 1);
     drop(rpc);
-    let end = deadline();
-    while readers(&server) > 0 {
-        assert!(std::time::Instant::now() < end, "the subscription goes on");
-    }
+    wait_for("the subscription's end", || readers(&server) == 0);
     assert!(other.result("read32", json!([field("frame")]))["value"].is_u64());
 }

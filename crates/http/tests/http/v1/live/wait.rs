@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::client::{json_of, post};
+use super::script::{Place, ready};
 use crate::support::{Server, field};
 use crate::v1::problems::problem;
 
@@ -44,6 +45,22 @@ fn after_so_many_frames_it_is_over_even_while_the_memory_changes() {
         let waited = json_of(&post(&server, "/v1/wait", &json!({"until": until, "frames": 25})), 200);
         assert_eq!((&waited["held"], &waited["frames"]), (&false.into(), &25.into()), "{until}");
     }
+}
+
+#[test]
+fn an_attached_mgba_is_waited_for_to_the_frame_too() {
+    let place = Place::new();
+    let (_core, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    let frames = [100, 130].map(|frame| {
+        let waited =
+            json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[frame] >= {frame}")})), 200);
+        assert_eq!(waited["held"], true);
+        waited["frame"].as_u64().unwrap()
+    });
+    assert_eq!(frames[1] - frames[0], 30);
+    let waited = json_of(&post(&server, "/v1/wait", &json!({"until": "score > 999999", "frames": 20})), 200);
+    assert_eq!((&waited["held"], &waited["frames"]), (&false.into(), &20.into()));
 }
 
 #[test]

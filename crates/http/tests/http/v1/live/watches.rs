@@ -55,6 +55,11 @@ fn who_comes_back_gets_what_it_missed() {
     assert_eq!(changes, expected);
 }
 
+/// How many read the only watch there is.
+pub fn readers(server: &Server) -> u64 {
+    watched(server)["readers"].as_u64().unwrap()
+}
+
 /// The only watch there is.
 fn watched(server: &Server) -> Value {
     let list = json_of(&server.get("/v1/watches"), 200);
@@ -134,6 +139,24 @@ fn the_frame_counter_and_what_is_made_of_it_are_told_in_each_frame() {
         assert_eq!(change.data["changes"]["frame % 2 == 0"]["new"], new.is_multiple_of(2));
         last = new;
     }
+}
+
+#[test]
+fn names_of_the_symbol_file_are_what_they_stand_for() {
+    let server = Server::start();
+    let mut events = Events::open(
+        &server,
+        &watch(&["score", "presses[0] + presses[1]", "u8[score + 1]", "bytes[magic, 8]"]),
+    );
+    assert_eq!(events.next().unwrap().data["values"]["presses[0] + presses[1]"], 0);
+    server.post_ok(&format!("/core/write32?address={}&value=258", field("score")), "");
+    let told = loop {
+        let change = events.wait_for("change").data["changes"].clone();
+        if !change["score"].is_null() {
+            break change;
+        }
+    };
+    assert_eq!((&told["score"]["new"], &told["u8[score + 1]"]["new"]), (&json!(258), &json!(1)), "{told}");
 }
 
 #[test]

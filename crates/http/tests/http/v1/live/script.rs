@@ -1,0 +1,44 @@
+//! A core with our script in it, as in an mGBA that a server is attached to.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use framewire_emulator::Embedded;
+use framewire_emulator::embedded::Rom;
+use framewire_http::App;
+use tempfile::TempDir;
+
+use crate::failures::attached;
+use crate::support::{Server, core, repository, wait_for};
+
+/// Where such a core is looked for.
+pub struct Place {
+    port: u16,
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap().port();
+        Place { port, folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// Starts one there.
+    pub fn core(&self) -> Embedded {
+        let settings: PathBuf = self.folder.path().join("settings.lua");
+        std::fs::write(&settings, format!("framewire = {{port = {}, log_level = 'warn'}}", self.port))
+            .unwrap();
+        let scripts = vec![settings, repository("lua/framewire.lua")];
+        core(Rom::File(repository("rom/framewire-demo.gba")), false, scripts)
+    }
+
+    /// A server that is attached there.
+    pub fn server(&self, change: impl FnOnce(&mut App)) -> Server {
+        attached(format!("127.0.0.1:{}", self.port), change)
+    }
+}
+
+/// Waits until frames go by there.
+pub fn ready(server: &Server) {
+    wait_for("a connection", || server.get("/v1/emulator").text().contains("\"run\":\"running\""));
+}
