@@ -19,7 +19,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 
 /// The emulators that are served.
 #[derive(Serialize, ToSchema)]
-pub(super) struct List {
+pub(super) struct EmulatorList {
     /// The first is the one that is meant where `?emulator=` names none.
     emulators: Vec<Named>,
 }
@@ -36,11 +36,11 @@ struct Named {
 
 /// The emulators that are served, and how they are.
 #[utoipa::path(get, path = "/v1/emulators", operation_id = "emulators", tag = "emulators",
-    responses((status = 200, description = "All of them, in order.", body = List)))]
-pub(super) async fn all(State(site): State<Arc<Site>>) -> Json<List> {
+    responses((status = 200, description = "All of them, in order.", body = EmulatorList)))]
+pub(super) async fn all(State(site): State<Arc<Site>>) -> Json<EmulatorList> {
     let named =
         |served: &Arc<crate::Served>| Named { name: served.name.clone(), state: served.emulator.state() };
-    Json(List { emulators: site.app.emulators.iter().map(named).collect() })
+    Json(EmulatorList { emulators: site.app.emulators.iter().map(named).collect() })
 }
 
 /// How an emulator is, without waiting for it.

@@ -32,7 +32,7 @@ struct Wanted {
 
 /// Symbols.
 #[derive(Serialize, ToSchema)]
-struct List {
+struct SymbolList {
     /// In the order of their names, at most 10,000.
     symbols: Vec<Symbol>,
     /// Whether there are more, behind the last of these.
@@ -57,8 +57,8 @@ struct Symbol {
 
 /// The names that stand for addresses, from the symbol files that were loaded.
 #[utoipa::path(get, path = "/v1/symbols", operation_id = "symbols", tag = "memory", params(Which, Wanted),
-    responses((status = 200, description = "The symbols.", body = List)))]
-async fn list(Chosen(served): Chosen, Query(wanted): Query<Wanted>) -> Result<Json<List>, Problem> {
+    responses((status = 200, description = "The symbols.", body = SymbolList)))]
+async fn list(Chosen(served): Chosen, Query(wanted): Query<Wanted>) -> Result<Json<SymbolList>, Problem> {
     let part = wanted.contains.to_lowercase();
     let after = |name: &str| wanted.after.as_deref().is_none_or(|after| name > after);
     let mut found = served
@@ -72,5 +72,5 @@ async fn list(Chosen(served): Chosen, Query(wanted): Query<Wanted>) -> Result<Js
         count: entry.symbol.count,
         doc: entry.doc.clone(),
     });
-    Ok(Json(List { symbols: symbols.collect(), more: found.next().is_some() }))
+    Ok(Json(SymbolList { symbols: symbols.collect(), more: found.next().is_some() }))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use framewire_emulator::{Event, Happening, Watch, WatchEvent};
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::feed::Feed;
@@ -28,6 +29,8 @@ pub(super) struct Collector {
     pub(super) events: Option<broadcast::Receiver<Event>>,
     /// How long it goes on without a reader; `None` is for ever.
     pub(super) patience: Option<Duration>,
+    /// Dropped last, when the emulator has been told that the watch is over.
+    pub(super) over: watch::Sender<()>,
 }
 
 impl Collector {
@@ -35,11 +38,16 @@ impl Collector {
     pub(super) async fn run(mut self, site: Arc<Site>) {
         let feed = self.feed.clone();
         let (mut deleted, patience) = (feed.news(), self.patience);
-        let reason = tokio::select! {
-            reason = self.collect() => reason,
-            () = unread(&feed, patience) => "nobody read it for a while",
-            _ = deleted.wait_for(Option::is_some) => "it was deleted",
-            () = site.stopped() => "the server is stopping",
+        let reason = loop {
+            tokio::select! {
+                reason = self.collect() => break reason,
+                // Somebody may just have begun to.
+                () = unread(&feed, patience) => if site.live.remove_unread(&feed) {
+                    break "nobody read it for a while";
+                },
+                _ = deleted.wait_for(Option::is_some) => break "it was deleted",
+                () = site.stopped() => break "the server is stopping",
+            }
         };
         site.live.remove(&feed.id);
         feed.end(reason);
@@ -128,9 +136,9 @@ async fn unread(feed: &Feed, patience: Option<Duration>) {
     let Some(patience) = patience else { return std::future::pending().await };
     let mut readers = feed.readers();
     // The feed lives as long as this does.
-    while readers.wait_for(|readers| *readers == 0).await.is_ok() {
-        let back = readers.wait_for(|readers| *readers > 0);
-        if timeout(patience, back).await.is_err() {
+    while let Ok(left) = readers.wait_for(|readers| readers.count == 0).await.map(|left| *left) {
+        let back = readers.wait_for(|readers| readers.count > 0);
+        if left.given_up || timeout(patience, back).await.is_err() {
             return;
         }
     }

@@ -21,10 +21,17 @@ pub(super) struct Feed {
     ring: Mutex<Ring>,
     /// Says that there is something new to read; `Some` is the reason of the end.
     news: watch::Sender<Option<&'static str>>,
-    /// How many read.
-    readers: watch::Sender<usize>,
+    readers: watch::Sender<Readers>,
     /// Events that readers did not take in time, all together.
     missed: AtomicU64,
+}
+
+/// Who reads a feed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Readers {
+    pub(super) count: usize,
+    /// The last to go said that it does not come back.
+    pub(super) given_up: bool,
 }
 
 /// An event as a reader is told it.
@@ -46,12 +53,13 @@ pub(super) struct Reader {
     opening: Option<Told>,
     news: watch::Receiver<Option<&'static str>>,
     over: bool,
+    gives_up: bool,
 }
 
 impl Feed {
     pub(super) fn new(id: String, definition: Definition, base: Snapshot) -> Feed {
         let ring = Mutex::new(Ring::new(definition.buffer, MAX_BYTES, base));
-        let (news, readers) = (watch::Sender::new(None), watch::Sender::new(0));
+        let (news, readers) = (watch::Sender::new(None), watch::Sender::default());
         Feed { id, definition, ring, news, readers, missed: AtomicU64::new(0) }
     }
 
@@ -71,8 +79,8 @@ impl Feed {
         self.news.subscribe()
     }
 
-    /// How many read.
-    pub(super) fn readers(&self) -> watch::Receiver<usize> {
+    /// Who reads it.
+    pub(super) fn readers(&self) -> watch::Receiver<Readers> {
         self.readers.subscribe()
     }
 
@@ -91,7 +99,7 @@ impl Feed {
     /// Begins to read: with what the subjects are, or behind the event whose id a client saw last.
     pub(super) fn read(self: &Arc<Feed>, last_id: Option<&str>) -> Reader {
         let news = self.news.subscribe();
-        self.readers.send_modify(|readers| *readers += 1);
+        self.readers.send_modify(|readers| readers.count += 1);
         let ring = self.ring();
         let resumed = last_id.and_then(|id| self.number(id)).filter(|number| *number <= ring.last());
         let opening = match (resumed, last_id) {
@@ -104,7 +112,7 @@ impl Feed {
         let name = if last_id.is_some() { "missed" } else { "values" };
         let opening = opening.map(|data| Told { id: self.event_id(seen), name, data: data.into() });
         drop(ring);
-        Reader { feed: self.clone(), seen, opening, news, over: false }
+        Reader { feed: self.clone(), seen, opening, news, over: false, gives_up: false }
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {
@@ -167,6 +175,11 @@ impl Reader {
         Told { id: self.feed.event_id(self.seen), name: "end", data }
     }
 
+    /// Does not come back.
+    pub(super) fn give_up(mut self) {
+        self.gives_up = true;
+    }
+
     /// Names its feed for clients.
     pub(super) fn feed_id(&self) -> &str {
         &self.feed.id
@@ -189,7 +202,10 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.feed.readers.send_modify(|readers| *readers -= 1);
+        self.feed.readers.send_modify(|readers| {
+            readers.count -= 1;
+            readers.given_up = self.gives_up;
+        });
     }
 }
 
@@ -232,9 +248,9 @@ mod tests {
         let mut reader = feed.read(Some("w1.1"));
         assert_eq!(next(&mut reader).await.0, "w1.2");
         assert_eq!(next(&mut reader).await.0, "w1.3");
-        assert_eq!(*feed.readers().borrow(), 1);
+        assert_eq!(feed.readers().borrow().count, 1);
         drop(reader);
-        assert_eq!(*feed.readers().borrow(), 0);
+        assert_eq!(feed.readers().borrow().count, 0);
     }
 
     #[tokio::test]

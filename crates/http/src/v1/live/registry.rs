@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
-use framewire_emulator::WatchRequest;
-use framewire_protocol::{Batch, Value};
+use axum::http::StatusCode;
+use framewire_emulator::{Watch, WatchRequest};
+use framewire_protocol::Value;
+use tokio::sync::watch;
 
 use super::collect::{Collector, UNREAD, UNREAD_KEPT};
 use super::definition::{Definition, Subjects};
@@ -16,6 +17,9 @@ use crate::app::Site;
 use crate::emulators::Served;
 use crate::failure::Failure;
 use crate::v1::Problem;
+
+/// Why a feed ended that was kept for somebody who might have come back.
+const NO_ROOM: &str = "nobody read it, and others needed its place";
 
 /// The feeds of a server.
 #[derive(Debug)]
@@ -34,6 +38,15 @@ pub(super) struct Listed {
     pub(super) emulator: String,
     /// Made by `POST /v1/watches`, and not shared by what it watches.
     pub(super) kept: bool,
+    /// Closes when its watch is over.
+    over: watch::Receiver<()>,
+}
+
+impl Listed {
+    /// Whether it is only kept for somebody who may come back.
+    fn is_spare(&self) -> bool {
+        !self.kept && !self.feed.definition.watch.is_empty() && self.feed.readers().borrow().count == 0
+    }
 }
 
 impl std::fmt::Debug for Listed {
@@ -110,6 +123,50 @@ impl Live {
         self.feeds().retain(|listed| listed.feed.id != id);
     }
 
+    /// Takes a feed off the list unless somebody reads it.
+    pub(super) fn remove_unread(&self, feed: &Feed) -> bool {
+        let mut feeds = self.feeds();
+        let unread = feed.readers().borrow().count == 0;
+        feeds.retain(|listed| !(unread && listed.feed.id == feed.id));
+        unread
+    }
+
+    /// Begins a watch: it, the frame in which it began, and what the memory was then. It has an event at least every
+    /// `every` frames, if that is not 0. Where the emulator has no room for it, watches that nobody reads make room.
+    pub(super) async fn watch(
+        &self,
+        site: &Site,
+        served: &Served,
+        subjects: Subjects,
+        every: u32,
+    ) -> Result<(Watch, u32, Memory), Problem> {
+        let every = if subjects.uses_frame { 1 } else { every };
+        let (watch, frame, bytes) = match watch(site, served, &subjects, every).await {
+            Err(problem) if problem.status() == StatusCode::SERVICE_UNAVAILABLE => {
+                if !self.end_spare(&served.name).await {
+                    return Err(problem);
+                }
+                watch(site, served, &subjects, every).await?
+            }
+            begun => begun?,
+        };
+        Ok((watch, frame, Memory::new(subjects, &bytes)))
+    }
+
+    /// Ends the feeds of an emulator that nobody reads. False if there was none.
+    async fn end_spare(&self, emulator: &str) -> bool {
+        let is_it = |listed: &mut Listed| listed.emulator == emulator && listed.is_spare();
+        let spare: Vec<Listed> = self.feeds().extract_if(.., is_it).collect();
+        for listed in &spare {
+            listed.feed.end(NO_ROOM);
+        }
+        for listed in &spare {
+            // It fails when the other end is gone, which is what is waited for.
+            let _ = listed.over.clone().changed().await;
+        }
+        !spare.is_empty()
+    }
+
     fn feeds(&self) -> MutexGuard<'_, Vec<Listed>> {
         self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,14 +185,14 @@ impl Live {
         let (watch, frame, memory) = match subjects.all.is_empty() {
             true => (None, served.emulator.state().frame, Memory::new(subjects, &[])),
             false => {
-                let (watch, frame, memory) = watch(site, served, subjects, 0).await?;
+                let (watch, frame, memory) = self.watch(site, served, subjects, 0).await?;
                 (Some(watch), frame, memory)
             }
         };
         let values = memory.values(frame, definition.encoding);
         let id = format!("w{}-{}", self.run, self.ids.fetch_add(1, Relaxed));
         let feed = Arc::new(Feed::new(id, definition, Snapshot { frame, values: values.clone() }));
-        Ok(Collector { feed, memory, values, watch, events, patience })
+        Ok(Collector { feed, memory, values, watch, events, patience, over: watch::Sender::new(()) })
     }
 
     fn start(
@@ -147,6 +204,11 @@ impl Live {
         kept: bool,
     ) -> Result<Listed, Problem> {
         let most = site.app.limits.max_watches;
+        if feeds.len() >= most
+            && let Some(spare) = feeds.iter().position(Listed::is_spare)
+        {
+            feeds.remove(spare).feed.end(NO_ROOM);
+        }
         if feeds.len() >= most {
             let message = format!("there are {most} watches, and more are not accepted; delete some");
             return Err(Failure::busy(message).into());
@@ -154,33 +216,30 @@ impl Live {
         if kept {
             collector.patience = Some(UNREAD_KEPT);
         }
-        let listed = Listed { feed: collector.feed.clone(), emulator: served.name.clone(), kept };
+        let (feed, over) = (collector.feed.clone(), collector.over.subscribe());
+        let listed = Listed { feed, emulator: served.name.clone(), kept, over };
         feeds.push(listed.clone());
         tokio::spawn(collector.run(site.clone()));
         Ok(listed)
     }
 }
 
-/// Begins a watch: it, the frame in which it began, and what the memory was then. It has an event at least every
-/// `every` frames, if that is not 0.
-pub(super) async fn watch(
+/// Begins a watch: it, the frame in which it began, and the bytes of its ranges then.
+async fn watch(
     site: &Site,
     served: &Served,
-    subjects: Subjects,
+    subjects: &Subjects,
     every: u32,
-) -> Result<(framewire_emulator::Watch, u32, Memory), Problem> {
-    let every = if subjects.uses_frame { 1 } else { every };
+) -> Result<(Watch, u32, Vec<u8>), Problem> {
     let request = WatchRequest { ranges: subjects.ranges.clone(), every, keys: false, hashes: false };
     let watch = served.emulator.watch(request);
-    let deadline = Instant::now() + site.app.deadline;
-    let outcome = served.emulator.submit(Batch::new(vec![watch.op()]), deadline).await?;
+    let outcome = site.perform(served, watch.op().into()).await?;
     let frame = outcome.frame;
     match outcome.single()? {
-        Value::Bytes(bytes) => Ok((watch, frame, Memory::new(subjects, &bytes))),
-        _ => Err(Failure::new(
-            axum::http::StatusCode::BAD_GATEWAY,
+        Value::Bytes(bytes) => Ok((watch, frame, bytes)),
+        _ => Err(Problem::new(
+            StatusCode::BAD_GATEWAY,
             "the emulator answered with something else than memory",
-        )
-        .into()),
+        )),
     }
 }

@@ -14,7 +14,7 @@ use crate::app::Site;
 use crate::streams::Stream;
 
 /// How long a stream may be silent. Both ends notice by it that the other is gone.
-const SILENCE: Duration = Duration::from_secs(15);
+const SILENCE: Duration = Duration::from_secs(5);
 /// When clients are to come back if the connection breaks.
 const RETRY: Duration = Duration::from_secs(1);
 

@@ -13,7 +13,6 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::definition::Subjects;
-use super::registry::watch;
 use crate::app::Site;
 use crate::emulators::Served;
 use crate::failure::Failure;
@@ -33,7 +32,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 /// What to wait for.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Request {
+pub(super) struct Condition {
     /// A condition over memory, such as `score > 10` or `lives == 0 or frame > 5000`: docs/watches.md. A number counts
     /// as true if it is not 0.
     until: String,
@@ -62,20 +61,20 @@ pub(super) struct Waited {
 ///
 /// The condition is looked at behind each frame. Where no frame goes by for as long as any request may take, the answer
 /// is 504.
-#[utoipa::path(post, path = "/v1/wait", operation_id = "wait", tag = "watches", params(Which), request_body = Request,
+#[utoipa::path(post, path = "/v1/wait", operation_id = "wait", tag = "watches", params(Which), request_body = Condition,
     responses((status = 200, description = "It holds, or the frames have passed.", body = Waited)))]
 async fn wait(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     client: Client,
-    Payload(request): Payload<Request>,
+    Payload(request): Payload<Condition>,
 ) -> Result<Json<Waited>, Problem> {
     let _open = site.streams.open(client.0)?;
     until(&site, &served, request).await.map(Json)
 }
 
-/// Waits as [`Request`] says.
-pub(super) async fn until(site: &Site, served: &Served, request: Request) -> Result<Waited, Problem> {
+/// Waits as [`Condition`] says.
+pub(super) async fn until(site: &Site, served: &Served, request: Condition) -> Result<Waited, Problem> {
     if !(1..=MAX_FRAMES).contains(&request.frames) {
         let problem = format!("is {}", request.frames);
         let accepts = format!("a number of frames from 1 to {MAX_FRAMES}");
@@ -91,7 +90,8 @@ pub(super) async fn until(site: &Site, served: &Served, request: Request) -> Res
 
 async fn held(site: &Site, served: &Served, condition: Expression, frames: u64) -> Result<Waited, Problem> {
     let every = u32::try_from(frames).unwrap_or(u32::MAX);
-    let (mut watch, frame, mut memory) = watch(site, served, Subjects::only(condition), every).await?;
+    let (mut watch, frame, mut memory) =
+        site.live.watch(site, served, Subjects::only(condition), every).await?;
     let holds =
         |memory: &super::memory::Memory, frame| memory.number(0, frame).is_some_and(|number| number != 0);
     if holds(&memory, frame) {

@@ -81,7 +81,7 @@ struct Watch {
 
 /// The watches of an emulator.
 #[derive(Serialize, ToSchema)]
-struct List {
+struct WatchList {
     watches: Vec<Watch>,
 }
 
@@ -89,7 +89,8 @@ impl From<Listed> for Watch {
     fn from(Listed { feed, .. }: Listed) -> Watch {
         let (frame, values) = feed.values();
         let (kept, told, missed) = feed.counts();
-        let (id, definition, readers) = (feed.id.clone(), feed.definition.clone(), *feed.readers().borrow());
+        let (id, definition, readers) =
+            (feed.id.clone(), feed.definition.clone(), feed.readers().borrow().count);
         Watch { id, definition, frame, values, readers, kept, told, missed }
     }
 }
@@ -137,9 +138,9 @@ async fn create(
 
 /// The watches of an emulator, those made by GET /v1/watch too.
 #[utoipa::path(get, path = "/v1/watches", operation_id = "watches", tag = "watches", params(Which),
-    responses((status = 200, description = "All of them.", body = List)))]
-async fn list(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Json<List> {
-    Json(List { watches: site.live.list(&served.name).into_iter().map(Watch::from).collect() })
+    responses((status = 200, description = "All of them.", body = WatchList)))]
+async fn list(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Json<WatchList> {
+    Json(WatchList { watches: site.live.list(&served.name).into_iter().map(Watch::from).collect() })
 }
 
 /// A watch, and what its expressions are.

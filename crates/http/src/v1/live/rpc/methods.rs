@@ -62,13 +62,14 @@ pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay
         "subscribe" => subscribe(session.clone(), served, params),
         "unsubscribe" => {
             let Unsubscribe { subscription } = read(params)?;
-            match session.unsubscribe(subscription) {
-                true => Ok(ready(true.into())),
-                false => {
-                    let detail = format!("this connection has no subscription {subscription}");
-                    Err(Problem::not_found(detail).into())
-                }
-            }
+            let over = session.unsubscribe(subscription).ok_or_else(|| {
+                Problem::not_found(format!("this connection has no subscription {subscription}"))
+            })?;
+            Ok(Box::pin(async move {
+                // It is closed, never told.
+                let _ = over.await;
+                Ok(Json::Bool(true).into())
+            }))
         }
         "emulator" => {
             let Nothing {} = read(params)?;

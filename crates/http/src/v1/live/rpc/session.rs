@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value as Json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use super::message;
 use crate::access::Caller;
@@ -38,9 +38,17 @@ pub(super) struct Session {
 struct Inner {
     /// All that goes on for this connection; it ends with it.
     tasks: JoinSet<()>,
-    subscriptions: HashMap<u64, AbortHandle>,
+    subscriptions: HashMap<u64, Subscription>,
     /// Number of the subscription made last.
     last: u64,
+}
+
+/// A subscription that goes on.
+struct Subscription {
+    /// Ends it.
+    end: oneshot::Sender<()>,
+    /// Closes when no further event comes.
+    over: oneshot::Receiver<()>,
 }
 
 /// A text on its way to the client.
@@ -108,7 +116,7 @@ impl Session {
     /// Sends what `reader` reads, once the reply with the number of the subscription is on its way.
     pub(super) fn subscribe(
         self: &Arc<Session>,
-        reader: Reader,
+        mut reader: Reader,
     ) -> Result<(u64, oneshot::Sender<()>), Problem> {
         let mut inner = self.inner();
         if inner.subscriptions.len() >= MAX_SUBSCRIPTIONS {
@@ -121,26 +129,27 @@ impl Session {
         inner.last += 1;
         let number = inner.last;
         let (sent, begin) = oneshot::channel();
+        let (end, unsubscribed) = oneshot::channel();
+        let (last, over) = oneshot::channel::<()>();
         let session = self.clone();
-        let task = inner.tasks.spawn(async move {
-            if begin.await.is_ok() {
-                session.forward(number, reader).await;
+        inner.tasks.spawn(async move {
+            tokio::select! {
+                () = session.forward(number, begin, &mut reader) => {}
+                _ = unsubscribed => reader.give_up(),
             }
             session.inner().subscriptions.remove(&number);
+            drop(last);
         });
-        inner.subscriptions.insert(number, task);
+        inner.subscriptions.insert(number, Subscription { end, over });
         Ok((number, sent))
     }
 
-    /// Ends a subscription; false if there is none of this number.
-    pub(super) fn unsubscribe(&self, number: u64) -> bool {
-        match self.inner().subscriptions.remove(&number) {
-            Some(task) => {
-                task.abort();
-                true
-            }
-            None => false,
-        }
+    /// Ends a subscription: what is returned closes when no further event comes. `None` if there is none of this number.
+    pub(super) fn unsubscribe(&self, number: u64) -> Option<oneshot::Receiver<()>> {
+        let Subscription { end, over } = self.inner().subscriptions.remove(&number)?;
+        // It fails if the subscription is just ending by itself.
+        let _ = end.send(());
+        Some(over)
     }
 
     /// Ends all that goes on.
@@ -148,7 +157,11 @@ impl Session {
         self.inner().tasks.abort_all();
     }
 
-    async fn forward(&self, number: u64, mut reader: Reader) {
+    /// Sends what `reader` reads, once it may begin.
+    async fn forward(&self, number: u64, begin: oneshot::Receiver<()>, reader: &mut Reader) {
+        if begin.await.is_err() {
+            return;
+        }
         while let Some(told) = reader.next().await {
             self.send(message::event(number, &told.id, told.name, &told.data).into()).await;
         }

@@ -2,6 +2,7 @@
 
 mod client;
 mod crowd;
+mod document;
 mod ending;
 mod events;
 mod refusals;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Events, json_of, post, watch};
-use crate::support::{Server, encoded};
+use super::client::{Events, Rpc, json_of, post, watch};
+use crate::support::{Server, encoded, wait_for};
 use crate::v1::problems::problem;
 
 /// The problem is about `parameter` and its text has `part` in it.
@@ -75,6 +75,33 @@ fn streams_and_watches_are_bounded() {
     }
     let told = problem(&post(&server, "/v1/watches", &json!({"watch": ["u8[3]"]})), 503);
     assert!(told["detail"].as_str().unwrap().contains("3 watches"), "{told}");
+}
+
+/// What is kept only for those who may come back makes room for those who are here.
+#[test]
+fn watches_that_nobody_reads_make_room() {
+    let server = Server::with(|app| app.limits.max_watches = 6);
+    let readers = || -> u64 {
+        let list = json_of(&server.get("/v1/watches"), 200);
+        list["watches"].as_array().unwrap().iter().map(|watch| watch["readers"].as_u64().unwrap()).sum()
+    };
+    let large = |number: u32| -> Vec<String> {
+        (0..16).map(|range| format!("bytes[{}, 4096]", 0x0200_0000 + 16 * number + range)).collect()
+    };
+    for number in 0..20 {
+        let mut rpc = Rpc::open(&server);
+        rpc.result("subscribe", json!({"watch": large(number)}));
+        drop(rpc);
+        wait_for("the reader to be gone", || readers() == 0);
+    }
+    let mut rpc = Rpc::open(&server);
+    for number in 100..104 {
+        rpc.result("subscribe", json!({"watch": large(number)}));
+    }
+    let told = rpc.error("subscribe", json!({"watch": large(104)}), -32012);
+    assert!(told["detail"].as_str().unwrap().contains("262144 bytes"), "{told}");
+    rpc.result("unsubscribe", json!({"subscription": 1}));
+    rpc.result("subscribe", json!({"watch": large(104)}));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::Rpc;
+use super::client::{Rpc, json_of};
 use super::watches::readers;
 use crate::support::{Server, field, wait_for};
 
@@ -114,6 +114,8 @@ fn subscriptions_tell_events_until_they_are_given_back() {
     rpc.result("write16", json!([ADDRESS, 4]));
     let after = rpc.result("wait", json!({"until": "false", "frames": 3}));
     assert_eq!(after["held"], false, "and no event came in between");
+    let watches = || json_of(&server.get("/v1/watches"), 200)["watches"].clone();
+    wait_for("the end of the watch, to which nobody comes back", || watches() == json!([]));
 }
 
 #[test]
