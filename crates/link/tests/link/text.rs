@@ -37,7 +37,8 @@ fn a_script_that_stops_reading_holds_nobody_longer_than_their_deadlines() {
     let state = client.submit(large_state(), Duration::from_millis(500));
     let read = client.submit(read8(), Duration::from_millis(500));
     let (state, read) = (soon(&state), soon(&read));
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    // Far from for ever, on a machine that has much else to do too.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(matches!(&state, Err(LinkError::Overdue { .. })), "a change may still be done: {state:?}");
     assert!(matches!(&read, Err(LinkError::Stalled { .. })), "{read:?}");
     client.wait_for("stalled", |status| status.stalled);
