@@ -1393,8 +1393,8 @@ end)()
 ---- game --------------------------------------------------------------------------------------------------------------
 
 parts.game = (function()
-  -- Whether the console was reset, or another game put in. A callback for that would be the end of this one: after an
-  -- `emu:reset()` that calls it, mGBA 0.10 refuses every call until the frame callback is left.
+  -- Whether the console was reset, or another game put in. This script has no callback for that: any there is ends the frame
+  -- callback in which a script resets, see `emulator.reset`.
 
   local happenings = require "happenings"
 

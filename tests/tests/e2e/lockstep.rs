@@ -8,8 +8,11 @@ use framewire_protocol::{KeyStep, MemoryRange, Op, OpError, Outcome, Value, time
 
 use super::served::PATIENCE;
 
+/// Lua of another script, whose callback mGBA calls in the middle of ours when we reset.
+const ANOTHER: &str = "callbacks:add('reset', function() console:log('reset') end)";
+
 fn window() -> (StockMgba, FrameClient) {
-    let options = StockOptions::new(&paths::rom()).script(&paths::script()).port(ports::free());
+    let options = StockOptions::new(&paths::rom()).lua(ANOTHER).script(&paths::script()).port(ports::free());
     let mgba = StockMgba::start(&options).unwrap();
     let client = FrameClient::connect(mgba.address(), 7, PATIENCE).unwrap();
     (mgba, client)
@@ -89,7 +92,9 @@ fn a_window_in_lockstep_can_be_closed_after_the_time_out() {
 #[test]
 fn a_link_hears_of_resets_and_games_and_keys_of_the_keyboard() {
     let (mut mgba, mut client) = window();
-    client.perform(vec![Op::Reset {}]).unwrap();
+    let reset = client.perform(vec![Op::Reset {}, game_frame()]).unwrap();
+    assert!(reset.results.iter().all(Result::is_ok), "{reset:?}");
+    assert!(mgba.console().contains("log reset"), "{}", mgba.console());
     assert!(until_happened(&mut client, |item| *item == EventItem::Reset).frame < 10);
     mgba.reset().unwrap();
     until_happened(&mut client, |item| *item == EventItem::Reset);
