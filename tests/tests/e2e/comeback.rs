@@ -80,7 +80,7 @@ fn what_a_user_does_in_the_window_ends_no_connection_but_its_scripts() {
     let connected = |served: &Served| served.server.log().matches("connected to script").count();
     assert_eq!(connected(&served), 1);
 
-    mgba_of(&mut served).lua("emu:reset()").unwrap();
+    mgba_of(&mut served).reset().unwrap();
     service_in_time(&served);
     mgba_of(&mut served).open_rom(&other).unwrap();
     service_in_time(&served);
