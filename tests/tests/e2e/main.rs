@@ -18,3 +18,4 @@ mod stock;
 mod stuck;
 mod text;
 mod timelines;
+mod video;

@@ -1,0 +1,171 @@
+//! The stream of pictures at full rate: what it takes, of the processor and of the network.
+//!
+//! `FRAMEWIRE_VIDEO_SECONDS` makes it as long as one likes, and `FRAMEWIRE_BIN` takes another build of the program. What
+//! the processor has to do is judged in builds for use only (`cargo test --release`).
+
+use std::fs;
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use framewire_e2e::{Framewire, StockMgba, StockOptions, paths, ports, until_some};
+use framewire_media::{Decoder, Header};
+use tungstenite::client::IntoClientRequest;
+use tungstenite::{Message, WebSocket};
+
+/// Frames a second of the console.
+const FULL: f64 = 16_777_216.0 / 280_896.0;
+/// Viewers at once.
+const VIEWERS: usize = 3;
+/// Share of one core that they may cost, with the emulation.
+const PROCESSOR: f64 = 0.25;
+/// Bits a second that one of them may take.
+const BITS: f64 = 4e6;
+/// On a machine that is busy with something else for a while it is measured again.
+const ATTEMPTS: usize = 4;
+/// How long anything may take before it counts as hung.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Bytes around a picture on the wire: its frame's head, and the ping behind it.
+const AROUND: usize = 4 + 2 + 8;
+
+/// Follows the ball, so that the game goes on and all of it moves.
+const PLAYER: &str = r#"
+callbacks:add("frame", function()
+    local ball, paddle = emu:read16(0x02000038), emu:read16(0x02000040)
+    local keys = emu:read16(0x02000008) % 16 == 0 and 1 or 0
+    if ball > paddle + 48 then keys = keys + 16 elseif ball + 48 < paddle then keys = keys + 32 end
+    emu:setKeys(keys)
+end)
+"#;
+
+struct Viewer {
+    socket: WebSocket<TcpStream>,
+    decoder: Decoder,
+}
+
+/// What a viewer got.
+struct Got {
+    pictures: u32,
+    frames: u32,
+    bytes: usize,
+    time: Duration,
+}
+
+impl Viewer {
+    fn new(server: &Framewire) -> Viewer {
+        let url = format!("{}/v1/video", server.url());
+        let address = url.split('/').nth(2).expect("a host");
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        let request = url.replacen("http", "ws", 1).into_client_request().expect("a URL");
+        let (socket, _) = tungstenite::client(request, stream).expect("a WebSocket");
+        Viewer { socket, decoder: Decoder::new() }
+    }
+
+    /// The next picture, and its bytes.
+    fn picture(&mut self) -> (Header, usize) {
+        loop {
+            if let Message::Binary(message) = self.socket.read().expect("a message in time") {
+                let header = self.decoder.decode(&message).expect("a picture");
+                return (header, message.len() + AROUND);
+            }
+        }
+    }
+
+    /// Looks for so long.
+    fn look(&mut self, time: Duration) -> Got {
+        let first = self.picture().0.tick;
+        let begin = Instant::now();
+        let mut got = Got { pictures: 0, frames: 0, bytes: 0, time };
+        while begin.elapsed() < time {
+            let (header, bytes) = self.picture();
+            got.pictures += 1;
+            got.bytes += bytes;
+            got.frames = header.tick - first;
+        }
+        Got { time: begin.elapsed(), ..got }
+    }
+}
+
+impl Got {
+    fn rate(&self) -> f64 {
+        f64::from(self.pictures) / self.time.as_secs_f64()
+    }
+
+    fn bits(&self) -> f64 {
+        self.bytes as f64 * 8.0 / self.time.as_secs_f64()
+    }
+}
+
+/// Processor time of a process so far.
+fn processor(pid: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("its name").split_whitespace().collect();
+    // Of user and system, behind the name and the state, in hundredths of a second.
+    let ticks: u64 = fields[11..13].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+fn seconds() -> Duration {
+    let given = std::env::var("FRAMEWIRE_VIDEO_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(given.unwrap_or(4))
+}
+
+#[test]
+fn three_viewers_get_every_frame_for_little() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let player = folder.path().join("player.lua");
+    fs::write(&player, PLAYER).expect("written");
+    let player = player.to_str().expect("a path in UTF-8");
+    let server = Framewire::serve(&["--quiet", "--lua", player]).expect("the program starts");
+    for attempt in 1..=ATTEMPTS {
+        let mut viewers: Vec<Viewer> = (0..VIEWERS).map(|_| Viewer::new(&server)).collect();
+        viewers.iter_mut().for_each(|viewer| drop(viewer.look(Duration::from_secs(1))));
+        let (busy, begin) = (processor(server.pid()), Instant::now());
+        let all: Vec<Got> = thread::scope(|scope| {
+            let looking: Vec<_> =
+                viewers.iter_mut().map(|viewer| scope.spawn(|| viewer.look(seconds()))).collect();
+            looking.into_iter().map(|viewer| viewer.join().expect("no panic")).collect()
+        });
+        let share = (processor(server.pid()) - busy).as_secs_f64() / begin.elapsed().as_secs_f64();
+        let rates: Vec<String> = all.iter().map(|got| format!("{:.2}", got.rate())).collect();
+        let bits = all.iter().map(Got::bits).fold(0.0, f64::max);
+        let (rates, percent) = (rates.join(", "), 100.0 * share);
+        eprintln!("{rates} pictures/s, {:.2} Mbit/s each, {percent:.1} % of a core", bits / 1e6);
+
+        assert!(bits < BITS, "{bits} bits/s");
+        let all_frames = all.iter().all(|got| got.pictures == got.frames && got.rate() > FULL - 0.5);
+        let cheap = cfg!(debug_assertions) || share < PROCESSOR;
+        if all_frames && cheap {
+            return;
+        }
+        assert!(attempt < ATTEMPTS, "{rates} pictures/s of {FULL:.2} for {percent:.1} % of a core");
+    }
+}
+
+#[test]
+fn a_stock_mgba_is_looked_at_without_costing_it_frames() {
+    let port = ports::free();
+    let mgba = StockMgba::start(&StockOptions::new(&paths::rom()).script(&paths::script()).port(port));
+    let _mgba = mgba.expect("mGBA in a window");
+    let server = Framewire::serve(&["--quiet", "--attach", &format!("127.0.0.1:{port}")]);
+    let server = server.expect("the program starts");
+    let http = server.http();
+    let connected = until_some("a connection", PATIENCE, || {
+        let state = http.get("/v1/emulator")?.text();
+        Ok(state.contains("\"run\":\"running\"").then_some(()))
+    });
+    connected.expect("the script answers");
+
+    let mut viewer = Viewer::new(&server);
+    let (header, _) = viewer.picture();
+    assert_eq!((header.width, header.height), (240, 160));
+    let got = viewer.look(seconds());
+    let frames = f64::from(got.frames) / got.time.as_secs_f64();
+    eprintln!("{:.1} pictures/s of a window with {frames:.1} frames/s", got.rate());
+    // At least the tempo that it never goes below; how much more the machine decides.
+    assert!(got.rate() > 7.0, "{} pictures/s", got.rate());
+    assert!(got.bits() < BITS);
+    let screen = http.get("/v1/screen?format=rgb").expect("an answer");
+    assert_eq!((screen.status, screen.body.len()), (200, 240 * 160 * 3));
+}
