@@ -25,7 +25,7 @@ use tracing::{Level, enabled, info};
 use crate::access::{Audience, Entry, LOGOUT, Peer, Visit, page, shield, tell_page, wants_page};
 use crate::app::{App, Limits, Site};
 use crate::failure::Failure;
-use crate::guard::{Activity, Guarded, Refusal, Verdict, Watchdog};
+use crate::guard::{Activity, Guarded, Outflow, Refusal, Verdict, Watchdog};
 use crate::meter::Answered;
 use crate::request_id::{RequestId, X_REQUEST_ID};
 use crate::stream::Stream;
@@ -128,7 +128,12 @@ async fn serve(
     }
 }
 
-async fn answer(shared: &Shared, peer: &Peer, activity: &Activity, request: Request<Incoming>) -> Response {
+async fn answer(
+    shared: &Shared,
+    peer: &Peer,
+    activity: &Arc<Activity>,
+    request: Request<Incoming>,
+) -> Response {
     activity.begin_request();
     let start = Instant::now();
     let site = &shared.site;
@@ -174,7 +179,7 @@ async fn answer(shared: &Shared, peer: &Peer, activity: &Activity, request: Requ
 async fn admit(
     shared: &Shared,
     peer: &Peer,
-    activity: &Activity,
+    activity: &Arc<Activity>,
     place: Option<&'static compat::Place>,
     id: &RequestId,
     mut request: Request<Incoming>,
@@ -211,6 +216,7 @@ async fn admit(
         None => {
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(Client(peer.origin()));
+            request.extensions_mut().insert(Outflow::new(activity.clone()));
             let Ok(response) = router.clone().oneshot(request.map(Body::new)).await;
             response
         }

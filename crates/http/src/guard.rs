@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::app::Limits;
@@ -98,6 +99,8 @@ pub(crate) struct Activity {
     oversized: AtomicBool,
     /// A request was let in. Until then a client from elsewhere has no more time than for a head.
     known: AtomicBool,
+    /// Little of the reply may lie between here and there: see [`Outflow`].
+    short: AtomicBool,
     /// The socket, once the server has let go of it.
     returned: Mutex<Option<Stream>>,
 }
@@ -204,6 +207,30 @@ fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
     rest_of_end || end.is_some_and(|end| before + end + 4 <= limit)
 }
 
+/// How a reply without end leaves. Much of it could wait in the system's buffers for a client that is slow, and would be old
+/// when it is read.
+#[derive(Clone)]
+pub(crate) struct Outflow(Arc<Activity>);
+
+impl Outflow {
+    /// Bytes that the system may hold, beside what the client's own does.
+    const HELD: usize = 64 * 1024;
+
+    pub(crate) fn new(activity: Arc<Activity>) -> Outflow {
+        Outflow(activity)
+    }
+
+    /// Has the system hold little of what is sent from now on.
+    pub(crate) fn keep_short(&self) {
+        self.0.short.store(true, Relaxed);
+    }
+
+    /// Whether the system takes no more at present.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.0.blocked.load(Relaxed)
+    }
+}
+
 /// Judges a connection at each tick.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
@@ -254,6 +281,17 @@ impl Guarded {
         Guarded { stream: Some(stream), activity }
     }
 
+    /// The stream, to be written to.
+    fn outward(&mut self) -> io::Result<Pin<&mut Stream>> {
+        if self.activity.short.swap(false, Relaxed)
+            && let Some(stream) = &self.stream
+        {
+            // Where this is refused, more may be held.
+            let _ = SockRef::from(stream.socket()).set_send_buffer_size(Outflow::HELD);
+        }
+        self.stream()
+    }
+
     fn stream(&mut self) -> io::Result<Pin<&mut Stream>> {
         self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
@@ -289,7 +327,7 @@ impl AsyncRead for Guarded {
 
 impl AsyncWrite for Guarded {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let result = self.stream()?.poll_write(cx, bytes);
+        let result = self.outward()?.poll_write(cx, bytes);
         self.note_write(result)
     }
 
@@ -298,7 +336,7 @@ impl AsyncWrite for Guarded {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let result = self.stream()?.poll_write_vectored(cx, slices);
+        let result = self.outward()?.poll_write_vectored(cx, slices);
         self.note_write(result)
     }
 

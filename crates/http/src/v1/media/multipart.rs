@@ -2,6 +2,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -9,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,6 +21,7 @@ use super::seats::Seat;
 use super::shot::Shot;
 use super::studio::Newest;
 use crate::app::Site;
+use crate::guard::Outflow;
 use crate::streams::Client;
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Query, Which};
@@ -29,6 +31,8 @@ use crate::v1::extract::{Chosen, Query, Which};
 const BOUNDARY: &str = "--framewire\r\n";
 /// A picture that stays the same is sent again after so long, for readers that take silence for the end.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How often to look whether a reader takes more, when there are no new pictures to look at.
+const STILL: Duration = Duration::from_millis(50);
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(multipart))
@@ -61,13 +65,23 @@ async fn multipart(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     client: Client,
+    Extension(outflow): Extension<Outflow>,
     Query(params): Query<Params>,
 ) -> Result<Response, Problem> {
     let rate = number("rate", params.rate.as_deref(), 1..=60, 30)?;
     let format = word("format", params.format.as_deref(), &[("jpeg", Format::Jpeg), ("png", Format::Png)])?;
     let seat = site.seats.take(site.streams.open(client.0)?)?;
     let newest = site.studios.look(&served, site.app.deadline).await?;
-    let reel = Reel { newest, format, pace: Pace::new(rate, Instant::now()), last: None, site, _seat: seat };
+    outflow.keep_short();
+    let reel = Reel {
+        newest,
+        format,
+        pace: Pace::new(rate, Instant::now()),
+        last: None,
+        outflow,
+        site,
+        _seat: seat,
+    };
     let parts = stream::unfold(reel, |mut reel| async move {
         reel.next().await.map(|part| (Ok::<_, Infallible>(part), reel))
     });
@@ -83,6 +97,7 @@ struct Reel {
     pace: Pace,
     /// The one that was sent last, and when.
     last: Option<(Arc<Shot>, Instant)>,
+    outflow: Outflow,
     site: Arc<Site>,
     _seat: Seat,
 }
@@ -110,12 +125,16 @@ impl Reel {
     async fn shot(&mut self) -> Option<Arc<Shot>> {
         sleep_until(self.pace.opens()).await;
         loop {
-            match &self.last {
+            let again = self.last.as_ref().map(|(_, sent)| *sent + AGAIN);
+            match again {
                 None => self.newest.changed().await.ok()?,
-                Some((_, sent)) => match timeout_at(*sent + AGAIN, self.newest.changed()).await {
+                Some(again) => match timeout_at(again, self.newest.changed()).await {
                     Ok(changed) => changed.ok()?,
-                    Err(_) => self.newest.mark_changed(),
+                    Err(_) => sleep(STILL).await,
                 },
+            }
+            if self.outflow.is_blocked() {
+                continue; // this picture would be old when it is read
             }
             let Some(shot) = self.newest.borrow_and_update().clone() else { continue };
             match &self.last {

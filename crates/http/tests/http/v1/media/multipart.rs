@@ -2,8 +2,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use serde_json::json;
+use socket2::{Domain, Socket, Type};
 
-use crate::support::Server;
+use crate::support::{PATIENCE, Server, wait_for};
 use crate::v1::batch::batch;
 
 /// A reader of the reply without end: its chunks, joined.
@@ -15,7 +16,10 @@ struct Parts {
 
 impl Parts {
     fn open(server: &Server, target: &str) -> Parts {
-        let mut stream = server.connect();
+        Parts::over(server.connect(), target)
+    }
+
+    fn over(mut stream: TcpStream, target: &str) -> Parts {
         write!(stream, "GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
         let mut stream = BufReader::new(stream);
         let mut head = String::new();
@@ -95,6 +99,34 @@ fn a_picture_that_stays_is_repeated_now_and_then() {
     assert!(first == second);
     let shown = server.get("/v1/screen?format=rgb").body;
     assert!(framewire_media::png::decode(&first).unwrap().rgb == shown);
+}
+
+#[test]
+fn a_reader_that_stops_has_few_old_pictures_before_it() {
+    let server = Server::start();
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(8 * 1024).unwrap();
+    socket.connect(&server.address.into()).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut parts = Parts::over(socket.into(), "/v1/video.mjpeg?rate=60");
+    parts.next();
+
+    let frame = || server.number("/core/currentframe");
+    let begin = frame();
+    wait_for("four seconds of frames", || frame() > begin + 240);
+    batch(&server, &json!({"ops": [{"op": "pause"}]}));
+    // Behind the old ones comes the one that stays, and that is repeated.
+    let mut old = 0;
+    let mut last = parts.next().1;
+    loop {
+        let (_, next) = parts.next();
+        if next == last {
+            break;
+        }
+        last = next;
+        old += 1;
+    }
+    assert!(old < 100, "{old} of 240 pictures were kept for it");
 }
 
 #[test]
