@@ -84,7 +84,18 @@ impl Http {
         self.exchange(method, path, headers, body)
     }
 
-    fn exchange(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Result<Reply> {
+    /// Any request with these headers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Http::get`].
+    pub fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Result<Reply> {
         let broken = |error: ureq::Error| Error::io("exchange HTTP")(std::io::Error::other(error));
         let method =
             Method::from_bytes(method.as_bytes()).map_err(|error| broken(ureq::Error::Http(error.into())))?;

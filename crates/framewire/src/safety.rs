@@ -1,11 +1,12 @@
 //! The settings that say who is let in, and what serving other machines takes.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, bail};
 use framewire_http::{Access, Files, Pages, Tls, Token, Tokens};
 
 use crate::settings::Settings;
+use crate::wanted::Source;
 
 impl Settings {
     /// Who may ask for what.
@@ -25,7 +26,25 @@ impl Settings {
             self.read_token_file.as_deref().map(Token::from_file).transpose().context("--read-token-file")?;
         let tokens = Tokens::new(full, read)?;
         let files = self.files.as_deref().map(Files::within).transpose().context("--files")?;
+        if files.is_some() {
+            self.check_attached()?;
+        }
         Ok(Access { pages, tokens, files })
+    }
+
+    /// Whether `--files` can be kept to: whether the emulators see the folders that are looked at here.
+    fn check_attached(&self) -> anyhow::Result<()> {
+        for wanted in self.wanted()? {
+            if let Source::Attach(address) = wanted.source
+                && !is_local(&address)
+            {
+                bail!(
+                    "--files cannot be used with --attach {address}: what lies behind a path there cannot be checked from \
+                     here; take --files out, and callers elsewhere may name no files"
+                );
+            }
+        }
+        Ok(())
     }
 
     /// What HTTPS is served with, if it is.
@@ -40,6 +59,14 @@ impl Settings {
             (None, Some(_)) => bail!("--tls-key needs --tls-cert FILE, the certificate of that key"),
         }
     }
+}
+
+/// Whether an address as `HOST:PORT` is this machine's.
+fn is_local(address: &str) -> bool {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// Refuses to serve other machines without a token.
@@ -84,5 +111,26 @@ mod tests {
             assert!(error.contains(says), "{error}");
         }
         assert!(Settings::default().tls().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_folder_for_files_is_kept_to_on_this_machine_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let access = |address: &str| {
+            let settings = Settings {
+                attach: vec![address.to_owned()],
+                files: Some(folder.path().to_owned()),
+                ..Default::default()
+            };
+            settings.access()
+        };
+        for address in ["127.0.0.1:8888", "localhost", "red=LOCALHOST:1", "[::1]:8888"] {
+            assert!(access(address).is_ok(), "{address}");
+        }
+        for address in ["192.0.2.1:8888", "desk", "localhost.evil.example:8888", "red=desk:1"] {
+            let error = access(address).unwrap_err().to_string();
+            assert!(error.contains("--files cannot be used"), "{address}: {error}");
+        }
+        assert!(Settings { files: Some("no such folder".into()), ..Default::default() }.access().is_err());
     }
 }

@@ -9,6 +9,7 @@ mod lockstep;
 mod once;
 mod program;
 mod recorded;
+mod remote;
 mod replay;
 mod routes;
 mod served;

@@ -1,0 +1,197 @@
+//! Other machines: what the program says before it serves them, and what they get. They are played by addresses in a network
+//! of the test's own.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use framewire_e2e::{Framewire, Http, paths, ports, until};
+use tempfile::TempDir;
+
+use super::served::{PATIENCE, demo_copy};
+
+/// The address of another machine, as documents write one (RFC 5737).
+const ELSEWHERE: &str = "192.0.2.1";
+
+/// A folder with a token and a read-only token, made as users make them.
+fn tokens() -> (TempDir, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let make = |name: &str| {
+        let path = folder.path().join(name).to_str().unwrap().to_owned();
+        let (status, _, said) = Framewire::run(&["token", &path], PATIENCE).unwrap();
+        assert!(status.success() && said.contains("--token-file"), "{said}");
+        path
+    };
+    let (full, read) = (make("full"), make("read"));
+    (folder, full, read)
+}
+
+fn shown(file: &str) -> String {
+    format!("Bearer {}", fs::read_to_string(file).unwrap().trim())
+}
+
+#[test]
+fn other_machines_are_served_with_a_token_only() {
+    let (status, _, said) = Framewire::run(&["serve", "--listen", "0.0.0.0:0"], PATIENCE).unwrap();
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("framewire token") && said.contains("--token-file"), "{said}");
+
+    let (_folder, full, read) = tokens();
+    let (status, _, said) = Framewire::run(&["token", &full], PATIENCE).unwrap();
+    assert!(!status.success() && said.contains("exists already"), "{said}");
+    let server = Framewire::serve(&["--token-file", &full, "--read-token-file", &read]).unwrap();
+    let ask = |method: &str, path: &str, file: Option<&str>| {
+        let token = file.map(shown).unwrap_or_default();
+        let header = [("authorization", token.as_str())];
+        let headers = if token.is_empty() { &[][..] } else { &header[..] };
+        server.http().exchange(method, path, headers, Vec::new()).unwrap().status
+    };
+    assert_eq!(ask("GET", "/healthz", None), 401);
+    assert_eq!(ask("GET", "/healthz", Some(&read)), 200);
+    assert_eq!(ask("POST", "/core/step", Some(&read)), 403);
+    assert_eq!(ask("POST", "/core/step", Some(&full)), 200);
+    assert!(!server.log().contains(&shown(&full)["Bearer ".len()..]), "the log holds the token");
+}
+
+#[test]
+fn settings_that_would_not_protect_are_refused() {
+    let (folder, full, _) = tokens();
+    let file = |name: &str, text: &str, mode: u32| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let open = file("open", &"x".repeat(64), 0o644);
+    let short = file("short", "secret", 0o600);
+    let empty = file("empty", "", 0o600);
+    for (args, says) in [
+        (&["--token-file", &open][..], "chmod 600"),
+        (&["--token-file", &short], "6 characters"),
+        (&["--token-file", &empty], "framewire token"),
+        (&["--token-file", "/no/such/file"], "cannot read the token file"),
+        (&["--token-file", &full, "--read-token-file", &full], "are the same"),
+        (&["--tls-cert", &full], "--tls-key FILE"),
+        (&["--tls-cert", &full, "--tls-key", &full], "holds no certificate"),
+        (&["--files", "/no/such/folder"], "--files"),
+        (&["--files", "/tmp", "--attach", "192.0.2.1:8888"], "--files cannot be used"),
+    ] {
+        let all = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
+        let (status, said, errors) = Framewire::run(&all, PATIENCE).unwrap();
+        assert!(!status.success() && said.is_empty(), "{args:?}: {said}");
+        assert!(errors.contains(says), "{args:?}: {errors}");
+    }
+}
+
+#[test]
+fn the_scripts_log_calls_a_request_what_its_sender_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rom, port) = (demo_copy(&folder), ports::free());
+    let settings = folder.path().join("settings.lua");
+    fs::write(&settings, format!("framewire = {{port = {port}, log_level = \"debug\"}}")).unwrap();
+    let script = paths::script();
+    let args = ["--rom", rom.to_str().unwrap(), "--lua", settings.to_str().unwrap(), "--lua"];
+    let host = Framewire::serve(&[&args[..], &[script.to_str().unwrap()]].concat()).unwrap();
+    let server = Framewire::serve(&["--attach", &format!("127.0.0.1:{port}")]).unwrap();
+    let http = server.http();
+    until("the emulator answers", PATIENCE, || Ok(http.get("/core/currentframe")?.status == 200)).unwrap();
+    let id = [("x-request-id", "tool-7")];
+    let path = "/core/read8?address=0x02000000";
+    assert_eq!(http.exchange("GET", path, &id, Vec::new()).unwrap().status, 200);
+    let ops = br#"{"ops":[{"op":"read16","address":"0x02000000"},{"op":"write8","address":"0x02000100","value":1}]}"#;
+    let trace = [("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")];
+    assert_eq!(http.exchange("POST", "/v1/batch", &trace, ops.to_vec()).unwrap().status, 200);
+    for line in [
+        "request tool-7: read8 done",
+        "request 4bf92f3577b34da6a3ce929d0e0e4736: read16 done",
+        "request 4bf92f3577b34da6a3ce929d0e0e4736: write8 done",
+    ] {
+        until(line, PATIENCE, || Ok(host.log().contains(line))).unwrap();
+    }
+    until("our own line", PATIENCE, || Ok(server.log().contains("tool-7"))).unwrap();
+}
+
+/// Runs [`inside_a_network_of_its_own`] where it can have another address than a loopback one.
+#[test]
+fn another_address_gets_nothing_but_401() {
+    const PREPARE: &str = "ip address add 192.0.2.1/32 dev lo && ip link set lo up";
+    let unshare = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--map-root-user", "--", "sh", "-c", script]);
+        command
+    };
+    if !unshare(PREPARE).status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this system lets nobody make a network of its own (unshare --net)");
+        return;
+    }
+    let program = Framewire::command(&[]).unwrap().get_program().to_owned();
+    let test = ["--ignored", "--exact", "remote::inside_a_network_of_its_own", "--nocapture"];
+    let output = unshare(&format!("{PREPARE} && exec \"$0\" \"$@\""))
+        .arg(std::env::current_exe().unwrap())
+        .args(test)
+        .env("FRAMEWIRE_BIN", program)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "run by another test, in a network where 192.0.2.1 is an address of this machine"]
+fn inside_a_network_of_its_own() {
+    let (folder, full, read) = tokens();
+    let args = ["--token-file", &full, "--read-token-file", &read];
+    let server = Framewire::serve_at("0.0.0.0:0", &args).unwrap();
+    let port = server.url().rsplit_once(':').unwrap().1.to_owned();
+    let http = Http::new(format!("http://{ELSEWHERE}:{port}"));
+    for (method, path) in [
+        ("GET", "/"),
+        ("GET", "/healthz"),
+        ("GET", "/metrics"),
+        ("GET", "/docs"),
+        ("GET", "/openapi.json"),
+        ("GET", "/screen.png"),
+        ("GET", "/core/read8?address=0x02000000"),
+        ("POST", "/core/step"),
+        ("POST", "/mgbaendpoint?message=x"),
+        ("GET", "/v1/emulators"),
+        ("POST", "/v1/batch"),
+        ("GET", "/v1/events"),
+        ("GET", "/v1/ws"),
+        ("GET", "/v1/video"),
+        ("GET", "/v1/video.mjpeg"),
+        ("PUT", "/v1/state"),
+        ("DELETE", "/v1/input"),
+        ("GET", "/console/main.js"),
+        ("GET", "/no/such/path"),
+    ] {
+        let reply = http.send(method, path, "", Vec::new()).unwrap();
+        assert_eq!(reply.status, 401, "{method} {path}: {}", reply.text());
+    }
+    let token = shown(&full);
+    let headers = [("authorization", token.as_str())];
+    assert_eq!(http.exchange("GET", "/healthz", &headers, Vec::new()).unwrap().status, 200);
+    let picture = folder.path().join("p.png");
+    let path = format!("/core/screenshot?path={}", picture.display());
+    let reply = http.exchange("POST", &path, &headers, Vec::new()).unwrap();
+    assert_eq!(reply.status, 403, "{}", reply.text());
+    assert!(reply.text().contains("--files DIR") && !picture.exists(), "{}", reply.text());
+    one_address_gets_so_many_connections(&format!("{ELSEWHERE}:{port}"));
+}
+
+/// More than one address may have are turned away, and another address still gets in.
+fn one_address_gets_so_many_connections(address: &str) {
+    let mut open: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let mut last = open.pop().unwrap();
+    last.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut said = String::new();
+    last.read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 503 "), "{said}");
+    let port = address.rsplit_once(':').unwrap().1;
+    let mut local = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+    local.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").unwrap();
+    local.read_to_string(&mut said).unwrap();
+    assert!(said.contains("HTTP/1.1 401 "), "{said}");
+}
