@@ -73,11 +73,12 @@ const snapshot = (name: string, rest = ""): string => `${SNAPSHOTS}/${encodeURIC
 /** Path of a snapshot's picture. */
 export const snapshotPicture = (name: string): string => snapshot(name, "/picture");
 
+/** Without a name the server takes the time. */
 export const saveSnapshot = (name: string): Action => ({
-  title: `Save snapshot ${name}`,
+  title: `Save snapshot ${name}`.trim(),
   method: "POST",
   path: SNAPSHOTS,
-  json: { name },
+  json: name === "" ? {} : { name },
 });
 
 export const loadSnapshot = (name: string): Action => ({
@@ -100,8 +101,15 @@ export const deleteSnapshot = (name: string): Action => ({
 });
 
 export const RECORDINGS = "/v1/recordings";
+/** The recording under way. */
+export const RECORDING = "/v1/recording";
+/** The replay under way. */
+export const REPLAY = "/v1/replay";
 
 const recording = (name: string, rest = ""): string => `${RECORDINGS}/${encodeURIComponent(name)}${rest}`;
+
+/** What a recording is called as a file. */
+export const recordingFile = (name: string): string => `${name}.fwr`;
 
 export const startRecording = (name: string): Action => ({
   title: `Record ${name}`,
@@ -110,15 +118,23 @@ export const startRecording = (name: string): Action => ({
   json: { name },
 });
 
-export const stopRecording = (): Action => ({ title: "Stop recording", method: "POST", path: `${RECORDINGS}/stop` });
+export const stopRecording = (): Action => ({ title: "Stop recording", method: "DELETE", path: RECORDING });
 
-export const replay = (name: string): Action => ({ title: `Replay ${name}`, method: "POST", path: recording(name, "/replay") });
+/** Begins a replay at so many times the console's speed, or as fast as it goes. */
+export const replay = (name: string, speed: number | undefined): Action => ({
+  title: `Replay ${name}`,
+  method: "POST",
+  path: recording(name, "/replay"),
+  json: { ...(speed === undefined ? {} : { speed }), wait: false },
+});
+
+export const cancelReplay = (): Action => ({ title: "Cancel the replay", method: "DELETE", path: REPLAY });
 
 export const downloadRecording = (name: string): Action => ({
   title: `Download ${name}`,
   method: "GET",
-  path: recording(name),
-  output: `${name}.json`,
+  path: recording(name, "/file"),
+  output: recordingFile(name),
 });
 
 export const deleteRecording = (name: string): Action => ({

@@ -11,11 +11,16 @@ export function activity(app: App): HTMLElement {
   const panel = el(
     "div",
     {},
-    el("p", { class: "about" }, "What you did here, as requests: copy one as a command for a terminal or a script."),
+    el(
+      "p",
+      { class: "about" },
+      "What you did here, as requests: copy one as a command for a terminal or a script.",
+    ),
     list,
   );
   app.api.log.follow((log) => {
-    if (log.length === 0) fill(list, el("li", {}, empty("Nothing yet. Each button of this page is one request.")));
+    if (log.length === 0)
+      fill(list, el("li", {}, empty("Nothing yet. Each button of this page is one request.")));
     else fill(list, ...log.map((done) => row(app, done)));
   });
   return panel;
@@ -30,7 +35,11 @@ function row(app: App, done: Done): HTMLElement {
       "div",
       { class: "what" },
       el("strong", {}, done.action.title),
-      el("span", { class: `status ${good ? "good" : "bad"}` }, done.status === 0 ? "no answer" : String(done.status)),
+      el(
+        "span",
+        { class: `status ${good ? "good" : "bad"}` },
+        done.status === 0 ? "no answer" : String(done.status),
+      ),
       el("span", { class: "took" }, `${done.milliseconds.toFixed(1)} ms`),
       el("time", { datetime: done.at.toISOString() }, done.at.toLocaleTimeString()),
     ),

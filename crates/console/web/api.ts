@@ -62,7 +62,12 @@ export class Api {
     }
     const begun = performance.now();
     const note = (status: number, problem?: string): void => {
-      const done: Done = { at: new Date(), action: addressed, status, milliseconds: performance.now() - begun };
+      const done: Done = {
+        at: new Date(),
+        action: addressed,
+        status,
+        milliseconds: performance.now() - begun,
+      };
       if (problem !== undefined) done.problem = problem;
       this.log.set([done, ...this.log.value].slice(0, LOG_LENGTH));
     };

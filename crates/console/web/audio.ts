@@ -18,7 +18,9 @@ export class Sound {
   #end = 0;
 
   constructor(api: Api) {
-    this.#socket = new LastingSocket(() => api.socketUrl("/v1/audio"), { message: (data) => this.#take(data) });
+    this.#socket = new LastingSocket(() => api.socketUrl("/v1/audio"), {
+      message: (data) => this.#take(data),
+    });
     api.emulator.follow(() => {
       if (this.on.value) this.#socket.restart();
     });

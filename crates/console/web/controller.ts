@@ -34,6 +34,7 @@ export class Controller {
     const release = (): void => this.releaseAll();
     addEventListener("blur", release);
     addEventListener("pagehide", release);
+    api.copying.follow(release);
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) release();
     });
@@ -98,7 +99,12 @@ export class Controller {
   #copy(pressed: number): void {
     if (pressed === 0) return;
     const keys = keysOf(pressed);
-    void this.#api.copy({ title: `Tap ${keys.join("+")}`, method: "POST", path: "/v1/tap", json: { keys, frames: 2 } });
+    void this.#api.copy({
+      title: `Tap ${keys.join("+")}`,
+      method: "POST",
+      path: "/v1/tap",
+      json: { keys, frames: 2 },
+    });
   }
 }
 

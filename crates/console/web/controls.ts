@@ -47,7 +47,11 @@ export function disable(control: HTMLElement, reason: string | undefined): void 
 }
 
 /** A labelled field. */
-export function field(label: string, input: HTMLInputElement | HTMLSelectElement, hidden = false): HTMLElement {
+export function field(
+  label: string,
+  input: HTMLInputElement | HTMLSelectElement,
+  hidden = false,
+): HTMLElement {
   input.id ||= freshId("field");
   return el(
     "div",
@@ -58,7 +62,10 @@ export function field(label: string, input: HTMLInputElement | HTMLSelectElement
 }
 
 /** Options of a list; those that are the same as before are left alone, with the choice. */
-export function setOptions(select: HTMLSelectElement, options: readonly { value: string; label: string }[]): void {
+export function setOptions(
+  select: HTMLSelectElement,
+  options: readonly { value: string; label: string }[],
+): void {
   const before = [...select.options].map((option) => `${option.value} ${option.label}`).join("\n");
   if (before === options.map(({ value, label }) => `${value} ${label}`).join("\n")) return;
   const chosen = select.value;

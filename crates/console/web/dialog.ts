@@ -8,8 +8,20 @@ export async function confirm(question: string, detail: string, yes: string): Pr
 }
 
 /** Asks for a text; `undefined` if the user gives none. */
-export async function prompt(question: string, label: string, value: string, yes: string): Promise<string | undefined> {
-  const input = el("input", { type: "text", name: "answer", value, required: true, autocomplete: "off", id: freshId("field") });
+export async function prompt(
+  question: string,
+  label: string,
+  value: string,
+  yes: string,
+): Promise<string | undefined> {
+  const input = el("input", {
+    type: "text",
+    name: "answer",
+    value,
+    required: true,
+    autocomplete: "off",
+    id: freshId("field"),
+  });
   const answered = await ask(question, yes, "primary", el("label", { for: input.id }, label), input);
   return answered === undefined ? undefined : input.value.trim() || undefined;
 }

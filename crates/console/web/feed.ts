@@ -11,7 +11,7 @@ export interface FeedEvents {
 }
 
 interface Notice {
-  subscription: string;
+  subscription: number;
   event: string;
   data: {
     frame?: number;
@@ -25,7 +25,7 @@ export class WatchFeed {
   readonly #api: Api;
   readonly #events: FeedEvents;
   #wanted: readonly string[] = [];
-  #subscription: string | undefined;
+  #subscription: number | undefined;
   /** Counts up with each wish, so that the answer to an old one is known. */
   #wish = 0;
 
@@ -43,7 +43,11 @@ export class WatchFeed {
 
   /** Watches exactly these. */
   watch(expressions: readonly string[]): void {
-    if (expressions.length === this.#wanted.length && expressions.every((text, at) => text === this.#wanted[at])) return;
+    if (
+      expressions.length === this.#wanted.length &&
+      expressions.every((text, at) => text === this.#wanted[at])
+    )
+      return;
     this.#wanted = expressions;
     void this.#subscribe();
   }
@@ -58,8 +62,9 @@ export class WatchFeed {
       if (old !== undefined) await this.#rpc.call("unsubscribe", { subscription: old });
       if (this.#wanted.length === 0 || wish !== this.#wish) return;
       const emulator = this.#api.emulator.value;
-      const { subscription } = await this.#rpc.call<{ subscription: string }>("subscribe", {
-        watch: this.#wanted,
+      const { subscription } = await this.#rpc.call<{ subscription: number }>("subscribe", {
+        // The frame counter too: it changes with each frame, so that time goes on for what does not change.
+        watch: this.#wanted.includes("frame") ? this.#wanted : [...this.#wanted, "frame"],
         ...(emulator === undefined ? {} : { emulator }),
       });
       if (wish === this.#wish) this.#subscription = subscription;

@@ -42,7 +42,10 @@ function chooser(app: App): HTMLElement {
   const choice = field("Emulator", select, true);
   app.status.follow(({ emulators, emulator }) => {
     choice.hidden = emulators.length < 2;
-    setOptions(select, emulators.map(({ name }) => ({ value: name, label: name })));
+    setOptions(
+      select,
+      emulators.map(({ name }) => ({ value: name, label: name })),
+    );
     if (emulator) select.value = emulator.name;
     setText(title, emulator?.title ?? "");
     document.title = emulator?.title ? `${emulator.title} – Framewire` : "Framewire console";
@@ -71,7 +74,12 @@ function rateOf(emulator: EmulatorState): string {
 
 function latencyBadge(app: App, latency: Latency): HTMLElement {
   const number = el("span", { class: "number" });
-  const badge = el("p", { class: "badge", title: "From this page into the emulator and back" }, "Latency", number);
+  const badge = el(
+    "p",
+    { class: "badge", title: "From this page into the emulator and back" },
+    "Latency",
+    number,
+  );
   const show = (): void => {
     const time = latency.last.value;
     badge.hidden = time === undefined || app.status.value.phase === "unreachable";
@@ -85,8 +93,9 @@ function latencyBadge(app: App, latency: Latency): HTMLElement {
 /** While it is on, whatever is chosen on the page is copied as a command instead of done. */
 function curlButton(app: App): HTMLElement {
   const { copying } = app.api;
-  const control = button({ icon: "curl", label: "curl", hint: "Copy actions as curl commands instead of doing them" }, () =>
-    copying.set(!copying.value),
+  const control = button(
+    { icon: "curl", label: "curl", hint: "Copy actions as curl commands instead of doing them" },
+    () => copying.set(!copying.value),
   );
   const banner = byId("banner");
   copying.follow((on) => {

@@ -70,7 +70,11 @@ export class HexGrid {
       const texts = el("span", { class: "texts", "aria-hidden": "true" });
       for (let column = 0; column < across; column += 1) {
         const index = row * across + column;
-        const hex = el("span", { class: "byte", role: "gridcell", tabindex: "-1", "data-index": index }, "··");
+        const hex = el(
+          "span",
+          { class: "byte", role: "gridcell", tabindex: "-1", "data-index": index },
+          "··",
+        );
         const text = el("span", {}, " ");
         hexes.append(hex);
         texts.append(text);
@@ -79,7 +83,16 @@ export class HexGrid {
       this.#heads.push(head);
       lines.push(el("div", { class: "row", role: "row" }, head, hexes, texts));
     }
-    fill(this.#body, ...lines);
+    const offsets = Array.from({ length: across }, (_, column) =>
+      el("span", { class: "byte" }, hex(column, 2)),
+    );
+    const heads = el(
+      "div",
+      { class: "row heads", "aria-hidden": "true" },
+      el("span", { class: "address" }, "        "),
+      el("span", { class: "bytes" }, ...offsets),
+    );
+    fill(this.#body, heads, ...lines);
     this.element.style.setProperty("--across", String(across));
     this.show(this.#start);
   }
@@ -108,7 +121,8 @@ export class HexGrid {
       if (value !== cell.value) {
         if (cell.value >= 0) cell.changedAt = now;
         cell.value = value;
-        if (!(this.#typed !== undefined && this.#start + index === this.#selected)) setText(cell.hex, hex(value, 2));
+        if (!(this.#typed !== undefined && this.#start + index === this.#selected))
+          setText(cell.hex, hex(value, 2));
         setText(cell.text, value >= 0x20 && value < 0x7f ? String.fromCharCode(value) : "·");
         cell.hex.classList.toggle("zero", value === 0);
       }

@@ -20,7 +20,7 @@ export interface Subject {
 
 export function inspector(subject: Subject): { element: HTMLElement; show(address: number): void } {
   let shown = 0;
-  const title = el("h3", {});
+  const title = el("h2", {});
   const values = new Map<Type, HTMLElement>();
   const list = el("dl", { class: "values" });
   for (const type of TYPES) {
@@ -29,14 +29,22 @@ export function inspector(subject: Subject): { element: HTMLElement; show(addres
     list.append(el("div", {}, el("dt", {}, type), value));
   }
   const type = el("select", {}, ...TYPES.map((name) => el("option", { value: name }, name)));
-  const input = el("input", { type: "text", class: "value", placeholder: "new value", autocomplete: "off", spellcheck: "false" });
+  const input = el("input", {
+    type: "text",
+    class: "value",
+    placeholder: "new value",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
   const form = el(
     "form",
     { class: "line" },
     field("Type", type, true),
     field("New value, decimal or 0x hex", input, true),
     el("button", { type: "submit" }, "Write"),
-    button({ icon: "plus", label: "Watch" }, () => subject.watch(expression(subject, shown, type.value as Type))),
+    button({ icon: "plus", label: "Watch" }, () =>
+      subject.watch(expression(subject, shown, type.value as Type)),
+    ),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -49,7 +57,7 @@ export function inspector(subject: Subject): { element: HTMLElement; show(addres
   const show = (address: number): void => {
     const symbol = subject.symbol(address);
     if (address !== shown || title.childElementCount === 0) {
-      if (symbol?.type) type.value = TYPES.find((name) => symbol.type?.startsWith(name)) ?? "u8";
+      if (symbol?.type) type.value = symbol.type;
       const offset = symbol && address > symbol.address ? `+${address - symbol.address}` : "";
       fill(title, el("code", {}, hex(address, 8)), symbol && el("span", {}, symbol.name + offset));
     }
@@ -86,7 +94,7 @@ function problemOf(text: string, value: number, type: Type): string {
 /** What watches call the value at an address: its symbol where it is one, else the place itself. */
 function expression(subject: Subject, address: number, type: Type): string {
   const symbol = subject.symbol(address);
-  if (symbol?.type === type && symbol.address === address) return symbol.name;
+  if (symbol?.type === type && symbol.count === 1 && symbol.address === address) return symbol.name;
   const domain = subject.domain();
   return `${type}[${domain === "" ? "" : `${domain}:`}0x${hex(address, domain === "" ? 8 : 4)}]`;
 }

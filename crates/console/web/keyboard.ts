@@ -48,8 +48,15 @@ export function nameOf(key: Key, from: Mapping): string {
 
 /** A `KeyboardEvent.code` as people call it. */
 export function codeName(code: string): string {
-  const arrows: Record<string, string> = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" };
-  return arrows[code] ?? code.replace(/^(Key|Digit)/, "").replace(/([a-z])([A-Z0-9])/g, "$1 $2");
+  const signs: Record<string, string> = {
+    ArrowUp: "↑",
+    ArrowDown: "↓",
+    ArrowLeft: "←",
+    ArrowRight: "→",
+    Backspace: "⌫ Back",
+    Enter: "⏎ Enter",
+  };
+  return signs[code] ?? code.replace(/^(Key|Digit)/, "").replace(/([a-z])([A-Z0-9])/g, "$1 $2");
 }
 
 /** Has the keyboard drive `controller`; `screen` is the game's picture, on which every key plays. */
@@ -76,10 +83,12 @@ export function playByKeyboard(controller: Controller, screen: HTMLElement): voi
 /** Whether a key belongs to the game rather than to what has the focus. */
 function plays(event: KeyboardEvent, screen: HTMLElement): boolean {
   if (!keyboardPlays.value || event.defaultPrevented) return false;
-  if (event.ctrlKey || event.altKey || event.metaKey || event.code === "Tab" || event.code === "Escape") return false;
+  if (event.ctrlKey || event.altKey || event.metaKey || event.code === "Tab" || event.code === "Escape")
+    return false;
   const target = event.target;
   if (!(target instanceof Element) || target === screen) return true;
-  if (target.closest("input, select, textarea, dialog, [role=grid], [role=tablist], [data-own-keys]")) return false;
+  if (target.closest("input, select, textarea, dialog, [role=grid], [role=tablist], [data-own-keys]"))
+    return false;
   // A focused button or link is pressed by these.
   const pressable = target.closest("button, a, summary") !== null;
   return !(pressable && (event.code === "Enter" || event.code === "Space"));

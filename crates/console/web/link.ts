@@ -40,7 +40,12 @@ export class Latency {
 }
 
 /** The panel. `reconnects` is how often a connection of this page was lost. */
-export function linkPanel(app: App, latency: Latency, rate: Store<VideoRate>, reconnects: () => number): HTMLElement {
+export function linkPanel(
+  app: App,
+  latency: Latency,
+  rate: Store<VideoRate>,
+  reconnects: () => number,
+): HTMLElement {
   const canvas = el("canvas", { class: "plot wide", "aria-hidden": "true" });
   const facts = new Map<string, HTMLElement>();
   const list = el("dl", { class: "facts" });
@@ -49,7 +54,20 @@ export function linkPanel(app: App, latency: Latency, rate: Store<VideoRate>, re
     facts.set(name, value);
     list.append(el("div", {}, el("dt", {}, name), value));
   };
-  const names = ["Round trip", "Median", "Slowest", "Emulator", "Frame", "Picture", "Stream", "Left out", "Lost connections", "Game", "Where", "Version"];
+  const names = [
+    "Round trip",
+    "Median",
+    "Slowest",
+    "Emulator",
+    "Frame",
+    "Picture",
+    "Stream",
+    "Left out",
+    "Lost connections",
+    "Game",
+    "Where",
+    "Version",
+  ];
   names.forEach(fact);
   const say = (name: string, text: string): void => {
     const place = facts.get(name);
@@ -73,14 +91,21 @@ export function linkPanel(app: App, latency: Latency, rate: Store<VideoRate>, re
     say("Emulator", `${emulator.frames_per_second.toFixed(1)} frames/s`);
     say("Frame", emulator.frame.toLocaleString("en"));
     say("Game", [emulator.title, emulator.code].filter(Boolean).join(" · ") || "–");
-    say("Where", emulator.kind === "embedded" ? "in the server itself" : `mGBA at ${emulator.address ?? "?"}`);
+    say(
+      "Where",
+      emulator.kind === "embedded" ? "in the server itself" : `mGBA at ${emulator.address ?? "?"}`,
+    );
     const version = emulator.kind === "embedded" ? emulator.library_version : emulator.script_version;
     say("Version", version ? `${emulator.kind === "embedded" ? "libmgba" : "script"} ${version}` : "–");
   });
   return el(
     "div",
     {},
-    el("p", { class: "about" }, "From this page through the server into the emulator and back, in the last minute."),
+    el(
+      "p",
+      { class: "about" },
+      "From this page through the server into the emulator and back, in the last minute.",
+    ),
     canvas,
     list,
   );

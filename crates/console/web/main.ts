@@ -55,8 +55,18 @@ byId("tools").append(
   tabs("Tools", [
     { id: "memory", label: "Memory", panel: memory.element, shown: (visible) => memory.shown(visible) },
     { id: "watches", label: "Watches", panel: watches.element, shown: (visible) => watches.shown(visible) },
-    { id: "snapshots", label: "Snapshots", panel: snapshots.element, shown: (visible) => snapshots.shown(visible) },
-    { id: "recordings", label: "Recordings", panel: recordings.element, shown: (visible) => recordings.shown(visible) },
+    {
+      id: "snapshots",
+      label: "Snapshots",
+      panel: snapshots.element,
+      shown: (visible) => snapshots.shown(visible),
+    },
+    {
+      id: "recordings",
+      label: "Recordings",
+      panel: recordings.element,
+      shown: (visible) => recordings.shown(visible),
+    },
     { id: "input", label: "Input", panel: el("div", {}, sequencesPanel(app), mappingPanel()) },
     { id: "link", label: "Link", panel: linkPanel(app, latency, picture.video.rate, losses) },
     { id: "activity", label: "Log", panel: activity(app) },

@@ -13,27 +13,35 @@ export function mappingPanel(): HTMLElement {
   for (const key of KEYS) rows.append(row(key));
   const pads = el("p", { class: "about" });
   gamepads.follow((names) => {
-    setText(pads, names.length > 0 ? `Gamepad: ${names.join(", ")}` : "A gamepad plays as soon as one of its buttons is pressed.");
+    setText(
+      pads,
+      names.length > 0
+        ? `Gamepad: ${names.join(", ")}`
+        : "A gamepad plays as soon as one of its buttons is pressed.",
+    );
   });
   return el(
     "div",
-    {},
+    { class: "part" },
     el("div", { class: "check" }, plays, el("label", { for: plays.id }, "The keyboard plays the game")),
-    el("p", { class: "about" }, "Choose a key of the game, then press the one that is to stand for it. Escape leaves it as it is."),
+    el(
+      "p",
+      { class: "about" },
+      "Choose a key of the game, then press the one that is to stand for it. Escape leaves it as it is.",
+    ),
     rows,
     button({ label: "As mGBA has them", icon: "reset" }, () => mapping.set(USUAL_MAPPING)),
-    el("h3", {}, "Gamepad"),
+    el("h2", {}, "Gamepad"),
     pads,
   );
 }
 
 function row(key: Key): HTMLElement {
   const cap = el("kbd", {});
-  const control = el("button", { type: "button", "data-map": key }, el("span", {}, key), cap);
+  const control = el("button", { type: "button", "data-map": key }, el("span", {}, key), " ", cap);
   let waiting = false;
   const show = (): void => {
     fill(cap, waiting ? "press a key…" : nameOf(key, mapping.value));
-    control.setAttribute("aria-label", waiting ? `${key}: press a key` : `${key}: ${nameOf(key, mapping.value)}. Change`);
     control.classList.toggle("waiting", waiting);
   };
   const end = (): void => {

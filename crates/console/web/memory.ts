@@ -22,7 +22,13 @@ export class MemoryPanel {
   readonly #symbols: Symbols;
   readonly #grid: HexGrid;
   readonly #domain = el("select", {});
-  readonly #address = el("input", { type: "text", class: "address", placeholder: "address or symbol", spellcheck: "false", autocomplete: "off" });
+  readonly #address = el("input", {
+    type: "text",
+    class: "address",
+    placeholder: "address or symbol",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
   readonly #note = el("p", { class: "note", role: "status" });
   readonly #inspect: (address: number) => void;
   #domains: readonly Domain[] = [];
@@ -41,9 +47,12 @@ export class MemoryPanel {
     });
     const names = el("datalist", { id: freshId("symbols") });
     this.#address.setAttribute("list", names.id);
-    symbols.all.follow((all) => names.replaceChildren(...all.map(({ name }) => el("option", { value: name }))));
+    symbols.all.follow((all) =>
+      names.replaceChildren(...all.map(({ name }) => el("option", { value: name }))),
+    );
     const inspection = inspector({
-      bytes: (address, count) => Array.from({ length: count }, (_, index) => this.#grid.byte(address + index)),
+      bytes: (address, count) =>
+        Array.from({ length: count }, (_, index) => this.#grid.byte(address + index)),
       symbol: (address) => (this.#onBus ? symbols.around(address) : undefined),
       domain: () => this.#domain.value,
       write: (address, value, type) => this.#write(address, value, type),
@@ -60,7 +69,9 @@ export class MemoryPanel {
         names,
         button({ label: "Go" }, () => this.#go()),
         button({ icon: "up", label: "Page up", compact: true }, () => this.goTo(this.#start - this.#page)),
-        button({ icon: "down", label: "Page down", compact: true }, () => this.goTo(this.#start + this.#page)),
+        button({ icon: "down", label: "Page down", compact: true }, () =>
+          this.goTo(this.#start + this.#page),
+        ),
       ),
       this.#grid.element,
       this.#note,
@@ -71,7 +82,6 @@ export class MemoryPanel {
       this.#domains = [];
     });
     new ResizeObserver(() => this.#fit()).observe(this.element);
-    this.#grid.show(this.#start);
     this.goTo(FIRST);
   }
 
@@ -84,8 +94,9 @@ export class MemoryPanel {
 
   /** Shows the page with this address, and chooses its byte. */
   goTo(address: number): void {
-    this.#grid.select(clamp(address));
-    this.#inspect(this.#grid.selected);
+    const wanted = clamp(address);
+    this.#scroll(wanted - (wanted % this.#grid.across));
+    this.#grid.select(wanted);
   }
 
   get #onBus(): boolean {
@@ -108,19 +119,19 @@ export class MemoryPanel {
     this.goTo(address);
   }
 
-  /** Keeps the chosen byte in view. */
+  /** Keeps the chosen byte in view: by as many rows as it takes. */
   #moved(address: number): void {
-    if (address < this.#start || address >= this.#start + this.#page) {
-      const across = this.#grid.across;
-      // By rows while walking, by whole pages when jumping.
-      const row = address - (address % across);
-      if (address < this.#start && this.#start - row <= across) this.#start = row;
-      else if (address >= this.#start + this.#page && row - this.#start <= this.#page) this.#start = row - this.#page + across;
-      else this.#start = row;
-      this.#start = Math.max(0, this.#start);
-      this.#grid.show(this.#start);
-    }
-    this.#inspect?.(address);
+    const { across } = this.#grid;
+    const row = address - (address % across);
+    const last = this.#start + this.#page - across;
+    if (row < this.#start) this.#scroll(row);
+    else if (row > last) this.#scroll(this.#start + row - last);
+    this.#inspect(address);
+  }
+
+  #scroll(start: number): void {
+    this.#start = start;
+    this.#grid.show(start);
   }
 
   async #refresh(): Promise<void> {
@@ -156,16 +167,17 @@ export class MemoryPanel {
   }
 
   async #write(address: number, value: number, type: string): Promise<void> {
-    await attempt(() => this.#app.api.act(actions.write(this.#domain.value, `0x${hex(address, 8)}`, value, type)));
+    await attempt(() =>
+      this.#app.api.act(actions.write(this.#domain.value, `0x${hex(address, 8)}`, value, type)),
+    );
   }
 
   /** Eight bytes across where there is no room for sixteen. */
   #fit(): void {
     const across = this.element.clientWidth < 560 ? 8 : 16;
     if (this.element.clientWidth === 0 || across === this.#grid.across) return;
-    this.#start -= this.#start % across;
     this.#grid.resize(across, ROWS);
-    this.#grid.show(this.#start);
+    this.#scroll(this.#start - (this.#start % across));
   }
 }
 

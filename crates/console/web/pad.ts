@@ -2,6 +2,7 @@
 
 import type { Controller } from "./controller.ts";
 import { el } from "./dom.ts";
+import { mapping, nameOf } from "./keyboard.ts";
 import { isKey, KEYS, type Key, keysOf } from "./keys.ts";
 
 /** The part of the cross's radius in its middle that is no direction. */
@@ -42,8 +43,16 @@ export function pad(controller: Controller): HTMLElement {
 }
 
 function keyButton(key: Key, controller: Controller): HTMLButtonElement {
-  const button = el("button", { type: "button", class: `key key-${key.toLowerCase()}`, "data-key": key }, label(key));
+  const button = el(
+    "button",
+    { type: "button", class: `key key-${key.toLowerCase()}`, "data-key": key },
+    label(key),
+  );
   button.setAttribute("aria-label", key);
+  // Drawn by the style sheet: it is no part of the button's name.
+  mapping.follow((from) => {
+    button.dataset.hint = nameOf(key, from);
+  });
   // With the keyboard's focus on it: Space and Enter are the button itself, whatever else they are mapped to.
   const source = `button ${key}`;
   button.addEventListener("keydown", (event) => {

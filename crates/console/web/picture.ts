@@ -49,7 +49,8 @@ export class Decoder {
     if (resized) this.#resize(width, height);
     const tiles = new Tiles(view, this.#words, width, height);
     tiles.drawAll();
-    if (kind === KEY && tiles.drawn < tiles.all) throw new PictureError("a key picture without some of its tiles");
+    if (kind === KEY && tiles.drawn < tiles.all)
+      throw new PictureError("a key picture without some of its tiles");
     this.frame = view.getUint32(8, true);
     this.tick = view.getUint32(12, true);
     this.#begun = true;

@@ -52,7 +52,8 @@ export function plot(canvas: HTMLCanvasElement, history: History, now: number, s
   const spread = range.most - range.least || 1;
   const margin = 2 * devicePixelRatio;
   const x = (at: number): number => width * (1 - (now - at) / span);
-  const y = (value: number): number => height - margin - ((value - range.least) / spread) * (height - 2 * margin);
+  const y = (value: number): number =>
+    height - margin - ((value - range.least) / spread) * (height - 2 * margin);
   const middle = range.most === range.least;
   context.beginPath();
   let before: number | undefined;

@@ -77,7 +77,8 @@ export class Rpc {
     this.#waiting.delete(message.id ?? -1);
     clearTimeout(waiting.timer);
     const error = message.error;
-    if (error) waiting.reject(new ApiError(error.data?.detail ?? error.message, error.data?.status ?? error.code));
+    if (error)
+      waiting.reject(new ApiError(error.data?.detail ?? error.message, error.data?.status ?? error.code));
     else waiting.resolve(message.result);
   }
 

@@ -34,7 +34,8 @@ export function screen(app: App): Screen {
     element.style.setProperty("--width", String(width));
     element.style.setProperty("--height", String(height));
   });
-  const look = (): void => show(veil, focus, app.status.value, video.seen.value && video.socket.connected.value);
+  const look = (): void =>
+    show(veil, focus, app.status.value, video.seen.value && video.socket.connected.value);
   app.status.follow(look);
   video.seen.follow(look);
   video.socket.connected.follow(look);
@@ -52,7 +53,12 @@ function show(veil: HTMLElement, focus: HTMLElement, status: Status, live: boole
     fill(veil);
     return;
   }
-  fill(veil, words.busy ? el("span", { class: "spinner" }) : icon("warning"), el("strong", {}, words.title), el("p", {}, words.text));
+  fill(
+    veil,
+    words.busy ? el("span", { class: "spinner" }) : icon("warning"),
+    el("strong", {}, words.title),
+    el("p", {}, words.text),
+  );
 }
 
 interface Words {
@@ -76,10 +82,7 @@ function wordsFor(phase: Phase, emulator: EmulatorState | undefined, live: boole
     case "locked":
       return { title: "This server wants a token", text: "Sign in, above, to see and drive its emulator." };
     case "disconnected":
-      return {
-        title: "No emulator",
-        text: emulator?.problem ?? "In mGBA, load the script: Tools, Scripting, File, Load script.",
-      };
+      return { title: "No emulator", text: missing(emulator) };
     case "stalled":
       return {
         title: "The emulator stands still",
@@ -90,4 +93,12 @@ function wordsFor(phase: Phase, emulator: EmulatorState | undefined, live: boole
     case "running":
       return live ? undefined : { title: "Waiting for the picture…", text: "", busy: true };
   }
+}
+
+/** Why there is no emulator, and what to do. */
+function missing(emulator: EmulatorState | undefined): string {
+  const what = "In mGBA load a game, then the script: Tools, Scripting, File, Load script.";
+  if (!emulator?.address) return what;
+  const problem = emulator.problem ? ` (${emulator.problem})` : "";
+  return `No script answers at ${emulator.address}${problem}. ${what}`;
 }

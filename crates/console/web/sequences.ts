@@ -9,6 +9,13 @@ import { toast } from "./toast.ts";
 
 const EXAMPLE = "A:2 .:10 Left:30 .:5 Right+B:30";
 
+/** What became of a sequence. */
+interface Played {
+  first: number;
+  last: number;
+  over?: { frame: number; cancelled: boolean };
+}
+
 export function sequencesPanel(app: App): HTMLElement {
   const kept = setting("sequence", EXAMPLE, (value): value is string => typeof value === "string");
   const text = el("input", { type: "text", value: kept.value, spellcheck: "false", autocomplete: "off" });
@@ -16,7 +23,7 @@ export function sequencesPanel(app: App): HTMLElement {
   const result = el("p", { class: "note", role: "status" });
   const play = async (): Promise<void> => {
     setText(result, "Playing…");
-    const played = await attempt(() => app.api.act<{ first_frame?: number; last_frame?: number }>(actions.play(text.value)));
+    const played = await attempt(() => app.api.act<Played>(actions.play(text.value)));
     setText(result, played ? playedText(played) : "");
   };
   const form = el(
@@ -37,7 +44,7 @@ export function sequencesPanel(app: App): HTMLElement {
   });
   return el(
     "div",
-    {},
+    { class: "part" },
     form,
     el(
       "p",
@@ -54,7 +61,9 @@ export function sequencesPanel(app: App): HTMLElement {
   );
 }
 
-function playedText(played: { first_frame?: number; last_frame?: number }): string {
-  if (played.first_frame === undefined) return "Played.";
-  return `Played from frame ${played.first_frame} to ${played.last_frame ?? "?"}.`;
+function playedText({ first, last, over }: Played): string {
+  const frames = `from frame ${first} to ${last}`;
+  return over?.cancelled
+    ? `Cancelled at frame ${over.frame}; it would have gone ${frames}.`
+    : `Played ${frames}.`;
 }

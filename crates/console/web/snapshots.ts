@@ -1,7 +1,8 @@
 /** Named states that the server keeps, each with its picture. */
 
 import * as actions from "./actions.ts";
-import { type App, attempt } from "./app.ts";
+import { ApiError } from "./api.ts";
+import { type App, attempt, textOf } from "./app.ts";
 import { button, empty, field } from "./controls.ts";
 import { confirm, prompt } from "./dialog.ts";
 import { el, fill } from "./dom.ts";
@@ -15,7 +16,7 @@ export interface Snapshot {
   /** RFC 3339. */
   time: string;
   note: string;
-  bytes: number;
+  size: number;
 }
 
 const EVERY_MS = 5000;
@@ -24,7 +25,12 @@ export class SnapshotsPanel {
   readonly element: HTMLElement;
   readonly #app: App;
   readonly #list = el("ul", { class: "snapshots" });
-  readonly #name = el("input", { type: "text", placeholder: "name, or leave it to the clock", maxlength: "100", autocomplete: "off" });
+  readonly #name = el("input", {
+    type: "text",
+    placeholder: "name, or leave it to the clock",
+    maxlength: "64",
+    autocomplete: "off",
+  });
   #timer: ReturnType<typeof setTimeout> | undefined;
   #shown = "";
 
@@ -53,9 +59,14 @@ export class SnapshotsPanel {
   }
 
   async #save(): Promise<void> {
-    const name = this.#name.value.trim() || clockName();
-    await this.#do(actions.saveSnapshot(name), `Saved ${name}.`);
-    this.#name.value = "";
+    const saved = await attempt(() =>
+      this.#app.api.act<Snapshot>(actions.saveSnapshot(this.#name.value.trim())),
+    );
+    if (saved) {
+      toast(`Saved ${saved.name}.`);
+      this.#name.value = "";
+    }
+    await this.#refresh();
   }
 
   async #do(action: Parameters<App["api"]["act"]>[0], said: string): Promise<void> {
@@ -70,10 +81,15 @@ export class SnapshotsPanel {
   async #refresh(): Promise<void> {
     clearTimeout(this.#timer);
     try {
-      const { snapshots } = await this.#app.api.read<{ snapshots: Snapshot[] }>(actions.SNAPSHOTS);
+      const { snapshots } = await this.#app.api.read<{ snapshots: Snapshot[] }>(actions.SNAPSHOTS, {
+        limit: 1000,
+      });
       this.#show(snapshots);
-    } catch {
+    } catch (error) {
       // That the server is away is said elsewhere; what is shown may still be true.
+      if (error instanceof ApiError && error.status >= 400)
+        fill(this.#list, el("li", { class: "nothing" }, empty(textOf(error))));
+      this.#shown = "";
     }
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#refresh(), EVERY_MS);
@@ -84,7 +100,14 @@ export class SnapshotsPanel {
     if (text === this.#shown) return;
     this.#shown = text;
     if (snapshots.length === 0) {
-      fill(this.#list, el("li", { class: "nothing" }, empty("No snapshots yet. One keeps the game as it is now, with its picture.")));
+      fill(
+        this.#list,
+        el(
+          "li",
+          { class: "nothing" },
+          empty("No snapshots yet. One keeps the game as it is now, with its picture."),
+        ),
+      );
       return;
     }
     const newest = [...snapshots].sort((a, b) => b.time.localeCompare(a.time));
@@ -119,24 +142,29 @@ export class SnapshotsPanel {
         button({ icon: "load", label: `Load ${name}`, compact: true, kind: "primary", hint: "Load" }, () =>
           this.#do(actions.loadSnapshot(name), `Loaded ${name}.`),
         ),
-        button({ icon: "rename", label: `Rename ${name}`, compact: true, kind: "quiet", hint: "Rename" }, () => this.#rename(name)),
-        button({ icon: "trash", label: `Delete ${name}`, compact: true, kind: "quiet", hint: "Delete" }, () => this.#delete(name)),
+        button(
+          { icon: "rename", label: `Rename ${name}`, compact: true, kind: "quiet", hint: "Rename" },
+          () => this.#rename(name),
+        ),
+        button({ icon: "trash", label: `Delete ${name}`, compact: true, kind: "quiet", hint: "Delete" }, () =>
+          this.#delete(name),
+        ),
       ),
     );
   }
 
   async #rename(name: string): Promise<void> {
-    const other = this.#app.api.copying.value ? "NEW-NAME" : await prompt("Rename the snapshot", "New name", name, "Rename");
-    if (other !== undefined && other !== name) await this.#do(actions.renameSnapshot(name, other), `Renamed to ${other}.`);
+    const other = this.#app.api.copying.value
+      ? "NEW-NAME"
+      : await prompt("Rename the snapshot", "New name", name, "Rename");
+    if (other !== undefined && other !== name)
+      await this.#do(actions.renameSnapshot(name, other), `Renamed to ${other}.`);
   }
 
   async #delete(name: string): Promise<void> {
-    const sure = this.#app.api.copying.value || (await confirm(`Delete ${name}?`, "It cannot be brought back.", "Delete"));
+    const sure =
+      this.#app.api.copying.value ||
+      (await confirm(`Delete ${name}?`, "It cannot be brought back.", "Delete"));
     if (sure) await this.#do(actions.deleteSnapshot(name), `Deleted ${name}.`);
   }
-}
-
-/** A name by the time of day, which sorts as it was made. */
-function clockName(): string {
-  return new Date().toISOString().slice(0, 19).replace("T", " ").replaceAll(":", "-");
 }

@@ -23,7 +23,15 @@ export interface EmulatorState {
 }
 
 /** What the page knows, in one word. */
-export type Phase = "loading" | "unreachable" | "locked" | "disconnected" | "stalled" | "paused" | "lockstep" | "running";
+export type Phase =
+  | "loading"
+  | "unreachable"
+  | "locked"
+  | "disconnected"
+  | "stalled"
+  | "paused"
+  | "lockstep"
+  | "running";
 
 export interface Status {
   phase: Phase;

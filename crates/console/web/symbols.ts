@@ -6,8 +6,10 @@ import { Store } from "./store.ts";
 export interface Named {
   name: string;
   address: number;
-  /** Such as `u16` or `u8[70]`; many files say nothing of it. */
-  type?: string | null;
+  /** Such as `u16`; many files say nothing of it. */
+  type?: string;
+  /** How many of them are there in a row. */
+  count: number;
 }
 
 /** The symbols of the chosen emulator, by address. */
@@ -54,10 +56,9 @@ export class Symbols {
   }
 }
 
-/** Bytes of a symbol by its type; 1 where the type is not known. */
-export function sizeOf(symbol: Named): number {
-  const [, bits = "8", count = "1"] = /^[iu](8|16|32)(?:\[(\d+)\])?$/.exec(symbol.type ?? "") ?? [];
-  return (Number(bits) / 8) * Number(count);
+/** Bytes of a symbol; where its type is not known, one. */
+function sizeOf(symbol: Named): number {
+  return (Number(symbol.type?.slice(1) ?? "8") / 8) * symbol.count;
 }
 
 /** Addresses are hex for people, with or without `0x`. */

@@ -18,12 +18,16 @@ export function tabs(label: string, all: readonly Tab[]): HTMLElement {
   const isTab = (value: unknown): value is string => all.some(({ id }) => id === value);
   const open = setting("tab", all[0]?.id ?? "", isTab);
   const buttons = all.map((tab) => {
-    const control = el("button", {
-      type: "button",
-      role: "tab",
-      id: `tab-${tab.id}`,
-      "aria-controls": `panel-${tab.id}`,
-    }, tab.label);
+    const control = el(
+      "button",
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${tab.id}`,
+        "aria-controls": `panel-${tab.id}`,
+      },
+      tab.label,
+    );
     control.addEventListener("click", () => open.set(tab.id));
     tab.panel.id = `panel-${tab.id}`;
     tab.panel.classList.add("panel");

@@ -11,7 +11,11 @@ export type Tone = "good" | "bad";
 /** Shows `text` for a while, longer while the mouse is on it. */
 export function toast(text: string, tone: Tone = "good"): void {
   const place = byId("toasts");
-  const close = el("button", { type: "button", class: "quiet square", "aria-label": "Dismiss" }, icon("close"));
+  const close = el(
+    "button",
+    { type: "button", class: "quiet square", "aria-label": "Dismiss" },
+    icon("close"),
+  );
   const box = el("div", { class: `toast ${tone}` }, el("p", {}, text), close);
   const gone = (): void => box.remove();
   let timer = setTimeout(gone, SHOWN_MS);

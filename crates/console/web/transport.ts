@@ -3,7 +3,7 @@
 import * as actions from "./actions.ts";
 import { type App, attempt } from "./app.ts";
 import { Sound } from "./audio.ts";
-import { button, disable, field } from "./controls.ts";
+import { button, disable, field, setOptions } from "./controls.ts";
 import { confirm } from "./dialog.ts";
 import { el, fill, setText } from "./dom.ts";
 import { icon } from "./icons.ts";
@@ -12,14 +12,17 @@ import type { EmulatorState, Phase } from "./status.ts";
 /** Lockstep ends by itself when nobody steps for so long. */
 const LOCKSTEP_MS = 60_000;
 
-const SPEEDS = ["0.25", "0.5", "1", "2", "4", "8", "unlimited"] as const;
+const UNLIMITED = "unlimited";
+const SPEEDS: readonly string[] = ["0.25", "0.5", "1", "2", "4", "8", UNLIMITED];
 
-const NO_PAUSE = "mGBA's scripts cannot pause it: pause it in its own window, or hold it frame by frame with Lockstep.";
+const NO_PAUSE =
+  "mGBA's scripts cannot pause it: pause it in its own window, or hold it frame by frame with Lockstep.";
 const NO_SPEED = "mGBA's scripts cannot set its speed: use its own window (Emulation, Fast forward).";
 const NO_SOUND = "mGBA plays its sound on its own machine and gives scripts none.";
 const NO_STEP = "Pause first, or take the clock with Lockstep: then frames go by one step at a time.";
 const NO_EMULATOR = "No emulator is connected.";
-const IN_A_WINDOW = "This mGBA runs in its own window: pause, speed and sound are there. Lockstep works here.";
+const IN_A_WINDOW =
+  "This mGBA runs in its own window: pause, speed and sound are there. Lockstep works here.";
 
 /** `focus` is the picture, to which the focus goes after a click: then the keyboard is the controller again. */
 export function transport(app: App, stage: HTMLElement, focus: HTMLElement): HTMLElement {
@@ -33,25 +36,42 @@ export function transport(app: App, stage: HTMLElement, focus: HTMLElement): HTM
   const run = button({ icon: "pause", label: "Pause", kind: "primary" }, () =>
     act(held(app.status.value.phase) ? actions.resume() : actions.pause())(),
   );
-  const frames = el("input", { type: "number", min: 1, max: 3600, value: 1, class: "short", inputmode: "numeric" });
-  const step = button({ icon: "step", label: "Step" }, () => act(actions.advance(clamp(frames.valueAsNumber)))());
-  const lock = button({ icon: "lock", label: "Lockstep", compact: true, hint: "Lockstep: each frame waits for Step" }, () =>
-    act(app.status.value.phase === "lockstep" ? actions.resume() : actions.lockstep(LOCKSTEP_MS))(),
+  const frames = el("input", {
+    type: "number",
+    min: 1,
+    max: 3600,
+    value: 1,
+    class: "short",
+    inputmode: "numeric",
+  });
+  const step = button({ icon: "step", label: "Step" }, () =>
+    act(actions.advance(clamp(frames.valueAsNumber)))(),
   );
-  const speed = el("select", {}, ...SPEEDS.map((value) => el("option", { value }, value === "unlimited" ? "Max" : `${value}×`)));
-  speed.value = "1";
+  const lock = button(
+    { icon: "lock", label: "Lockstep", compact: true, hint: "Lockstep: each frame waits for Step" },
+    () => act(app.status.value.phase === "lockstep" ? actions.resume() : actions.lockstep(LOCKSTEP_MS))(),
+  );
+  const speed = el("select", {});
   speed.addEventListener("change", () => {
-    const value = speed.value === "unlimited" ? "unlimited" : Number(speed.value);
+    const value = speed.value === UNLIMITED ? UNLIMITED : Number(speed.value);
     void act(actions.speed(value))();
   });
-  const reset = button({ icon: "reset", label: "Reset", compact: true, hint: "Reset the console" }, async () => {
-    const copying = api.copying.value;
-    if (copying || (await confirm("Reset the console?", "What was not saved in the game is lost.", "Reset"))) {
-      await act(actions.reset())();
-    }
-  });
+  const reset = button(
+    { icon: "reset", label: "Reset", compact: true, hint: "Reset the console" },
+    async () => {
+      const copying = api.copying.value;
+      if (
+        copying ||
+        (await confirm("Reset the console?", "What was not saved in the game is lost.", "Reset"))
+      ) {
+        await act(actions.reset())();
+      }
+    },
+  );
   const sound = soundButton(new Sound(api));
-  const camera = button({ icon: "camera", label: "Save the picture", compact: true }, () => attempt(() => savePicture(app)));
+  const camera = button({ icon: "camera", label: "Save the picture", compact: true }, () =>
+    attempt(() => savePicture(app)),
+  );
   const full = button({ icon: "full", label: "Full screen", compact: true }, () => toggleFullScreen(stage));
 
   const reason = el("p", { class: "reason" });
@@ -60,7 +80,7 @@ export function transport(app: App, stage: HTMLElement, focus: HTMLElement): HTM
     const still = held(phase);
     run.replaceChildren(icon(still ? "play" : "pause"), el("span", {}, still ? "Resume" : "Pause"));
     lock.setAttribute("aria-pressed", String(phase === "lockstep"));
-    if (document.activeElement !== speed) speed.value = speedOf(emulator) ?? speed.value;
+    if (document.activeElement !== speed) showSpeed(speed, emulator);
     const gone = usable(phase) ? undefined : NO_EMULATOR;
     const window = emulator?.kind === "attached";
     disable(run, gone ?? reasonIf(window && phase !== "lockstep", NO_PAUSE));
@@ -108,10 +128,16 @@ function usable(phase: Phase): boolean {
   return phase === "running" || held(phase);
 }
 
-function speedOf(emulator: EmulatorState | undefined): string | undefined {
-  if (emulator?.speed === undefined || emulator.speed === null) return undefined;
-  const text = emulator.speed === 0 ? "unlimited" : String(emulator.speed / 1000);
-  return SPEEDS.find((known) => known === text);
+/** Offers the usual speeds, and the present one, which may be any. */
+function showSpeed(select: HTMLSelectElement, emulator: EmulatorState | undefined): void {
+  const thousandths = emulator?.speed ?? 1000;
+  const now = thousandths === 0 ? UNLIMITED : String(thousandths / 1000);
+  const all = SPEEDS.includes(now) ? SPEEDS : [...SPEEDS, now];
+  setOptions(
+    select,
+    all.map((value) => ({ value, label: value === UNLIMITED ? "Max" : `${value}×` })),
+  );
+  select.value = now;
 }
 
 function clamp(frames: number): number {

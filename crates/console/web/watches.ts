@@ -29,7 +29,12 @@ export class WatchesPanel {
   readonly #watched = setting<readonly string[]>("watches", [], isTexts);
   readonly #rows = new Map<string, Row>();
   readonly #list = el("ul", { class: "watches" });
-  readonly #input = el("input", { type: "text", placeholder: "score, u16[0x02000038] > 100", spellcheck: "false", autocomplete: "off" });
+  readonly #input = el("input", {
+    type: "text",
+    placeholder: "score, u16[0x02000038] > 100",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
   readonly #problem = el("p", { class: "problem", role: "alert" });
   readonly #feed: WatchFeed;
   #frame = 0;
@@ -48,12 +53,18 @@ export class WatchesPanel {
       names.replaceChildren(...all.map(({ name }) => el("option", { value: name })));
       suggestions.replaceChildren(
         ...all
-          .filter(({ type }) => /^[iu](8|16|32)$/.test(type ?? ""))
+          .filter(({ type, count }) => type !== undefined && count === 1)
           .slice(0, 12)
           .map(({ name }) => button({ label: name, icon: "plus", kind: "quiet" }, () => this.add(name))),
       );
     });
-    const form = el("form", { class: "line" }, field("Expression to watch", this.#input), names, el("button", { type: "submit", class: "primary" }, "Watch"));
+    const form = el(
+      "form",
+      { class: "line" },
+      field("Expression to watch", this.#input),
+      names,
+      el("button", { type: "submit", class: "primary" }, "Watch"),
+    );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const text = this.#input.value.trim();
@@ -61,7 +72,15 @@ export class WatchesPanel {
       this.add(text);
       this.#input.value = "";
     });
-    this.element = el("div", {}, form, this.#problem, this.#list, el("h3", { class: "quiet-title" }, "Symbols"), suggestions);
+    this.element = el(
+      "div",
+      {},
+      form,
+      this.#problem,
+      this.#list,
+      el("h2", { class: "quiet-title" }, "Symbols"),
+      suggestions,
+    );
     symbols.all.follow((all) => {
       suggestions.previousElementSibling?.toggleAttribute("hidden", all.length === 0);
     });
@@ -89,12 +108,17 @@ export class WatchesPanel {
     }
     for (const text of watched) {
       if (this.#rows.has(text)) continue;
-      const row = watchRow(text, () => this.#watched.set(this.#watched.value.filter((other) => other !== text)));
+      const row = watchRow(text, () =>
+        this.#watched.set(this.#watched.value.filter((other) => other !== text)),
+      );
       this.#rows.set(text, row);
       this.#list.append(row.element);
     }
     this.#list.querySelector(".empty")?.parentElement?.remove();
-    if (watched.length === 0) this.#list.append(el("li", {}, empty("Nothing is watched. Write an expression, or choose a symbol below.")));
+    if (watched.length === 0)
+      this.#list.append(
+        el("li", {}, empty("Nothing is watched. Write an expression, or choose a symbol below.")),
+      );
     this.#feed.watch(this.#visible ? watched : []);
   }
 
@@ -113,7 +137,7 @@ export class WatchesPanel {
 
 function watchRow(text: string, remove: () => void): Row {
   const history = new History(KEPT);
-  const value = el("output", { class: "value" }, "–");
+  const value = el("span", { class: "value" }, "–");
   const range = el("span", { class: "range" });
   const canvas = el("canvas", { class: "plot", "aria-hidden": "true" });
   const element = el(
