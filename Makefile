@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test loom bench bench-luajit soak soak-luajit fuzz study rom setup setup-test fmt lint build
+.PHONY: run test browser browser-baselines loom bench bench-luajit soak soak-luajit fuzz study rom setup setup-test fmt lint build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -20,6 +20,16 @@ test: setup-test lint
 	$(LUA) lua/tests/fuzz.lua
 	$(LUAJIT) luajit/tests/run.lua
 	$(MAKE) -C rom check
+	$(MAKE) browser
+
+# The console page in Chromium, on an embedded core and on a stock mGBA: about a minute.
+browser: setup-test
+	$(CARGO) build --locked --workspace --all-features --bin framewire --example window
+	cd tests/browser && npm ci --silent --no-audit --no-fund && npm run --silent check && npm test --silent -- $(ARGS)
+
+# The pictures that the console page is compared with, anew; look at them before they are committed.
+browser-baselines:
+	$(MAKE) browser ARGS="look --update-snapshots"
 
 # Every interleaving of the channel's rings: a quarter of a minute.
 loom:

@@ -4,7 +4,7 @@
 set -eu
 
 run="libmgba-dev"
-test="$run mgba-qt xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3"
+test="$run mgba-qt xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core"
 
 case "${1:-run}" in
     run) wanted=$run ;;
@@ -15,6 +15,12 @@ esac
 if ! command -v cargo >/dev/null 2>&1; then
     echo "cargo is missing: install a stable Rust toolchain (1.88 or newer) from https://rustup.rs and try again" >&2
     exit 1
+fi
+
+# Node.js often comes from elsewhere than Debian, with npm inside.
+if [ "$wanted" = "$test" ]; then
+    command -v node >/dev/null 2>&1 || wanted="$wanted nodejs"
+    command -v npm >/dev/null 2>&1 || wanted="$wanted npm"
 fi
 
 missing=""

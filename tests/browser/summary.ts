@@ -1,0 +1,28 @@
+/** One line at the end, as the other runners of this project have it. */
+
+import type { Reporter, Suite, TestCase } from "@playwright/test/reporter";
+
+export default class Summary implements Reporter {
+  #suite: Suite | undefined;
+
+  onBegin(_config: unknown, suite: Suite): void {
+    this.#suite = suite;
+  }
+
+  onEnd(): void {
+    const tests = this.#suite?.allTests() ?? [];
+    const count = (outcome: ReturnType<TestCase["outcome"]>): number =>
+      tests.filter((test) => test.outcome() === outcome).length;
+    // What did not run at all, such as behind a crash of the runner, has no result and counts as failed.
+    const unrun = tests.filter((test) => test.results.length === 0).length;
+    const passed =
+      count("expected") + count("flaky") - tests.filter((test) => test.expectedStatus === "skipped").length;
+    console.log(
+      `\n${Math.max(0, passed)} passed, ${count("unexpected") + unrun} failed, ${count("skipped") - unrun} skipped`,
+    );
+  }
+
+  printsToStdio(): boolean {
+    return false;
+  }
+}

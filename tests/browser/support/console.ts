@@ -1,0 +1,87 @@
+/** The console page, as a test handles it. */
+
+import { readFileSync } from "node:fs";
+import { expect, type Locator, type Page } from "@playwright/test";
+import { repository, type Server } from "./server.ts";
+
+/** Where the demo game's picture shows that a key is held. */
+export interface Lamp {
+  x: number;
+  y: number;
+  lit: readonly number[];
+}
+
+export class Console {
+  readonly page: Page;
+  readonly server: Server;
+
+  constructor(page: Page, server: Server) {
+    this.page = page;
+    this.server = server;
+  }
+
+  get canvas(): Locator {
+    return this.page.locator(".screen canvas");
+  }
+
+  get screen(): Locator {
+    return this.page.getByRole("application");
+  }
+
+  /** Opens the page and waits until it shows the game. */
+  async open(path = "/"): Promise<void> {
+    await this.page.goto(this.server.url + path);
+    await expect(this.page.locator(".veil")).toBeHidden();
+  }
+
+  /** Opens one of the tabs. */
+  async tab(name: string): Promise<Locator> {
+    await this.page.getByRole("tab", { name }).click();
+    return this.page.getByRole("tabpanel", { name });
+  }
+
+  button(name: string | RegExp): Locator {
+    return this.page.getByRole("button", { name, exact: typeof name === "string" });
+  }
+
+  /** The colour of a pixel of the game. */
+  async pixel(x: number, y: number): Promise<number[]> {
+    return this.canvas.evaluate(
+      (canvas: HTMLCanvasElement, at) => {
+        const data = canvas.getContext("2d")?.getImageData(at.x, at.y, 1, 1).data ?? [];
+        return [...data].slice(0, 3);
+      },
+      { x, y },
+    );
+  }
+
+  /** Waits until exactly these of the lamps are lit. */
+  async expectLit(...keys: string[]): Promise<void> {
+    await expect
+      .poll(
+        async () => {
+          const lit: string[] = [];
+          for (const [key, lamp] of LAMPS) {
+            if ((await this.pixel(lamp.x, lamp.y)).every((part, index) => part === lamp.lit[index]))
+              lit.push(key);
+          }
+          return lit.sort();
+        },
+        { message: "lamps that are lit", intervals: [20] },
+      )
+      .toEqual(keys.sort());
+  }
+}
+
+/** The lamps of the demo game, from its memory map. */
+export const LAMPS: ReadonlyMap<string, Lamp> = lamps();
+
+function lamps(): Map<string, Lamp> {
+  const map = readFileSync(repository("rom/memory-map.toml"), "utf8");
+  const found = new Map<string, Lamp>();
+  const entry = /\[\[lamp\]\]\s+key = "(\w+)"\s+x = (\d+)\s+y = (\d+)\s+lit = "#(\w{2})(\w{2})(\w{2})"/g;
+  for (const [, key = "", x, y, ...lit] of map.matchAll(entry)) {
+    found.set(key, { x: Number(x), y: Number(y), lit: lit.map((part) => Number.parseInt(part, 16)) });
+  }
+  return found;
+}

@@ -1,0 +1,99 @@
+/** Our own program, running. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const ROOT = join(__dirname, "../../..");
+const PROGRAM = process.env.FRAMEWIRE_BIN ?? join(ROOT, "target/debug/framewire");
+
+/** How long it may take to start: it may wait for an emulator first. */
+const START_MS = 20_000;
+
+export class Server {
+  readonly url: string;
+  /** Its working folder. */
+  readonly folder: string;
+  readonly #process: ChildProcess;
+
+  private constructor(url: string, folder: string, process: ChildProcess) {
+    this.url = url;
+    this.folder = folder;
+    this.#process = process;
+  }
+
+  /** Starts `framewire serve` with these further arguments, usually on a port that is free, and waits until it is ready. */
+  static async start(args: readonly string[] = ["--speed", "1"], listen = "127.0.0.1:0"): Promise<Server> {
+    const folder = mkdtempSync(join(tmpdir(), "framewire-browser-"));
+    const all = ["serve", "--listen", listen, "--quiet", ...args];
+    const child = spawn(PROGRAM, all, {
+      cwd: folder,
+      // Snapshots and recordings go there.
+      env: { ...process.env, XDG_DATA_HOME: folder },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const url = await firstMatch(child, /listening on (\S+)/);
+    return new Server(url, folder, child);
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** Stops it as a crash would. */
+  async kill(): Promise<void> {
+    if (this.#process.exitCode === null && this.#process.signalCode === null) {
+      const ended = once(this.#process, "exit");
+      this.#process.kill("SIGKILL");
+      await ended;
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Asks for JSON, as a program would. */
+  async json<T>(path: string, body?: unknown): Promise<T> {
+    const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const response = await fetch(this.url + path, init);
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as T;
+  }
+
+  /** Does operations in order, and returns their values. */
+  async batch(...ops: object[]): Promise<unknown[]> {
+    const { results } = await this.json<{ results: { value: unknown }[] }>("/v1/batch", { ops });
+    return results.map(({ value }) => value);
+  }
+
+  /** Stops the demo game in exactly this frame behind a reset, where it is always the same. */
+  async holdAt(frame: number): Promise<void> {
+    await this.batch({ op: "pause" }, { op: "reset" }, { op: "advance", frames: frame });
+  }
+}
+
+/** What a pattern finds in the output of a program; refuses if it ends or is silent instead. */
+async function firstMatch(child: ChildProcess, pattern: RegExp): Promise<string> {
+  return new Promise((found, refuse) => {
+    const timer = setTimeout(() => refuse(new Error(`${PROGRAM} was not ready`)), START_MS);
+    child.on("error", refuse);
+    child.on("exit", (code) => refuse(new Error(`${child.spawnfile} ended with ${code}`)));
+    if (!child.stdout) return;
+    createInterface(child.stdout).on("line", (line) => {
+      const match = pattern.exec(line);
+      if (!match?.[1]) return;
+      clearTimeout(timer);
+      found(match[1]);
+    });
+  });
+}
+
+/** A file of the repository. */
+export function repository(path: string): string {
+  return join(ROOT, path);
+}

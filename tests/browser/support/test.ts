@@ -1,0 +1,63 @@
+/** Tests with a server of their own, and a page on it. */
+
+import { test as base, type Page } from "@playwright/test";
+import { Console } from "./console.ts";
+import { Server } from "./server.ts";
+import { Window } from "./window.ts";
+
+interface Fixtures {
+  /** Starts servers; they end with the test. */
+  serve: typeof Server.start;
+  /** Starts a stock mGBA in a window; it ends with the test. */
+  openWindow: () => Promise<Window>;
+  /** Serves the demo game from an embedded core. */
+  server: Server;
+  /** The console page on it, open and showing the game. */
+  console: Console;
+}
+
+export const test = base.extend<Fixtures>({
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the names of fixtures from it.
+  serve: async ({}, use) => {
+    const started: Server[] = [];
+    await use(async (...args) => {
+      const server = await Server.start(...args);
+      started.push(server);
+      return server;
+    });
+    for (const server of started) await server.stop();
+  },
+  // biome-ignore lint/correctness/noEmptyPattern: as above.
+  openWindow: async ({}, use) => {
+    const opened: Window[] = [];
+    await use(async () => {
+      const window = await Window.open();
+      opened.push(window);
+      return window;
+    });
+    for (const window of opened) await window.close();
+  },
+  server: async ({ serve }, use) => {
+    await use(await serve());
+  },
+  console: async ({ page, server }, use) => {
+    const troubles = troublesOf(page);
+    const opened = new Console(page, server);
+    await opened.open();
+    await use(opened);
+    base.expect(troubles, "errors on the page").toEqual([]);
+  },
+});
+
+/** Collects what goes wrong inside a page; a lost connection is no fault of its own. */
+export function troublesOf(page: Page): string[] {
+  const troubles: string[] = [];
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("console", (message) => {
+    const expected = /Failed to load resource|WebSocket connection|ERR_CONNECTION/.test(message.text());
+    if (message.type() === "error" && !expected) troubles.push(message.text());
+  });
+  return troubles;
+}
+
+export { expect } from "@playwright/test";

@@ -1,0 +1,163 @@
+/** For everybody: axe, the keyboard alone, small screens, fingers, less motion. */
+
+import { readFileSync } from "node:fs";
+import type { Page } from "@playwright/test";
+import type { AxeResults } from "axe-core";
+import { expect, test } from "../support/test.ts";
+
+const TABS = ["Memory", "Watches", "Snapshots", "Recordings", "Input", "Link", "Log"];
+const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds wrong on the page as it is, by all of its rules or only these. */
+async function violations(page: Page, ...rules: string[]): Promise<string[]> {
+  // Colours on their way to others are neither.
+  await page.waitForFunction(() =>
+    document.getAnimations().every(({ playState }) => playState !== "running"),
+  );
+  const results = await page.evaluate((only) => {
+    const { axe } = window as unknown as { axe: { run(options: object): Promise<AxeResults> } };
+    return axe.run(only.length > 0 ? { runOnly: only } : {});
+  }, rules);
+  return results.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`,
+  );
+}
+
+test("axe finds nothing wrong in any panel, and no colours too close in the dark", async ({
+  page,
+  console: opened,
+}) => {
+  test.setTimeout(60_000);
+  await page.evaluate(AXE);
+  for (const name of TABS) {
+    await opened.tab(name);
+    await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+    expect(await violations(page), name).toEqual([]);
+    await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
+    expect(await violations(page, "color-contrast"), `${name}, dark`).toEqual([]);
+  }
+  await opened.button("Reset").click();
+  expect(await violations(page), "dialog").toEqual([]);
+});
+
+test("everything is reached by Tab, in order, with a visible focus, and Tab goes out again", async ({
+  page,
+  console: opened,
+}) => {
+  await opened.button("Pause").evaluate((button) => (button as HTMLElement).blur());
+  const stops: string[] = [];
+  for (let press = 0; press < 80; press += 1) {
+    await page.keyboard.press("Tab");
+    const stop = await page.evaluate(() => {
+      const element = document.activeElement;
+      if (!element || element === document.body) return "";
+      const style = getComputedStyle(element);
+      const visible = style.outlineStyle !== "none" && Number.parseFloat(style.outlineWidth) >= 2;
+      const name = element.getAttribute("aria-label") ?? element.textContent?.trim() ?? "";
+      return `${visible ? "" : "INVISIBLE "}${element.tagName.toLowerCase()} ${name || element.id}`;
+    });
+    if (stop === "" && stops.length > 0) break;
+    if (stop !== "") stops.push(stop);
+  }
+  expect(stops.filter((stop) => stop.startsWith("INVISIBLE"))).toEqual([]);
+  expect(stops.length, stops.join("\n")).toBeGreaterThan(25);
+  expect(stops.length, "it ends").toBeLessThan(80);
+  const place = (part: string): number => stops.findIndex((stop) => stop.includes(part));
+  expect(place("Skip to the tools")).toBe(0);
+  expect(place("Game screen")).toBeGreaterThan(place("curl"));
+  expect(place("Pause")).toBeGreaterThan(place("Game screen"));
+  expect(place("button A")).toBeGreaterThan(place("Pause"));
+  expect(place("Memory")).toBeGreaterThan(place("button A"));
+});
+
+test("by keyboard alone: play, pause, go to a tool and use it", async ({ page, console: opened, server }) => {
+  await opened.screen.focus();
+  await page.keyboard.down("Enter");
+  await opened.expectLit("Start");
+  await page.keyboard.up("Enter");
+  await opened.expectLit();
+  // On a button, Enter is the button's.
+  await page.keyboard.press("Tab");
+  await expect(opened.button("Pause")).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(opened.button("Resume")).toBeFocused();
+  await page.keyboard.press("Space");
+  await expect(opened.button("Pause")).toBeFocused();
+  await opened.expectLit();
+
+  const button = page.locator(".pad [data-key=B]");
+  await button.focus();
+  await page.keyboard.down("Space");
+  await opened.expectLit("B");
+  await page.keyboard.up("Space");
+  await opened.expectLit();
+
+  await page.getByRole("tab", { name: "Memory" }).focus();
+  await page.keyboard.press("ArrowRight");
+  await expect(page.getByRole("tab", { name: "Watches" })).toBeFocused();
+  await page.keyboard.press("End");
+  await expect(page.getByRole("tab", { name: "Log" })).toBeFocused();
+  await page.keyboard.press("Home");
+  await page.getByRole("gridcell").first().focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  await expect(page.getByRole("gridcell").nth(17)).toBeFocused();
+  await opened.expectLit();
+  expect(server.url).toBeTruthy();
+});
+
+test.describe("at 360 pixels, with fingers", () => {
+  test.use({ viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+
+  test("nothing sticks out in any panel, and what is touched is large enough", async ({
+    page,
+    console: opened,
+  }) => {
+    for (const name of TABS) {
+      await opened.tab(name);
+      const width = await page.evaluate(() => document.scrollingElement?.scrollWidth);
+      expect(width, name).toBeLessThanOrEqual(360);
+    }
+    const small = await page.locator("button:visible").evaluateAll((buttons) =>
+      buttons
+        .map((button) => ({
+          name: button.getAttribute("aria-label") ?? button.textContent,
+          box: button.getBoundingClientRect(),
+        }))
+        .filter(({ box }) => box.width < 32 || box.height < 32)
+        .map(({ name, box }) => `${name}: ${box.width} x ${box.height}`),
+    );
+    expect(small).toEqual([]);
+  });
+
+  test("two thumbs play, and a thumb rolls over the cross", async ({ page, console: opened }) => {
+    const client = await page.context().newCDPSession(page);
+    const middle = async (key: string): Promise<{ x: number; y: number }> => {
+      const box = await page.locator(`.pad [data-key=${key}]`).boundingBox();
+      if (!box) throw new Error(`no button ${key}`);
+      return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+    };
+    await page.locator(".pad").scrollIntoViewIfNeeded();
+    const touch = async (type: "touchStart" | "touchMove" | "touchEnd", ...keys: string[]): Promise<void> => {
+      const touchPoints = await Promise.all(keys.map(async (key, id) => ({ ...(await middle(key)), id })));
+      await client.send("Input.dispatchTouchEvent", { type, touchPoints });
+    };
+    await touch("touchStart", "Left");
+    await opened.expectLit("Left");
+    await touch("touchStart", "Left", "A");
+    await opened.expectLit("A", "Left");
+    await touch("touchMove", "Down", "A");
+    await opened.expectLit("A", "Down");
+    await touch("touchEnd");
+    await opened.expectLit();
+  });
+});
+
+test("who wants less motion gets none", async ({ page, console: opened }) => {
+  await page.emulateMedia({ reducedMotion: "reduce" });
+  const moving = await page.evaluate(
+    () => document.getAnimations().filter(({ playState }) => playState === "running").length,
+  );
+  expect(moving).toBe(0);
+  await expect(opened.screen).toBeVisible();
+});

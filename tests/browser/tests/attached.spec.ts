@@ -1,0 +1,67 @@
+/** The page over a stock mGBA in its window, with our script loaded. */
+
+import { Console } from "../support/console.ts";
+import { expect, test } from "../support/test.ts";
+
+test("a stock mGBA is seen and played, and what it cannot do is said", async ({
+  page,
+  serve,
+  openWindow,
+}) => {
+  test.setTimeout(90_000);
+  const window = await openWindow();
+  const server = await serve(["--attach", window.address]);
+  const opened = new Console(page, server);
+  await opened.open();
+
+  await page.keyboard.down("x");
+  await opened.expectLit("A");
+  await page.keyboard.up("x");
+  await opened.expectLit();
+
+  for (const [name, reason] of [
+    ["Pause", /cannot pause/],
+    ["Sound", /own machine/],
+  ] as const) {
+    await expect(opened.button(name)).toHaveAttribute("aria-disabled", "true");
+    await expect(opened.button(name)).toHaveAttribute("title", reason);
+  }
+  await expect(page.getByLabel("Speed", { exact: true })).toBeDisabled();
+  await expect(page.locator(".reason")).toContainText("its own window");
+
+  const memory = await opened.tab("Memory");
+  await expect(memory.getByRole("gridcell").first()).toHaveText("46");
+  const link = await opened.tab("Link");
+  await expect(link.locator("dl")).toContainText(`mGBA at ${window.address}`);
+
+  // Frames one by one, as the window itself could not be told to.
+  await opened.button("Lockstep").click();
+  await expect(page.locator(".badge").first()).toContainText("Lockstep");
+  const frame = async (): Promise<number> => Number((await server.batch({ op: "current_frame" }))[0]);
+  const before = await still(frame);
+  await opened.button("Step").click();
+  await expect.poll(frame).toBe(before + 1);
+  await opened.button("Lockstep").click();
+  await expect(page.locator(".badge").first()).toContainText("Running");
+
+  await window.tell("pause");
+  await expect(page.locator(".veil")).toContainText("The emulator stands still");
+  await window.tell("resume");
+  await expect(page.locator(".veil")).toBeHidden();
+});
+
+/** The value once it has stopped changing. */
+async function still(read: () => Promise<number>): Promise<number> {
+  let last = await read();
+  await expect
+    .poll(
+      async () => {
+        const before = last;
+        last = await read();
+        return last - before;
+      },
+      { intervals: [200] },
+    )
+    .toBe(0);
+  return last;
+}

@@ -1,0 +1,196 @@
+/** Playing: the picture, and keys by every means. */
+
+import { type Lamp, LAMPS } from "../support/console.ts";
+import { expect, test } from "../support/test.ts";
+
+/** From a key's press to its lamp in the picture, in milliseconds, as the issue asks. */
+const LATENCY_GOAL = 50;
+const LOAD_GOAL = 1000;
+/** A busy machine may be slow once; slow three times is slow. */
+const ROUNDS = 3;
+const PRESSES = 15;
+
+test("the picture is live, pixel by pixel the game's", async ({ console: page, server }) => {
+  const frame = (): Promise<string> =>
+    page.canvas.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const before = await frame();
+  await expect.poll(frame).not.toBe(before);
+  await server.holdAt(300);
+  const shown = (): Promise<number[]> =>
+    page.canvas.evaluate((canvas: HTMLCanvasElement) => [
+      ...(canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data ?? []),
+    ]);
+  const response = await fetch(`${server.url}/v1/screen?format=rgba`);
+  const expected = [...new Uint8Array(await response.arrayBuffer())];
+  expect(expected.length).toBe(240 * 160 * 4);
+  await expect.poll(shown).toEqual(expected);
+});
+
+test("the keyboard plays, several keys at once, and letting go is seen", async ({ console: page }) => {
+  await page.page.keyboard.down("x");
+  await page.expectLit("A");
+  await page.page.keyboard.down("ArrowUp");
+  await page.page.keyboard.down("s");
+  await page.expectLit("A", "R", "Up");
+  await page.page.keyboard.up("x");
+  await page.expectLit("R", "Up");
+  await page.page.keyboard.up("ArrowUp");
+  await page.page.keyboard.up("s");
+  await page.expectLit();
+});
+
+test("a tap too short for a frame is seen by the game all the same", async ({ console: page, server }) => {
+  const presses = (): Promise<unknown[]> => server.batch({ op: "read32", address: 0x0200_0010 });
+  const [before] = await presses();
+  for (let tap = 1; tap <= 5; tap += 1) {
+    await page.page.keyboard.press("x");
+    await expect.poll(async () => (await presses())[0]).toBe(Number(before) + tap);
+    await page.expectLit();
+  }
+});
+
+test("keys are let go of when the page loses the keyboard", async ({ console: page }) => {
+  await page.page.keyboard.down("x");
+  await page.expectLit("A");
+  await page.page.evaluate(() => window.dispatchEvent(new Event("blur")));
+  await page.expectLit();
+});
+
+test("the mouse plays, and slides over the cross", async ({ console: page }) => {
+  const { mouse } = page.page;
+  const middle = async (key: string): Promise<[number, number]> => {
+    const box = await page.page.locator(`.pad [data-key=${key}]`).boundingBox();
+    if (!box) throw new Error(`no button ${key}`);
+    return [box.x + box.width / 2, box.y + box.height / 2];
+  };
+  await mouse.move(...(await middle("A")));
+  await mouse.down();
+  await page.expectLit("A");
+  await mouse.up();
+  await page.expectLit();
+  await mouse.move(...(await middle("Up")));
+  await mouse.down();
+  await page.expectLit("Up");
+  await mouse.move(...(await middle("Right")));
+  await page.expectLit("Right");
+  await mouse.up();
+  await page.expectLit();
+});
+
+test("a gamepad plays", async ({ page, server, console: opened }) => {
+  await page.evaluate(() => {
+    const buttons = Array.from({ length: 17 }, () => ({ pressed: false, touched: false, value: 0 }));
+    const pad = { id: "Test pad", index: 0, connected: true, buttons, axes: [0, 0], mapping: "standard" };
+    Object.assign(window, { testPad: pad });
+    navigator.getGamepads = () => [pad as unknown as Gamepad];
+    const event = new Event("gamepadconnected");
+    Object.assign(event, { gamepad: pad });
+    window.dispatchEvent(event);
+  });
+  const press = (button: number, down: boolean): Promise<void> =>
+    page.evaluate(
+      ([index, pressed]) => {
+        const { testPad } = window as unknown as { testPad: { buttons: { pressed: boolean }[] } };
+        const found = testPad.buttons[index as number];
+        if (found) found.pressed = pressed as boolean;
+      },
+      [button, down] as const,
+    );
+  await press(1, true);
+  await press(9, true);
+  await opened.expectLit("A", "Start");
+  await press(1, false);
+  await press(9, false);
+  await opened.expectLit();
+  const panel = await opened.tab("Input");
+  await expect(panel).toContainText("Test pad");
+  expect(server.url).toBeTruthy();
+});
+
+test("keys can be mapped anew, and the page remembers", async ({ console: page }) => {
+  const panel = await page.tab("Input");
+  await panel.getByRole("button", { name: /^A X/ }).click();
+  await page.page.keyboard.press("p");
+  await expect(panel.getByRole("button", { name: /^A P/ })).toBeVisible();
+  await page.page.reload();
+  await expect(page.page.locator(".veil")).toBeHidden();
+  await page.page.keyboard.down("p");
+  await page.expectLit("A");
+  await page.page.keyboard.up("p");
+  await page.page.keyboard.down("x");
+  await page.expectLit();
+  await page.page.keyboard.up("x");
+});
+
+test("a key press lights the lamp in the picture within 50 ms", async ({ console: page }) => {
+  await page.canvas.evaluate(collectLatencies, LAMPS.get("A") ?? { x: 0, y: 0, lit: [] });
+  const times = (): Promise<number[]> =>
+    page.page.evaluate(() => (window as unknown as { latencies: number[] }).latencies);
+  const medians: number[] = [];
+  for (let round = 1; round <= ROUNDS && !medians.some((median) => median < LATENCY_GOAL); round += 1) {
+    for (let press = 1; press <= PRESSES; press += 1) {
+      await page.page.keyboard.down("x");
+      await expect
+        .poll(async () => (await times()).length, { intervals: [5] })
+        .toBe((round - 1) * PRESSES + press);
+      await page.page.keyboard.up("x");
+      await page.expectLit();
+    }
+    const sorted = (await times()).slice(-PRESSES).sort((a, b) => a - b);
+    medians.push(sorted[PRESSES >> 1] ?? Infinity);
+  }
+  console.log(
+    `    key to lamp: ${medians.map((median) => median.toFixed(1)).join(", ")} ms (median of ${PRESSES})`,
+  );
+  expect(Math.min(...medians)).toBeLessThan(LATENCY_GOAL);
+});
+
+/** In the page: measures from each key's event to the first picture on the canvas in which the lamp is lit. */
+function collectLatencies(canvas: HTMLCanvasElement | SVGElement | HTMLElement, lamp: Lamp): void {
+  const latencies: number[] = [];
+  Object.assign(window, { latencies });
+  const context = (canvas as HTMLCanvasElement).getContext("2d");
+  const isLit = (): boolean => {
+    const data = context?.getImageData(lamp.x, lamp.y, 1, 1).data;
+    return lamp.lit.every((part, index) => data?.[index] === part);
+  };
+  const begin = (event: KeyboardEvent): void => {
+    if (event.repeat) return;
+    const look = (): void => {
+      if (isLit()) latencies.push(performance.now() - event.timeStamp);
+      else requestAnimationFrame(look);
+    };
+    look();
+  };
+  addEventListener("keydown", begin, { capture: true });
+}
+
+test("the page loads and shows the game within a second", async ({ browser, server }) => {
+  const times: { load: number; picture: number }[] = [];
+  for (let round = 0; round < ROUNDS && !times.some(({ picture }) => picture < LOAD_GOAL); round += 1) {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(server.url);
+    const picture = await page.evaluate(
+      () =>
+        new Promise<number>((done) => {
+          const look = (): void => {
+            const veil = document.querySelector<HTMLElement>(".veil");
+            if (veil?.hidden) done(performance.now());
+            else requestAnimationFrame(look);
+          };
+          look();
+        }),
+    );
+    const load = await page.evaluate(
+      () => (performance.getEntriesByType("navigation")[0] as PerformanceNavigationTiming).loadEventEnd,
+    );
+    times.push({ load, picture });
+    await context.close();
+  }
+  console.log(
+    `    load: ${times.map(({ load, picture }) => `${load.toFixed(0)} ms, picture ${picture.toFixed(0)} ms`).join("; ")}`,
+  );
+  expect(Math.min(...times.map(({ load }) => load))).toBeLessThan(LOAD_GOAL);
+  expect(Math.min(...times.map(({ picture }) => picture))).toBeLessThan(LOAD_GOAL);
+});

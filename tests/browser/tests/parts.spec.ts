@@ -1,0 +1,59 @@
+/** Parts of the page that need no browser. */
+
+import { curl } from "../../../crates/console/web/curl.ts";
+import { keysHeld } from "../../../crates/console/web/gamepad.ts";
+import { keysOf, maskOf } from "../../../crates/console/web/keys.ts";
+import { direction } from "../../../crates/console/web/pad.ts";
+import { History } from "../../../crates/console/web/plot.ts";
+import { expect, test } from "../support/test.ts";
+
+test("masks have the bits of the console's keys", () => {
+  expect(maskOf(["A", "L"])).toBe(0x201);
+  expect(keysOf(0x201)).toEqual(["A", "L"]);
+  expect(maskOf([])).toBe(0);
+});
+
+test("the cross has eight directions and a middle that is none", () => {
+  expect(direction(0, 0.1)).toEqual([]);
+  expect(direction(0.9, 0)).toEqual(["Right"]);
+  expect(direction(-0.9, 0.1)).toEqual(["Left"]);
+  expect(direction(0, -0.9)).toEqual(["Up"]);
+  expect(direction(0.1, 0.9)).toEqual(["Down"]);
+  expect(new Set(direction(0.7, -0.7))).toEqual(new Set(["Up", "Right"]));
+  expect(new Set(direction(-0.7, 0.7))).toEqual(new Set(["Down", "Left"]));
+});
+
+test("gamepads play by the place of their buttons and by their stick", () => {
+  const buttons = (...down: number[]): GamepadButton[] =>
+    Array.from({ length: 17 }, (_, index) => ({ pressed: down.includes(index), touched: false, value: 0 }));
+  expect(keysHeld({ buttons: buttons(1, 0, 12), axes: [0, 0] })).toEqual(new Set(["A", "B", "Up"]));
+  expect(keysHeld({ buttons: buttons(), axes: [-0.9, 0.6] })).toEqual(new Set(["Left", "Down"]));
+  expect(keysHeld({ buttons: buttons(), axes: [] })).toEqual(new Set());
+});
+
+test("commands are what a shell reads", () => {
+  const origin = "http://127.0.0.1:5000";
+  expect(curl({ title: "", method: "POST", path: "/v1/pause" }, origin, false)).toBe(
+    "curl -X POST http://127.0.0.1:5000/v1/pause",
+  );
+  const named = {
+    title: "",
+    method: "POST",
+    path: "/v1/snapshots",
+    query: { emulator: "b c" },
+    json: { name: "it's" },
+  } as const;
+  expect(curl(named, origin, true)).toBe(
+    `curl -H "Authorization: Bearer $FRAMEWIRE_TOKEN" 'http://127.0.0.1:5000/v1/snapshots?emulator=b+c' ` +
+      `-H 'Content-Type: application/json' -d '{"name":"it'\\''s"}'`,
+  );
+});
+
+test("a history keeps what is new, and begins again when time goes back", () => {
+  const history = new History(3);
+  for (const at of [1, 2, 3, 4]) history.add(at, at * 10);
+  expect(history.points.map(({ value }) => value)).toEqual([20, 30, 40]);
+  expect(history.range()).toEqual({ least: 20, most: 40 });
+  history.add(1, 5);
+  expect(history.points).toEqual([{ at: 1, value: 5 }]);
+});

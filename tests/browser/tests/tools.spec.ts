@@ -1,0 +1,244 @@
+/** The tools beside the game: each does what it says to the emulator behind it. */
+
+import type { Locator } from "@playwright/test";
+import { expect, test } from "../support/test.ts";
+
+const SCORE = 0x0200_0044;
+const SCRATCH = 0x0200_0100;
+
+test("pause, step, lockstep and speed", async ({ console: page, server }) => {
+  const state = async (): Promise<{ run: string; frame: number; speed: number; lockstep: boolean }> =>
+    server.json("/v1/emulator");
+  await expect(page.button("Step")).toHaveAttribute("aria-disabled", "true");
+  await page.button("Pause").click();
+  await expect(page.button("Resume")).toBeVisible();
+  expect((await state()).run).toBe("paused");
+  const { frame } = await state();
+  await page.button("Step").click();
+  await expect.poll(async () => (await state()).frame).toBe(frame + 1);
+  await page.page.getByLabel("Frames to step").fill("30");
+  await page.button("Step").click();
+  await expect.poll(async () => (await state()).frame).toBe(frame + 31);
+  await page.button("Resume").click();
+  await expect.poll(async () => (await state()).run).toBe("running");
+  await page.page.getByLabel("Speed", { exact: true }).selectOption("2");
+  await expect.poll(async () => (await state()).speed).toBe(2000);
+  await page.page.getByLabel("Speed", { exact: true }).selectOption("Max");
+  await expect.poll(async () => (await state()).speed).toBe(0);
+  await page.page.getByLabel("Speed", { exact: true }).selectOption("1");
+  await page.button("Lockstep").click();
+  await expect.poll(async () => (await state()).lockstep).toBe(true);
+  await expect(page.button("Step")).not.toHaveAttribute("aria-disabled", "true");
+  await page.button("Lockstep").click();
+  await expect.poll(async () => (await state()).lockstep).toBe(false);
+});
+
+test("a reset is asked for twice", async ({ console: page, server }) => {
+  await server.batch({ op: "pause" }, { op: "advance", frames: 600 });
+  const frame = async (): Promise<number> => (await server.json<{ frame: number }>("/v1/emulator")).frame;
+  const before = await frame();
+  await page.button("Reset").click();
+  await page.page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  expect(await frame()).toBe(before);
+  await page.button("Reset").click();
+  await page.page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
+  await expect.poll(frame).toBeLessThan(before);
+});
+
+/** The bytes that the memory view shows, the first `count`. */
+async function shown(panel: Locator, count: number): Promise<string> {
+  const cells = await panel.getByRole("gridcell").allTextContents();
+  return cells.slice(0, count).join("");
+}
+
+test("memory is shown, edited, marked where it changes, and found by symbol", async ({
+  console: page,
+  server,
+}) => {
+  const panel = await page.tab("Memory");
+  await expect.poll(() => shown(panel, 8)).toBe(Buffer.from("FWDEMO01").toString("hex"));
+  await expect(panel.locator(".changed").first()).toBeVisible();
+
+  const address = panel.getByLabel("Address or symbol");
+  await address.fill("02000100");
+  await address.press("Enter");
+  await server.batch({
+    op: "write_range",
+    address: SCRATCH,
+    data: Buffer.from("11223344", "hex").toString("base64"),
+  });
+  await expect.poll(() => shown(panel, 4)).toBe("11223344");
+  await panel.getByRole("gridcell").first().click();
+  await page.page.keyboard.type("beef");
+  await expect
+    .poll(async () => (await server.batch({ op: "read32", address: SCRATCH }))[0])
+    .toBe(0x4433_efbe);
+  await expect.poll(() => shown(panel, 4)).toBe("beef3344");
+
+  await panel.getByRole("gridcell").first().click();
+  await panel.getByLabel("Type").selectOption("u32");
+  await panel.getByLabel("New value").fill("0x01020304");
+  await panel.getByRole("button", { name: "Write" }).click();
+  await expect.poll(() => shown(panel, 4)).toBe("04030201");
+  await expect(panel.locator(".values")).toContainText("16909060");
+
+  await address.fill("ball_x+2");
+  await address.press("Enter");
+  await expect(panel.locator(".inspector h2")).toHaveText(/0200003a\s*ball_y/);
+
+  await address.fill("nonsense");
+  await address.press("Enter");
+  await expect(page.page.locator(".toast.bad")).toContainText("neither an address");
+
+  const domains = panel.getByLabel("Memory domain");
+  const labels = await domains.locator("option").allTextContents();
+  const ram = labels.find((label) => label.includes("256 KiB"));
+  await domains.selectOption({ label: ram ?? "no working RAM" });
+  await expect.poll(() => shown(panel, 8)).toBe(Buffer.from("FWDEMO01").toString("hex"));
+});
+
+test("watches show values and what is wrong with an expression", async ({ console: page, server }) => {
+  const panel = await page.tab("Watches");
+  const input = panel.getByLabel("Expression to watch");
+  await input.fill(`u32[${SCRATCH}] + 1`);
+  await input.press("Enter");
+  const row = panel.getByRole("listitem").filter({ hasText: `u32[${SCRATCH}] + 1` });
+  for (const value of [41, 99]) {
+    await server.batch({ op: "write32", address: SCRATCH, value });
+    await expect(row.locator(".value")).toHaveText(String(value + 1));
+  }
+  await expect(row).toContainText("1 … 100");
+  await input.fill("u32[");
+  await input.press("Enter");
+  await expect(panel.getByRole("alert")).not.toBeEmpty();
+  await panel.getByRole("button", { name: "Stop watching u32[", exact: true }).click();
+  await expect(panel.locator(".problem")).toBeEmpty();
+  await server.batch({ op: "write32", address: SCRATCH, value: 6 });
+  await expect(row.locator(".value")).toHaveText("7");
+
+  // They are still there after the page was closed.
+  await page.page.reload();
+  await expect(row.locator(".value")).toHaveText("7");
+  await row.getByRole("button").click();
+  await expect(panel).toContainText("Nothing is watched");
+});
+
+test("a byte of memory is watched from where it is shown", async ({ console: page }) => {
+  const memory = await page.tab("Memory");
+  const address = memory.getByLabel("Address or symbol");
+  await address.fill(SCORE.toString(16));
+  await address.press("Enter");
+  await memory.getByLabel("Type").selectOption("u32");
+  await memory.getByRole("button", { name: "Watch" }).click();
+  const watches = await page.tab("Watches");
+  await expect(watches.locator(".watch .name")).toHaveText(/score|u32\[0x02000044\]/);
+});
+
+test("snapshots are saved with a picture, loaded, renamed and deleted", async ({ console: page, server }) => {
+  const panel = await page.tab("Snapshots");
+  await server.batch({ op: "pause" }, { op: "write32", address: SCRATCH, value: 1234 });
+  await panel.getByLabel("Name of the snapshot").fill("first");
+  await panel.getByRole("button", { name: "Save now" }).click();
+  const card = panel.getByRole("listitem").filter({ hasText: "first" });
+  await expect(card).toBeVisible();
+  const picture = card.getByRole("img");
+  await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(240);
+
+  await server.batch({ op: "write32", address: SCRATCH, value: 0 });
+  await card.getByRole("button", { name: "Load first" }).click();
+  await expect.poll(async () => (await server.batch({ op: "read32", address: SCRATCH }))[0]).toBe(1234);
+
+  await card.getByRole("button", { name: "Rename first" }).click();
+  await page.page.getByRole("dialog").getByLabel("New name").fill("second");
+  await page.page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
+  const renamed = panel.getByRole("listitem").filter({ hasText: "second" });
+  await expect(renamed).toBeVisible();
+
+  await panel.getByLabel("Name of the snapshot").fill("no/such name");
+  await panel.getByRole("button", { name: "Save now" }).click();
+  await expect(page.page.locator(".toast.bad")).toBeVisible();
+
+  await renamed.getByRole("button", { name: "Delete second" }).click();
+  await page.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await expect(panel).toContainText("No snapshots yet");
+});
+
+test("input is recorded and replayed, and the replay goes the same way", async ({ console: page }) => {
+  const panel = await page.tab("Recordings");
+  await panel.getByLabel("Name of the recording").fill("run");
+  await panel.getByRole("button", { name: "Record", exact: true }).click();
+  await expect(panel.getByText("Recording run")).toBeVisible();
+  for (const [key, lamp] of [
+    ["ArrowLeft", "Left"],
+    ["x", "A"],
+    ["ArrowRight", "Right"],
+  ] as const) {
+    await page.screen.focus();
+    await page.page.keyboard.down(key);
+    await page.expectLit(lamp);
+    await page.page.keyboard.up(key);
+    await page.expectLit();
+  }
+  await panel.getByRole("button", { name: "Stop" }).click();
+  await panel.getByLabel("Replay speed").selectOption("Max");
+  await panel.getByRole("button", { name: "Replay run" }).click();
+  await expect(
+    panel.getByText(/went the same way again in all of its \d+ frames: \d+ pictures/),
+  ).toBeVisible();
+  const download = page.page.waitForEvent("download");
+  await panel.getByRole("button", { name: "Download run" }).click();
+  expect((await download).suggestedFilename()).toBe("run.fwr");
+  await panel.getByRole("button", { name: "Delete run" }).click();
+  await page.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await expect(panel).toContainText("No recordings yet");
+});
+
+test("a sequence is played frame by frame, and a wrong one is explained", async ({
+  console: page,
+  server,
+}) => {
+  const panel = await page.tab("Input");
+  const presses = async (): Promise<unknown[]> =>
+    server.batch({ op: "read32", address: 0x0200_0010 }, { op: "read32", address: 0x0200_0014 });
+  const [a, b] = await presses();
+  await panel.getByLabel("Sequence", { exact: true }).fill("A:2 .:3 A:2 .:3 B:1");
+  await panel.getByRole("button", { name: "Play" }).click();
+  await expect(panel.getByText(/Played from frame \d+ to \d+/)).toBeVisible();
+  expect(await presses()).toEqual([Number(a) + 2, Number(b) + 1]);
+  await panel.getByLabel("Sequence", { exact: true }).fill("A:x");
+  await panel.getByRole("button", { name: "Play" }).click();
+  await expect(page.page.locator(".toast.bad")).toBeVisible();
+});
+
+test("each action can be copied as a command, which then does the same", async ({
+  console: page,
+  context,
+  server,
+}) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const clipboard = (): Promise<string> => page.page.evaluate(() => navigator.clipboard.readText());
+  await page.button("curl").click();
+  await page.button("Pause").click();
+  await expect.poll(clipboard).toBe(`curl -X POST ${server.url}/v1/pause`);
+  expect((await server.json<{ run: string }>("/v1/emulator")).run).toBe("running");
+  await page.page.locator(".pad [data-key=B]").click();
+  await expect
+    .poll(clipboard)
+    .toBe(`curl ${server.url}/v1/tap -H 'Content-Type: application/json' -d '{"keys":["B"],"frames":2}'`);
+  await page.page.keyboard.press("Escape");
+  await page.button("Pause").click();
+  await expect(page.button("Resume")).toBeVisible();
+
+  const log = await page.tab("Log");
+  await expect(log.getByRole("listitem")).toHaveCount(1);
+  await expect(log.getByRole("listitem")).toContainText("POST /v1/pause");
+  await log.getByRole("button", { name: 'Copy "Pause" as curl' }).click();
+  await expect.poll(clipboard).toContain("/v1/pause");
+});
+
+test("the link panel measures the way to the emulator", async ({ console: page }) => {
+  const panel = await page.tab("Link");
+  await expect(panel.locator("dl")).toContainText(/Round trip\s*[\d.]+ ms/);
+  await expect(panel.locator("dl")).toContainText(/FRAMEWIRE/);
+  await expect(panel.locator("dl")).toContainText(/in the server itself/);
+});

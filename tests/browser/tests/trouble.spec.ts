@@ -1,0 +1,69 @@
+/** What the page says and does when something is missing, stands still or goes away. */
+
+import { createServer } from "node:net";
+import { Console } from "../support/console.ts";
+import { expect, test } from "../support/test.ts";
+
+test("a server that goes away is said, and comes back by itself", async ({ page, serve }) => {
+  const server = await serve();
+  const { port } = server;
+  const opened = new Console(page, server);
+  await opened.open();
+  await server.kill();
+  await expect(page.locator(".veil")).toContainText("The server does not answer");
+  await expect(page.locator(".badge").first()).toContainText("Server gone");
+  await serve(["--speed", "1"], `127.0.0.1:${port}`);
+  await expect(page.locator(".veil")).toBeHidden();
+  await page.keyboard.down("x");
+  await opened.expectLit("A");
+  await page.keyboard.up("x");
+  await opened.expectLit();
+});
+
+test("no emulator is said, with what to do about it", async ({ page, serve }) => {
+  // A port that nobody listens at.
+  const probe = createServer().listen(0, "127.0.0.1");
+  await new Promise((ready) => probe.once("listening", ready));
+  const address = probe.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  await new Promise((closed) => probe.close(closed));
+  const server = await serve(["--attach", `127.0.0.1:${port}`]);
+  await page.goto(server.url);
+  await expect(page.locator(".veil")).toContainText("No emulator");
+  await expect(page.locator(".veil")).toContainText(String(port));
+  for (const name of ["Pause", "Step", "Lockstep", "Reset"]) {
+    const button = page.getByRole("button", { name, exact: true });
+    await expect(button).toHaveAttribute("aria-disabled", "true");
+    await expect(button).toHaveAttribute("title", /No emulator/);
+  }
+});
+
+test("a paused game is no trouble, and its picture stays", async ({ console: page, server }) => {
+  await server.batch({ op: "pause" });
+  await expect(page.page.locator(".badge").first()).toContainText("Paused");
+  await expect(page.page.locator(".veil")).toBeHidden();
+  await page.page.reload();
+  await expect(page.page.locator(".veil")).toBeHidden();
+});
+
+test("a hidden page asks for no pictures, and a page that is shown again has them", async ({
+  console: page,
+}) => {
+  const hide = (hidden: boolean): Promise<void> =>
+    page.page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  const frame = (): Promise<string> =>
+    page.canvas.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const closed = page.page.waitForEvent("websocket", {
+    predicate: (socket) => socket.url().includes("/v1/video"),
+  });
+  await hide(true);
+  const still = await frame();
+  await page.page.waitForFunction(() => document.hidden);
+  expect(await frame()).toBe(still);
+  await hide(false);
+  await closed;
+  await expect.poll(frame).not.toBe(still);
+});
