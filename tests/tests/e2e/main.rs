@@ -20,3 +20,4 @@ mod stuck;
 mod text;
 mod timelines;
 mod video;
+mod watches;

@@ -1,0 +1,68 @@
+//! What happens in a stock mGBA's window is told as it happens.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+use framewire_e2e::demo;
+use serde_json::{Value, json};
+
+use super::served::{PATIENCE, Served};
+
+/// Server-sent events, as to a client of HTTP/1.0: without the lengths of pieces between them.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    fn open(served: &Served, target: &str) -> Events {
+        let address = served.server.url().trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET {target} HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();
+        Events(BufReader::new(stream))
+    }
+
+    /// The next event of this name.
+    #[track_caller]
+    fn wait_for(&mut self, name: &str) -> Value {
+        let mut found = false;
+        loop {
+            let mut line = String::new();
+            assert!(
+                self.0.read_line(&mut line).expect("a line in time") > 0,
+                "the stream ended before {name}"
+            );
+            match line.trim_end().split_once(": ") {
+                Some(("event", event)) => found = event == name,
+                Some(("data", data)) if found => return serde_json::from_str(data).unwrap(),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn every_frame_of_a_window_is_seen_and_its_resets_and_pauses_are_told() {
+    let mut served = Served::stock();
+    let game_frame = format!("u32[{:#x}]", demo::field("frame"));
+    let target = format!("/v1/watch?watch={}", game_frame.replace('[', "%5B").replace(']', "%5D"));
+    let mut memory = Events::open(&served, &target);
+    let mut events = Events::open(&served, "/v1/events");
+    let mut last = memory.wait_for("values")["values"][&game_frame].as_i64().unwrap();
+    for _ in 0..180 {
+        let change = &memory.wait_for("change")["changes"][&game_frame];
+        assert_eq!((change["old"].as_i64(), change["new"].as_i64()), (Some(last), Some(last + 1)));
+        last += 1;
+    }
+    let until = json!({"until": format!("{game_frame} >= {}", last + 60), "frames": 600});
+    let reply = served.http.send("POST", "/v1/wait", "application/json", until.to_string().into()).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&reply.body).unwrap()["held"], true, "{}", reply.text());
+    let mgba = served.mgba.as_mut().unwrap();
+    mgba.reset().unwrap();
+    events.wait_for("reset");
+    mgba.pause().unwrap();
+    events.wait_for("stalled");
+    let reply =
+        served.http.send("POST", "/v1/wait", "application/json", r#"{"until":"frame == 0"}"#.into()).unwrap();
+    assert_eq!(reply.status, 504, "{}", reply.text());
+    served.mgba.as_mut().unwrap().unpause().unwrap();
+    events.wait_for("running");
+}
