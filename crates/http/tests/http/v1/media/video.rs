@@ -26,6 +26,23 @@ fn the_first_picture_comes_from_a_paused_emulator_too_and_is_the_one_on_its_scre
 }
 
 #[test]
+fn a_state_that_is_loaded_while_the_emulator_is_paused_is_seen() {
+    let server = Server::paused();
+    let state =
+        batch(&server, &json!({"ops": [{"op": "advance", "frames": 40}, {"op": "save_state", "flags": 31}]}));
+    let state = &state["results"][1]["value"];
+    batch(
+        &server,
+        &json!({"ops": [{"op": "set_keys", "keys": ["A", "L"]}, {"op": "advance", "frames": 60}]}),
+    );
+    let mut viewer = Viewer::new(&server, "/v1/video");
+    assert_eq!(viewer.picture().frame, 100);
+    batch(&server, &json!({"ops": [{"op": "load_state", "data": state, "flags": 29}]}));
+    viewer.picture_with(|header| header.frame == 40);
+    assert!(viewer.pixels() == server.get("/v1/screen?format=rgb").body);
+}
+
+#[test]
 fn every_frame_is_sent_and_each_delta_belongs_to_the_picture_before() {
     let server = Server::start();
     let mut viewers: Vec<Viewer> = (0..3).map(|_| Viewer::new(&server, "/v1/video")).collect();
