@@ -87,7 +87,7 @@ fn play(args: &Args) -> anyhow::Result<bool> {
     };
     let rate = report.frames as f64 / begun.elapsed().as_secs_f64();
     say::line(format_args!(
-        "{shown}: {} of {} frames of {} at {rate:.0} frames/s; compared {} pictures, {} memories",
+        "{shown}: {} of {} frames of {} at {rate:.0} frames/s, {} hashes of pictures and {} of memory compared",
         report.frames,
         recording.frames(),
         recording.head().title,

@@ -47,7 +47,11 @@ impl Budget {
 
     /// Takes what the results of `ops` may need, before they are asked for.
     pub(crate) fn share_all(&self, ops: &[Op]) -> Result<Share, Failure> {
-        let bytes: usize = ops.iter().map(largest_result).sum();
+        self.share_bytes(ops.iter().map(largest_result).sum())
+    }
+
+    /// Takes `bytes`.
+    pub(crate) fn share_bytes(&self, bytes: usize) -> Result<Share, Failure> {
         if bytes <= SMALL {
             return Ok(Share { _permit: None });
         }

@@ -26,7 +26,7 @@ pub enum Entry {
     },
 }
 
-mod kind {
+pub(crate) mod kind {
     pub const STATE: u8 = b'S';
     pub const KEYS: u8 = b'K';
     pub const PICTURE: u8 = b'P';

@@ -33,7 +33,8 @@ pub enum FormatError {
 /// Where a recording is damaged. What is before that is sound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Damage {
-    /// The first frame of the recording that cannot be trusted, counted from 1; 0 is the state before the first.
+    /// The frame of the recording, counted from 1, whose keys or picture cannot be trusted; 0 is the state before the first.
+    /// Keys of the frames before it can be.
     pub frame: u64,
     /// Where in the file its entry begins, in bytes.
     pub offset: usize,

@@ -4,6 +4,7 @@ use crc32fast::Hasher;
 use framewire_protocol::DecodeError;
 use framewire_protocol::wire::Reader;
 
+use crate::entry::kind;
 use crate::error::Wrong;
 use crate::{Damage, Entry, FormatError, Head, MAX_FILE, Writer};
 
@@ -187,7 +188,12 @@ impl Iterator for Entries<'_> {
         if self.reader.remaining() == 0 {
             return None;
         }
-        Some(self.entry().map_err(|what| self.damage(offset, what)))
+        // A hash is of the frame before it.
+        let of_hash = matches!(self.file[offset], kind::PICTURE | kind::MEMORY);
+        Some(self.entry().map_err(|what| {
+            let damage = self.damage(offset, what);
+            Damage { frame: damage.frame - u64::from(of_hash && damage.frame > 1), ..damage }
+        }))
     }
 }
 
@@ -243,7 +249,8 @@ mod tests {
                     Ok(recording) => {
                         let Ending::Damaged(damage) = recording.ending() else { panic!("not found at {at}") };
                         assert!(damage.offset <= at && at < damage.offset + 20, "{at}: {damage}");
-                        assert_eq!(damage.frame, recording.frames() + 1);
+                        let of_hash = matches!(changed[damage.offset], b'P' | b'M');
+                        assert_eq!(damage.frame, recording.frames() + u64::from(!of_hash), "{at}");
                         assert!(whole.entries().starts_with(recording.entries()), "{at}");
                     }
                 }
@@ -268,14 +275,14 @@ mod tests {
                 }
             }
         }
-        // The second entry of keys, taken out whole.
+        // The second entry of keys, taken out whole: found at the next, a hash that would be of the frame before.
         let start = head + 109 + 8;
         let without = [&file[..start], &file[start + 8..]].concat();
         let recording = Recording::read(&without).unwrap();
         assert_eq!(recording.frames(), 5);
         assert!(matches!(
             recording.ending(),
-            Ending::Damaged(Damage { frame: 6, what: Wrong::Checksum, .. })
+            Ending::Damaged(Damage { frame: 5, what: Wrong::Checksum, .. })
         ));
         let longer = [&file[..], b"P"].concat();
         assert!(matches!(

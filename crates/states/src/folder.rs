@@ -101,6 +101,16 @@ impl Folder {
         Ok(bytes)
     }
 
+    /// How many bytes a file has.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Missing`], [`FolderError::Io`].
+    pub fn size(&self, name: &Name) -> Result<u64, FolderError> {
+        let (path, file) = self.open(name)?;
+        Ok(file.metadata().map_err(io_error("read", &path))?.len())
+    }
+
     /// The first bytes of a file, at most `length`.
     ///
     /// # Errors
@@ -295,6 +305,7 @@ mod tests {
         assert_eq!(names(&folder), ["A.x", "b"]);
         assert_eq!(folder.read(&name("a.X")).unwrap(), b"two");
         assert_eq!(folder.head(&name("b"), 2).unwrap(), b"on");
+        assert_eq!(folder.size(&name("b")).unwrap(), 3);
         assert!(matches!(folder.write(&name("B"), b"", false), Err(FolderError::Taken { .. })));
         folder.write(&name("B"), b"three", true).unwrap();
         assert_eq!(folder.read(&name("b")).unwrap(), b"three");

@@ -92,6 +92,11 @@ impl Snapshot {
         &self.file
     }
 
+    /// The whole file, for good.
+    pub fn into_file(self) -> Vec<u8> {
+        self.file
+    }
+
     /// The same with another note.
     ///
     /// # Errors

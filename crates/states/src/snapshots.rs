@@ -64,6 +64,15 @@ impl Snapshots {
         Snapshot::read(self.0.read(name)?).map_err(self.damaged(name))
     }
 
+    /// How many bytes a snapshot's file has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Folder::size`].
+    pub fn size(&self, name: &Name) -> Result<u64, FolderError> {
+        self.0.size(name)
+    }
+
     /// Writes a snapshot; over one of this name only with `replace`.
     ///
     /// # Errors

@@ -23,6 +23,12 @@ async fn a_changed_byte_is_found_at_its_frame() {
         let report = played(&core, &changed).await;
         assert_eq!((report.frames, report.pictures), (frame - 1, frame - 1));
         assert_eq!((report.divergence, report.damage.as_ref()), (None, Some(damage)));
+        // The hash of the same frame's picture.
+        let mut changed = file.clone();
+        changed[first + (frame as usize - 1) * 17 + 8 + 1] ^= 1;
+        let changed = Recording::read(&changed).unwrap();
+        let Ending::Damaged(damage) = changed.ending() else { panic!("not found at frame {frame}") };
+        assert_eq!((damage.frame, changed.frames()), (frame, frame));
     }
     assert_eq!(recording.pictures(), 300);
 }

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use framewire_recording::{Ending, Entry, Head, Listed, Recording};
+use framewire_recording::{Ending, Entry, Head, Listed, Recording, Recordings as Kept};
 use framewire_states::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -18,6 +18,7 @@ use utoipa_axum::routes;
 use super::making::Beginning;
 use crate::app::Site;
 use crate::body;
+use crate::budget::Share;
 use crate::kept::aside;
 use crate::v1::Problem;
 use crate::v1::extract::{Path, Query};
@@ -153,6 +154,7 @@ async fn list(State(site): State<Arc<Site>>, Query(page): Query<Page>) -> Result
     responses((status = 200, description = "The recording.", body = InFull)))]
 async fn one(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Json<InFull>, Problem> {
     let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    let _share = share(&site, &recordings, &name).await?;
     aside(move || InFull::new(&name, &recordings.folder().read(&name)?)).await.map(Json)
 }
 
@@ -173,13 +175,21 @@ async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Resu
 async fn download(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
     let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
     let attachment = format!("attachment; filename=\"{name}.fwr\"");
+    let share = share(&site, &recordings, &name).await?;
     let bytes = aside(move || recordings.folder().read(&name)).await?;
     let headers = [
         (CONTENT_TYPE, "application/octet-stream"),
         (CACHE_CONTROL, "no-store"),
         (CONTENT_DISPOSITION, &attachment),
     ];
-    Ok((headers, bytes).into_response())
+    Ok((headers, share.body(bytes)).into_response())
+}
+
+/// The memory that a recording's file takes.
+pub(super) async fn share(site: &Site, recordings: &Arc<Kept>, name: &Name) -> Result<Share, Problem> {
+    let (recordings, name) = (recordings.clone(), name.clone());
+    let size = aside(move || recordings.folder().size(&name)).await?;
+    Ok(site.replies.share_bytes(size as usize)?)
 }
 
 /// Keeps a recording's file.

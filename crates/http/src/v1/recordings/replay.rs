@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::files::share;
 use super::replays::Job;
 use crate::app::Site;
 use crate::kept::aside;
@@ -93,7 +94,7 @@ struct Diverged {
 /// Where a recording is damaged.
 #[derive(Serialize, ToSchema)]
 struct Damaged {
-    /// The first frame that cannot be trusted, counted from 1.
+    /// The frame whose keys or picture cannot be trusted, counted from 1.
     frame: u64,
     /// Where in the file, in bytes.
     offset: usize,
@@ -183,6 +184,7 @@ async fn start(
         return Err(Problem::parameter("speed", &format!("is {speed}"), "a number from 0.01 to 1000"));
     }
     let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    let _share = share(&site, &recordings, &name).await?;
     let place = name.clone();
     let read = move || -> Result<_, Problem> { Ok(Recording::read(&recordings.folder().read(&place)?)?) };
     let recording = aside(read).await?;

@@ -111,7 +111,7 @@ async fn diff(
     })
     .await?;
     let new = match new {
-        Some(snapshot) => snapshot.file().to_vec(),
+        Some(snapshot) => snapshot.into_file(),
         None => now(&site, &served).await?,
     };
     aside(move || compare(&Apart::read(old.file())?, &Apart::read(&new)?, &between, &page)).await.map(Json)

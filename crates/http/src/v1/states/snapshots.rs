@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use framewire_protocol::{Batch, Op, Value};
-use framewire_states::{About, Listed, Name, Snapshot};
+use framewire_states::{About, Listed, Name, Snapshot, Snapshots as Kept};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -18,6 +18,7 @@ use utoipa_axum::routes;
 use super::Page;
 use super::load::{How, load, next, odd};
 use crate::app::Site;
+use crate::budget::Share;
 use crate::kept::aside;
 use crate::v1::Problem;
 use crate::v1::control::AtFrame;
@@ -225,8 +226,9 @@ async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Resu
     responses((status = 200, description = "The picture.", body = Vec<u8>, content_type = "image/png")))]
 async fn picture(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
     let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
+    let share = share(&site, &snapshots, &name).await?;
     let png = aside(move || -> Result<_, Problem> { Ok(snapshots.read(&name)?.picture()?) }).await?;
-    Ok(as_png(png))
+    Ok(as_png(share, png))
 }
 
 /// The file of a snapshot, which mGBA loads as a state.
@@ -235,12 +237,20 @@ async fn picture(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Res
     responses((status = 200, description = "A PNG with the state inside.", body = Vec<u8>, content_type = "image/png")))]
 async fn file(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
     let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
-    let png = aside(move || snapshots.read(&name)).await?;
-    Ok(as_png(png.file().to_vec()))
+    let share = share(&site, &snapshots, &name).await?;
+    let snapshot = aside(move || snapshots.read(&name)).await?;
+    Ok(as_png(share, snapshot.into_file()))
 }
 
-fn as_png(bytes: Vec<u8>) -> Response {
-    ([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], bytes).into_response()
+/// The memory that a snapshot's file takes.
+async fn share(site: &Site, snapshots: &Arc<Kept>, name: &Name) -> Result<Share, Problem> {
+    let (snapshots, name) = (snapshots.clone(), name.clone());
+    let size = aside(move || snapshots.size(&name)).await?;
+    Ok(site.replies.share_bytes(size as usize)?)
+}
+
+fn as_png(share: Share, bytes: Vec<u8>) -> Response {
+    ([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], share.body(bytes)).into_response()
 }
 
 /// Puts an emulator into the state of a snapshot.
@@ -256,6 +266,7 @@ async fn restore(
     Payload(how): Payload<How>,
 ) -> Result<Json<AtFrame>, Problem> {
     let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
+    let _share = share(&site, &snapshots, &name).await?;
     let snapshot = aside(move || snapshots.read(&name)).await?;
-    load(&site, &served, snapshot.file().to_vec(), how).await.map(Json)
+    load(&site, &served, snapshot.into_file(), how).await.map(Json)
 }
