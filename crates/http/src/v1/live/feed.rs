@@ -65,7 +65,8 @@ impl Feed {
 
     /// Tells all readers, and waits for none.
     pub(super) fn tell(&self, name: &'static str, data: Json, frame: u32, values: Vec<(usize, Json)>) {
-        self.ring().push(Entry { name, data: data.to_string().into() }, frame, values);
+        let entry = Entry { name, data: data.to_string().into() };
+        self.ring().push(entry, frame, values);
         self.news.send_modify(|_| {});
     }
 

@@ -24,6 +24,8 @@ use crate::streams::Stream;
 const OUT: usize = 64;
 /// How often a silent client is asked whether it is there.
 const PING: Duration = Duration::from_secs(20);
+/// And not more often than this, however little idleness is allowed.
+const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Serves a connection until either side ends it.
 pub(super) async fn run(
@@ -52,7 +54,7 @@ struct Gone;
 impl Connection {
     async fn serve(&mut self, session: &Arc<Session>) {
         let limits = &session.site.app.limits;
-        let mut ping = interval(PING.min(limits.idle / 4));
+        let mut ping = interval((limits.idle / 4).clamp(SHORTEST, PING));
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut texts = Vec::with_capacity(OUT);
         loop {
