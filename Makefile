@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test browser browser-baselines loom bench bench-luajit soak soak-luajit fuzz study rom setup setup-test fmt lint build
+.PHONY: run test browser browser-baselines loom bench bench-luajit soak soak-luajit fuzz schemathesis study rom setup setup-test fmt lint build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -63,6 +63,11 @@ fuzz: setup-test
 	FUZZ=1000000 $(CARGO) test --release --locked -p framewire-protocol --test fuzz
 	FUZZ=1000000 $(CARGO) test --release --locked -p framewire-media hostile
 	$(LUA) lua/tests/fuzz.lua 1000000
+
+# Requests made from the OpenAPI document, valid ones and others, against a server of its own: no 500, and nothing that the
+# document does not say. It needs `pip install schemathesis`; MAX_TIME is its time in seconds.
+schemathesis: build
+	tools/schemathesis.sh target/release/framewire $(ARGS)
 
 # The load-test study of 2025 again, for about an hour: docs/study.md. `make study ARGS=--quick` takes 12 minutes.
 study: setup-test

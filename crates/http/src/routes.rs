@@ -24,15 +24,13 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
     let (v1, _) = v1::router().split_for_parts();
     Router::new()
         .merge(v1)
+        .merge(docs::router())
         .merge(console::router())
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
         .route("/screen.png", get(screen))
         .route("/openapi.json", get(document))
         .route("/openapi/v1.json", get(document)) // mGBA-http's
-        .route("/docs", get(docs::page))
-        .route("/scalar", get(docs::page)) // mGBA-http's
-        .route("/scalar/v1", get(docs::page)) // mGBA-http's
         .route_layer(from_fn(note_route))
         .method_not_allowed_fallback(wrong_method)
         .fallback(nothing)

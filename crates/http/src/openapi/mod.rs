@@ -20,7 +20,10 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::compat::{self, ECHO, Param, ROUTES, Reply, RequestBody, Route, Verb};
 use crate::routes::Health;
 
+mod operations;
 mod v1;
+
+pub(crate) use operations::BatchOp;
 
 /// What any route that asks the emulator may answer, beside success.
 const FAILURES: [(&str, &str, &str); 9] = [

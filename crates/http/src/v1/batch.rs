@@ -16,6 +16,7 @@ use super::fields::{Context, Encoding, Object};
 use super::plan::Plan;
 use super::{Problem, control};
 use crate::app::Site;
+use crate::openapi::BatchOp;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(batch))
@@ -23,10 +24,15 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 
 /// Operations to do.
 #[derive(Deserialize, ToSchema)]
+#[schema(as = Batch, example = json!({"ops": [
+    {"op": "read", "address": "score"},
+    {"op": "read_many", "addresses": ["ball_x", "ball_y"]},
+    {"op": "tap", "keys": ["A"]},
+]}))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
     /// The operations, done in order; after the first that fails none is done.
-    #[schema(value_type = Vec<Object>, max_items = 4096)]
+    #[schema(value_type = Vec<BatchOp>, max_items = 4096)]
     pub(super) ops: Vec<Object>,
     /// How bytes are written, in the operations and in the reply.
     #[serde(default)]

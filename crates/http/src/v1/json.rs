@@ -21,6 +21,11 @@ pub(crate) fn row(name: &str) -> Option<&'static OpInfo> {
     public(OPS).find(|info| info.name == name)
 }
 
+/// The row of the operation that does in a memory domain what `name` does on the bus.
+pub(crate) fn in_domain(name: &str) -> Option<&'static OpInfo> {
+    row(&format!("domain_{name}"))
+}
+
 /// Reads the operation `info` from its arguments as fields.
 pub(crate) fn op(info: &OpInfo, arguments: Object, context: Context<'_>) -> Result<Op, Problem> {
     let mut fields = Fields::new(arguments, context);

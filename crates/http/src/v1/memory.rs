@@ -232,6 +232,7 @@ struct Where {
 /// What to write: a value or data.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({"value": 1}))]
 struct NewContent {
     /// A number.
     #[schema(value_type = Option<i64>, minimum = -2147483648i64, maximum = 4294967295i64)]

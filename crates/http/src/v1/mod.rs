@@ -8,7 +8,7 @@
 
 mod batch;
 mod control;
-mod convenience;
+pub(crate) mod convenience;
 mod emulators;
 pub(crate) mod extract;
 pub(crate) mod fields;
@@ -34,6 +34,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::Site;
 pub(crate) use problem::Problem;
+pub(crate) use timeline::{Input, KeySet, Press, Step};
 
 /// All routes, with their descriptions.
 pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {

@@ -37,6 +37,7 @@ struct Convenience {
 
 /// What POST /v1/batch takes as an `op`.
 #[derive(Serialize, ToSchema)]
+#[schema(as = OperationInfo)]
 struct Operation {
     /// Its name.
     name: &'static str,

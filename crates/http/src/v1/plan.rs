@@ -61,9 +61,9 @@ impl Plan {
             Some(other) => return Err(Problem::parameter("op", &format!("is {}", shown(&other)), ACCEPTS)),
             None => return Err(Problem::parameter("op", "is missing", ACCEPTS)),
         };
-        let in_domain =
-            object.get("domain").filter(|domain| !domain.is_null()).map(|_| format!("domain_{name}"));
-        let form = match in_domain.as_deref().and_then(json::row).or_else(|| json::row(&name)) {
+        let domain = object.get("domain").is_some_and(|domain| !domain.is_null());
+        let in_domain = domain.then(|| json::in_domain(&name)).flatten();
+        let form = match in_domain.or_else(|| json::row(&name)) {
             Some(row) => {
                 self.ops.push(json::op(row, object, context)?);
                 Form::Plain

@@ -31,6 +31,7 @@ impl TryFrom<serde_json::Value> for KeySet {
 /// Keys to press, in one of three ways.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({"sequence": "A:2 .:10 Up+B:30"}))]
 pub(crate) struct Input {
     /// Presses one after the other, such as `A:2 .:10 Up+B:30`: keys joined by `+` or `.` for none, and behind a colon the
     /// number of frames, which is 1 if left out.
@@ -47,7 +48,7 @@ pub(crate) struct Input {
 /// A press.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Press {
+pub(crate) struct Press {
     /// The frame in which it begins; 0 is the next one.
     at: u32,
     /// The keys.
@@ -61,7 +62,7 @@ struct Press {
 /// From this frame on exactly these keys are held, of all that the timeline names.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Step {
+pub(crate) struct Step {
     /// The frame; 0 is the next one.
     offset: u32,
     /// The keys.

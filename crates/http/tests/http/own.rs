@@ -140,6 +140,7 @@ fn the_document_knows_every_field_of_the_state() {
 #[test]
 fn the_page_for_people_shows_every_route() {
     let server = Server::start();
+    let document = json(&server, "/openapi.json");
     for path in ["/docs", "/scalar", "/scalar/v1"] {
         let reply = server.get(path);
         assert_eq!(reply.status, 200);
@@ -148,7 +149,25 @@ fn the_page_for_people_shows_every_route() {
         for route in &ROUTES {
             assert!(text.contains(route.path), "{path} shows {}", route.path);
         }
+        for described in document["paths"].as_object().unwrap().keys() {
+            assert!(text.contains(&format!("data-path=\"{described}\"")), "{path} shows {described}");
+        }
         assert!(!text.contains("{{"), "{path} has no hole left");
     }
     assert_eq!(server.post("/docs").status, 405);
+}
+
+#[test]
+fn the_page_for_people_is_made_of_files_of_this_server_only() {
+    let server = Server::start();
+    let page = server.text("/docs");
+    for part in page.split(['"', '\'']).filter(|part| part.starts_with("http://") || part.starts_with("https://")) {
+        panic!("the page names {part}");
+    }
+    assert!(!page.contains("<style") && !page.contains("style=") && !page.contains("onclick"), "its policy forbids those");
+    for (path, kind) in [("/docs/page.css", "text/css"), ("/docs/page.js", "text/javascript")] {
+        assert!(page.contains(path), "{path}");
+        let reply = server.get(path);
+        assert!(reply.status == 200 && reply.header("content-type").unwrap().starts_with(kind), "{path}");
+    }
 }

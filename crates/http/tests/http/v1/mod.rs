@@ -2,7 +2,10 @@
 
 mod batch;
 mod control;
+mod emulators;
+mod guide;
 mod input;
+mod latency;
 mod live;
 mod media;
 mod memory;

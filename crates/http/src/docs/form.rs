@@ -1,0 +1,183 @@
+//! An operation of the OpenAPI document as a form.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+/// How deep an example goes into schemas that hold schemas.
+const DEPTH: usize = 6;
+
+/// The document that forms are written from.
+pub(super) struct Page<'a> {
+    document: &'a Value,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(document: &'a Value) -> Page<'a> {
+        Page { document }
+    }
+
+    /// All operations: path, method and description.
+    pub(super) fn operations(&self) -> impl Iterator<Item = (&'a str, &'static str, &'a Value)> {
+        const METHODS: [&str; 4] = ["get", "put", "post", "delete"];
+        let paths = self.document["paths"].as_object().into_iter().flatten();
+        paths.flat_map(|(path, item)| {
+            METHODS.into_iter().filter_map(move |method| Some((path.as_str(), method, item.get(method)?)))
+        })
+    }
+
+    /// Writes an operation. Writing to a string cannot fail.
+    pub(super) fn write(&self, out: &mut String, path: &str, method: &str, operation: &Value) {
+        let text = |name: &str| escaped(operation[name].as_str().unwrap_or_default());
+        let parameters: Vec<&Value> =
+            operation["parameters"].as_array().into_iter().flatten().map(|one| self.resolved(one)).collect();
+        let chosen = parameters.iter().any(|parameter| parameter["name"] == "emulator");
+        let body = self.resolved(&operation["requestBody"]);
+        let content = body["content"].as_object().and_then(|content| content.iter().next());
+        let kind = content.map_or("", |(kind, _)| kind);
+        let _ = write!(
+            out,
+            "<details id=\"{id}\" class=\"{method}\"><summary><span class=\"method\">{upper}</span><span \
+             class=\"path\">{path}</span><span class=\"what\">{summary}</span></summary>\n<form data-path=\"{path}\" \
+             data-method=\"{method}\" data-type=\"{kind}\"{chosen}>\n",
+            id = text("operationId"),
+            upper = method.to_uppercase(),
+            path = escaped(path),
+            summary = text("summary"),
+            kind = escaped(kind),
+            chosen = if chosen { " data-emulator=\"1\"" } else { "" },
+        );
+        if !text("description").is_empty() {
+            let _ = writeln!(out, "<p>{}</p>", text("description"));
+        }
+        for (index, parameter) in parameters.iter().enumerate().filter(|(_, one)| one["name"] != "emulator") {
+            self.write_parameter(out, &format!("{}-{index}", text("operationId")), parameter);
+        }
+        if let Some((kind, content)) = content {
+            let example = match content.get("example") {
+                Some(example) => example.clone(),
+                None => self.example(&content["schema"], DEPTH),
+            };
+            let example = match example {
+                Value::String(text) => text,
+                example => serde_json::to_string_pretty(&example).unwrap_or_default(),
+            };
+            let _ = writeln!(
+                out,
+                "<div class=\"field\"><label for=\"{id}-body\">body</label><textarea id=\"{id}-body\" \
+                 spellcheck=\"false\">{example}</textarea><span class=\"doc\">{kind}. {doc}</span></div>",
+                id = text("operationId"),
+                example = escaped(&example),
+                kind = escaped(kind),
+                doc = escaped(body["description"].as_str().unwrap_or_default()),
+            );
+        }
+        let _ = writeln!(
+            out,
+            "<button class=\"send\">Send</button><button type=\"button\" class=\"stop\">Stop</button><button \
+             type=\"button\" class=\"curl\">Copy as curl</button>\n<output></output>\n</form></details>"
+        );
+    }
+
+    fn write_parameter(&self, out: &mut String, id: &str, parameter: &Value) {
+        let name = escaped(parameter["name"].as_str().unwrap_or_default());
+        let place = parameter["in"].as_str().unwrap_or("query");
+        let schema = self.without_null(&parameter["schema"]);
+        let required = if parameter["required"] == true { " required" } else { "" };
+        let many = schema.get("items").is_some();
+        let values = schema["enum"].as_array();
+        let _ = write!(out, "<div class=\"field\"><label for=\"{id}\">{name}</label>");
+        let choices = match (values, schema["type"].as_str()) {
+            (Some(values), _) => {
+                Some(values.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
+            }
+            (None, Some("boolean")) => Some(vec!["true".to_owned(), "false".to_owned()]),
+            _ => None,
+        };
+        match choices {
+            Some(choices) => {
+                let _ = write!(
+                    out,
+                    "<select id=\"{id}\" name=\"{name}\" data-in=\"{place}\"{required}><option value=\"\"></option>"
+                );
+                for choice in choices {
+                    let _ = write!(out, "<option>{}</option>", escaped(&choice));
+                }
+                out.push_str("</select>");
+            }
+            None => {
+                let shown = match &schema["default"] {
+                    Value::Null => String::new(),
+                    default => format!(" placeholder=\"{}\"", escaped(&default.to_string())),
+                };
+                let many = if many { " data-many=\"1\"" } else { "" };
+                let _ = write!(
+                    out,
+                    "<input id=\"{id}\" name=\"{name}\" data-in=\"{place}\"{required}{many}{shown}>"
+                );
+            }
+        }
+        let doc = escaped(parameter["description"].as_str().unwrap_or_default());
+        let more = if many { " Several are separated by blanks or commas." } else { "" };
+        let _ = writeln!(out, "<span class=\"doc\">{doc}{more}</span></div>");
+    }
+
+    /// What a `$ref` stands for.
+    fn resolved(&self, value: &'a Value) -> &'a Value {
+        let place = value["$ref"].as_str().and_then(|place| place.strip_prefix('#'));
+        place.and_then(|place| self.document.pointer(place)).unwrap_or(value)
+    }
+
+    /// A schema that may be null as what it is otherwise.
+    fn without_null(&self, schema: &'a Value) -> &'a Value {
+        let schema = self.resolved(schema);
+        let other = schema["oneOf"].as_array().and_then(|all| all.iter().find(|one| one["type"] != "null"));
+        other.map_or(schema, |other| self.resolved(other))
+    }
+
+    /// A value that a schema allows, with what must be there.
+    fn example(&self, schema: &'a Value, depth: usize) -> Value {
+        let schema = self.resolved(schema);
+        if let Some(example) = schema.get("example").or_else(|| schema.get("default")) {
+            return example.clone();
+        }
+        if depth == 0 {
+            return Value::Null;
+        }
+        if let Some(first) = schema["examples"].get(0).or_else(|| schema["enum"].get(0)) {
+            return first.clone();
+        }
+        for of in ["oneOf", "anyOf", "allOf"] {
+            if let Some(one) =
+                schema[of].as_array().and_then(|all| all.iter().find(|one| one["type"] != "null"))
+            {
+                return self.example(one, depth - 1);
+            }
+        }
+        let kind = match &schema["type"] {
+            Value::Array(kinds) => kinds.first().and_then(Value::as_str),
+            kind => kind.as_str(),
+        };
+        match kind {
+            Some("object") => {
+                let required = schema["required"].as_array();
+                let is_required = |name: &str| required.is_none_or(|all| all.iter().any(|one| one == name));
+                let fields = schema["properties"].as_object().into_iter().flatten();
+                let fields = fields.filter(|(name, _)| is_required(name));
+                let fields: Map<String, Value> =
+                    fields.map(|(name, schema)| (name.clone(), self.example(schema, depth - 1))).collect();
+                Value::Object(fields)
+            }
+            Some("array") => json!([self.example(&schema["items"], depth - 1)]),
+            Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(0)),
+            Some("boolean") => json!(false),
+            Some("string") => json!(""),
+            _ => Value::Null,
+        }
+    }
+}
+
+/// A text for HTML, in attributes too.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
+}

@@ -1,0 +1,61 @@
+//! The page for people: every path with what it takes, to be read and tried. It is written from the OpenAPI document.
+
+mod form;
+
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+use serde_json::Value;
+
+use crate::openapi;
+use form::{Page, escaped};
+
+/// `GET /docs` and what the page is made of.
+pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    let css =
+        async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], include_str!("page.css")).into_response();
+    let script = async || {
+        ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], include_str!("page.js")).into_response()
+    };
+    Router::new()
+        .route("/docs", get(page))
+        .route("/docs/page.css", get(css))
+        .route("/docs/page.js", get(script))
+        .route("/scalar", get(page)) // mGBA-http's
+        .route("/scalar/v1", get(page)) // mGBA-http's
+}
+
+async fn page() -> Html<&'static str> {
+    static PAGE: LazyLock<String> = LazyLock::new(write_page);
+    Html(&PAGE)
+}
+
+/// The groups of `/v1` in the order in which they are shown; others come behind.
+const FIRST: [&str; 6] = ["batch", "memory", "input", "control", "emulators", "live"];
+
+fn write_page() -> String {
+    // Broken JSON is ruled out by the tests of the document.
+    let document: Value = serde_json::from_slice(&openapi::json()).unwrap_or_default();
+    let page = Page::new(&document);
+    let mut groups: Vec<(&str, String)> = FIRST.iter().map(|name| (*name, String::new())).collect();
+    for (path, method, operation) in page.operations() {
+        let tag = operation["tags"][0].as_str().unwrap_or("other");
+        let index = groups.iter().position(|(name, _)| *name == tag).unwrap_or_else(|| {
+            groups.push((tag, String::new()));
+            groups.len() - 1
+        });
+        page.write(&mut groups[index].1, path, method, operation);
+    }
+    // mGBA-http's are the last, so that what is new is seen first.
+    groups.sort_by_key(|(_, rows)| !rows.contains("data-path=\"/v1"));
+    let mut text = String::new();
+    for (name, rows) in groups.iter().filter(|(_, rows)| !rows.is_empty()) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "<section><h2>{}</h2>\n{rows}</section>", escaped(name));
+    }
+    include_str!("page.html").replace("{{version}}", env!("CARGO_PKG_VERSION")).replace("{{groups}}", &text)
+}

@@ -1,0 +1,161 @@
+//! What POST /v1/batch takes, as one schema: an alternative for each row of the table and each convenience.
+
+use std::borrow::Cow;
+
+use framewire_protocol::op::{ArgInfo, ArgKind, OPS};
+use framewire_protocol::{Key, OpInfo};
+use utoipa::openapi::schema::{
+    AdditionalProperties, ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type,
+};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::v1::json::{in_domain, public};
+use crate::v1::{Input, KeySet, Press, Step};
+
+/// An operation of a batch, for documents.
+pub(crate) struct BatchOp;
+
+impl PartialSchema for BatchOp {
+    fn schema() -> RefOr<Schema> {
+        let all = public(OPS).map(row).chain(conveniences());
+        let all = all.fold(OneOfBuilder::new(), |all, one| all.item(Schema::Object(one)));
+        all.description(Some("An operation, by the name in `op`.")).into()
+    }
+}
+
+impl ToSchema for BatchOp {
+    fn name() -> Cow<'static, str> {
+        "BatchOp".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Address::name().into(), Address::schema()));
+        schemas.push((KeySet::name().into(), KeySet::schema()));
+        schemas.push((Input::name().into(), Input::schema()));
+        schemas.push((Press::name().into(), Press::schema()));
+        schemas.push((Step::name().into(), Step::schema()));
+    }
+}
+
+/// An address, for documents.
+struct Address;
+
+impl PartialSchema for Address {
+    fn schema() -> RefOr<Schema> {
+        let number = integer(0, u32::MAX.into());
+        let text =
+            ObjectBuilder::new().schema_type(Type::String).examples(["0x02000000", "score", "score+2"]);
+        let description = "A number, the same as text in decimal or hex behind 0x, or a symbol of GET /v1/symbols with or \
+                           without an offset or index.";
+        OneOfBuilder::new().item(number).item(text).description(Some(description)).into()
+    }
+}
+
+impl ToSchema for Address {
+    fn name() -> Cow<'static, str> {
+        "Address".into()
+    }
+}
+
+fn named(name: &str, doc: &str) -> ObjectBuilder {
+    let op = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([name]));
+    ObjectBuilder::new()
+        .title(Some(name))
+        .description(Some(doc))
+        .property("op", op)
+        .required("op")
+        .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+}
+
+fn row(info: &'static OpInfo) -> Object {
+    let object = named(info.name, info.doc);
+    let object = info
+        .args
+        .iter()
+        .fold(object, |object, arg| object.property(arg.name, argument(info, arg)).required(arg.name));
+    match in_domain(info.name) {
+        Some(_) => object.property("domain", text("Name of a memory domain; left out, the bus.")).build(),
+        None => object.build(),
+    }
+}
+
+fn argument(info: &OpInfo, arg: &ArgInfo) -> RefOr<Schema> {
+    let in_domain = info.args.iter().any(|arg| arg.name == "domain");
+    let doc = |object: ObjectBuilder| Schema::Object(object.description(Some(arg.doc)).build()).into();
+    match (arg.name, arg.kind) {
+        ("address", ArgKind::U32) if !in_domain => Ref::from_schema_name(Address::name()).into(),
+        ("keys", ArgKind::U16) => Ref::from_schema_name(KeySet::name()).into(),
+        ("key", ArgKind::U8) => {
+            let name =
+                ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Key::ALL.map(Key::name)));
+            OneOfBuilder::new().item(name).item(integer(0, 9)).description(Some(arg.doc)).into()
+        }
+        (_, ArgKind::U8) => doc(integer(0, u8::MAX.into())),
+        (_, ArgKind::U16) => doc(integer(0, u16::MAX.into())),
+        (_, ArgKind::U32) => doc(integer(0, u32::MAX.into())),
+        (_, ArgKind::I32) => doc(integer(i32::MIN.into(), u32::MAX.into())),
+        (_, ArgKind::Bool) => doc(ObjectBuilder::new().schema_type(Type::Boolean)),
+        (_, ArgKind::Text) => doc(ObjectBuilder::new().schema_type(Type::String)),
+        (_, ArgKind::Bytes) => doc(ObjectBuilder::new()
+            .schema_type(Type::String)
+            .content_encoding("base64")
+            .pattern(Some(BASE64))),
+    }
+}
+
+/// RFC 4648, section 4.
+const BASE64: &str = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+
+fn integer(min: i64, max: i64) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(min)).maximum(Some(max))
+}
+
+fn text(doc: &str) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).description(Some(doc))
+}
+
+fn kind() -> ObjectBuilder {
+    text("Left out, that of the symbol, or u8.").enum_values(Some(["u8", "u16", "u32", "i8", "i16", "i32"]))
+}
+
+fn conveniences() -> impl Iterator<Item = Object> {
+    let address = || Ref::from_schema_name(Address::name());
+    let value = || integer(i32::MIN.into(), u32::MAX.into());
+    crate::v1::convenience::ALL.into_iter().map(move |(name, doc)| {
+        let object = named(name, doc);
+        match name {
+            "read" => in_some_domain(object.property("address", address()).required("address")),
+            "read_many" => {
+                let addresses = ArrayBuilder::new().items(address()).max_items(Some(4096));
+                in_some_domain(object.property("addresses", addresses).required("addresses"))
+            }
+            "write" => {
+                let object = object.property("address", address()).required("address");
+                in_some_domain(object.property("value", value()).required("value"))
+            }
+            "write_many" => {
+                let one = ObjectBuilder::new().property("address", address()).required("address");
+                let one = one.property("value", value()).required("value").property("type", kind());
+                let one = one.additional_properties(Some(AdditionalProperties::FreeForm(false)));
+                let writes = ArrayBuilder::new().items(one).max_items(Some(4096));
+                let domain = text("Name of a memory domain; left out, the bus.");
+                object.property("writes", writes).required("writes").property("domain", domain)
+            }
+            "tap" => {
+                let keys = Ref::from_schema_name(KeySet::name());
+                object.property("keys", keys).required("keys").property("frames", integer(1, u32::MAX.into()))
+            }
+            _ => {
+                let list = |of: Cow<'static, str>| ArrayBuilder::new().items(Ref::from_schema_name(of));
+                let object = object.property("sequence", text("Such as A:2 .:10 Up+B:30."));
+                object.property("presses", list(Press::name())).property("steps", list(Step::name()))
+            }
+        }
+        .build()
+    })
+}
+
+fn in_some_domain(object: ObjectBuilder) -> ObjectBuilder {
+    object.property("type", kind()).property("domain", text("Name of a memory domain; left out, the bus."))
+}

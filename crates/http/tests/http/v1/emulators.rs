@@ -1,0 +1,57 @@
+//! Several emulators in one server.
+
+use std::sync::Arc;
+
+use framewire_emulator::Embedded;
+use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_http::{NameError, Served, Symbols};
+use framewire_libmgba::Level;
+use serde_json::json;
+
+use super::ok;
+use super::problems::problem;
+use crate::support::{Server, field, repository};
+
+fn served(name: &str) -> Served {
+    let config = Config {
+        rom: Rom::File(repository("rom/framewire-demo.gba")),
+        speed: Speed::Times(1.0),
+        paused: true,
+        scripts: Vec::new(),
+        console: || Box::new(crate::console::collect as fn(Level, &str)),
+    };
+    let emulator = Arc::new(Embedded::start(config).unwrap());
+    Served { name: name.to_owned(), emulator, symbols: Arc::new(Symbols::default()) }
+}
+
+#[test]
+fn each_is_chosen_by_its_name_and_the_first_is_the_usual_one() {
+    let server = Server::with(|app| app.emulators.add(served("second")).unwrap());
+    let list = ok(&server.get("/v1/emulators"));
+    let names: Vec<_> = list["emulators"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
+    assert_eq!(names, ["demo", "second"]);
+    assert_eq!(list["emulators"][1]["run"], "paused");
+    let address = field("scratch");
+    let write = |query: &str, value: u32| {
+        let body = json!({"ops": [{"op": "write32", "address": address, "value": value}]}).to_string();
+        ok(&server.request("POST", &format!("/v1/batch{query}"), body.as_bytes()))
+    };
+    write("", 1);
+    write("?emulator=second", 2);
+    let read = |query: &str| ok(&server.get(&format!("/v1/memory/{address}?type=u32{query}")))["value"].clone();
+    assert_eq!((read(""), read("&emulator=demo"), read("&emulator=second")), (1.into(), 1.into(), 2.into()));
+    assert_eq!(server.number(&format!("/core/read32?address={address}")), 1);
+    problem(&server.get("/v1/memory/scratch?emulator=second"), 400);
+    let told = problem(&server.get("/v1/memory/0?emulator=third"), 404);
+    assert!(told["detail"].as_str().unwrap().ends_with("there are: demo, second"), "{told}");
+}
+
+#[test]
+fn names_are_different_and_need_no_escape() {
+    drop(Server::with(|app| {
+        assert_eq!(app.emulators.add(served("demo")), Err(NameError::Taken("demo".to_owned())));
+        for name in ["", "a b", "ä", "a/b", "a&b"] {
+            assert_eq!(app.emulators.add(served(name)), Err(NameError::Unfit(name.to_owned())));
+        }
+    }));
+}

@@ -1,0 +1,47 @@
+//! How long a request takes that does many things.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::{Reply, Server};
+
+/// The longest median that is accepted here: builds for tests are slow, and so are machines that test. `make bench` holds
+/// the program to 2 ms.
+const LONGEST: Duration = Duration::from_millis(40);
+
+/// 64 scattered reads, a tap and a picture, again and again on one connection. `FRAMEWIRE_BATCHES` is how often.
+#[test]
+fn many_reads_a_tap_and_a_picture_come_in_one_round_trip() {
+    let rounds = std::env::var("FRAMEWIRE_BATCHES").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(40);
+    let server = Server::start();
+    let addresses: Vec<u32> = (0..64).map(|number| 0x0200_0000 + number * 0x0FEC).collect();
+    let body = json!({"ops": [
+        {"op": "read_many", "addresses": addresses},
+        {"op": "tap", "keys": ["L"]},
+        {"op": "screenshot"},
+    ]})
+    .to_string();
+    let mut stream = server.connect();
+    let mut times: Vec<Duration> = (0..rounds)
+        .map(|_| {
+            let start = Instant::now();
+            let length = body.len();
+            write!(stream, "POST /v1/batch HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}")
+                .unwrap();
+            let reply = Reply::read(&mut stream);
+            let time = start.elapsed();
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            let frame = || server.number("/core/currentFrame");
+            // The key is free for the next tap only when this one is over.
+            let now = frame();
+            crate::support::wait_for("two frames", || frame() > now + 2);
+            time
+        })
+        .collect();
+    times.sort();
+    let median = times[times.len() / 2];
+    eprintln!("64 reads, a tap and a picture: median {median:?} of {rounds}");
+    assert!(median < LONGEST, "{median:?}");
+}
