@@ -7,6 +7,7 @@ use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, S
 
 use super::machine::Machine;
 use super::memory::Recalled;
+use super::taps;
 use crate::Happening;
 
 type Result<T = Value> = std::result::Result<T, OpError>;
@@ -220,7 +221,7 @@ impl Machine {
                 Value::None
             }
 
-            Op::Screenshot {} => Value::Bytes(core.screenshot_png().map_err(failed)?),
+            Op::Screenshot {} => Value::Bytes(taps::png(core)?),
             Op::ScreenshotFile { path } => {
                 core.screenshot_file(Path::new(&path)).map_err(failed)?;
                 Value::None

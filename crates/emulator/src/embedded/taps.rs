@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_libmgba::Core;
+use framewire_media::Image;
+use framewire_protocol::OpError;
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot, watch};
 
@@ -129,6 +131,13 @@ impl Media {
         let sound = Sound { frame: core.frame_counter(), rate: core.sample_rate(), samples };
         let _ = self.taps.audio.send(Arc::new(sound));
     }
+}
+
+/// The picture now as a PNG file, which takes a third of the time of mGBA's own.
+pub(super) fn png(core: &Core) -> Result<Vec<u8>, OpError> {
+    let Picture { width, height, pixels, .. } = picture(core, 0);
+    let image = Image::new(width, height, &pixels).map_err(|error| OpError::failed(error.to_string()))?;
+    Ok(framewire_media::png::encode(image))
 }
 
 fn picture(core: &Core, ticks: u64) -> Picture {

@@ -23,7 +23,7 @@ use crate::routes::Health;
 mod operations;
 mod v1;
 
-pub(crate) use operations::BatchOp;
+pub(crate) use operations::{BatchOp, number};
 
 /// What any route that asks the emulator may answer, beside success.
 const FAILURES: [(&str, &str, &str); 9] = [

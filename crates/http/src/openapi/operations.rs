@@ -83,6 +83,7 @@ fn row(info: &'static OpInfo) -> Object {
 fn argument(info: &OpInfo, arg: &ArgInfo) -> RefOr<Schema> {
     let in_domain = info.args.iter().any(|arg| arg.name == "domain");
     let doc = |object: ObjectBuilder| Schema::Object(object.description(Some(arg.doc)).build()).into();
+    let number = |min, max| number(min, max).description(Some(arg.doc)).into();
     match (arg.name, arg.kind) {
         ("address", ArgKind::U32) if !in_domain => Ref::from_schema_name(Address::name()).into(),
         ("keys", ArgKind::U16) => Ref::from_schema_name(KeySet::name()).into(),
@@ -91,10 +92,10 @@ fn argument(info: &OpInfo, arg: &ArgInfo) -> RefOr<Schema> {
                 ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Key::ALL.map(Key::name)));
             OneOfBuilder::new().item(name).item(integer(0, 9)).description(Some(arg.doc)).into()
         }
-        (_, ArgKind::U8) => doc(integer(0, u8::MAX.into())),
-        (_, ArgKind::U16) => doc(integer(0, u16::MAX.into())),
-        (_, ArgKind::U32) => doc(integer(0, u32::MAX.into())),
-        (_, ArgKind::I32) => doc(integer(i32::MIN.into(), u32::MAX.into())),
+        (_, ArgKind::U8) => number(0, u8::MAX.into()),
+        (_, ArgKind::U16) => number(0, u16::MAX.into()),
+        (_, ArgKind::U32) => number(0, u32::MAX.into()),
+        (_, ArgKind::I32) => number(i32::MIN.into(), u32::MAX.into()),
         (_, ArgKind::Bool) => doc(ObjectBuilder::new().schema_type(Type::Boolean)),
         (_, ArgKind::Text) => doc(ObjectBuilder::new().schema_type(Type::String)),
         (_, ArgKind::Bytes) => doc(ObjectBuilder::new()
@@ -111,6 +112,14 @@ fn integer(min: i64, max: i64) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(min)).maximum(Some(max))
 }
 
+/// What is read as a number: in hex as text too.
+pub(crate) fn number(min: i64, max: i64) -> OneOfBuilder {
+    let digits = format!("{max:x}").len();
+    let pattern = format!("^0x[0-9a-fA-F]{{1,{digits}}}$");
+    let hex = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
+    OneOfBuilder::new().item(integer(min, max)).item(hex)
+}
+
 fn text(doc: &str) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String).description(Some(doc))
 }
@@ -121,7 +130,7 @@ fn kind() -> ObjectBuilder {
 
 fn conveniences() -> impl Iterator<Item = Object> {
     let address = || Ref::from_schema_name(Address::name());
-    let value = || integer(i32::MIN.into(), u32::MAX.into());
+    let value = || number(i32::MIN.into(), u32::MAX.into());
     crate::v1::convenience::ALL.into_iter().map(move |(name, doc)| {
         let object = named(name, doc);
         match name {

@@ -1,6 +1,7 @@
 //! The part of the document that is about `/v1`: what the handlers say of themselves, and what holds for all of them.
 
 use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
 
 use crate::v1::problem::MEDIA_TYPE;
@@ -35,6 +36,10 @@ pub(super) fn document() -> OpenApi {
         let response = ResponseBuilder::new().description(description).content(MEDIA_TYPE, content).build();
         components.responses.insert(name.to_owned(), RefOr::T(response));
     }
+    let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
+        "The token of --token-file or --read-token-file; needed only where the server was started with one.",
+    ));
+    components.add_security_scheme("token", SecurityScheme::Http(token.build()));
     document
 }
 

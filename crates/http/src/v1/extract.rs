@@ -85,7 +85,6 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
 }
 
 /// The parameters of a path, which all are texts.
-#[allow(dead_code)] // until there are such routes
 pub(crate) struct Path<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {

@@ -8,7 +8,6 @@ use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::Problem;
-use crate::compat::lua_integer;
 use crate::symbols::{Place, Symbols};
 
 /// A JSON object.
@@ -109,9 +108,9 @@ impl<'a> Fields<'a> {
         Err(Problem::parameter(name.as_str(), "is no field here", known))
     }
 
-    /// A whole number, as such or as text in decimal or in hex behind `0x`.
+    /// A whole number, as [`integer`] reads it.
     pub(crate) fn integer(&mut self, name: &'static str, min: i64, max: i64) -> Result<i64, Problem> {
-        let accepts = format!("a whole number from {min} to {max}");
+        let accepts = format!("a whole number from {min} to {max}, or text in hex such as \"0x1f\"");
         let value = self.required(name, &accepts)?;
         integer(&value)
             .filter(|number| (min..=max).contains(number))
@@ -177,14 +176,17 @@ const ADDRESSES: &str = "a number from 0 to 4294967295, a text such as \"0x02000
 pub(crate) const KEYS: &str =
     "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023";
 
-/// A whole number, as such or as text.
+/// A whole number, as such or as text in hex behind `0x`, which JSON has no numbers for.
 pub(crate) fn integer(value: &Json) -> Option<i64> {
     match value {
         Json::Number(number) => number.as_i64().or_else(|| {
             let number = number.as_f64()?;
             (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i64)
         }),
-        Json::String(text) => lua_integer(text),
+        Json::String(text) => {
+            let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'))?;
+            u32::from_str_radix(digits, 16).ok().map(i64::from)
+        }
         _ => None,
     }
 }
@@ -207,7 +209,7 @@ pub(crate) fn keys(value: &Json) -> Option<Keys> {
             let names: Option<Vec<&str>> = names.iter().map(Json::as_str).collect();
             key_names(names?.into_iter())
         }
-        Json::String(names) => key_names(names.split('+').map(str::trim)),
+        Json::String(names) => key_names(names.split('+')),
         value => integer(value).and_then(|mask| u16::try_from(mask).ok()).and_then(Keys::from_mask),
     }
 }

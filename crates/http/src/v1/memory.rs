@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use framewire_expression::Type;
 use framewire_protocol::{Batch, MAX_OPS, MAX_RANGE, Op, OpError, Value};
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,9 +21,9 @@ use super::convenience::{number, range, read_op, write_op};
 use super::extract::{Chosen, Key, Once, Path, Query, Which, read_json};
 use super::fields::{Encoding, integer, shown};
 use crate::app::Site;
-use crate::body;
 use crate::budget::Share;
 use crate::symbols::{Place, Symbols};
+use crate::{body, openapi};
 
 /// The header that says at which frame bytes were read.
 pub(super) const FRAME: HeaderName = HeaderName::from_static("framewire-frame");
@@ -234,8 +235,8 @@ struct Where {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"value": 1}))]
 struct NewContent {
-    /// A number.
-    #[schema(value_type = Option<i64>, minimum = -2147483648i64, maximum = 4294967295i64)]
+    /// A number, or text in hex such as 0x1f.
+    #[schema(schema_with = value_schema, required = false)]
     value: Option<serde_json::Value>,
     /// The type of the number; left out, that of the symbol, or u8.
     #[serde(rename = "type")]
@@ -245,6 +246,10 @@ struct NewContent {
     /// How the bytes are written.
     #[serde(default)]
     encoding: Encoding,
+}
+
+fn value_schema() -> RefOr<Schema> {
+    openapi::number(i32::MIN.into(), u32::MAX.into()).into()
 }
 
 /// Writes a number, or bytes.
@@ -280,7 +285,7 @@ fn new_content(content: NewContent, place: Place, domain: Option<String>) -> Res
             let kind = kind.map(Type::from).or(place.kind).unwrap_or(Type::U8);
             let (min, max) = range(kind);
             let bits = integer(&value).filter(|bits| (min..=max).contains(bits)).ok_or_else(|| {
-                let accepts = format!("a whole number from {min} to {max} ({})", kind.name());
+                let accepts = format!("a whole number from {min} to {max} ({}), or text in hex", kind.name());
                 Problem::parameter("value", &format!("is {}", shown(&value)), accepts)
             })?;
             Ok(write_op(kind, place.address, domain, bits as u32))

@@ -38,7 +38,6 @@ pub(crate) struct Problem {
     header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
-#[allow(dead_code)] // until all routes are there
 impl Problem {
     /// A problem of this status; `detail` says what is wrong and what to do.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
@@ -122,6 +121,7 @@ impl Problem {
     }
 
     /// What is wrong.
+    #[cfg(test)]
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }

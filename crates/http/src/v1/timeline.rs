@@ -78,9 +78,12 @@ impl PartialSchema for KeySet {
         let name = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Key::ALL.map(Key::name)));
         let names = ArrayBuilder::new().items(name);
         let mask = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(Keys::MASK));
-        let description = "Names of keys, or a mask of them: A is 1, B 2, Select 4, Start 8, Right 16, Left 32, Up 64, \
+        let description = "Names of keys, also joined by +, or a mask of them: A is 1, B 2, Select 4, Start 8, Right 16, Left 32, Up 64, \
                            Down 128, R 256, L 512.";
-        OneOfBuilder::new().item(names).item(mask).description(Some(description)).into()
+        let one = Key::ALL.map(Key::name).join("|");
+        let joined =
+            ObjectBuilder::new().schema_type(Type::String).pattern(Some(format!("^({one})(\\+({one}))*$")));
+        OneOfBuilder::new().item(names).item(mask).item(joined).description(Some(description)).into()
     }
 }
 

@@ -38,7 +38,8 @@ fn each_is_chosen_by_its_name_and_the_first_is_the_usual_one() {
     };
     write("", 1);
     write("?emulator=second", 2);
-    let read = |query: &str| ok(&server.get(&format!("/v1/memory/{address}?type=u32{query}")))["value"].clone();
+    let read =
+        |query: &str| ok(&server.get(&format!("/v1/memory/{address}?type=u32{query}")))["value"].clone();
     assert_eq!((read(""), read("&emulator=demo"), read("&emulator=second")), (1.into(), 1.into(), 2.into()));
     assert_eq!(server.number(&format!("/core/read32?address={address}")), 1);
     problem(&server.get("/v1/memory/scratch?emulator=second"), 400);

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::support::{Reply, Server};
 
-/// The longest median that is accepted here: builds for tests are slow, and so are machines that test. `make bench` holds
-/// the program to 2 ms.
-const LONGEST: Duration = Duration::from_millis(40);
+/// The longest median that is accepted: 2 ms is the aim of a release build on a quiet machine. One for tests is slow, and
+/// its machine busy.
+const LONGEST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 400 } else { 10 });
 
 /// 64 scattered reads, a tap and a picture, again and again on one connection. `FRAMEWIRE_BATCHES` is how often.
 #[test]
@@ -28,8 +28,11 @@ fn many_reads_a_tap_and_a_picture_come_in_one_round_trip() {
         .map(|_| {
             let start = Instant::now();
             let length = body.len();
-            write!(stream, "POST /v1/batch HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}")
-                .unwrap();
+            write!(
+                stream,
+                "POST /v1/batch HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}"
+            )
+            .unwrap();
             let reply = Reply::read(&mut stream);
             let time = start.elapsed();
             assert_eq!(reply.status, 200, "{}", reply.text());
