@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use framewire_emulator::Embedded;
 use framewire_emulator::embedded::{Config, Rom, Speed};
-use framewire_http::{NameError, Served, Symbols};
+use framewire_http::{NameError, Served};
 use framewire_libmgba::Level;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn served(name: &str) -> Served {
         console: || Box::new(crate::console::collect as fn(Level, &str)),
     };
     let emulator = Arc::new(Embedded::start(config).unwrap());
-    Served { name: name.to_owned(), emulator, symbols: Arc::new(Symbols::default()) }
+    Served::new(name, emulator)
 }
 
 #[test]
