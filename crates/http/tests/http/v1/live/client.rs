@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
+use tungstenite::client::IntoClientRequest;
 use tungstenite::protocol::Message;
 use tungstenite::{Error, WebSocket};
 
@@ -102,8 +103,16 @@ impl Rpc {
 
     /// Opens one over a connection that was made already.
     pub fn over(server: &Server, stream: TcpStream, target: &str) -> Rpc {
-        let url = format!("ws://{}{target}", server.address);
-        let (socket, _) = tungstenite::client(url, stream).expect("a WebSocket");
+        Rpc::with_token(server, stream, target, None)
+    }
+
+    /// Opens one by showing a token.
+    pub fn with_token(server: &Server, stream: TcpStream, target: &str, token: Option<&str>) -> Rpc {
+        let mut request = format!("ws://{}{target}", server.address).into_client_request().unwrap();
+        if let Some(token) = token {
+            request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+        }
+        let (socket, _) = tungstenite::client(request, stream).expect("a WebSocket");
         Rpc { socket, last: 0, events: Vec::new() }
     }
 

@@ -1,5 +1,6 @@
 //! JSON-RPC over /v1/ws.
 
+use framewire_http::{Token, Tokens};
 use serde_json::{Value, json};
 
 use super::client::{Rpc, json_of};
@@ -166,6 +167,26 @@ fn subscriptions_and_requests_of_a_connection_are_bounded() {
     rpc.send(Value::from((0..1024).map(wait).collect::<Vec<_>>()).to_string());
     let data = rpc.error("get_keys", json!({}), -32012);
     assert!(data["detail"].as_str().unwrap().contains("1024 requests"), "{data}");
+}
+
+#[test]
+fn who_may_only_look_changes_nothing() {
+    let [full, read] = [Token::random().unwrap(), Token::random().unwrap()];
+    let tokens = Tokens::new(Some(full), Some(read.clone())).unwrap();
+    let server = Server::with(|app| app.access.tokens = tokens);
+    let mut rpc = Rpc::with_token(&server, server.connect(), "/v1/ws", Some(read.reveal()));
+    assert_eq!(rpc.result("read16", json!([ADDRESS]))["value"], 0);
+    rpc.result("subscribe", json!({"watch": [SCRATCH]}));
+    assert_eq!(rpc.result("wait", json!({"until": "true"}))["held"], true);
+    for params in
+        [json!({"address": ADDRESS, "value": 1}), json!({"address": ADDRESS, "value": 1, "emulator": "demo"})]
+    {
+        let data = rpc.error("write16", params, -32001);
+        assert!(data["detail"].as_str().unwrap().contains("may only look"), "{data}");
+    }
+    rpc.error("tap", json!({"keys": ["A"]}), -32001);
+    rpc.error("batch", json!({"ops": [{"op": "read8", "address": 0}, {"op": "reset"}]}), -32001);
+    assert_eq!(rpc.result("read16", json!([ADDRESS]))["value"], 0);
 }
 
 #[test]
