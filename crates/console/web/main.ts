@@ -79,5 +79,6 @@ playByGamepad(controller);
 rpc.onOpen(() => controller.repeat());
 rpc.socket.start();
 void api.probe().catch(() => {});
+watch.listen(rpc);
 watch.start();
 latency.start();

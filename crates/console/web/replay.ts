@@ -78,8 +78,13 @@ function outcome({
     return `${recording} went another way: the ${diverged.what} differs behind its frame ${diverged.frame}.`;
   if (damage) return `${recording} is damaged from its frame ${damage.frame} on: ${damage.detail}`;
   if (cancelled) return `The replay of ${recording} was cancelled behind its frame ${played}.`;
-  const compared = [pictures && `${pictures} pictures`, memories && `${memories} times the memory`]
+  const compared = [counted(pictures, "picture"), counted(memories, "state of memory")]
     .filter(Boolean)
-    .join(" and ");
+    .join(", ");
   return `${recording} went the same way again in all of its ${frames} frames${compared ? `: ${compared} compared` : ""}.`;
+}
+
+function counted(count: number | null, what: string): string {
+  if (!count) return "";
+  return count === 1 ? `1 ${what}` : `${count} ${what.replace(/^\w+/, "$&s")}`;
 }

@@ -1,6 +1,7 @@
 /** How the server and its emulators are, asked about once a second. */
 
 import { type Api, ApiError } from "./api.ts";
+import type { Rpc } from "./rpc.ts";
 import { Store } from "./store.ts";
 
 /** An emulator as `/v1/emulators` lists it. */
@@ -40,16 +41,54 @@ export interface Status {
   emulator: EmulatorState | undefined;
 }
 
+/** What changes the state, of what the server tells. */
+const HAPPENINGS = new Set([
+  "reset",
+  "game",
+  "connected",
+  "disconnected",
+  "stalled",
+  "running",
+  "paused",
+  "lockstep",
+]);
+
 const EVERY_MS = 1000;
 const EVERY_MS_LOST = 500;
 
 export class StatusWatch {
   readonly status = new Store<Status>({ phase: "loading", emulators: [], emulator: undefined });
   readonly #api: Api;
+  #looks = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(api: Api) {
     this.#api = api;
+  }
+
+  /** Looks again as soon as the server tells of something: resets, pauses, stalls, connections. */
+  listen(rpc: Rpc): void {
+    let subscription: number | undefined;
+    const subscribe = async (): Promise<void> => {
+      if (!rpc.socket.connected.value) return;
+      const old = subscription;
+      subscription = undefined;
+      if (old !== undefined) await rpc.call("unsubscribe", { subscription: old });
+      const emulator = this.#api.emulator.value;
+      const params = { events: true, ...(emulator === undefined ? {} : { emulator }) };
+      ({ subscription } = await rpc.call<{ subscription: number }>("subscribe", params));
+    };
+    // Without it the state is still asked for every second.
+    const begin = (): void => void subscribe().catch(() => {});
+    rpc.on("event", (params) => {
+      const told = params as { subscription: number; event: string };
+      if (told.subscription === subscription && HAPPENINGS.has(told.event)) void this.refresh();
+    });
+    rpc.onOpen(() => {
+      subscription = undefined;
+      begin();
+    });
+    this.#api.emulator.follow(begin);
   }
 
   start(): void {
@@ -62,7 +101,12 @@ export class StatusWatch {
   /** Asks now; after what may have changed the state. */
   async refresh(): Promise<void> {
     clearTimeout(this.#timer);
-    this.status.set(await this.#look());
+    this.#looks += 1;
+    const look = this.#looks;
+    const status = await this.#look();
+    // A later look may have been answered sooner.
+    if (look !== this.#looks) return;
+    this.status.set(status);
     const pause = this.status.value.phase === "unreachable" ? EVERY_MS_LOST : EVERY_MS;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.refresh(), document.hidden ? pause * 5 : pause);

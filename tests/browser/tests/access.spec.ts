@@ -155,9 +155,8 @@ test.describe("at 360 pixels, with fingers", () => {
 
 test("who wants less motion gets none", async ({ page, console: opened }) => {
   await page.emulateMedia({ reducedMotion: "reduce" });
-  const moving = await page.evaluate(
-    () => document.getAnimations().filter(({ playState }) => playState === "running").length,
-  );
-  expect(moving).toBe(0);
+  const moving = (): Promise<number> =>
+    page.evaluate(() => document.getAnimations().filter(({ playState }) => playState === "running").length);
+  await expect.poll(moving).toBe(0);
   await expect(opened.screen).toBeVisible();
 });
