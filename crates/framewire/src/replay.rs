@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use framewire_emulator::Embedded;
 use framewire_emulator::embedded::{Config, Rom, Speed};
 use framewire_recording::replay::{Divergence, Options, ReplayError, Report, replay};
-use framewire_recording::{Ending, Recording};
+use framewire_recording::{Ending, FormatError, Recording};
 use indicatif::{ProgressBar, ProgressStyle};
 use tempfile::NamedTempFile;
 
@@ -62,7 +62,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn play(args: &Args) -> anyhow::Result<bool> {
     let shown = args.file.display();
     let file = std::fs::read(&args.file).with_context(|| format!("cannot read {shown}"))?;
-    let recording = Recording::read(&file).with_context(|| shown.to_string())?;
+    let recording = match Recording::read(&file) {
+        Err(FormatError::Start(damage)) => {
+            say::line(format_args!("{shown}: {damage}"))?;
+            return Ok(false);
+        }
+        recording => recording.with_context(|| shown.to_string())?,
+    };
     let core = core(args.rom.as_deref())?;
     let every = match (args.every, recording.head().pictures, args.write) {
         (None, 0, true) => Some(USUAL),

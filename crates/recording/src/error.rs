@@ -65,7 +65,10 @@ impl fmt::Display for Damage {
             Wrong::More => "there is more behind its end",
         };
         match frame {
-            0 => write!(f, "the recording is damaged in its first state (byte {offset} of the file): {what}"),
+            0 => write!(
+                f,
+                "the recording is damaged before its first frame, in its text or its state (byte {offset} of the file): {what}"
+            ),
             _ => write!(f, "the recording is damaged at frame {frame} (byte {offset} of the file): {what}"),
         }
     }

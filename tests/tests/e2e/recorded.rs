@@ -73,6 +73,11 @@ fn damage_is_found(file: &Path) {
     let (code, said) = replay(&[damaged.to_str().unwrap()]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("damaged at frame "), "{said}");
+    let mut bytes = fs::read(file).unwrap();
+    bytes[30] ^= 1; // within the title
+    fs::write(&damaged, bytes).unwrap();
+    let (code, said) = replay(&[damaged.to_str().unwrap()]);
+    assert!(code == Some(1) && said.contains("before its first frame"), "{said}");
 }
 
 #[test]

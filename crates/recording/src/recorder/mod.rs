@@ -1,0 +1,128 @@
+mod opening;
+mod tape;
+
+use std::io::{self, BufWriter};
+use std::sync::Arc;
+
+use framewire_emulator::Emulator;
+use framewire_states::{Folder, FolderError, Name};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::{RecordError, Start};
+use tape::{Finished, Tape};
+
+/// How to record.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where to begin: here, or with a reset.
+    pub start: Start,
+    /// Frames from one hash of the picture to the next, at least 1. Where the emulator has no hashes, there is one of its
+    /// memory about as often.
+    pub every: u32,
+    /// Whatever is to be remembered with it, at most [`Head::MAX_NOTE`](crate::Head::MAX_NOTE) bytes.
+    pub note: String,
+    /// Whether a recording of this name is replaced.
+    pub replace: bool,
+}
+
+/// How far a recording is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Frames recorded.
+    pub frames: u64,
+    /// Bytes of its file.
+    pub bytes: u64,
+}
+
+/// A recording that is complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// What it is called.
+    pub name: Name,
+    /// Frames recorded.
+    pub frames: u64,
+    /// Bytes of its file.
+    pub bytes: u64,
+    /// Why it ended.
+    pub reason: String,
+}
+
+/// A recording being made. Dropping it ends the recording as [`stop`](Recorder::stop) does, in its own time.
+#[derive(Debug)]
+pub struct Recorder {
+    name: Name,
+    progress: Arc<Mutex<Progress>>,
+    stop: watch::Sender<bool>,
+    end: watch::Receiver<Option<Result<Summary, Arc<FolderError>>>>,
+}
+
+impl Recorder {
+    /// Begins to record what `emulator` does as `name` in `folder`. What was begun goes on in a task of its own until it
+    /// is stopped, or until something happens that a recording cannot hold: then it ends before that.
+    ///
+    /// # Errors
+    ///
+    /// If the emulator does not answer or the file cannot be written.
+    pub async fn start(
+        emulator: Arc<dyn Emulator>,
+        folder: Arc<Folder>,
+        name: Name,
+        options: Options,
+    ) -> Result<Recorder, RecordError> {
+        folder.check_free(&name, options.replace)?;
+        let file = BufWriter::new(folder.begin()?);
+        let tape = Tape::begin(emulator, file, &options).await?;
+        let progress = tape.progress.clone();
+        let (stop, stopped) = watch::channel(false);
+        let (done, end) = watch::channel(None);
+        let place = name.clone();
+        tokio::spawn(async move {
+            let finished = tape.record(stopped).await;
+            let summary = tokio::task::spawn_blocking(move || {
+                let Finished { file, frames, bytes, reason } = finished.map_err(unwritten(&folder))?;
+                folder.finish(file, &place, options.replace)?;
+                Ok(Summary { name: place, frames, bytes, reason })
+            });
+            let summary = summary.await.unwrap_or_else(|error| Err(unwritten_because(error)));
+            done.send_replace(Some(summary.map_err(Arc::new)));
+        });
+        Ok(Recorder { name, progress, stop, end })
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        self.progress.lock().clone()
+    }
+
+    /// Whether it has ended, and how.
+    pub fn ended(&self) -> Option<Result<Summary, Arc<FolderError>>> {
+        self.end.borrow().clone()
+    }
+
+    /// Ends it behind the frame that the emulator is at, and waits until its file is complete.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub async fn stop(&self) -> Result<Summary, Arc<FolderError>> {
+        self.stop.send_replace(true);
+        let mut end = self.end.clone();
+        let ended = end.wait_for(Option::is_some).await.map(|end| end.clone());
+        ended.ok().flatten().unwrap_or_else(|| Err(Arc::new(unwritten_because("its task is gone"))))
+    }
+}
+
+fn unwritten(folder: &Folder) -> impl FnOnce(io::Error) -> FolderError {
+    let path = folder.path().to_owned();
+    move |source| FolderError::Io { action: "write in", path, source }
+}
+
+fn unwritten_because(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> FolderError {
+    FolderError::Io { action: "write", path: "the recording".into(), source: io::Error::other(error) }
+}

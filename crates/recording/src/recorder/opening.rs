@@ -1,0 +1,72 @@
+//! Where a recording begins.
+
+use std::time::Instant;
+
+use framewire_emulator::{Emulator, EmulatorError, Watch};
+use framewire_protocol::{Batch, Keys, Op, OpError, Outcome, Status, Value};
+
+use super::tape::DEADLINE;
+use crate::Start;
+
+/// What goes into the state before the first frame: all, with the battery save, so that nothing else is needed.
+const FLAGS: u8 = 31;
+
+/// Begins to watch, and takes down where everything begins: all at one frame boundary.
+pub(super) async fn begin(
+    emulator: &dyn Emulator,
+    watch: &Watch,
+    start: Start,
+) -> Result<Outcome, EmulatorError> {
+    // The watch comes first, as it may be refused, and behind that nothing is done.
+    let mut ops = vec![watch.op()];
+    if start == Start::PowerOn {
+        ops.push(Op::Reset {});
+    }
+    ops.extend([Op::GameTitle {}, Op::GameCode {}, Op::Checksum {}, Op::Platform {}, Op::GetKeys {}]);
+    ops.push(Op::SaveState { flags: FLAGS });
+    emulator.submit(Batch::new(ops), Instant::now() + DEADLINE).await
+}
+
+/// Whether the emulator has no such watch.
+pub(super) fn refused(outcome: &Result<Outcome, EmulatorError>) -> bool {
+    let refusal = match outcome {
+        Ok(outcome) => outcome.results.first().and_then(|result| result.as_ref().err()),
+        Err(EmulatorError::Refused(refusal)) => Some(refusal),
+        Err(_) => None,
+    };
+    refusal.is_some_and(|refusal| refusal.status == Status::Unsupported)
+}
+
+/// What [`begin`] found.
+pub(super) struct Opening {
+    pub title: String,
+    pub code: String,
+    pub checksum: u32,
+    pub console: u8,
+    pub keys: u16,
+    pub state: Vec<u8>,
+}
+
+impl Opening {
+    pub fn read(outcome: Outcome) -> Result<Opening, OpError> {
+        let mut values = outcome.results.into_iter().collect::<Result<Vec<Value>, OpError>>()?;
+        // Behind the watch and the reset.
+        let last = values.split_off(values.len().saturating_sub(6));
+        match <[Value; 6]>::try_from(last) {
+            Ok(
+                [
+                    Value::Text(title),
+                    Value::Text(code),
+                    Value::Int(checksum),
+                    Value::Int(console),
+                    Value::Int(keys),
+                    Value::Bytes(state),
+                ],
+            ) => {
+                let (checksum, console) = (checksum as u32, console.clamp(0, 1) as u8);
+                Ok(Opening { title, code, checksum, console, keys: keys as u16 & Keys::MASK, state })
+            }
+            _ => Err(OpError::failed("the emulator answered with something else than its game and state")),
+        }
+    }
+}
