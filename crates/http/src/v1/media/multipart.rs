@@ -60,7 +60,7 @@ enum Format {
 /// The pictures as they are drawn, one behind the other in a reply without end: for `<img>`, OBS, ffmpeg and VLC.
 #[utoipa::path(get, path = "/v1/video.mjpeg", operation_id = "videoMultipart", tag = "media", params(Which, Params),
     responses((status = 200, description = "A picture a part, until either side ends it.",
-        content_type = "multipart/x-mixed-replace; boundary=framewire", body = [u8])))]
+        content_type = "multipart/x-mixed-replace; boundary=framewire", body = Vec<u8>)))]
 async fn multipart(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,

@@ -57,7 +57,7 @@ enum Format {
 ///
 /// A frame that is past is answered with 409, one that does not come in time with 504.
 #[utoipa::path(get, path = "/v1/screen", operation_id = "screenshot", tag = "media", params(Which, Params),
-    responses((status = 200, description = "The picture.", content(([u8] = "image/png"), ([u8] = "application/octet-stream")),
+    responses((status = 200, description = "The picture.", content((Vec<u8> = "image/png"), (Vec<u8> = "application/octet-stream")),
         headers(
             ("framewire-frame" = u32, description = "The frame counter of its frame."),
             ("framewire-width" = u32, description = "In pixels."),

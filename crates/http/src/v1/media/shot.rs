@@ -1,9 +1,8 @@
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use framewire_emulator::Picture;
 use framewire_media::{Encoder, Image, ImageError, Stamp, jpeg, png};
-use std::sync::{Mutex, PoisonError};
 
 /// A picture, with all that was made of it. Each thing is made when the first viewer needs it, and those who are in step
 /// with that one get the same bytes.
@@ -70,7 +69,7 @@ impl Shot {
         Stamp { frame: self.picture.frame, tick: self.picture.ticks as u32 }
     }
 
-    fn encoder(&self) -> std::sync::MutexGuard<'_, Encoder> {
+    fn encoder(&self) -> MutexGuard<'_, Encoder> {
         self.encoder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
