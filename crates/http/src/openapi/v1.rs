@@ -1,6 +1,7 @@
 //! The part of the document that is about `/v1`: what the handlers say of themselves, and what holds for all of them.
 
 use utoipa::openapi::path::Operation;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
 
@@ -28,7 +29,10 @@ const PROBLEMS: [(&str, &str, &str); 13] = [
 pub(super) fn document() -> OpenApi {
     let mut document = router().into_openapi();
     for item in document.paths.paths.values_mut() {
-        operations(item).for_each(add_problems);
+        for operation in operations(item) {
+            describe_bytes(operation);
+            add_problems(operation);
+        }
     }
     let components = document.components.get_or_insert_default();
     for (_, name, description) in PROBLEMS {
@@ -47,6 +51,30 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete]
         .into_iter()
         .filter_map(Option::as_mut)
+}
+
+/// Says of bytes, which the handlers call a list of numbers, what they are.
+fn describe_bytes(operation: &mut Operation) {
+    let replies = operation.responses.responses.values_mut().filter_map(own);
+    let taken = operation.request_body.iter_mut().filter_map(own);
+    let all = replies.flat_map(|reply| reply.content.iter_mut());
+    for (kind, content) in all.chain(taken.flat_map(|body| body.content.iter_mut())) {
+        if let Some(content) = own(content)
+            && !kind.contains("json")
+            && !kind.starts_with("text/")
+        {
+            let bytes = ObjectBuilder::new().schema_type(Type::String).content_media_type(kind);
+            content.schema = Some(Schema::from(bytes).into());
+        }
+    }
+}
+
+/// What is described in its place, and not elsewhere for all.
+fn own<T>(described: &mut RefOr<T>) -> Option<&mut T> {
+    match described {
+        RefOr::T(own) => Some(own),
+        RefOr::Ref(_) => None,
+    }
 }
 
 fn add_problems(operation: &mut Operation) {

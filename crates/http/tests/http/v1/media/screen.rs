@@ -80,3 +80,16 @@ fn without_an_emulator_there_is_no_picture() {
     let told = problem(&handshake(&server, "/v1/audio"), 501);
     assert!(told["detail"].as_str().unwrap().contains("stock mGBA"), "{told}");
 }
+
+#[test]
+fn the_document_calls_a_picture_bytes_of_its_kind() {
+    let document: serde_json::Value = serde_json::from_str(&Server::paused().text("/openapi.json")).unwrap();
+    for (path, kind) in [
+        ("/v1/screen", "image/png"),
+        ("/v1/screen", "application/octet-stream"),
+        ("/v1/video.mjpeg", "multipart/x-mixed-replace; boundary=framewire"),
+    ] {
+        let content = &document["paths"][path]["get"]["responses"]["200"]["content"][kind];
+        assert_eq!(content["schema"], json!({"type": "string", "contentMediaType": kind}), "{path}");
+    }
+}
