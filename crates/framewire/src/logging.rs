@@ -18,8 +18,7 @@ pub enum Format {
 
 /// Starts logging. `RUST_LOG` overrides what `quiet` asks for.
 pub fn start(format: Format, quiet: bool) {
-    let usual = if quiet { "warn" } else { "info" };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(usual));
+    let filter = filter(quiet);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -30,4 +29,24 @@ pub fn start(format: Format, quiet: bool) {
         Format::Text => builder.with_target(false).init(),
         Format::Json => builder.json().init(),
     }
+}
+
+/// The same, and traces beside it.
+#[cfg(feature = "otlp")]
+pub fn start_traced(format: Format, quiet: bool, traces: &crate::traces::Traces) {
+    use tracing_subscriber::prelude::*;
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false)
+        .with_ansi(std::io::stderr().is_terminal());
+    let lines = match format {
+        Format::Text => lines.with_target(false).boxed(),
+        Format::Json => lines.json().boxed(),
+    };
+    tracing_subscriber::registry().with(lines.with_filter(filter(quiet))).with(traces.layer()).init();
+}
+
+fn filter(quiet: bool) -> EnvFilter {
+    let usual = if quiet { "warn" } else { "info" };
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(usual))
 }

@@ -22,6 +22,7 @@ mod study;
 mod symbols;
 mod text_or_number;
 mod token;
+mod traces;
 mod wanted;
 
 use std::process::ExitCode;

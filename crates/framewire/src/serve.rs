@@ -11,7 +11,8 @@ use tracing::{info, warn};
 use crate::choose::Started;
 use crate::settings::Settings;
 use crate::sources::Given;
-use crate::{choose, logging, open_files, safety, say, signals, symbols};
+use crate::traces::Traces;
+use crate::{choose, logging, open_files, safety, say, signals, symbols, traces};
 
 /// Arguments of `framewire serve`.
 #[derive(Debug, clap::Args)]
@@ -51,7 +52,8 @@ impl Args {
 /// If a setting is wrong, the address is taken, or the emulator cannot be started.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
-    logging::start(settings.log_format.unwrap_or_default(), settings.quiet);
+    // Held to the end, when what is left of the traces is sent.
+    let _traces = start_log(&settings)?;
     let connections = match settings.lua.is_empty() {
         true => open_files::raise_limit(),
         false => open_files::limit_for_select(),
@@ -59,6 +61,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(settings, connections))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the log, and traces if they are asked for.
+fn start_log(settings: &Settings) -> anyhow::Result<Option<Traces>> {
+    let (format, quiet) = (settings.log_format.unwrap_or_default(), settings.quiet);
+    let traces = settings.otlp.as_deref().map(traces::start).transpose()?;
+    match &traces {
+        None => logging::start(format, quiet),
+        #[cfg(feature = "otlp")]
+        Some(traces) => logging::start_traced(format, quiet, traces),
+        #[cfg(not(feature = "otlp"))]
+        Some(none) => match *none {},
+    }
+    Ok(traces)
 }
 
 /// Serves at most so many HTTP `connections` at once.

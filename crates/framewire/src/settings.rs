@@ -81,6 +81,10 @@ pub struct Settings {
     /// Keep snapshots and recordings in this folder [usual: the user's folder for data of programs]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_DATA")]
     pub data: Option<PathBuf>,
+    /// Send each request as a span to the OpenTelemetry collector there, such as http://127.0.0.1:4318; needs a build with
+    /// the feature `otlp`
+    #[arg(long, value_name = "URL", env = "FRAMEWIRE_OTLP")]
+    pub otlp: Option<String>,
     /// Log warnings and errors only
     #[arg(short, long, env = "FRAMEWIRE_QUIET")]
     pub quiet: bool,

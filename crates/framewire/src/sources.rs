@@ -176,6 +176,7 @@ impl Settings {
             tls_key: self.tls_key.or(farther.tls_key),
             files: self.files.or(farther.files),
             data: self.data.or(farther.data),
+            otlp: self.otlp.or(farther.otlp),
             quiet: self.quiet || farther.quiet,
             log_format: self.log_format.or(farther.log_format),
         }

@@ -28,6 +28,8 @@ use crate::failure::Failure;
 use crate::guard::{Activity, Guarded, Outflow, Refusal, Verdict, Watchdog};
 use crate::meter::Answered;
 use crate::request_id::{RequestId, X_REQUEST_ID};
+#[cfg(feature = "otlp")]
+use crate::span;
 use crate::stream::Stream;
 use crate::streams::Client;
 use crate::tls::HANDSHAKE;
@@ -141,7 +143,12 @@ async fn answer(
     let id = site.ids.of(request.headers());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let place = compat::find(&path);
-    let (mut response, refused) = match admit(shared, peer, activity, place, &id, request).await {
+    #[cfg(feature = "otlp")]
+    let span = span::begin(&method, &path, &id, request.headers());
+    let admitted = admit(shared, peer, activity, place, &id, request);
+    #[cfg(feature = "otlp")]
+    let admitted = tracing::Instrument::instrument(admitted, span.clone());
+    let (mut response, refused) = match admitted.await {
         Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
             (v1::explain_method(&path, response), false)
         }
@@ -156,6 +163,8 @@ async fn answer(
     };
     let time = start.elapsed();
     site.meter.count(&by, &method, status, time);
+    #[cfg(feature = "otlp")]
+    span::end(&span, &by, &method, status);
     if site.app.log_requests && enabled!(target: "framewire::http", Level::INFO) {
         let (micros, id) = (time.as_micros() as u64, id.as_str());
         info!(target: "framewire::http", %method, path, status = status.as_u16(), micros, id);

@@ -17,6 +17,7 @@
 //! - `kept` holds what outlives a request: snapshots, recordings, searches, replays;
 //! - `budget` bounds the memory of replies, and `streams` how many streams are open;
 //! - `meter` counts all of it for Prometheus, and `request_id` names requests in logs;
+//!   with the feature `otlp`, `span` makes traces of them;
 //! - `failure` maps every way of failing to a status and a sentence.
 
 mod access;
@@ -37,6 +38,8 @@ pub mod openapi;
 mod request_id;
 mod routes;
 mod server;
+#[cfg(feature = "otlp")]
+mod span;
 mod stream;
 mod streams;
 mod strict;
@@ -48,5 +51,7 @@ pub use access::{Access, Files, FilesError, PageError, Pages, Token, TokenError,
 pub use app::{App, Limits};
 pub use emulators::{Emulators, NameError, Served, is_emulator_name};
 pub use server::serve;
+#[cfg(feature = "otlp")]
+pub use span::SPANS;
 pub use symbols::{SymbolError, Symbols};
 pub use tls::{Tls, TlsError};

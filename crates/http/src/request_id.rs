@@ -8,7 +8,8 @@ use framewire_protocol::MAX_TRACE;
 
 /// Carries a request's id, in either direction.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+/// Says which trace a request is part of.
+pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// Longest id that is taken over.
 const LONGEST: usize = MAX_TRACE;

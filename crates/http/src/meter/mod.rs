@@ -42,6 +42,18 @@ pub(crate) enum Answered {
     Nobody,
 }
 
+#[cfg(feature = "otlp")]
+impl Answered {
+    /// The route's pattern, empty if there is none.
+    pub(crate) fn route(&self) -> &str {
+        match self {
+            Answered::Compat(number) => compat::numbered().nth(*number).map_or("", |route| route.path),
+            Answered::Own(path) => path.as_str(),
+            Answered::Nobody => "",
+        }
+    }
+}
+
 /// The counters of a server.
 pub(crate) struct Meter {
     registry: Registry,

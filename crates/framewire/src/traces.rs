@@ -1,0 +1,119 @@
+//! Traces for an OpenTelemetry collector: `--otlp URL`, in builds with the feature `otlp`.
+
+#[cfg(feature = "otlp")]
+pub use collected::{Traces, start};
+
+/// A build without the feature has none.
+#[cfg(not(feature = "otlp"))]
+pub type Traces = std::convert::Infallible;
+
+/// What `--otlp` is answered with in a build without the feature.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "otlp"))]
+pub fn start(_collector: &str) -> anyhow::Result<Traces> {
+    anyhow::bail!(
+        "--otlp: this build sends no traces; build one that does: cargo build --release --features otlp"
+    )
+}
+
+#[cfg(feature = "otlp")]
+mod collected {
+    use anyhow::{Context, bail};
+    use opentelemetry::trace::TracerProvider;
+    use opentelemetry_otlp::{SpanExporter, WithExportConfig};
+    use opentelemetry_sdk::Resource;
+    use opentelemetry_sdk::trace::SdkTracerProvider;
+    use tracing::level_filters::LevelFilter;
+    use tracing_subscriber::filter::Targets;
+    use tracing_subscriber::registry::LookupSpan;
+    use tracing_subscriber::{Layer, layer};
+
+    /// Sends spans to a collector, in the background. What is left is sent when it is dropped.
+    pub struct Traces(SdkTracerProvider);
+
+    impl Traces {
+        /// Takes the spans of requests, and nothing else.
+        pub fn layer<S>(&self) -> impl layer::Layer<S>
+        where
+            S: tracing::Subscriber + for<'span> LookupSpan<'span>,
+        {
+            let requests = Targets::new().with_target(framewire_http::SPANS, LevelFilter::TRACE);
+            tracing_opentelemetry::layer().with_tracer(self.0.tracer("framewire")).with_filter(requests)
+        }
+    }
+
+    impl Drop for Traces {
+        fn drop(&mut self) {
+            // A collector that is away is no reason to fail.
+            let _ = self.0.shutdown();
+        }
+    }
+
+    /// Begins to send traces to the collector at `collector`, such as `http://127.0.0.1:4318`. Not within tokio.
+    ///
+    /// # Errors
+    /// If that is no address over HTTP.
+    pub fn start(collector: &str) -> anyhow::Result<Traces> {
+        if !collector.starts_with("http://") {
+            bail!("--otlp {collector}: write the collector's address like http://127.0.0.1:4318");
+        }
+        let endpoint = format!("{}/v1/traces", collector.trim_end_matches('/'));
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_endpoint(endpoint)
+            .build()
+            .with_context(|| format!("--otlp {collector}"))?;
+        let resource = Resource::builder().with_service_name("framewire").build();
+        let provider =
+            SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
+        Ok(Traces(provider))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::io::{Read, Write};
+        use std::net::TcpListener;
+
+        use tracing_subscriber::layer::SubscriberExt;
+
+        use super::*;
+
+        #[test]
+        fn spans_of_requests_reach_the_collector_and_others_do_not() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}", listener.local_addr().unwrap());
+            let collector = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut said = vec![0; 64 * 1024];
+                let mut size = 0;
+                while !said[..size].windows(8).any(|window| window == b"the span") {
+                    match stream.read(&mut said[size..]).unwrap() {
+                        0 => break,
+                        count => size += count,
+                    }
+                }
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+                String::from_utf8_lossy(&said[..size]).into_owned()
+            });
+            let traces = start(&url).unwrap();
+            let subscriber = tracing_subscriber::registry().with(traces.layer());
+            tracing::subscriber::with_default(subscriber, || {
+                tracing::info_span!("another").in_scope(|| {});
+                tracing::trace_span!(target: framewire_http::SPANS, "the span").in_scope(|| {});
+            });
+            drop(traces);
+            let said = collector.join().unwrap();
+            assert!(said.starts_with("POST /v1/traces ") && said.contains("framewire"), "{said}");
+            assert!(said.contains("the span") && !said.contains("another"), "{said}");
+        }
+
+        #[test]
+        fn what_is_no_address_is_refused() {
+            for wrong in ["", "127.0.0.1:4318", "grpc://127.0.0.1:4317"] {
+                assert!(start(wrong).is_err(), "{wrong}");
+            }
+        }
+    }
+}
