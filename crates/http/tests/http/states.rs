@@ -143,3 +143,22 @@ fn slots_keep_states() {
     assert_eq!(server.text(READ), "21");
     server.post_ok("/core/loadstateslot?slot=8&flags=29", "false");
 }
+
+#[test]
+fn a_state_may_be_written_over_the_file_that_the_game_saves_to() {
+    let server = Server::start();
+    let path = server.file("both");
+    std::fs::write(server.folder.path().join("both"), vec![0; 0x8000]).unwrap();
+    for _ in 0..2 {
+        server.post_ok(&format!("/core/loadsavefile?path={}&temporary=false", encoded(&path)), "true");
+        server.post_ok(&format!("/core/savestatefile?path={}", encoded(&path)), "true");
+        assert_eq!(server.post("/core/savestatebuffer").status, 200);
+    }
+    let parts = std::fs::read_dir(server.folder.path()).unwrap();
+    assert_eq!(
+        parts
+            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".tmp"))
+            .count(),
+        0
+    );
+}
