@@ -29,7 +29,7 @@ browser: setup-test
 
 # The pictures that the console page is compared with, anew; look at them before they are committed.
 browser-baselines:
-	$(MAKE) browser ARGS="look --update-snapshots"
+	$(MAKE) browser ARGS="look --update-snapshots=all"
 
 # Every interleaving of the channel's rings: a quarter of a minute.
 loom:
