@@ -19,7 +19,7 @@ impl<'a> Page<'a> {
 
     /// All operations: path, method and description.
     pub(super) fn operations(&self) -> impl Iterator<Item = (&'a str, &'static str, &'a Value)> {
-        const METHODS: [&str; 4] = ["get", "put", "post", "delete"];
+        const METHODS: [&str; 5] = ["get", "put", "post", "patch", "delete"];
         let paths = self.document["paths"].as_object().into_iter().flatten();
         paths.flat_map(|(path, item)| {
             METHODS.into_iter().filter_map(move |method| Some((path.as_str(), method, item.get(method)?)))

@@ -1,15 +1,16 @@
 //! The part of the document that is about `/v1`: what the handlers say of themselves, and what holds for all of them.
 
+use utoipa::PartialSchema;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
 
 use crate::v1::problem::MEDIA_TYPE;
 use crate::v1::router;
 
 /// What any route may answer with beside success, as a [`Problem`](crate::v1::Problem).
-const PROBLEMS: [(&str, &str, &str); 13] = [
+const PROBLEMS: [(&str, &str, &str); 14] = [
     ("400", "V1BadRequest", "A parameter or the body cannot be used; nothing was done."),
     ("401", "V1Unauthorized", "A token is needed, or the one that was given is not valid."),
     ("403", "V1Forbidden", "The token, the web page or the host name does not allow this."),
@@ -18,6 +19,7 @@ const PROBLEMS: [(&str, &str, &str); 13] = [
     ("409", "V1Conflict", "It cannot be done in the present state."),
     ("413", "V1TooLarge", "The request or its result is larger than is accepted."),
     ("422", "V1Unprocessable", "The file or the data cannot be used by the emulator."),
+    ("431", "V1LargeHead", "The headers are larger than is accepted."),
     ("500", "V1Internal", "A fault of Framewire; worth a report."),
     ("501", "V1Unsupported", "This kind of emulator cannot do it."),
     ("502", "V1NoEmulator", "No emulator is there, or it failed."),
@@ -35,9 +37,18 @@ pub(super) fn document() -> OpenApi {
         }
     }
     let components = document.components.get_or_insert_default();
-    for (_, name, description) in PROBLEMS {
+    open_parts(components);
+    for (status, name, description) in PROBLEMS {
         let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
-        let response = ResponseBuilder::new().description(description).content(MEDIA_TYPE, content).build();
+        let response = ResponseBuilder::new().description(description).content(MEDIA_TYPE, content);
+        let response = match status {
+            // A head that is too large is refused before it is known what it asks for.
+            "413" | "431" => {
+                response.content("text/plain", ContentBuilder::new().schema(Some(String::schema())).build())
+            }
+            _ => response,
+        };
+        let response = response.build();
         components.responses.insert(name.to_owned(), RefOr::T(response));
     }
     let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
@@ -45,6 +56,24 @@ pub(super) fn document() -> OpenApi {
     ));
     components.add_security_scheme("token", SecurityScheme::Http(token.build()));
     document
+}
+
+/// Takes "and nothing else" from schemas that are parts of others: each part would forbid the fields of the rest.
+fn open_parts(components: &mut Components) {
+    let parts = |schema: &RefOr<Schema>| match schema {
+        RefOr::T(Schema::AllOf(all)) => all.items.clone(),
+        _ => Vec::new(),
+    };
+    let name = |part| match part {
+        RefOr::Ref(part) => part.ref_location.rsplit('/').next().map(str::to_owned),
+        RefOr::T(_) => None,
+    };
+    let names: Vec<String> = components.schemas.values().flat_map(parts).filter_map(name).collect();
+    for name in names {
+        if let Some(RefOr::T(Schema::Object(object))) = components.schemas.get_mut(&name) {
+            object.additional_properties = None;
+        }
+    }
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
