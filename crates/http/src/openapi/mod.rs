@@ -224,7 +224,7 @@ fn text_response(description: &str, schema: Schema, example: Option<&str>) -> Re
 }
 
 /// Framewire's own routes.
-fn own_paths() -> [(&'static str, PathItem); 2] {
+fn own_paths() -> [(&'static str, PathItem); 3] {
     let get = |id: &str, summary: &str, response: Response| {
         OperationBuilder::new()
             .tag("framewire")
@@ -240,8 +240,11 @@ fn own_paths() -> [(&'static str, PathItem); 2] {
     let health = json("The server is up; the rest is about its emulator.", Health::schema());
     let picture = ObjectBuilder::new().schema_type(Type::String).content_media_type("image/png");
     let picture = typed("image/png", "A PNG.", Schema::from(picture).into());
+    let metrics =
+        typed("text/plain", "The text format of Prometheus; docs/metrics.md lists them.", string().into());
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
     [
+        ("/metrics", item(get("metrics", "What is counted, for Prometheus.", metrics))),
         ("/healthz", item(get("health", "Whether the server is up.", health))),
         ("/screen.png", item(with_failures(get("screen", "The picture of the last frame.", picture)))),
     ]
