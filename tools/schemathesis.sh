@@ -27,7 +27,9 @@ until address=$(sed -n 's/^listening on //p' "$folder/address") && [ -n "$addres
     fi
     sleep 0.1
 done
-st --config-file "$(dirname "$0")/schemathesis.toml" run "$address/openapi.json" --max-time "${MAX_TIME:-120}" --request-timeout 20 \
+config=$(cd "$(dirname "$0")" && pwd)/schemathesis.toml
+cd "$folder" # it leaves its memory where it runs
+st --config-file "$config" run "$address/openapi.json" --max-time "${MAX_TIME:-120}" --request-timeout 20 \
     --exclude-path /v1/events --exclude-path /v1/watch --exclude-path /v1/ws \
     --exclude-path /v1/video --exclude-path /v1/video.mjpeg --exclude-path /v1/audio \
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance \
