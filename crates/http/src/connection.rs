@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::CONNECTION;
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderValue, Method, Request, StatusCode, Uri};
+use axum::http::{HeaderValue, Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -18,12 +18,12 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval_at, timeout};
+use tokio::time::{MissedTickBehavior, interval_at, sleep, timeout};
 use tower::ServiceExt;
 use tracing::{Level, enabled, info};
 
 use crate::access::{Audience, Entry, LOGOUT, Peer, Visit, page, shield, tell_page, wants_page};
-use crate::app::{App, Limits, Site};
+use crate::app::{Limits, Site};
 use crate::failure::Failure;
 use crate::guard::{Activity, Guarded, Outflow, Refusal, Verdict, Watchdog};
 use crate::meter::Answered;
@@ -33,7 +33,7 @@ use crate::span;
 use crate::stream::Stream;
 use crate::streams::Client;
 use crate::tls::HANDSHAKE;
-use crate::{compat, strict, v1};
+use crate::{compat, routes, strict, v1};
 
 /// Largest request head plus what a client may have sent behind it, in hyper's buffer.
 const BUFFER: usize = 2 * Limits::MAX_HEAD;
@@ -42,6 +42,8 @@ const BUFFER: usize = 2 * Limits::MAX_HEAD;
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
 /// And for how long.
 const LINGER: Duration = Duration::from_secs(5);
+/// And once the server is told to stop.
+const LAST_LINGER: Duration = Duration::from_millis(100);
 
 /// What all connections share.
 pub(crate) struct Shared {
@@ -55,14 +57,14 @@ pub(crate) struct Shared {
 pub(crate) async fn run(socket: TcpStream, peer: Peer, shared: Arc<Shared>, stop: watch::Receiver<bool>) {
     // A reply that waits for its predecessor's acknowledgement would arrive 40 ms late.
     let _ = socket.set_nodelay(true);
-    let Some(stream) = secure(socket, &shared.site.app, stop.clone()).await else { return };
+    let Some(stream) = secure(socket, &shared.site).await else { return };
     let activity = Arc::new(Activity::new(peer.is_local()));
     let verdict = serve(stream, peer, &shared, &activity, stop).await;
     let Some(mut stream) = activity.take_stream() else {
         return; // upgraded to something else
     };
     match verdict {
-        None if activity.is_closing() => linger(&mut stream).await,
+        None if activity.is_closing() => linger(&mut stream, &shared.site).await,
         None | Some(Verdict::Idle) => {}
         // The system would go on offering the rest of the reply for minutes.
         Some(Verdict::Stalled) => {
@@ -70,26 +72,31 @@ pub(crate) async fn run(socket: TcpStream, peer: Peer, shared: Arc<Shared>, stop
         }
         Some(Verdict::Malformed) => {
             let _ = stream.shutdown().await;
-            linger(&mut stream).await;
+            linger(&mut stream, &shared.site).await;
         }
-        Some(Verdict::Refused(refusal)) => last_reply(&mut stream, refusal, &shared.site.app).await,
+        Some(Verdict::Refused(refusal)) => last_reply(&mut stream, refusal, &shared.site).await,
     }
 }
 
 /// Agrees with the client on TLS, if this server speaks that. Whoever speaks plain HTTP then is told so.
-async fn secure(mut socket: TcpStream, app: &App, mut stop: watch::Receiver<bool>) -> Option<Stream> {
+async fn secure(mut socket: TcpStream, site: &Site) -> Option<Stream> {
+    let Site { app, .. } = site;
     let Some(tls) = &app.tls else { return Some(Stream::Plain(socket)) };
     let mut first = [0];
     let begin = timeout(app.limits.head, socket.peek(&mut first));
     let begun = tokio::select! {
         begun = begin => begun.ok()?.ok()?,
-        _ = stop.wait_for(|stop| *stop) => return None,
+        () = site.stopped() => return None,
     };
     if begun == 1 && first != [HANDSHAKE] {
-        last_reply(&mut socket, Refusal::HTTPS_ONLY, app).await;
+        last_reply(&mut socket, Refusal::HTTPS_ONLY, site).await;
         return None;
     }
-    let shaken = timeout(app.limits.head, tls.acceptor().accept(socket)).await;
+    let shake = timeout(app.limits.head, tls.acceptor().accept(socket));
+    let shaken = tokio::select! {
+        shaken = shake => shaken,
+        () = site.stopped() => return None,
+    };
     shaken.ok()?.ok().map(|stream| Stream::Tls(Box::new(stream)))
 }
 
@@ -122,7 +129,10 @@ async fn serve(
                 let malformed = end.is_err_and(|error| error.is_parse()).then_some(Verdict::Malformed);
                 return activity.oversized().map(Verdict::Refused).or(malformed);
             }
-            Ok(()) = stop.changed() => connection.as_mut().graceful_shutdown(),
+            Ok(()) = stop.changed() => match activity.is_in_head() {
+                true => return Some(Verdict::Refused(Refusal::STOPPING)),
+                false => connection.as_mut().graceful_shutdown(),
+            },
             _ = ticks.tick() => if let Some(verdict) = watchdog.judge(activity, limits) {
                 return Some(verdict);
             }
@@ -194,12 +204,13 @@ async fn admit(
     mut request: Request<Incoming>,
 ) -> Result<Response, Response> {
     let Shared { site, router, .. } = shared;
+    let any_name = place.is_some() || routes::goes_by_any_name(request.uri().path());
     let visit =
-        Visit { peer, method: request.method(), path: request.uri().path(), headers: request.headers() };
+        Visit { peer, method: request.method(), target: request.uri(), any_name, headers: request.headers() };
     let entry = strict::check(request.version(), request.uri(), request.headers())
         .and_then(|()| site.gate.enter(visit));
     let (mut caller, audience) = match entry {
-        Err(failure) => return Err(refuse(failure, &visit, request.uri())),
+        Err(failure) => return Err(refuse(failure, &visit)),
         Ok(Entry::Question(origin)) => {
             let mut response = StatusCode::NO_CONTENT.into_response();
             shield(response.headers_mut(), false);
@@ -207,8 +218,8 @@ async fn admit(
             return Ok(response);
         }
         Ok(Entry::Login) => {
-            let path = visit.path.to_owned();
-            let login = site.gate.login(peer, request.map(Body::new), &site.app.limits).await;
+            let path = visit.path().to_owned();
+            let login = site.gate.login(peer, request.map(Body::new), site).await;
             let mut response = login.unwrap_or_else(|failure| failure.answer(&path));
             shield(response.headers_mut(), false);
             return Ok(response);
@@ -238,11 +249,11 @@ async fn admit(
 }
 
 /// The answer to a request that is not let in. A person who only has to log in gets the page for it.
-fn refuse(failure: Failure, visit: &Visit<'_>, address: &Uri) -> Response {
+fn refuse(failure: Failure, visit: &Visit<'_>) -> Response {
     let says = failure.message().to_owned();
-    let mut response = failure.answer(visit.path);
+    let mut response = failure.answer(visit.path());
     if response.status() == StatusCode::UNAUTHORIZED && wants_page(visit) {
-        response = page(response, &says, address.path_and_query().map_or("/", PathAndQuery::as_str));
+        response = page(response, &says, visit.target.path_and_query().map_or("/", PathAndQuery::as_str));
     }
     shield(response.headers_mut(), false);
     response
@@ -252,10 +263,10 @@ fn refuse(failure: Failure, visit: &Visit<'_>, address: &Uri) -> Response {
 pub(crate) async fn last_reply(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     refusal: Refusal,
-    app: &App,
+    site: &Site,
 ) {
     let Refusal { status, reason, headers, message } = refusal;
-    if app.log_requests {
+    if site.app.log_requests {
         info!(target: "framewire::http", status, "turned away: {message}");
     }
     let reply = format!(
@@ -268,13 +279,13 @@ pub(crate) async fn last_reply(
         stream.shutdown().await
     };
     if let Ok(Ok(())) = timeout(LINGER, sent).await {
-        linger(stream).await;
+        linger(stream, site).await;
     }
 }
 
 /// Reads and forgets what a client still sends: closing over unread bytes would reset the connection, and the client
 /// might lose the reply that lies in its own buffer.
-async fn linger(stream: &mut (impl AsyncRead + Unpin)) {
+async fn linger(stream: &mut (impl AsyncRead + Unpin), site: &Site) {
     let drain = async {
         let mut buffer = vec![0; 64 * 1024];
         let mut left = LINGER_BYTES;
@@ -285,5 +296,12 @@ async fn linger(stream: &mut (impl AsyncRead + Unpin)) {
             }
         }
     };
-    let _ = timeout(LINGER, drain).await;
+    let end = async {
+        site.stopped().await;
+        sleep(LAST_LINGER).await;
+    };
+    tokio::select! {
+        _ = timeout(LINGER, drain) => {}
+        () = end => {}
+    }
 }

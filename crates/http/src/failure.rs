@@ -8,6 +8,9 @@ use framewire_protocol::{OpError, Status};
 
 use crate::v1;
 
+/// What is said to whom the server's end leaves without an answer.
+pub(crate) const STOPPING: &str = "the server is stopping";
+
 /// A request that is not answered with what it asked for.
 #[derive(Debug)]
 pub(crate) struct Failure {

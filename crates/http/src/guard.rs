@@ -15,6 +15,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::app::Limits;
+use crate::failure::STOPPING;
 use crate::stream::Stream;
 
 /// Why a connection is ended by this side.
@@ -62,6 +63,10 @@ impl Refusal {
         headers: "",
         message: "the request did not arrive in time",
     };
+
+    /// For a request that had not arrived when the server was told to stop.
+    pub(crate) const STOPPING: Refusal =
+        Refusal { status: 408, reason: "Request Timeout", headers: "", message: STOPPING };
 
     /// For a client that speaks HTTP where HTTPS is spoken.
     pub(crate) const HTTPS_ONLY: Refusal = Refusal {
@@ -145,6 +150,11 @@ impl Activity {
     /// Whether a reply was given while the client may still be sending.
     pub(crate) fn is_closing(&self) -> bool {
         self.phase() == Phase::Closing
+    }
+
+    /// Whether a request has begun to arrive, and its head is not complete.
+    pub(crate) fn is_in_head(&self) -> bool {
+        self.phase() == Phase::Head
     }
 
     /// What to say of a head that has grown too large, by what most of it is.

@@ -19,6 +19,11 @@ use crate::app::Site;
 use crate::failure::Failure;
 use crate::{console, docs, openapi, v1};
 
+/// Whether programs may ask for this path under any name of the machine, as they may for mGBA-http's routes.
+pub(crate) fn goes_by_any_name(path: &str) -> bool {
+    matches!(path, "/healthz" | "/screen.png")
+}
+
 /// All routes over `site` but mGBA-http's, for requests that were let in.
 pub(crate) fn router(site: Arc<Site>) -> Router {
     let (v1, _) = v1::router().split_for_parts();

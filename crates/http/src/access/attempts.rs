@@ -1,4 +1,5 @@
-//! A bound on how fast tokens can be guessed.
+//! How many wrong tokens came from where: beyond a few, whoever guesses is told to slow down and the log is spared. What
+//! makes guessing hopeless is the length of a token.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -21,7 +22,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// How long whoever asks from there has to wait until a token is looked at again, if it must wait.
+    /// How long whoever shows a wrong token from there is to wait before the next, if too many came.
     pub(crate) fn wait(&self, address: IpAddr, now: Instant) -> Option<Duration> {
         let forgiven = *self.forgiven.lock().get(&address)?;
         let debt = forgiven.saturating_duration_since(now);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use axum::http::header::{AUTHORIZATION, ORIGIN, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use tracing::warn;
 
 use super::attempts::Attempts;
@@ -33,8 +33,16 @@ pub(crate) struct Gate {
 pub(crate) struct Visit<'a> {
     pub(crate) peer: &'a Peer,
     pub(crate) method: &'a Method,
-    pub(crate) path: &'a str,
+    pub(crate) target: &'a Uri,
+    /// Whether programs may call the server by any name there.
+    pub(crate) any_name: bool,
     pub(crate) headers: &'a HeaderMap,
+}
+
+impl<'a> Visit<'a> {
+    pub(crate) fn path(&self) -> &'a str {
+        self.target.path()
+    }
 }
 
 /// What a request is that may go on.
@@ -71,8 +79,9 @@ impl Gate {
 
     /// Judges a request by its head.
     pub(crate) fn enter<'a>(&self, visit: Visit<'a>) -> Result<Entry<'a>, Failure> {
-        let Visit { peer, method, path, headers } = visit;
-        let admitted = self.access.pages.judge(method, headers, peer.tls);
+        let Visit { peer, method, headers, .. } = visit;
+        let path = visit.path();
+        let admitted = self.access.pages.judge(&visit);
         if let Ok(Admitted::Question(origin)) = admitted {
             return Ok(Entry::Question(origin));
         }
@@ -128,11 +137,12 @@ impl Gate {
 
     /// What whoever shows this token may do.
     pub(super) fn rights(&self, tokens: &Tokens, peer: &Peer, shown: &[u8]) -> Result<Rights, Failure> {
-        let (now, origin) = (Instant::now(), peer.origin());
-        if let Some(wait) = self.attempts.wait(origin, now) {
-            return Err(too_many_attempts(wait));
-        }
+        // A right token is let in however many wrong ones came from there: others may share the address.
         tokens.rights(shown).ok_or_else(|| {
+            let (now, origin) = (Instant::now(), peer.origin());
+            if let Some(wait) = self.attempts.wait(origin, now) {
+                return too_many_attempts(wait);
+            }
             self.attempts.failed(origin, now);
             warn!("a wrong token came from {origin}");
             unauthorized("that token is not one of this server's")
@@ -170,13 +180,15 @@ fn only_looks(visit: Visit<'_>) -> bool {
     matches!(*visit.method, Method::GET | Method::HEAD) && !visit.headers.contains_key(UPGRADE)
 }
 
-fn unauthorized(message: &str) -> Failure {
+fn unauthorized(message: impl Into<String>) -> Failure {
     let scheme = HeaderValue::from_static("Bearer realm=\"framewire\"");
     Failure::new(StatusCode::UNAUTHORIZED, message).with_header(WWW_AUTHENTICATE, scheme)
 }
 
 fn too_many_attempts(wait: Duration) -> Failure {
     let seconds = wait.as_secs() + 1;
-    let message = format!("too many wrong tokens came from there; try again in {seconds} s");
-    Failure::new(StatusCode::TOO_MANY_REQUESTS, message).with_header(RETRY_AFTER, seconds.into())
+    unauthorized(format!(
+        "that token is not one of this server's, and many wrong ones came from there; wait {seconds} s before the next"
+    ))
+    .with_header(RETRY_AFTER, seconds.into())
 }

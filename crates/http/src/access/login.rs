@@ -17,7 +17,7 @@ use base64::prelude::BASE64_STANDARD;
 use super::caller::Peer;
 use super::gate::{Gate, Visit};
 use super::session;
-use crate::app::Limits;
+use crate::app::Site;
 use crate::body;
 use crate::failure::Failure;
 
@@ -70,7 +70,7 @@ impl Gate {
         &self,
         peer: &Peer,
         request: Request,
-        limits: &Limits,
+        site: &Site,
     ) -> Result<Response, Failure> {
         let (parts, body) = request.into_parts();
         let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -78,7 +78,7 @@ impl Gate {
             let message = format!("{LOGIN} takes a form: token=TOKEN, with Content-Type: {FORM}");
             return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
-        let body = body::read(body, LARGEST_FORM, limits).await?;
+        let body = body::read(body, LARGEST_FORM, site).await?;
         let form: HashMap<String, String> = serde_html_form::from_bytes(&body)
             .map_err(|error| Failure::bad_request(format!("the form cannot be read: {error}")))?;
         let field = |name: &str| form.get(name).map(|text| text.trim()).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Who may ask for what.
 //!
 //! - `pages`: which web pages may ask at all;
-//! - `token`: the secrets that callers show, `session`: the browsers that have logged in by one, `attempts`: a bound on
-//!   guessing;
+//! - `token`: the secrets that callers show, `session`: the browsers that have logged in by one, `attempts`: those
+//!   who guess;
 //! - `caller`: who asks; `gate` finds that out and lets the request in; `login` is the page for people;
 //! - `permit`: what a caller may have an emulator do, and `files`: where it may name files;
 //! - `shield`: what replies tell browsers to beware of.

@@ -6,7 +6,8 @@
 //! `Origin` out of simple GETs, such as those of `<img>`. No route changes anything by GET, and where the browser trusts
 //! the connection, `Sec-Fetch-Site` says of those too whether they are a foreign page's.
 //!
-//! Programs may call this server by any name, as mGBA-http lets them: `Host` counts only where a browser wrote it.
+//! On mGBA-http's routes, and where one only looks whether all is well, programs may call this server by any name, as
+//! mGBA-http lets them: there `Host` counts only where a browser wrote it. Elsewhere it counts for everyone.
 
 use axum::http::header::{
     ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -15,6 +16,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use std::net::{IpAddr, Ipv6Addr};
 
+use super::gate::Visit;
 use crate::failure::Failure;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -100,19 +102,21 @@ impl Pages {
         Ok(())
     }
 
-    /// Judges a request by its head. `tls` if it came over TLS.
-    pub(crate) fn judge<'a>(
-        &self,
-        method: &Method,
-        headers: &'a HeaderMap,
-        tls: bool,
-    ) -> Result<Admitted<'a>, Failure> {
+    /// Judges a request by its head.
+    pub(crate) fn judge<'a>(&self, visit: &Visit<'a>) -> Result<Admitted<'a>, Failure> {
+        let Visit { method, headers, .. } = *visit;
         let host = headers.get(HOST);
-        if let Some(host) = host.filter(|_| is_of_browser(headers)) {
-            self.check_host(host)?;
+        if !visit.any_name || is_of_browser(headers) {
+            // A target in absolute form takes the place of the header (RFC 9112, 3.2.2).
+            if let Some(name) = visit.target.host() {
+                self.check_name(name)?;
+            }
+            if let Some(host) = host {
+                self.check_name(without_port(&String::from_utf8_lossy(host.as_bytes())))?;
+            }
         }
         let Some(origin) = headers.get(ORIGIN) else { return self.judge_unnamed(method, headers) };
-        if host.is_some_and(|host| is_of(origin, host, tls)) {
+        if host.is_some_and(|host| is_of(origin, host, visit.peer.tls)) {
             return Ok(Admitted::Own);
         }
         let name = String::from_utf8_lossy(origin.as_bytes());
@@ -142,9 +146,7 @@ impl Pages {
         Err(foreign_page(origin.unwrap_or("that a browser asked this for")))
     }
 
-    fn check_host(&self, host: &HeaderValue) -> Result<(), Failure> {
-        let text = String::from_utf8_lossy(host.as_bytes());
-        let name = without_port(&text);
+    fn check_name(&self, name: &str) -> Result<(), Failure> {
         if is_address(name) || is_localhost(name) || self.hosts.have(name) {
             return Ok(());
         }
@@ -233,7 +235,26 @@ fn is_localhost(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::caller::Peer;
     use super::*;
+    use axum::http::Uri;
+
+    /// Judges a request for one of mGBA-http's routes.
+    fn judge<'a>(
+        pages: &Pages,
+        method: &'a Method,
+        headers: &'a HeaderMap,
+        tls: bool,
+    ) -> Result<Admitted<'a>, Failure> {
+        let target = Uri::from_static("/core/step");
+        let peer = Peer::new([127, 0, 0, 1].into(), tls);
+        match pages.judge(&Visit { peer: &peer, method, target: &target, any_name: true, headers })? {
+            Admitted::Own => Ok(Admitted::Own),
+            Admitted::Embedded => Ok(Admitted::Embedded),
+            Admitted::Page(_) => Ok(Admitted::Page(&headers[ORIGIN])),
+            Admitted::Question(_) => Ok(Admitted::Question(&headers[ORIGIN])),
+        }
+    }
 
     fn judged(pages: &Pages, host: &str, origin: Option<&str>) -> bool {
         let mut headers = HeaderMap::new();
@@ -242,7 +263,7 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
-        pages.judge(&Method::POST, &headers, false).is_ok()
+        judge(pages, &Method::POST, &headers, false).is_ok()
     }
 
     #[test]
@@ -268,7 +289,7 @@ mod tests {
             if let Some((name, value)) = header {
                 headers.insert(name, value.parse().unwrap());
             }
-            Pages::default().judge(&Method::GET, &headers, false).is_ok()
+            judge(&Pages::default(), &Method::GET, &headers, false).is_ok()
         };
         assert!(judged(None));
         assert!(judged(Some(("user-agent", "curl/8.0"))));
@@ -317,10 +338,10 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, "localhost:5000".parse().unwrap());
         headers.insert(ORIGIN, "http://localhost:5000".parse().unwrap());
-        assert!(Pages::default().judge(&Method::POST, &headers, true).is_err());
+        assert!(judge(&Pages::default(), &Method::POST, &headers, true).is_err());
         headers.insert(ORIGIN, "https://localhost:5000".parse().unwrap());
         for tls in [true, false] {
-            assert_eq!(Pages::default().judge(&Method::POST, &headers, tls).unwrap(), Admitted::Own);
+            assert_eq!(judge(&Pages::default(), &Method::POST, &headers, tls).unwrap(), Admitted::Own);
         }
     }
 
@@ -332,7 +353,7 @@ mod tests {
             for (name, value) in lines {
                 headers.insert(*name, value.parse().unwrap());
             }
-            pages.judge(&method, &headers, false).map(|admitted| admitted == Admitted::Own).ok()
+            judge(pages, &method, &headers, false).map(|admitted| admitted == Admitted::Own).ok()
         };
         let mut tool = Pages::default();
         tool.allow_origin("http://localhost:3000").unwrap();

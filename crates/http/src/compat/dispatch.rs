@@ -132,13 +132,13 @@ async fn read_body(site: &Site, kind: RequestBody, body: Body) -> Result<Option<
     let limits = &site.app.limits;
     Ok(match kind {
         RequestBody::Ignored => {
-            read(body, limits.max_body, limits).await?;
+            read(body, limits.max_body, site).await?;
             None
         }
         RequestBody::Savestate => {
-            let text = read(body, limits.max_body, limits).await?;
+            let text = read(body, limits.max_body, site).await?;
             Some(Arg::Bytes(body::savestate(text).await?))
         }
-        RequestBody::Message => Some(Arg::Bytes(read(body, limits.max_message, limits).await?.into())),
+        RequestBody::Message => Some(Arg::Bytes(read(body, limits.max_message, site).await?.into())),
     })
 }

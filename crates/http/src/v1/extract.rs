@@ -109,8 +109,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Site>> for Payload<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, site: &Arc<Site>) -> Result<Payload<T>, Problem> {
-        let limits = &site.app.limits;
-        let bytes = body::read(request.into_body(), limits.max_body, limits).await?;
+        let bytes = body::read(request.into_body(), site.app.limits.max_body, site).await?;
         let text = if bytes.trim_ascii().is_empty() { b"{}" } else { &bytes[..] };
         read_json(text).map(Payload)
     }

@@ -21,6 +21,7 @@ use super::extract::{Chosen, Key, Once, Path, Payload, Query, Which};
 use super::timeline::{Input, KeySet, Seen, Timeline};
 use crate::app::Site;
 use crate::emulators::Served;
+use crate::failure::STOPPING;
 
 /// Longest time that somebody may wait for a timeline's end, in seconds.
 const MAX_WAIT: f64 = 3600.0;
@@ -273,7 +274,7 @@ async fn wait_for_end(
                  DELETE /v1/input/{0} ends it", planned.id, limit.as_secs_f64()
             ))),
             () = site.stopped() => return Err(Problem::new(
-                StatusCode::SERVICE_UNAVAILABLE, "the server stops; the keys are played all the same",
+                StatusCode::SERVICE_UNAVAILABLE, format!("{STOPPING}; the keys are played all the same"),
             )),
             event = events.recv() => match event {
                 Ok(Event { frame, what: Happening::TimelineOver { id, cancelled } }) if i64::from(id) == planned.id => {

@@ -270,8 +270,7 @@ async fn write(
 ) -> Result<Json<AtFrame>, Problem> {
     let place = place(&text, &served.symbols)?;
     let raw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/octet-stream");
-    let limits = &site.app.limits;
-    let bytes = body::read(request.into_body(), limits.max_body, limits).await?;
+    let bytes = body::read(request.into_body(), site.app.limits.max_body, &site).await?;
     let op = match raw {
         true => write_bytes(place.address, domain, bytes.into())?,
         false => new_content(read_json(&bytes)?, place, domain)?,

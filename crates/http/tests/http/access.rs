@@ -51,9 +51,23 @@ fn programs_and_pages_of_this_server_are_served() {
     ] {
         assert_eq!(ask(&server, "POST /core/step", &headers).status, 200, "{headers}");
     }
+    for path in ["/healthz", "/screen.png", "/mgbaendpoint", "/core/CurrentFrame/"] {
+        let line = format!("{} {path}", if path == "/mgbaendpoint" { "POST" } else { "GET" });
+        let reply = ask(&server, &line, "host: emulator.example:5000\r\n");
+        assert_ne!(reply.status, 403, "{line}: {}", reply.text());
+    }
     let mut stream = server.connect();
     stream.write_all(b"GET /core/getgametitle HTTP/1.0\r\n\r\n").unwrap();
     assert_eq!(Reply::read(&mut stream).status, 200, "without any headers");
+}
+
+#[test]
+fn an_allowed_name_is_served_everywhere() {
+    let server = Server::with(|app| app.access.pages.allow_host("desk").unwrap());
+    for line in ["GET /v1/emulators", "GET http://DESK:1/v1/emulators", "GET /", "GET /metrics"] {
+        assert_eq!(ask(&server, line, "host: desk:5000\r\n").status, 200, "{line}");
+    }
+    assert_eq!(ask(&server, "GET http://other/v1/emulators", "host: desk\r\n").status, 403);
 }
 
 #[test]

@@ -44,6 +44,36 @@ fn idle_connections_do_not_delay_the_end() {
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
+/// What has not arrived when the server is told to stop is not waited for; what has is answered.
+#[test]
+fn requests_that_are_still_arriving_do_not_delay_the_end() {
+    let mut server = Server::start();
+    let (mut body, mut head, mut message) = (server.connect(), server.connect(), server.connect());
+    body.write_all(b"POST /v1/batch HTTP/1.1\r\nhost: localhost\r\ncontent-length: 30\r\n\r\n{\"un").unwrap();
+    head.write_all(b"GET /core/getgametitle HTTP/1.1\r\nho").unwrap();
+    message
+        .write_all(b"POST /mgbaendpoint HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n")
+        .unwrap();
+    let mut wait = server.connect();
+    let condition = br#"{"until": "frame < 0", "frames": 216000}"#;
+    let line =
+        format!("POST /v1/wait HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", condition.len());
+    wait.write_all(line.as_bytes()).unwrap();
+    wait.write_all(condition).unwrap();
+    let waits = || server.text("/metrics").contains("framewire_streams 1");
+    wait_for("the wait to begin", waits);
+    let start = Instant::now();
+    server.stop();
+    for stream in [&mut body, &mut head, &mut message] {
+        let reply = Reply::read(stream);
+        assert_eq!((reply.status, reply.header("connection")), (408, Some("close")), "{}", reply.text());
+        assert!(reply.text().contains("the server is stopping"), "{}", reply.text());
+    }
+    assert_eq!(Reply::read(&mut wait).status, 503);
+    wait_for("the end", || server.has_stopped());
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+}
+
 /// Clients that go on sending get replies until the server says that it closes, and no connection is reset under them.
 #[test]
 fn a_busy_client_loses_no_request() {

@@ -94,6 +94,20 @@ const CASES: &[Case] = &[
     case("a rebound name, the picture", Usual, Picture, "host: evil.example\r\nBROWSER", 403),
     case("a rebound name, the metrics", Usual, Get("/metrics"), "host: evil.example\r\nBROWSER", 403),
     case("a rebound name in the target", Usual, Get("http://evil.example/core/currentframe"), "host: evil.example\r\nBROWSER", 403),
+    case("another name, a program", Usual, Get("/v1/state"), "host: evil.example\r\n", 403),
+    case("another name, a program that changes something", Usual, Batch, "host: evil.example\r\n", 403),
+    case("another name, a program that resets", Usual, Post("/v1/reset", ""), "host: evil.example\r\n", 403),
+    case("another name that begins with an address", Usual, Get("/v1/state"), "host: 127.0.0.1.evil.example\r\n", 403),
+    case("another name in the target", Usual, Get("http://evil.example/v1/emulators"), "host: {host}\r\n", 403),
+    case("another name in the target, the console", Usual, Get("http://evil.example/"), "host: {host}\r\n", 403),
+    case("another name, the first page", Usual, Get("/"), "host: evil.example\r\n", 403),
+    case("another name, documents", Usual, Get("/docs"), "host: evil.example\r\n", 403),
+    case("another name, the document", Usual, Get("/openapi.json"), "host: evil.example\r\n", 403),
+    case("another name, the metrics", Usual, Get("/metrics"), "host: evil.example\r\n", 403),
+    case("another name, logging in", Usual, Post("/v1/login", "token=x"), "host: evil.example\r\n", 403),
+    case("another name, a WebSocket", Usual, Socket, "host: evil.example\r\n", 403),
+    case("another name, nothing there", Usual, Get("/nothing"), "host: evil.example\r\n", 403),
+    case("an empty name", Usual, Get("/v1/state"), "host:\r\n", 403),
     case("two names", Usual, Peek, "host: {host}\r\nhost: evil.example\r\n", 400),
     // No token, or a wrong one.
     case("no token", Guarded, Peek, "host: {host}\r\n", 401),
@@ -313,17 +327,18 @@ fn nobody_who_may_not_changes_or_learns_anything() {
 }
 
 #[test]
-fn who_guesses_has_to_wait_and_others_have_not() {
+fn who_guesses_is_told_to_wait_and_the_right_token_is_let_in() {
     let scene = Scene::new();
     let ask = |token: &str| {
         let shown = format!("authorization: Bearer {token}\r\n");
         scene.guarded.request_with("GET", "/core/getgametitle", &shown, b"")
     };
-    let statuses: Vec<u16> = (0..12).map(|guess| ask(&format!("{guess:032}")).status).collect();
-    assert_eq!(statuses, [[401; 10].as_slice(), &[429; 2]].concat());
-    let reply = ask(&scene.token);
-    assert_eq!(reply.status, 429, "even the right one is not looked at");
-    assert!(reply.header("retry-after").is_some_and(|wait| wait.parse::<u32>().is_ok_and(|wait| wait > 0)));
+    let replies: Vec<Reply> = (0..12).map(|guess| ask(&format!("{guess:032}"))).collect();
+    assert!(replies.iter().all(|reply| reply.status == 401), "{replies:?}");
+    let waits = |reply: &Reply| reply.header("retry-after").map(|wait| wait.parse::<u32>().unwrap() > 0);
+    let told: Vec<_> = replies.iter().map(waits).collect();
+    assert_eq!(told, [[None; 10].as_slice(), &[Some(true); 2]].concat());
+    assert_eq!(ask(&scene.token).status, 200, "the right one is looked at first");
     let session = scene.filled(Guarded, "cookie: {cookie}={session}\r\n");
     assert_eq!(scene.guarded.request_with("GET", "/core/getgametitle", &session, b"").status, 200);
     assert_eq!(scene.guarded.get("/core/getgametitle").status, 401, "no token is no guess");

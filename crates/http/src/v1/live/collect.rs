@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::feed::Feed;
 use super::memory::Memory;
 use crate::app::Site;
+use crate::failure::STOPPING;
 
 /// How long a feed that somebody may come back to lives without a reader.
 pub(super) const UNREAD: Duration = Duration::from_secs(60);
@@ -46,7 +47,7 @@ impl Collector {
                     break "nobody read it for a while";
                 },
                 _ = deleted.wait_for(Option::is_some) => break "it was deleted",
-                () = site.stopped() => break "the server is stopping",
+                () = site.stopped() => break STOPPING,
             }
         };
         site.live.remove(&feed.id);

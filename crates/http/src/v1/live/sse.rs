@@ -11,6 +11,7 @@ use futures_util::stream::unfold;
 
 use super::feed::{Reader, Told};
 use crate::app::Site;
+use crate::failure::STOPPING;
 use crate::streams::Stream;
 
 /// How long a stream may be silent. Both ends notice by it that the other is gone.
@@ -43,7 +44,7 @@ pub(super) fn response(site: Arc<Site>, reader: Reader, open: Stream) -> Respons
         }
         let told = tokio::select! {
             told = state.reader.next() => told?,
-            () = state.site.stopped() => state.reader.end("the server is stopping"),
+            () = state.site.stopped() => state.reader.end(STOPPING),
         };
         state.over = told.name == "end";
         Some((Ok(event(&told)), state))

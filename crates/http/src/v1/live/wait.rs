@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::definition::Subjects;
 use crate::app::Site;
 use crate::emulators::Served;
-use crate::failure::Failure;
+use crate::failure::{Failure, STOPPING};
 use crate::streams::Client;
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Payload, Which};
@@ -84,7 +84,7 @@ pub(super) async fn until(site: &Site, served: &Served, request: Condition) -> R
         .map_err(|error| Problem::in_body("until", &error.to_string()))?;
     tokio::select! {
         waited = held(site, served, expression, request.frames.into()) => waited,
-        () = site.stopped() => Err(Failure::busy("the server is stopping".to_owned()).into()),
+        () = site.stopped() => Err(Failure::busy(STOPPING.to_owned()).into()),
     }
 }
 

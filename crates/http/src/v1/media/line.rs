@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::flight::Flight;
 use crate::app::Site;
+use crate::failure::STOPPING;
 use crate::v1::socket;
 
 /// For how long the other end may leave a ping without an answer.
@@ -125,7 +126,7 @@ impl Line {
     pub async fn close(self, end: End) {
         let (code, reason) = match end {
             End::Gone => return,
-            End::Stopping => (close_code::AWAY, "the server stops"),
+            End::Stopping => (close_code::AWAY, STOPPING),
             End::NoEmulator => (close_code::AWAY, "the emulator is gone"),
             End::Silence => (close_code::POLICY, "nothing was read for two minutes"),
             End::Nonsense(accepted) => (close_code::UNSUPPORTED, accepted),

@@ -206,8 +206,7 @@ async fn upload(
     body: Body,
 ) -> Result<(StatusCode, Json<InFull>), Problem> {
     let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
-    let limits = &site.app.limits;
-    let file = body::read(body, limits.max_body, limits).await?;
+    let file = body::read(body, site.app.limits.max_body, &site).await?;
     let told = aside(move || {
         let told = InFull::new(&name, &file)?;
         if let Some(damage) = told.damage {

@@ -94,7 +94,6 @@ async fn restore(
     Query(Restore { flags, force }): Query<Restore>,
     body: Body,
 ) -> Result<Json<AtFrame>, Problem> {
-    let limits = &site.app.limits;
-    let bytes = body::read(body, limits.max_body, limits).await?;
+    let bytes = body::read(body, site.app.limits.max_body, &site).await?;
     load(&site, &served, bytes.into(), How { flags, force }).await.map(Json)
 }

@@ -18,6 +18,7 @@ use crate::access::Caller;
 use crate::app::Site;
 use crate::budget::Share;
 use crate::emulators::Served;
+use crate::failure::STOPPING;
 use crate::streams::Stream;
 
 /// Messages on their way to the client. A slow one holds up those who have something for it, and nobody else.
@@ -69,7 +70,7 @@ impl Connection {
                     false => Err(Gone),
                 },
                 () = session.site.stopped() => {
-                    let reason = Utf8Bytes::from_static("the server is stopping");
+                    let reason = Utf8Bytes::from_static(STOPPING);
                     let close = CloseFrame { code: close_code::AWAY, reason };
                     let _ = self.write(Frame::Close(Some(close)), limits.stall).await;
                     Err(Gone)

@@ -118,7 +118,7 @@ fn a_stop_of_the_server_is_told() {
     viewer.picture();
     server.stop();
     let end = end_of(&mut viewer.socket);
-    assert_eq!((u16::from(end.code), end.reason.as_str()), (1001, "the server stops"));
+    assert_eq!((u16::from(end.code), end.reason.as_str()), (1001, "the server is stopping"));
 }
 
 #[test]
