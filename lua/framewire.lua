@@ -3435,8 +3435,10 @@ end
 local function start()
   local loaded = package.loaded.framewire or {}
   package.loaded.framewire = loaded
-  if loaded.stop then
-    loaded.stop("the script is loaded again")
+  -- Again if it fails: mGBA 0.10 has been seen to load a script beside the callback of the one before, which then trips
+  -- over what it closes.
+  if loaded.stop and not pcall(loaded.stop, "the script is loaded again") then
+    pcall(loaded.stop, "the script is loaded again")
   end
   read_settings()
   server.start()

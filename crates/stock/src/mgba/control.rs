@@ -17,7 +17,11 @@ impl StockMgba {
     ///
     /// [`Error::Lua`] with its message if it fails.
     pub fn load_script(&mut self, script: &Path) -> Result<()> {
-        let result = self.load_script_now(script);
+        let result = match self.load_script_now(script) {
+            // mGBA 0.10 has been seen to run what is typed beside a callback of the scripts, whose error comes here then.
+            Err(Error::Lua(_)) => self.load_script_now(script),
+            result => result,
+        };
         self.pictured(result)
     }
 
