@@ -26,9 +26,11 @@ pub(crate) fn goes_by_any_name(path: &str) -> bool {
 
 /// All routes over `site` but mGBA-http's, for requests that were let in.
 pub(crate) fn router(site: Arc<Site>) -> Router {
-    let (v1, _) = v1::router().split_for_parts();
+    let (v1, described) = v1::router().split_for_parts();
+    let known = Arc::new(v1::parameters::Parameters::new(&described));
+    let check = move |path, request, next| v1::parameters::check(known.clone(), path, request, next);
     Router::new()
-        .merge(v1)
+        .merge(v1.route_layer(from_fn(check)))
         .merge(docs::router())
         .merge(console::router())
         .route("/healthz", get(health))

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use super::extract::{Chosen, Key, Once, Payload, Which};
 use super::fields::{Context, Encoding, Object};
 use super::plan::Plan;
-use super::{Problem, control};
+use super::{Problem, bounds, control};
 use crate::app::Site;
 use crate::openapi::BatchOp;
 
@@ -76,7 +76,8 @@ async fn batch(
     let plan = Plan::new(request.ops, context)?;
     let share = site.replies.share_all(plan.ops())?;
     let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
-    let outcome =
-        site.perform_until(&served, Batch { key, ..Batch::new(plan.ops().to_vec()) }, deadline).await?;
+    let batch = Batch { key, ..Batch::new(plan.ops().to_vec()) };
+    let outcome = bounds::perform(&site, &served, batch, deadline).await;
+    let outcome = outcome.map_err(|(op, problem)| plan.about(op, problem))?;
     Ok(share.json(&plan.done(outcome)))
 }

@@ -5,10 +5,10 @@ use framewire_protocol::{Op, Value};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::Problem;
 use super::fields::{self, Context, Fields, Object, shown};
 use super::input::Planned;
 use super::timeline::{Input, KeySet, Timeline};
+use super::{Problem, reading};
 use crate::symbols::Place;
 
 /// Their names, with a word on each.
@@ -85,22 +85,16 @@ pub(crate) fn read(
         "write" => write_one(Fields::new(object, context), ops),
         "write_many" => write_many(Fields::new(object, context), context, ops),
         "tap" => tap(object, ops),
-        "input" => from_object::<Input>(object).and_then(Timeline::try_from).map(|input| play(input, ops)),
+        "input" => {
+            reading::object::<Input>(object).and_then(Timeline::try_from).map(|input| play(input, ops))
+        }
         _ => return None,
     })
 }
 
-fn from_object<T: for<'de> Deserialize<'de>>(object: Object) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(Json::Object(object)).map_err(|error| {
-        match error.path().to_string().as_str() {
-            "." => Problem::bad_request(error.inner().to_string()),
-            place => Problem::in_body(place, &error.inner().to_string()),
-        }
-    })
-}
-
 fn read_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
-    let (place, domain) = (fields.place("address")?, domain(&mut fields)?);
+    let domain = domain(&mut fields)?;
+    let place = fields.place_in("address", domain.as_deref())?;
     let kind = kind(&mut fields)?.or(place.kind).unwrap_or(Type::U8);
     fields.end()?;
     ops.push(read_op(kind, place.address, domain));
@@ -113,7 +107,8 @@ fn read_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) ->
     fields.end()?;
     let mut types = Vec::with_capacity(addresses.len());
     for (index, address) in addresses.iter().enumerate() {
-        let place = fields::place(address, context.symbols, &format!("addresses[{index}]"))?;
+        let name = format!("addresses[{index}]");
+        let place = fields::place_in(address, domain.as_deref(), context.symbols, &name)?;
         let kind = kind.or(place.kind).unwrap_or(Type::U8);
         types.push(kind);
         ops.push(read_op(kind, place.address, domain.clone()));
@@ -146,7 +141,7 @@ fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -
 }
 
 fn write(fields: &mut Fields<'_>, domain: Option<String>) -> Result<Op, Problem> {
-    let Place { address, kind: known } = fields.place("address")?;
+    let Place { address, kind: known } = fields.place_in("address", domain.as_deref())?;
     let kind = kind(fields)?.or(known).unwrap_or(Type::U8);
     let (min, max) = range(kind);
     let bits = fields.integer("value", min, max)? as u32;
@@ -164,7 +159,7 @@ fn tap(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
     fn one() -> u32 {
         1
     }
-    let Tap { keys, frames } = from_object(object)?;
+    let Tap { keys, frames } = reading::object(object)?;
     Ok(play(Timeline::press(keys.0, frames)?, ops))
 }
 

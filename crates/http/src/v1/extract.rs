@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
-use super::Problem;
+use super::{Problem, reading};
 use crate::access::Caller;
 use crate::app::Site;
 use crate::body;
@@ -77,32 +77,36 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query<T>, Problem> {
-        let own: Vec<&str> = pairs(parts).filter(|pair| !is_choice(pair)).collect();
-        serde_html_form::from_str(&own.join("&"))
-            .map(Query)
-            .map_err(|error| Problem::bad_request(format!("the query cannot be used: {error}")))
+        let mut given: Vec<(String, Vec<String>)> = Vec::new();
+        for pair in pairs(parts).filter(|pair| !is_choice(pair)) {
+            let (name, value) = (name_of(pair), value_of(pair));
+            match given.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, values)) => values.push(value),
+                None => given.push((name.into_owned(), vec![value])),
+            }
+        }
+        reading::query(given).map(Query)
     }
 }
 
-/// The parameters of a path, which all are texts.
+/// The only parameter of a path.
 pub(crate) struct Path<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Path<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path<T>, Problem> {
-        match axum::extract::Path::from_request_parts(parts, state).await {
-            Ok(axum::extract::Path(path)) => Ok(Path(path)),
-            Err(rejection) => Err(Problem::bad_request(format!(
-                "the path {} cannot be used: {}",
-                parts.uri.path(),
-                rejection.body_text()
-            ))),
-        }
+        let unusable = |why: String| {
+            Problem::bad_request(format!("the path {} cannot be used: {why}", parts.uri.path()))
+        };
+        let path = RawPathParams::from_request_parts(&mut parts.clone(), state).await;
+        let path = path.map_err(|rejection| unusable(rejection.body_text()))?;
+        let (name, text) = path.iter().next().ok_or_else(|| unusable("a part is missing".to_owned()))?;
+        reading::part(name, text).map(Path)
     }
 }
 
-/// A body of JSON, whatever its content type says; an empty one is an object without fields.
+/// A body of JSON, whatever its content type says: an object; an empty one is an object without fields.
 pub(crate) struct Payload<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<Site>> for Payload<T> {
@@ -110,24 +114,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<Site>> for Payload<T> {
 
     async fn from_request(request: Request, site: &Arc<Site>) -> Result<Payload<T>, Problem> {
         let bytes = body::read(request.into_body(), site.app.limits.max_body, site).await?;
-        let text = if bytes.trim_ascii().is_empty() { b"{}" } else { &bytes[..] };
-        read_json(text).map(Payload)
+        reading::body(&bytes).map(Payload)
     }
-}
-
-/// Reads JSON, or says at which place something else was found.
-pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
-    let mut reader = serde_json::Deserializer::from_slice(text);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let place = error.path().to_string();
-        let problem = format!("the body cannot be used: {}", error.inner());
-        match place.as_str() {
-            "." => Problem::bad_request(problem),
-            place => Problem::in_body(place, &error.inner().to_string()),
-        }
-    })?;
-    reader.end().map_err(|error| Problem::bad_request(format!("the body cannot be used: {error}")))?;
-    Ok(value)
 }
 
 /// The `Idempotency-Key` of a request, if it has one.
@@ -142,12 +130,19 @@ impl<S: Sync> FromRequestParts<S> for Key {
 }
 
 fn pairs(parts: &Parts) -> impl Iterator<Item = &str> {
-    parts.uri.query().unwrap_or("").split('&').filter(|pair| !pair.is_empty())
+    pairs_of(parts.uri.query().unwrap_or(""))
+}
+
+pub(super) fn pairs_of(query: &str) -> impl Iterator<Item = &str> {
+    query.split('&').filter(|pair| !pair.is_empty())
 }
 
 fn is_choice(pair: &&str) -> bool {
-    let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
-    decoded(name) == "emulator"
+    name_of(pair) == "emulator"
+}
+
+pub(super) fn name_of(pair: &str) -> Cow<'_, str> {
+    decoded(pair.split_once('=').map_or(pair, |(name, _)| name))
 }
 
 fn value_of(pair: &str) -> String {

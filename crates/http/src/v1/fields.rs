@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::Problem;
+use crate::compat::lua_integer;
 use crate::symbols::{Place, Symbols};
 
 /// A JSON object.
@@ -122,6 +123,19 @@ impl<'a> Fields<'a> {
         Ok(self.place(name)?.address)
     }
 
+    /// An offset in a memory domain: a number.
+    pub(crate) fn offset(&mut self, name: &'static str) -> Result<u32, Problem> {
+        let value = self.required(name, OFFSETS)?;
+        offset(&value, name)
+    }
+
+    /// An address, and what is there as far as it is known; with a domain an offset there.
+    pub(crate) fn place_in(&mut self, name: &'static str, domain: Option<&str>) -> Result<Place, Problem> {
+        let accepts = if domain.is_some() { OFFSETS } else { ADDRESSES };
+        let value = self.required(name, accepts)?;
+        place_in(&value, domain, self.context.symbols, name)
+    }
+
     /// An address, and what is there as far as it is known.
     pub(crate) fn place(&mut self, name: &'static str) -> Result<Place, Problem> {
         let value = self.required(name, ADDRESSES)?;
@@ -172,6 +186,8 @@ impl<'a> Fields<'a> {
 }
 
 const ADDRESSES: &str = "a number from 0 to 4294967295, a text such as \"0x02000000\", or a symbol such as \"score\" or \"score+2\"";
+const OFFSETS: &str = "an offset in the domain, from 0 on, as a number or in hex such as \"0x1f\"; a symbol is an address on \
+                       the bus and goes without a domain";
 /// What [`keys`] reads.
 pub(crate) const KEYS: &str =
     "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023";
@@ -191,6 +207,17 @@ pub(crate) fn integer(value: &Json) -> Option<i64> {
     }
 }
 
+/// An offset in a memory domain, which no symbol is.
+pub(crate) fn offset(value: &Json, name: &str) -> Result<u32, Problem> {
+    let number = match value {
+        Json::String(text) => lua_integer(text.trim()),
+        value => integer(value),
+    };
+    number
+        .and_then(|number| u32::try_from(number).ok())
+        .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), OFFSETS))
+}
+
 /// An address: a number, or a text that [`Symbols::place`] reads.
 pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Place, Problem> {
     match value {
@@ -199,6 +226,19 @@ pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Place
             .and_then(|number| u32::try_from(number).ok())
             .map(|address| Place { address, kind: None })
             .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), ADDRESSES)),
+    }
+}
+
+/// An address, or with a domain an offset there.
+pub(crate) fn place_in(
+    value: &Json,
+    domain: Option<&str>,
+    symbols: &Symbols,
+    name: &str,
+) -> Result<Place, Problem> {
+    match domain {
+        None => place(value, symbols, name),
+        Some(_) => Ok(Place { address: offset(value, name)?, kind: None }),
     }
 }
 

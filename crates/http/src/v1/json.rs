@@ -52,6 +52,7 @@ fn argument(
     let on_bus = !info.args.iter().any(|arg| arg.name == "domain");
     match (arg.name, arg.kind) {
         ("address", ArgKind::U32) if on_bus => fields.address(arg.name)?.encode(binary),
+        ("address", ArgKind::U32) => fields.offset(arg.name)?.encode(binary),
         ("keys", ArgKind::U16) => fields.keys(arg.name)?.mask().encode(binary),
         ("key", ArgKind::U8) => (fields.key(arg.name)? as u8).encode(binary),
         (name, ArgKind::U8) => (fields.integer(name, 0, u8::MAX.into())? as u8).encode(binary),

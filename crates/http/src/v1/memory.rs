@@ -15,11 +15,12 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Problem;
-use super::control::{AtFrame, change};
+use super::bounds::perform_one;
+use super::control::AtFrame;
 use super::convenience::{number, range, read_op, write_op};
-use super::extract::{Chosen, Key, Once, Path, Query, Which, read_json};
-use super::fields::{Encoding, integer, shown};
+use super::extract::{Chosen, Key, Once, Path, Query, Which};
+use super::fields::{Encoding, integer, place_in, shown};
+use super::{Problem, reading};
 use crate::app::Site;
 use crate::budget::Share;
 use crate::symbols::{Place, Symbols};
@@ -112,12 +113,12 @@ async fn scattered(
     }
     let (mut ops, mut types) = (Vec::new(), Vec::new());
     for text in &many.address {
-        let place = place(text, &served.symbols)?;
+        let place = place(text, many.domain.as_deref(), &served.symbols)?;
         let kind = many.kind.map(Type::from).or(place.kind).unwrap_or(Type::U8);
         ops.push(read_op(kind, place.address, many.domain.clone()));
         types.push(kind);
     }
-    let outcome = site.perform(&served, Batch::new(ops)).await?;
+    let outcome = perform_one(&site, &served, Batch::new(ops)).await?;
     let values: Vec<Value> = outcome.results.into_iter().collect::<Result<_, OpError>>()?;
     let values = types.iter().zip(&values).map(|(kind, value)| number(*kind, value)).collect();
     Ok(Json(Numbers { frame: outcome.frame, values }))
@@ -178,13 +179,13 @@ async fn read(
     Path(text): Path<String>,
     Query(wanted): Query<Wanted>,
 ) -> Result<Response, Problem> {
-    let Place { address, kind } = place(&text, &served.symbols)?;
+    let Place { address, kind } = place(&text, wanted.domain.as_deref(), &served.symbols)?;
     let Some(length) = wanted.length else {
         if wanted.format == Format::Raw {
             return Err(Problem::parameter("format", "is raw for a number", "raw together with length"));
         }
         let kind = wanted.kind.map(Type::from).or(kind).unwrap_or(Type::U8);
-        let outcome = site.perform(&served, read_op(kind, address, wanted.domain).into()).await?;
+        let outcome = perform_one(&site, &served, read_op(kind, address, wanted.domain)).await?;
         let frame = outcome.frame;
         let value = Some(number(kind, &outcome.single()?));
         let content = Content { frame, address, kind: Some(kind.name()), value, data: None };
@@ -198,7 +199,7 @@ async fn read(
         Some(domain) => Op::DomainReadRange { domain, address, length },
     };
     let share = site.replies.share(&op)?;
-    let outcome = site.perform(&served, op.into()).await?;
+    let outcome = perform_one(&site, &served, op).await?;
     let frame = outcome.frame;
     let Value::Bytes(bytes) = outcome.single()? else {
         return Err(OpError::failed("the emulator gave something else than bytes").into());
@@ -268,14 +269,17 @@ async fn write(
     Query(Where { domain }): Query<Where>,
     request: Request,
 ) -> Result<Json<AtFrame>, Problem> {
-    let place = place(&text, &served.symbols)?;
+    let place = place(&text, domain.as_deref(), &served.symbols)?;
     let raw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/octet-stream");
     let bytes = body::read(request.into_body(), site.app.limits.max_body, &site).await?;
     let op = match raw {
         true => write_bytes(place.address, domain, bytes.into())?,
-        false => new_content(read_json(&bytes)?, place, domain)?,
+        false => new_content(reading::body(&bytes)?, place, domain)?,
     };
-    change(&site, &served, key, op).await
+    let outcome = perform_one(&site, &served, Batch { key, ..op.into() }).await?;
+    let frame = outcome.frame;
+    outcome.single()?;
+    Ok(Json(AtFrame { frame }))
 }
 
 fn new_content(content: NewContent, place: Place, domain: Option<String>) -> Result<Op, Problem> {
@@ -371,7 +375,7 @@ fn unsigned(value: Value) -> u32 {
     }
 }
 
-/// An address in a path or query.
-fn place(text: &str, symbols: &Symbols) -> Result<Place, Problem> {
-    symbols.place(text).map_err(|problem| Problem::in_body("address", &problem))
+/// An address in a path or query, or with a domain an offset there.
+fn place(text: &str, domain: Option<&str>, symbols: &Symbols) -> Result<Place, Problem> {
+    place_in(&text.into(), domain, symbols, "address")
 }

@@ -7,6 +7,7 @@
 //! [`crate::openapi`].
 
 mod batch;
+mod bounds;
 mod control;
 pub(crate) mod convenience;
 mod emulators;
@@ -18,8 +19,10 @@ pub(crate) mod live;
 pub(crate) mod media;
 mod memory;
 mod operations;
+pub(crate) mod parameters;
 mod plan;
 pub(crate) mod problem;
+pub(crate) mod reading;
 pub(crate) mod recordings;
 mod socket;
 mod states;

@@ -15,6 +15,8 @@ pub(crate) struct Plan {
     ops: Vec<Op>,
     forms: Vec<Form>,
     encoding: Encoding,
+    /// It is one operation, and no list of them.
+    alone: bool,
 }
 
 impl Plan {
@@ -23,7 +25,7 @@ impl Plan {
     /// # Errors
     /// About the first that cannot be used, or if they are too many or ask for too much.
     pub(crate) fn new(objects: Vec<Object>, context: Context<'_>) -> Result<Plan, Problem> {
-        let mut plan = Plan { ops: Vec::new(), forms: Vec::new(), encoding: context.encoding };
+        let mut plan = Plan { ops: Vec::new(), forms: Vec::new(), encoding: context.encoding, alone: false };
         let mut bytes = 0;
         for (index, object) in objects.into_iter().enumerate() {
             let before = plan.ops.len();
@@ -49,7 +51,7 @@ impl Plan {
     /// # Errors
     /// If it cannot be used.
     pub(crate) fn one(object: Object, context: Context<'_>) -> Result<Plan, Problem> {
-        let mut plan = Plan { ops: Vec::new(), forms: Vec::new(), encoding: context.encoding };
+        let mut plan = Plan { ops: Vec::new(), forms: Vec::new(), encoding: context.encoding, alone: true };
         plan.add(object, context)?;
         Ok(plan)
     }
@@ -83,6 +85,18 @@ impl Plan {
     /// What the emulator is to do.
     pub(crate) fn ops(&self) -> &[Op] {
         &self.ops
+    }
+
+    /// A problem with the operation of this number among [`Plan::ops`], as its caller counts them.
+    pub(crate) fn about(&self, op: Option<usize>, problem: Problem) -> Problem {
+        let Some(mut left) = op.filter(|_| !self.alone) else { return problem };
+        for (index, form) in self.forms.iter().enumerate() {
+            match left.checked_sub(form.count()) {
+                None => return problem.of_op(index),
+                Some(rest) => left = rest,
+            }
+        }
+        problem
     }
 
     /// What became of it.

@@ -69,6 +69,16 @@ impl Problem {
         }
     }
 
+    /// The same of a query or body as a whole, of which `whole` is the name.
+    pub(crate) fn of_whole(whole: &str, problem: &str, accepts: impl Into<String>) -> Problem {
+        Problem { parameter: None, ..Problem::parameter(whole, problem, accepts) }
+    }
+
+    /// A parameter, or a place in the body, cannot be used, for which `problem`, behind its name, says all.
+    pub(crate) fn unusable(place: &str, problem: &str) -> Problem {
+        Problem { parameter: Some(place.into()), ..Problem::bad_request(format!("{place} {problem}")) }
+    }
+
     /// A place in a body of JSON, such as `ops[3].address`, holds something that cannot be used.
     pub(crate) fn in_body(place: &str, problem: &str) -> Problem {
         let detail = format!("{place}: {problem}");
@@ -100,14 +110,23 @@ impl Problem {
 
     /// The same, about a place inside of this one.
     pub(crate) fn within(self, place: &str) -> Problem {
-        let inner = self.parameter.unwrap_or_default();
-        let parameter = Some(format!("{place}.{inner}").into());
-        Problem { parameter, detail: format!("{place}: {}", self.detail).into(), ..self }
+        let (parameter, detail) = match &self.parameter {
+            Some(inner) => {
+                let whole = format!("{place}.{inner}");
+                let detail = match self.detail.strip_prefix(&**inner) {
+                    Some(rest) => format!("{whole}{rest}"),
+                    None => format!("{place}: {}", self.detail),
+                };
+                (whole, detail)
+            }
+            None => (place.to_owned(), format!("{place}: {}", self.detail)),
+        };
+        Problem { parameter: Some(parameter.into()), detail: detail.into(), ..self }
     }
 
     /// The same, about this operation of a batch.
     pub(crate) fn of_op(self, index: usize) -> Problem {
-        Problem { op: Some(index), detail: format!("ops[{index}]: {}", self.detail).into(), ..self }
+        Problem { op: Some(index), ..self.within(&format!("ops[{index}]")) }
     }
 
     /// Whether it is this parameter, or place in the body, that cannot be used.

@@ -24,7 +24,7 @@ impl TryFrom<serde_json::Value> for KeySet {
     fn try_from(value: serde_json::Value) -> Result<KeySet, String> {
         fields::keys(&value)
             .map(KeySet)
-            .ok_or_else(|| format!("{} are no keys; accepted is {}", shown(&value), fields::KEYS))
+            .ok_or_else(|| format!("is {}; accepted is {}", shown(&value), fields::KEYS))
     }
 }
 
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     fn timeline(json: &str) -> Result<Timeline, Problem> {
-        let input: Input = super::super::extract::read_json(json.as_bytes())?;
+        let input: Input = super::super::reading::body(json.as_bytes())?;
         input.try_into()
     }
 

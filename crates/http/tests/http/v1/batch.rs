@@ -92,14 +92,15 @@ fn the_first_that_fails_is_the_last_that_is_done() {
         &server,
         &json!({"ops": [
             {"op": "write8", "address": address, "value": 7},
-            {"op": "domain_read8", "domain": "nowhere", "address": 0},
+            {"op": "tap", "keys": ["A"]},
+            {"op": "tap", "keys": ["A"]},
             {"op": "write8", "address": address, "value": 8},
         ]}),
     );
-    assert_eq!((done["failed"].as_u64(), done["results"].as_array().unwrap().len()), (Some(1), 2));
-    let error = &done["results"][1]["error"];
-    assert_eq!((&error["status"], &error["op"]), (&400.into(), &1.into()));
-    assert!(error["detail"].as_str().unwrap().contains("wram"), "{error}");
+    assert_eq!((done["failed"].as_u64(), done["results"].as_array().unwrap().len()), (Some(2), 3));
+    let error = &done["results"][2]["error"];
+    assert_eq!((&error["status"], &error["op"]), (&400.into(), &2.into()));
+    assert!(error["detail"].as_str().unwrap().contains("plays A"), "{error}");
     assert_eq!(server.number(&format!("/core/read8?address={address}")), 7);
 }
 
@@ -135,6 +136,13 @@ fn one_that_cannot_be_read_lets_nothing_be_done() {
             "writes[1].value",
         ),
         (json!({"op": "write_many", "writes": [1]}), "writes[0]"),
+        (json!({"op": "read", "address": "score", "domain": "wram"}), "address"),
+        (json!({"op": "domain_read8", "address": "score", "domain": "wram"}), "address"),
+        (json!({"op": "read_many", "addresses": [0, "score"], "domain": "wram"}), "addresses[1]"),
+        (json!({"op": "read", "address": 0x40000, "domain": "wram"}), "address"),
+        (json!({"op": "read8", "address": 0x40000, "domain": "wram"}), "address"),
+        (json!({"op": "write", "address": 0x3ffff, "value": 1, "type": "u16", "domain": "wram"}), "address"),
+        (json!({"op": "read_range", "address": 4_294_967_295u64, "length": 16}), "address"),
         (json!({"op": "tap", "keys": []}), "keys"),
         (json!({"op": "tap", "keys": ["A"], "frames": 0}), "frames"),
         (json!({"op": "tap", "keys": ["A"], "frame": 1}), "frame"),
@@ -143,12 +151,37 @@ fn one_that_cannot_be_read_lets_nothing_be_done() {
     ] {
         let body = json!({"ops": [first, wrong]}).to_string();
         let told = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
-        assert_eq!((&told["parameter"], &told["op"]), (&parameter.into(), &1.into()), "{told}");
-        assert!(told["detail"].as_str().unwrap().starts_with("ops[1]: "), "{told}");
+        let place = format!("ops[1].{parameter}");
+        assert_eq!((&told["parameter"], &told["op"]), (&place.as_str().into(), &1.into()), "{told}");
+        assert!(told["detail"].as_str().unwrap().starts_with("ops[1]"), "{told}");
     }
     assert_eq!(server.number(&format!("/core/read8?address={address}")), 0);
     let many = json!({"ops": vec![json!({"op": "current_frame"}); 4097]}).to_string();
     problem(&server.request("POST", "/v1/batch", many.as_bytes()), 413);
+}
+
+#[test]
+fn domains_are_known_before_anything_is_done() {
+    let server = Server::paused();
+    let told = |ops: Value| {
+        problem(&server.request("POST", "/v1/batch", json!({"ops": ops}).to_string().as_bytes()), 400)
+    };
+    for last in [
+        json!({"op": "domain_read8", "domain": "nowhere", "address": 0}),
+        json!({"op": "read", "domain": "wram", "address": 0x4_0000}),
+    ] {
+        let address = field("score");
+        let told = told(
+            json!([{"op": "read8", "address": 0}, {"op": "write8", "address": address, "value": 7}, last]),
+        );
+        assert_eq!(told["op"], 2, "{told}");
+        assert!(told["detail"].as_str().unwrap().contains("wram"), "{told}");
+        assert_eq!(server.number(&format!("/core/read8?address={address}")), 0);
+    }
+    let told =
+        told(json!([{"op": "read", "address": 0}, {"op": "read", "domain": "wram", "address": 262_144}]));
+    assert_eq!(told["op"], 1);
+    assert!(told["detail"].as_str().unwrap().contains("262144 bytes"), "{told}");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn what_is_out_of_range_is_told() {
         ("advance", json!({"frames": 0}), Some("frames")),
         ("advance", json!({"frames": 3601}), Some("frames")),
         ("advance", json!({"frames": "many"}), Some("frames")),
-        ("lockstep", json!({}), None),
+        ("lockstep", json!({}), Some("timeout")),
         ("speed", json!({"speed": 0}), Some("speed")),
         ("speed", json!({"speed": "fast"}), Some("speed")),
         ("speed", json!({"speed": 1e9}), Some("speed")),

@@ -53,11 +53,18 @@ fn what_cannot_be_read_or_written_is_told_and_changes_nothing() {
     let server = Server::paused();
     for (query, parameter) in [
         ("/scroe", Some("address")),
-        ("/score?type=u64", None),
+        ("/score?type=u64", Some("type")),
         ("/score?length=16777217", Some("length")),
-        ("/score?length=-1", None),
+        ("/score?length=-1", Some("length")),
+        ("/score?domain=wram", Some("address")),
+        ("?address=0&address=score&domain=wram", Some("address")),
+        ("/262144?domain=wram", Some("address")),
+        ("/262143?domain=wram&type=u16", Some("address")),
+        ("/0?domain=wram&length=400000", Some("address")),
+        ("/0xffffffff?length=2", Some("address")),
+        ("?address=0&address=262144&domain=wram", Some("address")),
         ("/score?format=raw", Some("format")),
-        ("/score?width=8", None),
+        ("/score?width=8", Some("width")),
         ("", Some("address")),
         ("?address=score&address=x", Some("address")),
     ] {
@@ -74,13 +81,20 @@ fn what_cannot_be_read_or_written_is_told_and_changes_nothing() {
         ("", r#"{"value": 1.5}"#, Some("value")),
         ("", r#"{"value": 1, "type": "u128"}"#, Some("type")),
         ("", r#"{"data": "A"}"#, Some("data")),
-        ("?domain=wram", r#"{"data": "AA=="}"#, Some("domain")),
+        ("?domain=wram", r#"{"data": "AA=="}"#, Some("address")),
         ("", "", None),
     ] {
         let reply = server.request("PUT", &format!("/v1/memory/score{query}"), body.as_bytes());
         assert_eq!(problem(&reply, 400)["parameter"].as_str(), parameter, "{body}");
     }
     assert_eq!(ok(&server.get("/v1/memory/score"))["value"], 0);
+    let put = |target: &str, body: &str| problem(&server.request("PUT", target, body.as_bytes()), 400);
+    assert_eq!(put("/v1/memory/0?domain=wram", r#"{"data": "AA=="}"#)["parameter"], "domain");
+    // Written past its end the domain would begin again.
+    let told = put("/v1/memory/262144?domain=wram", r#"{"value": 9}"#);
+    assert!(told["detail"].as_str().unwrap().contains("262144 bytes"), "{told}");
+    assert_eq!(ok(&server.get("/v1/memory/0?domain=wram"))["value"], 0);
+    assert_eq!(ok(&server.get("/v1/memory/262143?domain=wram"))["value"], 0);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn a_body_that_cannot_be_read_is_told_by_its_place() {
     for (body, says) in [
         ("", "ops"),
         ("{", "EOF"),
-        ("[]", "invalid"),
+        ("[]", "is a list; accepted is an object"),
         ("{\"ops\":[]} x", "trailing"),
         ("{\"ops\":[],\"more\":1}", "more"),
     ] {
@@ -73,4 +73,87 @@ fn a_body_that_cannot_be_read_is_told_by_its_place() {
     }
     assert_eq!(told("{\"ops\":[{},1]}")["parameter"], "ops[1]");
     assert_eq!(told("{\"ops\":[],\"encoding\":\"rot13\"}")["parameter"], "encoding");
+}
+
+#[test]
+fn a_body_is_an_object_and_so_is_each_in_it() {
+    let server = Server::paused();
+    for (path, body) in [
+        ("/v1/tap", r#"[["A"], 3]"#),
+        ("/v1/batch", r#"[[], "hex"]"#),
+        ("/v1/wait", r#"["0", 2]"#),
+        ("/v1/hold", "1"),
+        ("/v1/hold", "null"),
+    ] {
+        let told = problem(&server.request("POST", path, body.as_bytes()), 400);
+        assert!(told["accepts"].as_str().unwrap().starts_with("an object"), "{path}: {told}");
+    }
+    let told = |path: &str, body: &str| problem(&server.request("POST", path, body.as_bytes()), 400);
+    let press = told("/v1/input", r#"{"presses": [{"at": 0, "keys": ["A"]}, [0, ["A"], 3]]}"#);
+    assert_eq!(
+        (&press["parameter"], &press["accepts"]),
+        (&"presses[1]".into(), &"an object with at, keys, frames".into())
+    );
+    for (path, body, place) in [
+        ("/v1/batch", r#"{"ops": [{"op": "read8", "address": 1, "address": 2}]}"#, "ops[0]"),
+        ("/v1/batch", r#"{"ops": [], "ops": []}"#, ""),
+    ] {
+        let told = told(path, body);
+        assert!(told["detail"].as_str().unwrap().contains("twice"), "{told}");
+        assert_eq!(told["parameter"].as_str().unwrap_or_default(), place, "{told}");
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_named_with_what_is_accepted() {
+    let server = Server::paused();
+    for (target, parameter, accepts) in [
+        ("/v1/memory/score?length=-1", "length", "from 0 to 4294967295"),
+        ("/v1/memory/score?type=u64", "type", "i16"),
+        ("/v1/memory/score?length=1&encoding=x", "encoding", "hex"),
+        ("/v1/snapshots?limit=-1", "limit", "a whole number"),
+        ("/v1/state?flags=all", "flags", "from 0 to 255"),
+        ("/v1/watch?watch=score&buffer=-1", "buffer", "a whole number"),
+        ("/v1/watch?watch=score&events=yes", "events", "true or false"),
+        ("/v1/snapshots/diff?from=a&join=-1", "join", "a whole number"),
+        ("/v1/snapshots/diff?from=a&from=b", "from", "once"),
+        ("/v1/screen?format=png&format=rgb", "format", "once"),
+        ("/v1/emulators?x=1", "x", "emulator"),
+        ("/v1/ws?x=1", "x", "emulator"),
+        ("/v1/memory/score?lenght=1", "lenght", "length"),
+    ] {
+        let told = problem(&server.get(target), 400);
+        assert_eq!(told["parameter"], parameter, "{target}: {told}");
+        assert!(told["accepts"].as_str().unwrap().contains(accepts), "{target}: {told}");
+    }
+    let told = problem(&server.get("/v1/snapshots/diff"), 400);
+    assert_eq!((&told["parameter"], &told["detail"]), (&"from".into(), &"from is missing".into()));
+    let told = problem(&server.request("DELETE", "/v1/input/abc", b""), 400);
+    assert_eq!(told["parameter"], "id");
+    for path in ["/v1/batch?emulatro=demo", "/v1/pause?x=1", "/v1/wait?timeout=1"] {
+        let told = problem(&server.request("POST", path, br#"{"ops": [], "until": "1"}"#), 400);
+        assert!(told["accepts"].as_str().unwrap().contains("emulator"), "{path}: {told}");
+    }
+    for (path, body, parameter, accepts) in [
+        ("/v1/tap", r#"{"keys": ["A"], "frames": "3"}"#, "frames", "from 0 to 4294967295"),
+        ("/v1/tap", r#"{"keys": ["X"]}"#, "keys", "a list of the names"),
+        ("/v1/batch", r#"{"ops": {}}"#, "ops", "a list"),
+        ("/v1/batch", r#"{"ops": [{"op": "read8", "address": -1}]}"#, "ops[0].address", "0 to 4294967295"),
+        (
+            "/v1/batch",
+            r#"{"ops": [{"op": "tap", "keys": ["A"], "frames": -1}]}"#,
+            "ops[0].frames",
+            "a whole number",
+        ),
+        ("/v1/speed", r#"{"speed": 0}"#, "speed", "0.01"),
+        ("/v1/wait", r#"{"until": 1}"#, "until", "a text"),
+        ("/v1/hold", r#"{"keys": ["A"], "frames": 2}"#, "frames", "keys"),
+    ] {
+        let told = problem(&server.request("POST", path, body.as_bytes()), 400);
+        assert_eq!(told["parameter"], parameter, "{body}: {told}");
+        assert!(told["accepts"].as_str().unwrap().contains(accepts), "{body}: {told}");
+        assert!(!told["detail"].as_str().unwrap().contains("expected"), "{told}");
+    }
+    let state = server.get("/v1/emulator");
+    assert_eq!(state.status, 200);
 }

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use axum::extract::State;
 use framewire_protocol::{Batch, Outcome};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
@@ -20,7 +19,8 @@ use crate::v1::json::row;
 use crate::v1::live::definition::Definition;
 use crate::v1::live::wait;
 use crate::v1::plan::Plan;
-use crate::v1::{batch, control, emulators, operations};
+use crate::v1::reading::{self, object};
+use crate::v1::{batch, bounds, control, emulators, operations};
 
 /// A request under way.
 pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<Reply, Error>> + Send>>;
@@ -48,12 +48,12 @@ pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay
     let served = chosen(session, &mut params)?;
     match method.as_str() {
         "batch" => {
-            let batch::Request { ops, encoding } = read(params)?;
+            let batch::Request { ops, encoding } = object(params)?;
             let plan = Plan::new(ops, Context { symbols: &served.symbols, encoding })?;
             perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome))))
         }
         "wait" => {
-            let (session, request) = (session.clone(), read(params)?);
+            let (session, request) = (session.clone(), object(params)?);
             Ok(Box::pin(async move {
                 let waited = wait::until(&session.site, &served, request).await?;
                 Ok(json(&waited).into())
@@ -61,7 +61,7 @@ pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay
         }
         "subscribe" => subscribe(session.clone(), served, params),
         "unsubscribe" => {
-            let Unsubscribe { subscription } = read(params)?;
+            let Unsubscribe { subscription } = object(params)?;
             let over = session.unsubscribe(subscription).ok_or_else(|| {
                 Problem::not_found(format!("this connection has no subscription {subscription}"))
             })?;
@@ -72,16 +72,16 @@ pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay
             }))
         }
         "emulator" => {
-            let Nothing {} = read(params)?;
+            let Nothing {} = object(params)?;
             Ok(ready(json(&served.emulator.state())))
         }
         "emulators" => {
-            let Nothing {} = read(params)?;
+            let Nothing {} = object(params)?;
             let site = session.site.clone();
             Ok(Box::pin(async move { Ok(json(&emulators::all(State(site)).await.0).into()) }))
         }
         "operations" => {
-            let Nothing {} = read(params)?;
+            let Nothing {} = object(params)?;
             Ok(Box::pin(async { Ok(json(&operations::table().await.0).into()) }))
         }
         _ => operation(session, &served, method, params),
@@ -129,9 +129,9 @@ fn operation(
     method: String,
     mut params: Object,
 ) -> Result<UnderWay, Error> {
-    let encoding = params.remove("encoding").map_or(Ok(Encoding::default()), |encoding| {
-        serde_json::from_value(encoding).map_err(|error| Problem::in_body("encoding", &error.to_string()))
-    })?;
+    let encoding = params
+        .remove("encoding")
+        .map_or(Ok(Encoding::default()), |encoding| reading::value("encoding", encoding))?;
     if params.contains_key("op") {
         return Err(Problem::parameter("op", "is no parameter here", "the operation's name as method").into());
     }
@@ -157,6 +157,7 @@ fn perform(
     result: fn(Plan, Outcome) -> Result<Json, Problem>,
 ) -> Result<UnderWay, Error> {
     let site = &session.site;
+    bounds::check_bus(plan.ops()).map_err(|(op, problem)| plan.about(Some(op), problem))?;
     let share = site.replies.share_all(plan.ops()).map_err(Problem::from)?;
     let batch = Batch::new(plan.ops().to_vec());
     batch.check().map_err(Problem::from)?;
@@ -177,7 +178,7 @@ fn subscribe(session: Arc<Session>, served: Arc<Served>, mut params: Object) -> 
             return Err(Problem::parameter("after", &problem, "the id of an event, as a text").into());
         }
     };
-    let definition: Definition = read(params)?;
+    let definition: Definition = object(params)?;
     Ok(Box::pin(async move {
         let site = &session.site;
         let reader = site.live.read(site, &served, definition, after.as_deref()).await?;
@@ -195,15 +196,4 @@ fn ready(result: Json) -> UnderWay {
 fn json(value: &impl Serialize) -> Json {
     // Only maps with keys that are no texts cannot be written.
     serde_json::to_value(value).unwrap_or_default()
-}
-
-/// Reads parameters, or says at which place something else was found.
-fn read<T: DeserializeOwned>(params: Object) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(Json::Object(params)).map_err(|error| {
-        let place = error.path().to_string();
-        match place.as_str() {
-            "." => Problem::in_body("params", &error.inner().to_string()),
-            place => Problem::in_body(place, &error.inner().to_string()),
-        }
-    })
 }

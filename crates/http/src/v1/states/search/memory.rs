@@ -7,7 +7,7 @@ use super::shapes::Wanted;
 use crate::app::Site;
 use crate::emulators::Served;
 use crate::v1::Problem;
-use crate::v1::fields::place;
+use crate::v1::fields::place_in;
 use crate::v1::states::load::{next, odd};
 
 /// The work RAM of the Game Boy on its bus: its own and the high RAM, each with its length.
@@ -35,7 +35,8 @@ pub(super) async fn areas(site: &Site, served: &Served, wanted: Vec<Wanted>) -> 
 async fn area(site: &Site, served: &Served, wanted: Wanted, at: &str) -> Result<Area, Problem> {
     let Wanted { domain, address, length } = wanted;
     let name = format!("{at}.address");
-    let address = address.map(|address| place(&address, &served.symbols, &name)).transpose()?;
+    let place = |address| place_in(&address, domain.as_deref(), &served.symbols, &name);
+    let address = address.map(place).transpose()?;
     let address = address.map(|place| place.address);
     let Some(domain) = domain else {
         let missing = |field: &str, accepts: &str| {

@@ -51,7 +51,7 @@ fn what_is_wrong_with_a_wait_is_named() {
     about(&refused(&json!({"until": "u8[0] ="})), "until", "column 7");
     about(&refused(&json!({"until": "u8[0]", "frames": 0})), "frames", "1 to 216000");
     about(&refused(&json!({"until": "u8[0]", "frames": 216_001})), "frames", "1 to 216000");
-    about(&refused(&json!({"until": 5})), "until", "string");
+    about(&refused(&json!({"until": 5})), "until", "a text");
     about(&refused(&json!({"until": "1", "frmaes": 5})), "frmaes", "frmaes");
     problem(&server.request("POST", "/v1/wait", b"{"), 400);
     problem(&server.get("/v1/wait"), 405);

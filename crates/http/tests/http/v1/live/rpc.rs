@@ -139,7 +139,9 @@ fn errors_have_the_codes_of_the_specification_and_a_problem_as_data() {
         ("subscribe", json!({"watch": ["u8[0] >"]}), "watch[0]"),
         ("subscribe", json!({}), "watch"),
         ("subscribe", json!({"watch": ["frame"], "after": 5}), "after"),
-        ("batch", json!({"ops": [{"op": "read8"}]}), "address"),
+        ("batch", json!({"ops": [{"op": "read8"}]}), "ops[0].address"),
+        ("subscribe", json!({"watch": ["frame"], "buffer": "all"}), "buffer"),
+        ("read_range", json!({"address": 4_294_967_295_u64, "length": 16}), "address"),
     ] {
         let data = rpc.error(method, params.clone(), -32602);
         assert_eq!(data["parameter"], parameter, "{method} {params}: {data}");
