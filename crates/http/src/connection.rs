@@ -285,7 +285,7 @@ pub(crate) async fn last_reply(
 
 /// Reads and forgets what a client still sends: closing over unread bytes would reset the connection, and the client
 /// might lose the reply that lies in its own buffer.
-async fn linger(stream: &mut (impl AsyncRead + Unpin), site: &Site) {
+pub(crate) async fn linger(stream: &mut (impl AsyncRead + Unpin), site: &Site) {
     let drain = async {
         let mut buffer = vec![0; 64 * 1024];
         let mut left = LINGER_BYTES;

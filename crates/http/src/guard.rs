@@ -235,6 +235,11 @@ impl Outflow {
         self.0.short.store(true, Relaxed);
     }
 
+    /// Takes the connection back from what it was upgraded to, once that has let go of it.
+    pub(crate) fn take_stream(&self) -> Option<Stream> {
+        self.0.take_stream()
+    }
+
     /// Whether the system takes no more at present.
     pub(crate) fn is_blocked(&self) -> bool {
         self.0.blocked.load(Relaxed)

@@ -63,8 +63,8 @@ impl Streams {
         let own = by_client.get(&client).copied().unwrap_or_default();
         if own >= shared.most_each {
             return Err(Failure::busy(format!(
-                "you have {own} streams open, and more are not accepted; close some, or subscribe to all in one \
-                 WebSocket (GET /v1/ws)"
+                "you have {own} streams open, and more are not accepted; close some: one watch or subscription can \
+                 hold up to 64 expressions"
             )));
         }
         if all >= shared.most {

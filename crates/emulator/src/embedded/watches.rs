@@ -142,9 +142,13 @@ impl Watches {
         let (count, watched) = others.fold((0, 0), |(count, bytes), begun| (count + 1, bytes + begun.size()));
         let more = watch::total(&ranges);
         if count >= MAX_WATCHES || watched + more > MAX_BYTES {
-            let message = format!(
-                "{count} watches of {watched} bytes run already; {MAX_WATCHES} of {MAX_BYTES} bytes together are accepted"
-            );
+            let message = match count >= MAX_WATCHES {
+                true => format!("{count} watches run already, and no more are accepted"),
+                false => format!(
+                    "the watches that run already take {watched} bytes and this one {more}; {MAX_BYTES} bytes are accepted for \
+                     all together"
+                ),
+            };
             return Err(OpError::new(Status::Busy, message));
         }
         let mut base = Vec::with_capacity(more);

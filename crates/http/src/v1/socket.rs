@@ -6,6 +6,9 @@ use axum::http::request::Parts;
 use tokio::time::{Duration, timeout};
 
 use super::Problem;
+use crate::app::Site;
+use crate::connection::linger;
+use crate::guard::Outflow;
 
 /// How long the other end may take to answer a closing.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -24,6 +27,29 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
                 rejection.body_text().trim_end_matches('.')
             ))
         })
+    }
+}
+
+/// Whether a message was refused for its size.
+pub(crate) fn is_too_large(error: &axum::Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref());
+    matches!(source, Some(tungstenite::Error::Capacity(_)))
+}
+
+/// Ends a WebSocket whose client is in the middle of a message that is not read: says why, and reads and forgets the rest
+/// so that the client can hear it.
+pub(crate) async fn close_unread(
+    mut socket: WebSocket,
+    code: u16,
+    reason: String,
+    outflow: &Outflow,
+    site: &Site,
+) {
+    let frame = CloseFrame { code, reason: reason.into() };
+    let sent = timeout(FAREWELL, socket.send(Message::Close(Some(frame)))).await;
+    drop(socket);
+    if let (Ok(Ok(())), Some(mut stream)) = (sent, outflow.take_stream()) {
+        linger(&mut stream, site).await;
     }
 }
 

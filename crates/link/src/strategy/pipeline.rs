@@ -24,7 +24,8 @@ pub(super) struct Pipeline {
 #[derive(Debug)]
 struct Shared {
     codec: Codec,
-    /// To the writer; gone when the connection is of no more use.
+    /// To the writer; gone when the connection is of no more use. It holds no more than callers have in flight, each of
+    /// whom waits for its answer: the load tester's slots bound them.
     out: Option<mpsc::UnboundedSender<Vec<u8>>>,
     waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
 }

@@ -182,7 +182,8 @@ impl Live {
         // From before the first values on, so that nothing falls between.
         let events = definition.events.then(|| served.emulator.events());
         let patience = (!definition.watch.is_empty()).then_some(UNREAD);
-        let (watch, frame, memory) = match subjects.all.is_empty() {
+        let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
+        let (watch, frame, memory) = match constant {
             true => (None, served.emulator.state().frame, Memory::new(subjects, &[])),
             false => {
                 let (watch, frame, memory) = self.watch(site, served, subjects, 0).await?;

@@ -89,6 +89,12 @@ pub(super) async fn until(site: &Site, served: &Served, request: Condition) -> R
 }
 
 async fn held(site: &Site, served: &Served, condition: Expression, frames: u64) -> Result<Waited, Problem> {
+    if condition.places().is_empty() && !condition.uses_frame() {
+        let frame = served.emulator.state().frame;
+        if condition.value(frame, &[]).is_some_and(|number| number != 0) {
+            return Ok(Waited { held: true, frame, frames: 0 });
+        }
+    }
     let every = u32::try_from(frames).unwrap_or(u32::MAX);
     let (mut watch, frame, mut memory) =
         site.live.watch(site, served, Subjects::only(condition), every).await?;

@@ -19,7 +19,9 @@ use crate::app::Site;
 use crate::budget::Share;
 use crate::emulators::Served;
 use crate::failure::STOPPING;
-use crate::streams::Stream;
+use crate::guard::Outflow;
+use crate::streams::{Client, Stream};
+use crate::v1::socket;
 
 /// Messages on their way to the client. A slow one holds up those who have something for it, and nobody else.
 const OUT: usize = 64;
@@ -34,12 +36,19 @@ pub(super) async fn run(
     site: Arc<Site>,
     caller: Caller,
     served: Arc<Served>,
+    client: Client,
     _open: Stream,
+    outflow: Outflow,
 ) {
     let (out, outbox) = mpsc::channel(OUT);
-    let session = Arc::new(Session::new(site, caller, served, out));
-    Connection { socket, outbox, heard: Instant::now() }.serve(&session).await;
+    let session = Arc::new(Session::new(site, caller, served, client.0, out));
+    let mut connection = Connection { socket, outbox, heard: Instant::now() };
+    let end = connection.serve(&session).await;
     session.end();
+    if let End::TooLarge(accepted) = end {
+        let reason = format!("a message is larger than the {accepted} bytes that are accepted");
+        socket::close_unread(connection.socket, close_code::SIZE, reason, &outflow, &session.site).await;
+    }
 }
 
 struct Connection {
@@ -49,11 +58,17 @@ struct Connection {
     heard: Instant,
 }
 
-/// The client is gone, or does not read.
-struct Gone;
+/// Why a connection ends.
+enum End {
+    /// The client is gone, does not read, or was told why.
+    Gone,
+    /// The client sends a message that is larger than this.
+    TooLarge(usize),
+}
 
 impl Connection {
-    async fn serve(&mut self, session: &Arc<Session>) {
+    /// Serves until the end.
+    async fn serve(&mut self, session: &Arc<Session>) -> End {
         let limits = &session.site.app.limits;
         let mut ping = interval((limits.idle / 4).clamp(SHORTEST, PING));
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -63,26 +78,27 @@ impl Connection {
                 _ = self.outbox.recv_many(&mut texts, OUT) => self.send(texts.drain(..), limits.stall).await,
                 frame = self.socket.recv() => match frame {
                     Some(Ok(frame)) => self.received(session, frame, limits.stall).await,
-                    _ => Err(Gone),
+                    Some(Err(error)) if socket::is_too_large(&error) => Err(End::TooLarge(limits.max_body)),
+                    _ => Err(End::Gone),
                 },
                 _ = ping.tick() => match self.heard.elapsed() < limits.idle {
                     true => self.write(Frame::Ping(Default::default()), limits.stall).await,
-                    false => Err(Gone),
+                    false => Err(End::Gone),
                 },
                 () = session.site.stopped() => {
                     let reason = Utf8Bytes::from_static(STOPPING);
                     let close = CloseFrame { code: close_code::AWAY, reason };
                     let _ = self.write(Frame::Close(Some(close)), limits.stall).await;
-                    Err(Gone)
+                    Err(End::Gone)
                 }
             };
-            if let Err(Gone) = done {
-                return;
+            if let Err(end) = done {
+                return end;
             }
         }
     }
 
-    async fn received(&mut self, session: &Arc<Session>, frame: Frame, stall: Duration) -> Result<(), Gone> {
+    async fn received(&mut self, session: &Arc<Session>, frame: Frame, stall: Duration) -> Result<(), End> {
         self.heard = Instant::now();
         let message = match &frame {
             Frame::Text(text) => message::read(text.as_bytes()),
@@ -97,7 +113,7 @@ impl Connection {
         }
     }
 
-    async fn send(&mut self, texts: impl IntoIterator<Item = Outgoing>, stall: Duration) -> Result<(), Gone> {
+    async fn send(&mut self, texts: impl IntoIterator<Item = Outgoing>, stall: Duration) -> Result<(), End> {
         let mut shares = Vec::new();
         let all = async {
             for outgoing in texts {
@@ -109,15 +125,15 @@ impl Connection {
         in_time(stall, all).await
     }
 
-    async fn write(&mut self, frame: Frame, stall: Duration) -> Result<(), Gone> {
+    async fn write(&mut self, frame: Frame, stall: Duration) -> Result<(), End> {
         in_time(stall, self.socket.send(frame)).await
     }
 }
 
-async fn in_time(stall: Duration, sent: impl Future<Output = Result<(), axum::Error>>) -> Result<(), Gone> {
+async fn in_time(stall: Duration, sent: impl Future<Output = Result<(), axum::Error>>) -> Result<(), End> {
     match timeout(stall, sent).await {
         Ok(Ok(())) => Ok(()),
-        _ => Err(Gone),
+        _ => Err(End::Gone),
     }
 }
 

@@ -68,6 +68,10 @@ fn request(item: Json) -> Result<Request, Refused> {
     };
     let id = object.remove("id");
     let (id, known) = match id {
+        // It must come back as it was written, and of these numbers only the nearest fraction is known.
+        Some(Json::Number(number)) if number.is_f64() => {
+            return Err(Refused::new(Json::Null, "id is a text, or a whole number of at most 64 bits"));
+        }
         Some(Json::String(_) | Json::Number(_) | Json::Null) | None => (id.clone(), id.unwrap_or(Json::Null)),
         Some(_) => return Err(Refused::new(Json::Null, "id is a text or a number")),
     };
@@ -137,6 +141,9 @@ mod tests {
             (r#"{"jsonrpc":"2.0","method":1,"id":"a"}"#, json!("a"), -32600),
             (r#"{"jsonrpc":"2.0","method":"x","params":"p","id":2}"#, json!(2), -32600),
             (r#"{"jsonrpc":"2.0","method":"x","id":[1]}"#, Json::Null, -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","id":12345678901234567890123}"#, Json::Null, -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","id":1.5}"#, Json::Null, -32600),
+            (r#"{"jsonrpc":"2.0","method":1,"id":18446744073709551615}"#, json!(u64::MAX), -32600),
             (r#"{"jsonrpc":"2.0","method":"x","id":3,"parms":{}}"#, json!(3), -32600),
         ] {
             assert_eq!(code(text), (id, expected), "{text}");

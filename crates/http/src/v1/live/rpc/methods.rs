@@ -53,8 +53,9 @@ pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay
             perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome))))
         }
         "wait" => {
-            let (session, request) = (session.clone(), object(params)?);
+            let (session, request, place) = (session.clone(), object(params)?, session.place()?);
             Ok(Box::pin(async move {
+                let _place = place;
                 let waited = wait::until(&session.site, &served, request).await?;
                 Ok(json(&waited).into())
             }))
@@ -179,11 +180,12 @@ fn subscribe(session: Arc<Session>, served: Arc<Served>, mut params: Object) -> 
         }
     };
     let definition: Definition = object(params)?;
+    let place = session.place()?;
     Ok(Box::pin(async move {
         let site = &session.site;
         let reader = site.live.read(site, &served, definition, after.as_deref()).await?;
         let watch = reader.feed_id().to_owned();
-        let (subscription, sent) = session.subscribe(reader)?;
+        let (subscription, sent) = session.subscribe(reader, place);
         let result = json!({"subscription": subscription, "watch": watch});
         Ok(Reply { sent: Some(sent), ..result.into() })
     }))

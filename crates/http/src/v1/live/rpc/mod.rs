@@ -14,6 +14,7 @@ mod session;
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::Extensions;
 use axum::response::Response;
@@ -22,6 +23,7 @@ use utoipa_axum::routes;
 
 use crate::access::Caller;
 use crate::app::Site;
+use crate::guard::Outflow;
 use crate::streams::Client;
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Which};
@@ -43,11 +45,13 @@ async fn open(
     Chosen(served): Chosen,
     client: Client,
     extensions: Extensions,
+    Extension(outflow): Extension<Outflow>,
     Upgrade(upgrade): Upgrade,
 ) -> Result<Response, Problem> {
     let caller = Caller::of(&extensions);
     let stream = site.streams.open(client.0)?;
     let largest = site.app.limits.max_body;
     let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
-    Ok(upgrade.on_upgrade(move |socket| connection::run(socket, site, caller, served, stream)))
+    Ok(upgrade
+        .on_upgrade(move |socket| connection::run(socket, site, caller, served, client, stream, outflow)))
 }

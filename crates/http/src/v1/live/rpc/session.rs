@@ -1,6 +1,7 @@
 //! What belongs to one connection: the requests under way, the subscriptions, and the way out.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value as Json;
@@ -13,13 +14,14 @@ use crate::app::Site;
 use crate::budget::Share;
 use crate::emulators::Served;
 use crate::failure::Failure;
+use crate::streams::Stream;
 use crate::v1::Problem;
 use crate::v1::live::feed::Reader;
 
 /// Requests under way at once on one connection.
 const MAX_REQUESTS: usize = 1024;
-/// Subscriptions of one connection.
-const MAX_SUBSCRIPTIONS: usize = 64;
+/// Waits and subscriptions of one connection together. Each may be a watch, of which an emulator runs only so many.
+const MAX_LASTING: usize = 64;
 
 /// What belongs to one connection.
 pub(super) struct Session {
@@ -31,7 +33,17 @@ pub(super) struct Session {
     /// To the client. Who finds it full waits: the client reads slowly.
     out: mpsc::Sender<Outgoing>,
     requests: Arc<Semaphore>,
+    /// Room for waits and subscriptions.
+    lasting: Arc<Semaphore>,
+    /// Where the client is.
+    client: IpAddr,
     inner: Mutex<Inner>,
+}
+
+/// The place of a wait or a subscription, among those of its connection and those of its address.
+pub(super) struct Place {
+    _own: OwnedSemaphorePermit,
+    _open: Stream,
 }
 
 #[derive(Default)]
@@ -84,10 +96,11 @@ impl Session {
         site: Arc<Site>,
         caller: Caller,
         served: Arc<Served>,
+        client: IpAddr,
         out: mpsc::Sender<Outgoing>,
     ) -> Session {
-        let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
-        Session { site, caller, served, out, requests, inner: Mutex::default() }
+        let [requests, lasting] = [MAX_REQUESTS, MAX_LASTING].map(|most| Arc::new(Semaphore::new(most)));
+        Session { site, caller, served, out, requests, lasting, client, inner: Mutex::default() }
     }
 
     /// Room for so many more requests.
@@ -98,6 +111,17 @@ impl Session {
                 format!("{MAX_REQUESTS} requests may be under way on one connection; wait for replies");
             Failure::busy(message).into()
         })
+    }
+
+    /// A place for a wait or a subscription.
+    pub(super) fn place(&self) -> Result<Place, Problem> {
+        let own = self.lasting.clone().try_acquire_owned().map_err(|_| {
+            Failure::busy(format!(
+                "this connection has {MAX_LASTING} waits and subscriptions, and more are not accepted; one subscription can \
+                 hold up to 64 expressions"
+            ))
+        })?;
+        Ok(Place { _own: own, _open: self.site.streams.open(self.client)? })
     }
 
     /// Goes on with `work` until it is over or the connection is.
@@ -117,15 +141,9 @@ impl Session {
     pub(super) fn subscribe(
         self: &Arc<Session>,
         mut reader: Reader,
-    ) -> Result<(u64, oneshot::Sender<()>), Problem> {
+        place: Place,
+    ) -> (u64, oneshot::Sender<()>) {
         let mut inner = self.inner();
-        if inner.subscriptions.len() >= MAX_SUBSCRIPTIONS {
-            let message = format!(
-                "this connection has {MAX_SUBSCRIPTIONS} subscriptions, and more are not accepted; one can hold up to 64 \
-                 expressions"
-            );
-            return Err(Failure::busy(message).into());
-        }
         inner.last += 1;
         let number = inner.last;
         let (sent, begin) = oneshot::channel();
@@ -138,10 +156,11 @@ impl Session {
                 _ = unsubscribed => reader.give_up(),
             }
             session.inner().subscriptions.remove(&number);
+            drop(place);
             drop(last);
         });
         inner.subscriptions.insert(number, Subscription { end, over });
-        Ok((number, sent))
+        (number, sent)
     }
 
     /// Ends a subscription: what is returned closes when no further event comes. `None` if there is none of this number.

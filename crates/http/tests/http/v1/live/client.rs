@@ -121,6 +121,16 @@ impl Rpc {
         self.socket.send(Message::text(text.into())).unwrap();
     }
 
+    /// The code and the reason with which the server ends the connection.
+    pub fn closed(&mut self) -> (u16, String) {
+        loop {
+            if let Message::Close(frame) = self.socket.read().unwrap() {
+                let frame = frame.unwrap();
+                return (frame.code.into(), frame.reason.to_string());
+            }
+        }
+    }
+
     /// The next message; `None` when the connection has ended.
     pub fn receive(&mut self) -> Option<Value> {
         loop {

@@ -164,11 +164,52 @@ fn subscriptions_and_requests_of_a_connection_are_bounded() {
         rpc.result("subscribe", json!({"events": true}));
     }
     let data = rpc.error("subscribe", json!({"events": true}), -32012);
-    assert!(data["detail"].as_str().unwrap().contains("64 subscriptions"), "{data}");
-    let wait = |id| json!({"jsonrpc": "2.0", "id": id, "method": "wait", "params": {"until": "false", "frames": 600}});
-    rpc.send(Value::from((0..1024).map(wait).collect::<Vec<_>>()).to_string());
+    assert!(data["detail"].as_str().unwrap().contains("64 waits and subscriptions"), "{data}");
+    rpc.error("wait", json!({"until": "false"}), -32012);
+    rpc.result("unsubscribe", json!({"subscription": 1}));
+    rpc.result("subscribe", json!({"events": true}));
+    let mut rpc = Rpc::open(&server);
+    let quick = |id| json!({"jsonrpc": "2.0", "id": id, "method": "get_keys"});
+    let wait =
+        json!({"jsonrpc": "2.0", "id": "w", "method": "wait", "params": {"until": "false", "frames": 600}});
+    let all = std::iter::once(wait).chain((0..1023).map(quick));
+    rpc.send(Value::from(all.collect::<Vec<_>>()).to_string());
     let data = rpc.error("get_keys", json!({}), -32012);
     assert!(data["detail"].as_str().unwrap().contains("1024 requests"), "{data}");
+}
+
+/// What one client waits for leaves room for others.
+#[test]
+fn waits_of_a_connection_are_bounded_and_others_are_served() {
+    let server = Server::start();
+    let mut greedy = Rpc::open(&server);
+    for id in 0..200 {
+        let wait = json!({"until": "u8[0x02000100] == 1", "frames": 216_000});
+        greedy.send(json!({"jsonrpc": "2.0", "id": id, "method": "wait", "params": wait}).to_string());
+    }
+    for _ in 64..200 {
+        let refusal = greedy.receive().unwrap();
+        let detail = refusal["error"]["data"]["detail"].as_str().unwrap();
+        assert!(detail.contains("64 waits and subscriptions"), "{refusal}");
+    }
+    let mut other = Rpc::open(&server);
+    assert_eq!(other.result("wait", json!({"until": "frame > 0"}))["held"], true);
+    other.result("write8", json!([ADDRESS, 1]));
+    for _ in 0..64 {
+        assert_eq!(greedy.receive().unwrap()["result"]["held"], true);
+    }
+    assert_eq!(greedy.result("wait", json!({"until": "1"}))["held"], true);
+}
+
+#[test]
+fn a_message_that_is_too_large_ends_the_connection_with_the_reason() {
+    let server = Server::with(|app| app.limits.max_body = 100_000);
+    let mut rpc = Rpc::open(&server);
+    assert!(rpc.result("get_keys", json!({}))["value"].is_number());
+    rpc.send(" ".repeat(5_000_000));
+    let (code, reason) = rpc.closed();
+    assert_eq!(code, 1009);
+    assert!(reason.contains("100000 bytes"), "{reason}");
 }
 
 #[test]
