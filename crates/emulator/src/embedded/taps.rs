@@ -133,7 +133,7 @@ impl Media {
     }
 }
 
-/// The picture now as a PNG file, which takes a third of the time of mGBA's own.
+/// The picture now as a PNG file.
 pub(super) fn png(core: &Core) -> Result<Vec<u8>, OpError> {
     let Picture { width, height, pixels, .. } = picture(core, 0);
     let image = Image::new(width, height, &pixels).map_err(|error| OpError::failed(error.to_string()))?;
