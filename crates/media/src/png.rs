@@ -5,7 +5,6 @@ use std::io::Cursor;
 use png::{BitDepth, ColorType, Compression, Transformations};
 
 use crate::image::{Image, ImageError, checked_size};
-use crate::palette::Palette;
 
 /// Pixels read from a PNG.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,29 +28,16 @@ pub enum PngError {
     Size(#[from] ImageError),
 }
 
-/// The picture as a PNG file: quick to make rather than as small as can be. With up to 256 colours it has a palette.
+/// The picture as a PNG file: quick to make rather than as small as can be, and in true colour as mGBA's own, which every
+/// reader understands.
 pub fn encode(image: Image) -> Vec<u8> {
-    let mut palette = Palette::new();
-    let colours = image.pixels().as_chunks().0;
-    let places: Vec<u16> = colours.iter().map(|colour| palette.place(*colour)).collect();
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, image.width().into(), image.height().into());
     encoder.set_compression(Compression::Fast);
     encoder.set_depth(BitDepth::Eight);
-    let places: Option<Vec<u8>> = places.into_iter().map(|place| place.try_into().ok()).collect();
-    let data = match &places {
-        Some(places) => {
-            encoder.set_color(ColorType::Indexed);
-            encoder.set_palette(palette.colours().as_flattened());
-            places
-        }
-        None => {
-            encoder.set_color(ColorType::Rgb);
-            image.pixels()
-        }
-    };
+    encoder.set_color(ColorType::Rgb);
     // Both fail only on what cannot be here: a writer that fails, or data of another length.
-    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(data));
+    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(image.pixels()));
     debug_assert!(written.is_ok(), "{written:?}");
     file
 }
