@@ -21,17 +21,19 @@ use crate::compat::{self, ECHO, Param, ROUTES, Reply, RequestBody, Route, Verb};
 use crate::routes::Health;
 
 mod operations;
+mod tokens;
 mod v1;
 
 pub(crate) use operations::{BatchOp, number};
 
 /// What any route that asks the emulator may answer, beside success.
-const FAILURES: [(&str, &str, &str); 9] = [
+const FAILURES: [(&str, &str, &str); 10] = [
     (
         "400",
         "BadRequest",
         "A parameter or the body is missing, unreadable or out of range; the text says which and what it takes.",
     ),
+    ("401", "NoToken", "A token is needed, or the one that was shown is not valid."),
     (
         "403",
         "Foreign",
@@ -86,6 +88,7 @@ pub fn document() -> OpenApi {
     let mut document =
         OpenApiBuilder::new().info(info).paths(paths).components(Some(components.build())).build();
     document.merge(v1::document());
+    document.security = Some(tokens::requirements());
     document
 }
 
@@ -121,9 +124,24 @@ fn operation(route: &Route) -> Operation {
 }
 
 fn with_failures(operation: OperationBuilder) -> OperationBuilder {
-    FAILURES.iter().fold(operation, |operation, (status, name, _)| {
-        operation.response(*status, Ref::from_response_name(*name))
+    FAILURES.iter().fold(operation, |operation, (status, name, description)| {
+        operation.response(*status, referred(name, description))
     })
+}
+
+/// Of these failures, those that come before a request is looked at.
+fn with_refusals(operation: OperationBuilder) -> OperationBuilder {
+    let refusals = FAILURES.iter().filter(|(status, ..)| matches!(*status, "401" | "403"));
+    refusals.fold(operation, |operation, (status, name, description)| {
+        operation.response(*status, referred(name, description))
+    })
+}
+
+/// A response that is described once for all, with its description for readers who do not follow references.
+fn referred(name: &str, description: &str) -> RefOr<Response> {
+    let mut reference = Ref::from_response_name(name);
+    reference.description = description.to_owned();
+    RefOr::Ref(reference)
 }
 
 /// The path in camel case, and the method where a path has two.
@@ -244,8 +262,8 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
         typed("text/plain", "The text format of Prometheus; docs/metrics.md lists them.", string().into());
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
     [
-        ("/metrics", item(get("metrics", "What is counted, for Prometheus.", metrics))),
-        ("/healthz", item(get("health", "Whether the server is up.", health))),
+        ("/metrics", item(with_refusals(get("metrics", "What is counted, for Prometheus.", metrics)))),
+        ("/healthz", item(with_refusals(get("health", "Whether the server is up.", health)))),
         ("/screen.png", item(with_failures(get("screen", "The picture of the last frame.", picture)))),
     ]
 }

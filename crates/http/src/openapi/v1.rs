@@ -1,11 +1,11 @@
 //! The part of the document that is about `/v1`: what the handlers say of themselves, and what holds for all of them.
 
 use utoipa::PartialSchema;
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
 
+use super::tokens;
 use crate::v1::problem::MEDIA_TYPE;
 use crate::v1::router;
 
@@ -30,10 +30,13 @@ const PROBLEMS: [(&str, &str, &str); 14] = [
 /// The description of everything under `/v1`.
 pub(super) fn document() -> OpenApi {
     let mut document = router().into_openapi();
-    for item in document.paths.paths.values_mut() {
-        for operation in operations(item) {
+    document.paths.paths.extend(tokens::paths().map(|(path, item)| (path.to_owned(), item)));
+    for (path, item) in &mut document.paths.paths {
+        for (method, operation) in operations(item) {
             describe_bytes(operation);
-            add_problems(operation);
+            let of_server =
+                method == HttpMethod::Get && is_known_to_server(path) && !is_of_emulator(operation);
+            add_problems(operation, of_server);
         }
     }
     let components = document.components.get_or_insert_default();
@@ -51,10 +54,7 @@ pub(super) fn document() -> OpenApi {
         let response = response.build();
         components.responses.insert(name.to_owned(), RefOr::T(response));
     }
-    let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
-        "The token of --token-file or --read-token-file; needed only where the server was started with one.",
-    ));
-    components.add_security_scheme("token", SecurityScheme::Http(token.build()));
+    tokens::add_schemes(components);
     document
 }
 
@@ -76,10 +76,28 @@ fn open_parts(components: &mut Components) {
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete]
-        .into_iter()
-        .filter_map(Option::as_mut)
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
+    let all = [
+        (HttpMethod::Get, &mut item.get),
+        (HttpMethod::Put, &mut item.put),
+        (HttpMethod::Post, &mut item.post),
+        (HttpMethod::Patch, &mut item.patch),
+        (HttpMethod::Delete, &mut item.delete),
+    ];
+    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+/// Whether what is there is neither named by the path nor a file.
+fn is_known_to_server(path: &str) -> bool {
+    !path.contains('{') && !path.starts_with("/v1/snapshots") && !path.starts_with("/v1/recordings")
+}
+
+/// Whether it is about one emulator, which may have to be asked.
+fn is_of_emulator(operation: &Operation) -> bool {
+    operation.parameters.iter().flatten().any(|parameter| match parameter {
+        RefOr::T(parameter) => parameter.name == "emulator",
+        RefOr::Ref(_) => false,
+    })
 }
 
 /// Says of bytes, which the handlers call a list of numbers, what they are.
@@ -106,12 +124,18 @@ fn own<T>(described: &mut RefOr<T>) -> Option<&mut T> {
     }
 }
 
-fn add_problems(operation: &mut Operation) {
-    for (status, name, _) in PROBLEMS {
-        operation
-            .responses
-            .responses
-            .entry(status.to_owned())
-            .or_insert_with(|| RefOr::Ref(Ref::from_response_name(name)));
+/// Adds the problems that an operation may answer with; `of_server` if it looks at what the server itself knows.
+fn add_problems(operation: &mut Operation, of_server: bool) {
+    let reads = operation.request_body.is_some();
+    for (status, name, description) in PROBLEMS {
+        let may = match status {
+            "408" => reads,
+            "404" | "409" | "422" | "501" | "502" | "504" => !of_server,
+            _ => true,
+        };
+        if may {
+            let all = &mut operation.responses.responses;
+            all.entry(status.to_owned()).or_insert_with(|| super::referred(name, description));
+        }
     }
 }

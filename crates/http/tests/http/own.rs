@@ -119,6 +119,34 @@ fn the_document_gives_ranges_and_defaults() {
 }
 
 #[test]
+fn the_document_says_how_tokens_are_shown_and_what_can_go_wrong() {
+    let document = json(&Server::start(), "/openapi.json");
+    let schemes = &document["components"]["securitySchemes"];
+    assert_eq!(
+        (&schemes["token"]["scheme"], &schemes["session"]["in"]),
+        (&"bearer".into(), &"cookie".into())
+    );
+    assert_eq!(document["security"].as_array().unwrap().len(), 3, "nothing, a token or a cookie");
+    for path in ["/v1/login", "/v1/logout"] {
+        assert!(document["paths"][path]["post"]["responses"]["204"].is_object(), "{path}");
+    }
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let responses = operation["responses"].as_object().unwrap();
+            assert!(responses.contains_key("401") && !responses.contains_key("429"), "{method} {path}");
+            for (status, response) in responses {
+                let description = response["description"].as_str().unwrap_or_default();
+                assert!(!description.is_empty(), "{method} {path} {status}: {response}");
+            }
+        }
+    }
+    let list = &document["paths"]["/v1/emulators"]["get"]["responses"];
+    for status in ["404", "408", "501", "502", "504"] {
+        assert_eq!(list[status], serde_json::Value::Null, "{status}");
+    }
+}
+
+#[test]
 fn the_document_knows_every_field_of_the_state() {
     let server = Server::start();
     let document = json(&server, "/openapi.json");
