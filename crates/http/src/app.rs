@@ -189,7 +189,11 @@ impl Site {
     ) -> Result<Outcome, EmulatorError> {
         batch.check()?;
         let _waiting = served.waiting.begin();
-        served.emulator.submit(batch, deadline).await
+        let outcome = served.emulator.submit(batch, deadline).await?;
+        match &outcome.results[..] {
+            [Err(error)] if error.is_key_reused() => Err(error.clone().into()),
+            _ => Ok(outcome),
+        }
     }
 
     /// Ends when the server stops.

@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use framewire_recording::{FormatError, RecordError, Recordings};
-use framewire_states::search::{Searches, TooMany};
+use framewire_states::search::Searches;
 use framewire_states::{FolderError, NameError, Snapshots, StateError};
 
-use crate::failure::Failure;
 use crate::v1::Problem;
 use crate::v1::recordings::replays::Replays;
 
-/// Searches under way at once. Each takes up to 10 MiB.
-const SEARCHES: usize = 8;
+/// Searches that are kept at once. Each takes up to 10 MiB.
+pub(crate) const SEARCHES: usize = 8;
 /// How long a search is kept that nobody asks for.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 
@@ -93,6 +92,16 @@ impl From<FolderError> for Problem {
     }
 }
 
+/// The problem with a file that could not be written; `how` says how one that is there is replaced.
+pub(crate) fn unwritten(error: FolderError, how: &str) -> Problem {
+    match &error {
+        FolderError::Taken { .. } => {
+            Problem::new(StatusCode::CONFLICT, format!("{error}, or replace it with {how}"))
+        }
+        _ => error.into(),
+    }
+}
+
 impl From<NameError> for Problem {
     fn from(error: NameError) -> Problem {
         Problem::in_body("name", &error.to_string())
@@ -124,11 +133,5 @@ impl From<RecordError> for Problem {
             RecordError::Recording(..) => Problem::new(StatusCode::CONFLICT, error.to_string()),
             RecordError::NotRecording(_) => Problem::not_found(error.to_string()),
         }
-    }
-}
-
-impl From<TooMany> for Problem {
-    fn from(error: TooMany) -> Problem {
-        Failure::busy(error.to_string()).into()
     }
 }

@@ -47,6 +47,9 @@ impl Wire for Status {
     }
 }
 
+/// What [`OpError::key_reused`] says; the script for a stock mGBA has the same words.
+const KEY_REUSED: &str = "the key was used for another request; choose a new one";
+
 /// A refused operation: the kind, and a sentence for people that says what is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -66,6 +69,16 @@ impl OpError {
     /// An argument that cannot be used.
     pub fn bad_argument(message: impl Into<String>) -> Self {
         OpError::new(Status::BadArgument, message)
+    }
+
+    /// The key of a batch came with another batch before.
+    pub fn key_reused() -> Self {
+        OpError::bad_argument(KEY_REUSED)
+    }
+
+    /// Whether it is [`OpError::key_reused`].
+    pub fn is_key_reused(&self) -> bool {
+        self.status == Status::BadArgument && self.message == KEY_REUSED
     }
 
     /// The emulator tried and failed.

@@ -110,6 +110,13 @@ impl Recordings {
         Some(Active { name: recorder.name().clone(), progress: recorder.progress(), ended: recorder.ended() })
     }
 
+    /// The emulator of which a recording of this name is being made.
+    pub async fn subject_of(&self, name: &Name) -> Option<String> {
+        let active = self.active.lock().await;
+        let mut under_way = active.iter().filter(|(_, recorder)| recorder.ended().is_none());
+        under_way.find(|(_, recorder)| recorder.name() == name).map(|(whose, _)| whose.clone())
+    }
+
     /// Ends all recordings and waits for their files.
     pub async fn close(&self) {
         for (_, recorder) in std::mem::take(&mut *self.active.lock().await) {

@@ -15,7 +15,7 @@ pub enum FolderError {
         name: Name,
     },
     /// There is one of this name already.
-    #[error("there is a {kind} {name} already; choose another name, or say that it may be replaced")]
+    #[error("there is a {kind} {name} already; choose another name")]
     Taken {
         /// What the folder holds.
         kind: &'static str,

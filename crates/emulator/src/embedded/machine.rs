@@ -82,7 +82,7 @@ impl Machine {
                 0 => String::new(),
                 advanced => format!(", and this one has run {advanced} already"),
             };
-            let message = format!("frames: {frames}; a batch runs 1 to {MAX_ADVANCE}{left}");
+            let message = format!("frames is {frames}; a batch runs 1 to {MAX_ADVANCE} of them{left}");
             return Err(OpError::bad_argument(message));
         }
         self.advanced += frames;

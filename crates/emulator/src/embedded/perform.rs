@@ -20,8 +20,7 @@ impl Machine {
         match self.memory.recall(&key, &batch) {
             Recalled::Outcome(outcome) => return outcome.clone(),
             Recalled::Another => {
-                let message = "the key was used for another request; choose a new one";
-                let error = OpError::new(Status::BadArgument, message);
+                let error = OpError::key_reused();
                 return Outcome { frame: self.core.frame_counter(), results: vec![Err(error)] };
             }
             Recalled::Nothing => {}

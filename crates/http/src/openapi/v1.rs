@@ -18,7 +18,11 @@ const PROBLEMS: [(&str, &str, &str); 14] = [
     ("408", "V1Slow", "The body did not arrive in time."),
     ("409", "V1Conflict", "It cannot be done in the present state."),
     ("413", "V1TooLarge", "The request or its result is larger than is accepted."),
-    ("422", "V1Unprocessable", "The file or the data cannot be used by the emulator."),
+    (
+        "422",
+        "V1Unprocessable",
+        "The file or the data cannot be used by the emulator, or the Idempotency-Key came with another request before.",
+    ),
     ("431", "V1LargeHead", "The headers are larger than is accepted."),
     ("500", "V1Internal", "A fault of Framewire; worth a report."),
     ("501", "V1Unsupported", "This kind of emulator cannot do it."),

@@ -18,13 +18,13 @@ use utoipa_axum::routes;
 use super::Problem;
 use super::control::{AtFrame, change};
 use super::extract::{Chosen, Key, Once, Path, Payload, Query, Which};
-use super::timeline::{Input, KeySet, Seen, Timeline};
+use super::timeline::{Input, KeySet, Seen, Timeline, unplayed};
 use crate::app::Site;
 use crate::emulators::Served;
 use crate::failure::STOPPING;
 
-/// Longest time that somebody may wait for a timeline's end, in seconds.
-const MAX_WAIT: f64 = 3600.0;
+/// Longest time that somebody may wait for a timeline's end, in milliseconds: an hour.
+const MAX_WAIT: u32 = 3_600_000;
 /// How often it is looked whether the last frame has gone by, in case the event of it was missed.
 const LOOK: Duration = Duration::from_millis(100);
 /// Frames behind the last one after which a timeline is over, whatever was heard of it.
@@ -89,15 +89,15 @@ struct Wait {
     /// Whether to answer only when the keys were let go of again.
     #[serde(default)]
     wait: bool,
-    /// Seconds to wait at most, up to 3600; by default twice what the frames take, and a few more.
-    #[param(minimum = 0, maximum = 3600)]
-    timeout: Option<f64>,
+    /// Milliseconds to wait at most; by default twice what the frames take, and a few seconds more.
+    #[param(minimum = 0, maximum = 3_600_000)]
+    timeout: Option<u32>,
 }
 
 /// Presses keys in exactly these frames.
 ///
 /// The emulator itself plays them, so that no delay on the way moves them. The reply names the frames of each press. While
-/// they are played their keys belong to them: holds wait, and a timeline with one of these keys is refused.
+/// they are played their keys belong to them: holds wait, and a timeline with one of these keys is refused with 409.
 #[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(Which, Once, Wait),
     request_body = Input,
     responses((status = 200, description = "They are played, or were, with wait=true.", body = Played)))]
@@ -229,13 +229,14 @@ async fn begin(
     wait: Wait,
     timeline: Timeline,
 ) -> Result<Json<Played>, Problem> {
-    if wait.timeout.is_some_and(|timeout| !(0.0..=MAX_WAIT).contains(&timeout)) {
-        return Err(Problem::parameter("timeout", "is out of range", "seconds from 0 to 3600"));
+    if let Some(timeout) = wait.timeout.filter(|timeout| *timeout > MAX_WAIT) {
+        let accepts = format!("a number of milliseconds from 0 to {MAX_WAIT}");
+        return Err(Problem::parameter("timeout", &format!("is {timeout}"), accepts));
     }
     let events = wait.wait.then(|| served.emulator.events());
     let outcome = site.perform(served, Batch { key, ..timeline.op().into() }).await?;
     let frame = outcome.frame;
-    let Value::Int(id) = outcome.single()? else {
+    let Value::Int(id) = outcome.single().map_err(unplayed)? else {
         return Err(Problem::new(StatusCode::BAD_GATEWAY, "the emulator gave its timeline no number"));
     };
     let planned = Planned::new(&timeline, frame.into(), id);
@@ -243,7 +244,8 @@ async fn begin(
         None => None,
         Some(events) => {
             let usual = || site.app.deadline + usual_time(served, timeline.frames());
-            let limit = wait.timeout.map_or_else(usual, Duration::from_secs_f64);
+            let given = wait.timeout.map(|timeout| Duration::from_millis(timeout.into()));
+            let limit = given.unwrap_or_else(usual);
             Some(wait_for_end(site, served, events, &planned, limit).await?)
         }
     };
@@ -254,7 +256,7 @@ async fn begin(
 fn usual_time(served: &Served, frames: u32) -> Duration {
     let rate = served.emulator.state().frames_per_second;
     let rate = if rate < 1.0 { 60.0 } else { rate };
-    Duration::from_secs_f64((2.0 * f64::from(frames) / rate).min(MAX_WAIT))
+    Duration::from_secs_f64((2.0 * f64::from(frames) / rate).min(f64::from(MAX_WAIT) / 1000.0))
 }
 
 async fn wait_for_end(
@@ -270,8 +272,8 @@ async fn wait_for_end(
     loop {
         tokio::select! {
             () = &mut end => return Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, format!(
-                "timeline {0} is not over after {1:.1} s: few frames go by, or none. It is still being played; \
-                 DELETE /v1/input/{0} ends it", planned.id, limit.as_secs_f64()
+                "timeline {0} is not over after {1} ms: few frames go by, or none. It is still being played; \
+                 DELETE /v1/input/{0} ends it", planned.id, limit.as_millis()
             ))),
             () = site.stopped() => return Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE, format!("{STOPPING}; the keys are played all the same"),

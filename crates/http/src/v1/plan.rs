@@ -8,6 +8,7 @@ use super::batch::{Done, OpResult};
 use super::convenience::{self, Form};
 use super::fields::{Context, Encoding, Object, shown};
 use super::json;
+use super::timeline::unplayed;
 use crate::budget::largest_result;
 
 /// What a caller's operations become.
@@ -37,10 +38,12 @@ impl Plan {
                 return Err(Problem::too_large(text));
             }
             if bytes > MAX_RANGE as usize {
-                let text = format!(
-                    "ops[{index}] makes a reply of more than {MAX_RANGE} bytes; ask for less at a time"
-                );
-                return Err(Problem::too_large(text));
+                let accepts = format!("operations whose results have at most {MAX_RANGE} bytes together");
+                return Err(Problem::parameter(
+                    format!("ops[{index}]"),
+                    "makes the reply too large",
+                    accepts,
+                ));
             }
         }
         Ok(plan)
@@ -104,7 +107,13 @@ impl Plan {
         let frame = outcome.frame;
         let result = |(index, result): (usize, Result<Json, OpError>)| match result {
             Ok(value) => OpResult::Value(value),
-            Err(error) => OpResult::Error(Problem::from(error).of_op(index)),
+            Err(error) => {
+                let problem = match self.forms[index] {
+                    Form::Played(_) => unplayed(error),
+                    _ => error.into(),
+                };
+                OpResult::Error(problem.of_op(index))
+            }
         };
         let results: Vec<OpResult> = self.results(outcome).into_iter().enumerate().map(result).collect();
         let failed = matches!(results.last(), Some(OpResult::Error(_))).then(|| results.len() - 1);

@@ -155,12 +155,18 @@ impl From<Failure> for Problem {
 
 impl From<EmulatorError> for Problem {
     fn from(error: EmulatorError) -> Problem {
-        Failure::from(error).into()
+        match error {
+            EmulatorError::Refused(refusal) => refusal.into(),
+            other => Failure::from(other).into(),
+        }
     }
 }
 
 impl From<OpError> for Problem {
     fn from(error: OpError) -> Problem {
+        if error.is_key_reused() {
+            return Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("Idempotency-Key: {error}"));
+        }
         Failure::from(error).into()
     }
 }

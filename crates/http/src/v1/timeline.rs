@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use axum::http::StatusCode;
 use framewire_protocol::timeline::{self, KeyStep, MAX_STEPS};
-use framewire_protocol::{Key, Keys, Op};
+use framewire_protocol::{Key, Keys, Op, OpError, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
@@ -123,6 +124,14 @@ impl TryFrom<Input> for Timeline {
             }
             _ => Err(Problem::bad_request("exactly one of sequence, presses and steps is accepted")),
         }
+    }
+}
+
+/// Why an emulator does not play a timeline that can be played: its keys are in use.
+pub(crate) fn unplayed(error: OpError) -> Problem {
+    match error.status {
+        Status::BadArgument if !error.is_key_reused() => Problem::new(StatusCode::CONFLICT, error.message),
+        _ => error.into(),
     }
 }
 

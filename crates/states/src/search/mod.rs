@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use bits::Bits;
 pub use number::Number;
 pub use plan::{Area, MAX_AREAS, MAX_BYTES, Plan, PlanError};
-pub use searches::{Searches, TooMany};
+pub use searches::Searches;
 pub use test::Test;
 
 /// Steps that can be undone.

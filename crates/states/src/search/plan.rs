@@ -43,8 +43,8 @@ pub enum PlanError {
         length: u32,
     },
     /// Numbers cannot lie so.
-    #[error("alignment: 1, 2 and 4 are accepted")]
-    Alignment,
+    #[error("numbers cannot be {0} bytes apart; 1, 2 and 4 are accepted")]
+    Alignment(u32),
 }
 
 impl Plan {
@@ -60,7 +60,7 @@ impl Plan {
         }
         let alignment = alignment.unwrap_or(number.width() as u32);
         if !matches!(alignment, 1 | 2 | 4) {
-            return Err(PlanError::Alignment);
+            return Err(PlanError::Alignment(alignment));
         }
         let wrong = |area: &&Area| {
             (area.length as usize) < number.width() || area.address.checked_add(area.length - 1).is_none()
@@ -153,7 +153,7 @@ mod tests {
         assert!(plan(&[half.clone(), half.clone()], None).is_ok());
         assert!(matches!(plan(&[half.clone(), half, area(0, 4)], None), Err(PlanError::Bytes(_))));
         for alignment in [0, 3, 8] {
-            assert_eq!(plan(&[area(0, 4)], Some(alignment)), Err(PlanError::Alignment));
+            assert_eq!(plan(&[area(0, 4)], Some(alignment)), Err(PlanError::Alignment(alignment)));
         }
         assert!(plan(&[area(u32::MAX - 3, 4)], Some(1)).is_ok());
     }

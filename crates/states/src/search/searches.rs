@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Search;
 
-/// Searches under way, by number. One that nobody has asked for in a while is forgotten.
+/// Searches under way, by number. One that nobody has asked for in a while is forgotten, or when others need its room.
 #[derive(Debug)]
 pub struct Searches<T> {
     limit: usize,
@@ -25,13 +25,8 @@ struct Entry<T> {
     owner: T,
 }
 
-/// No room for another search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} searches are under way already; delete one, or wait until one has been idle for long enough")]
-pub struct TooMany(pub usize);
-
 impl<T: Clone> Searches<T> {
-    /// At most `limit`, each kept until nobody has asked for it for `idle`.
+    /// At most `limit`, which is not 0, each kept until nobody has asked for it for `idle`.
     pub fn new(limit: usize, idle: Duration) -> Searches<T> {
         let held = Held { last: 0, searches: BTreeMap::new() };
         Searches { limit, idle, held: Mutex::new(held) }
@@ -42,27 +37,19 @@ impl<T: Clone> Searches<T> {
         self.idle
     }
 
-    /// Whether another one could be added at `now`.
-    ///
-    /// # Errors
-    ///
-    /// [`TooMany`].
-    pub fn check_room(&self, now: Instant) -> Result<(), TooMany> {
-        self.held(now).room(self.limit)
-    }
-
-    /// Keeps a search that belongs to `owner`; returns its number, and itself.
-    ///
-    /// # Errors
-    ///
-    /// [`TooMany`].
-    pub fn add(&self, search: Search, owner: T, now: Instant) -> Result<(u64, Arc<Mutex<Search>>), TooMany> {
+    /// Keeps a search that belongs to `owner`; returns its number, and itself. Where there is no room for it, the one that
+    /// was not asked for the longest is forgotten.
+    pub fn add(&self, search: Search, owner: T, now: Instant) -> (u64, Arc<Mutex<Search>>) {
         let mut held = self.held(now);
-        held.room(self.limit)?;
+        while held.searches.len() >= self.limit
+            && let Some(oldest) = held.searches.iter().min_by_key(|(_, entry)| entry.used).map(|(id, _)| *id)
+        {
+            held.searches.remove(&oldest);
+        }
         held.last += 1;
         let (id, search) = (held.last, Arc::new(Mutex::new(search)));
         held.searches.insert(id, Entry { used: now, search: search.clone(), owner });
-        Ok((id, search))
+        (id, search)
     }
 
     /// The search of this number, which is in use now.
@@ -93,12 +80,6 @@ impl<T: Clone> Searches<T> {
     }
 }
 
-impl<T> Held<T> {
-    fn room(&self, limit: usize) -> Result<(), TooMany> {
-        if self.searches.len() < limit { Ok(()) } else { Err(TooMany(limit)) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{Area, Number, Plan};
@@ -114,17 +95,18 @@ mod tests {
         let start = Instant::now();
         let second = |count| start + Duration::from_secs(count);
         let searches = Searches::new(2, Duration::from_secs(10));
-        let add = |owner, now| searches.add(search(), owner, now).map(|(id, _)| id);
+        let add = |owner, now| searches.add(search(), owner, now).0;
         let ids = |now| searches.list(now).into_iter().map(|(id, ..)| id).collect::<Vec<_>>();
-        assert_eq!(add("a", start), Ok(1));
-        assert_eq!(add("b", second(5)), Ok(2));
-        assert_eq!(add("c", second(6)), Err(TooMany(2)));
+        assert_eq!(add("a", start), 1);
+        assert_eq!(add("b", second(5)), 2);
         assert!(searches.get(1, second(9)).is_some_and(|(_, owner)| owner == "a"));
         assert_eq!(ids(second(14)), [1, 2]);
         assert_eq!(ids(second(15)), [1]);
         assert!(searches.get(2, second(16)).is_none());
-        assert_eq!(add("d", second(16)), Ok(3));
-        assert!(searches.remove(1, second(17)) && !searches.remove(1, second(17)));
-        assert_eq!(searches.check_room(second(17)), Ok(()));
+        assert_eq!(add("c", second(16)), 3);
+        // The first was asked for before the third was begun.
+        assert_eq!(add("d", second(17)), 4);
+        assert_eq!(ids(second(17)), [3, 4]);
+        assert!(searches.remove(3, second(18)) && !searches.remove(3, second(18)));
     }
 }

@@ -1,3 +1,5 @@
+use super::Number;
+
 /// What a candidate must hold now, by itself or beside what it held when memory was read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
@@ -64,10 +66,13 @@ impl Test {
         })
     }
 
-    /// Whether it compares with what was read before.
-    pub fn looks_back(self) -> bool {
-        use Test::{Changed, Decreased, DecreasedBy, Increased, IncreasedBy, Unchanged};
-        matches!(self, Changed | Unchanged | Increased | Decreased | IncreasedBy(_) | DecreasedBy(_))
+    /// The values that it can compare numbers of this type with: for a step, how far two of them can be apart.
+    pub fn values(self, number: Number) -> (i64, i64) {
+        let (least, greatest) = number.range();
+        match self {
+            Test::IncreasedBy(_) | Test::DecreasedBy(_) => (0, greatest - least),
+            _ => (least, greatest),
+        }
     }
 
     pub(super) fn passes(self, before: i64, now: i64) -> bool {
@@ -82,7 +87,6 @@ impl Test {
             Test::Unchanged => now == before,
             Test::Increased => now > before,
             Test::Decreased => now < before,
-            // The numbers have 33 bits at most; an amount may have any.
             Test::IncreasedBy(amount) => now - before == amount,
             Test::DecreasedBy(amount) => before - now == amount,
         }

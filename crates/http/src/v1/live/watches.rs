@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -126,14 +127,17 @@ async fn read(
 
 /// Makes a watch, to be read by its id. It ends when nobody reads it for 10 minutes.
 #[utoipa::path(post, path = "/v1/watches", operation_id = "createWatch", tag = "watches", params(Which),
-    request_body = Definition, responses((status = 201, description = "It was made.", body = Watch)))]
+    request_body = Definition,
+    responses((status = 201, description = "It was made.", body = Watch, headers(("location" = String, description = "Where it is.")))))]
 async fn create(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     Payload(definition): Payload<Definition>,
-) -> Result<(StatusCode, Json<Watch>), Problem> {
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Watch>), Problem> {
     let listed = site.live.create(&site, &served, definition).await?;
-    Ok((StatusCode::CREATED, Json(listed.into())))
+    let watch = Watch::from(listed);
+    let location = [(LOCATION, format!("/v1/watches/{}", watch.id))];
+    Ok((StatusCode::CREATED, location, Json(watch)))
 }
 
 /// The watches of an emulator, those made by GET /v1/watch too.

@@ -19,7 +19,7 @@ use super::making::Beginning;
 use crate::app::Site;
 use crate::body;
 use crate::budget::Share;
-use crate::kept::aside;
+use crate::kept::{aside, unwritten};
 use crate::v1::Problem;
 use crate::v1::extract::{Path, Query};
 use crate::v1::states::Page;
@@ -153,7 +153,7 @@ async fn list(State(site): State<Arc<Site>>, Query(page): Query<Page>) -> Result
     params(("name" = String, Path, description = "The recording.")),
     responses((status = 200, description = "The recording.", body = InFull)))]
 async fn one(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Json<InFull>, Problem> {
-    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    let (recordings, name) = complete(&site, &name).await?;
     let _share = share(&site, &recordings, &name).await?;
     aside(move || InFull::new(&name, &recordings.folder().read(&name)?)).await.map(Json)
 }
@@ -163,7 +163,7 @@ async fn one(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<
     params(("name" = String, Path, description = "The recording.")),
     responses((status = 204, description = "It is gone.")))]
 async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<StatusCode, Problem> {
-    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    let (recordings, name) = complete(&site, &name).await?;
     aside(move || recordings.folder().remove(&name)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -173,7 +173,7 @@ async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Resu
     params(("name" = String, Path, description = "The recording.")), responses((status = 200,
     description = "The file, as docs/recordings.md has it.", body = Vec<u8>, content_type = "application/octet-stream")))]
 async fn download(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
-    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    let (recordings, name) = complete(&site, &name).await?;
     let attachment = format!("attachment; filename=\"{name}.fwr\"");
     let share = share(&site, &recordings, &name).await?;
     let bytes = aside(move || recordings.folder().read(&name)).await?;
@@ -183,6 +183,21 @@ async fn download(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Re
         (CONTENT_DISPOSITION, &attachment),
     ];
     Ok((headers, share.body(bytes)).into_response())
+}
+
+/// The folder, and the name of a recording in it that is not being made just now.
+pub(super) async fn complete(site: &Site, name: &str) -> Result<(Arc<Kept>, Name), Problem> {
+    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    match recordings.subject_of(&name).await {
+        None => Ok((recordings, name)),
+        Some(emulator) => {
+            let detail = format!(
+                "the recording {name} is being made; DELETE /v1/recording?emulator={emulator} completes it, and GET says \
+                 how far it is"
+            );
+            Err(Problem::new(StatusCode::CONFLICT, detail))
+        }
+    }
 }
 
 /// The memory that a recording's file takes.
@@ -198,22 +213,26 @@ pub(super) async fn share(site: &Site, recordings: &Arc<Kept>, name: &Name) -> R
 #[utoipa::path(put, path = "/v1/recordings/{name}/file", operation_id = "uploadRecording", tag = "recordings",
     params(("name" = String, Path, description = "What to call it."), Upload),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 201, description = "It is kept.", body = InFull)))]
+    responses((status = 201, description = "It is kept.", body = InFull),
+        (status = 200, description = "It is kept in place of one of its name.", body = InFull)))]
 async fn upload(
     State(site): State<Arc<Site>>,
     Path(name): Path<String>,
     Query(Upload { replace }): Query<Upload>,
     body: Body,
 ) -> Result<(StatusCode, Json<InFull>), Problem> {
-    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    let (recordings, name) = complete(&site, &name).await?;
     let file = body::read(body, site.app.limits.max_body, &site).await?;
     let told = aside(move || {
         let told = InFull::new(&name, &file)?;
         if let Some(damage) = told.damage {
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, damage));
         }
-        recordings.folder().write(&name, &file, replace)?;
-        Ok(told)
+        let before = recordings.folder().size(&name).is_ok();
+        let written = recordings.folder().write(&name, &file, replace);
+        written.map_err(|error| unwritten(error, "?replace=true"))?;
+        Ok((told, before))
     });
-    Ok((StatusCode::CREATED, Json(told.await?)))
+    let (told, before) = told.await?;
+    Ok((if before { StatusCode::OK } else { StatusCode::CREATED }, Json(told)))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use framewire_recording::{Active, Head, Options, Start, Summary};
+use framewire_recording::{Active, Head, Options, RecordError, Start, Summary};
 use framewire_states::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,6 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::Site;
+use crate::kept::unwritten;
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Payload, Which};
 
@@ -139,7 +140,11 @@ async fn start(
     };
     let recordings = site.kept.recordings()?;
     let options = Options { start, every, note, replace };
-    recordings.start(&served.name, served.emulator.clone(), name, options).await?;
+    let started = recordings.start(&served.name, served.emulator.clone(), name, options).await;
+    started.map_err(|error| match error {
+        RecordError::Folder(error) => unwritten(error, "\"replace\": true"),
+        other => other.into(),
+    })?;
     let active = recordings.active(&served.name).await.ok_or_else(|| none(&served.name))?;
     Ok((StatusCode::CREATED, Json(Told::new(&served.name, active))))
 }

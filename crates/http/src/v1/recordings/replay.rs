@@ -7,13 +7,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use framewire_recording::replay::{Divergence, Options, ReplayError, Report};
 use framewire_recording::{Damage, Recording};
-use framewire_states::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::files::share;
+use super::files::{complete, share};
 use super::replays::Job;
 use crate::app::Site;
 use crate::kept::aside;
@@ -183,7 +182,7 @@ async fn start(
     {
         return Err(Problem::parameter("speed", &format!("is {speed}"), "a number from 0.01 to 1000"));
     }
-    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+    let (recordings, name) = complete(&site, &name).await?;
     let _share = share(&site, &recordings, &name).await?;
     let place = name.clone();
     let read = move || -> Result<_, Problem> { Ok(Recording::read(&recordings.folder().read(&place)?)?) };

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use framewire_protocol::{Batch, Op, Value};
 use framewire_states::{About, Listed, Name, Snapshot, Snapshots as Kept};
@@ -19,11 +19,13 @@ use super::Page;
 use super::load::{How, load, next, odd};
 use crate::app::Site;
 use crate::budget::Share;
-use crate::kept::aside;
+use crate::kept::{aside, unwritten};
 use crate::v1::Problem;
 use crate::v1::control::AtFrame;
 use crate::v1::extract::{Chosen, Path, Payload, Query, Which};
 
+/// How a caller has a snapshot replaced.
+const REPLACE: &str = "\"replace\": true";
 /// Longest note in bytes.
 const MAX_NOTE: usize = 1024;
 
@@ -127,19 +129,25 @@ async fn list(State(site): State<Arc<Site>>, Query(page): Query<Page>) -> Result
 
 /// Makes a snapshot of an emulator.
 #[utoipa::path(post, path = "/v1/snapshots", operation_id = "saveSnapshot", tag = "states", params(Which),
-    request_body = Save, responses((status = 201, description = "It was made.", body = Told)))]
+    request_body = Save, responses(
+    (status = 201, description = "It was made.", body = Told, headers(("location" = String, description = "Where it is."))),
+    (status = 200, description = "It was made in place of one of its name.", body = Told, headers(("location" = String, description = "Where it is.")))))]
 async fn save(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     Payload(request): Payload<Save>,
-) -> Result<(StatusCode, Json<Told>), Problem> {
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
     let Save { name, note, replace } = request;
     let note = checked_note(note)?;
     let now = SystemTime::now();
     let name: Name = name.unwrap_or_else(|| name_of(now)).parse()?;
     let snapshots = site.kept.snapshots()?;
     let (folder, place) = (snapshots.clone(), name.clone());
-    aside(move || folder.check_free(&place, replace)).await?;
+    let before = aside(move || -> Result<bool, Problem> {
+        folder.check_free(&place, replace).map_err(|error| unwritten(error, REPLACE))?;
+        Ok(folder.size(&place).is_ok())
+    })
+    .await?;
 
     let ops = vec![Op::GameTitle {}, Op::GameCode {}, Op::Checksum {}, Op::SaveState { flags: 31 }];
     let _share = site.replies.share(&ops[3])?;
@@ -154,10 +162,13 @@ async fn save(
     let time = humantime::format_rfc3339_seconds(now).to_string();
     let about = About { title, code, checksum: checksum as u32, frame: outcome.frame, time, note };
     let listed = aside(move || -> Result<Listed, Problem> {
-        snapshots.write(&name, &Snapshot::new(&state, about)?, replace)?;
+        let written = snapshots.write(&name, &Snapshot::new(&state, about)?, replace);
+        written.map_err(|error| unwritten(error, REPLACE))?;
         Ok(snapshots.listed(&name)?)
     });
-    Ok((StatusCode::CREATED, Json(listed.await?.into())))
+    let told = Told::from(listed.await?);
+    let status = if before { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, [(LOCATION, format!("/v1/snapshots/{}", told.name))], Json(told)))
 }
 
 /// A name that sorts by time, such as `2026-11-21T17-04-05.123Z`.

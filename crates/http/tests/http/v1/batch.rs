@@ -80,8 +80,9 @@ fn a_reply_has_a_largest_size() {
     let server = Server::paused();
     let large = json!({"op": "read_range", "address": 0, "length": 0x0090_0000});
     let body = json!({"ops": [large, large]}).to_string();
-    let told = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 413);
-    assert!(told["detail"].as_str().unwrap().contains("16777216 bytes"), "{told}");
+    let told = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
+    assert!(told["accepts"].as_str().unwrap().contains("16777216 bytes"), "{told}");
+    assert_eq!(told["parameter"], "ops[1]");
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn the_first_that_fails_is_the_last_that_is_done() {
     );
     assert_eq!((done["failed"].as_u64(), done["results"].as_array().unwrap().len()), (Some(2), 3));
     let error = &done["results"][2]["error"];
-    assert_eq!((&error["status"], &error["op"]), (&400.into(), &2.into()));
+    assert_eq!((&error["status"], &error["op"]), (&409.into(), &2.into()));
     assert!(error["detail"].as_str().unwrap().contains("plays A"), "{error}");
     assert_eq!(server.number(&format!("/core/read8?address={address}")), 7);
 }

@@ -90,10 +90,11 @@ fn who_waits_is_answered_when_it_is_over() {
 #[test]
 fn who_waits_while_no_frame_goes_by_is_told() {
     let server = Server::paused();
-    let told = problem(&post(&server, "/v1/input?wait=true&timeout=0.05", json!({"sequence": "A"})), 504);
+    let told = problem(&post(&server, "/v1/input?wait=true&timeout=50", json!({"sequence": "A"})), 504);
     assert!(told["detail"].as_str().unwrap().contains("DELETE /v1/input/1"), "{told}");
-    for timeout in ["-1", "3601", "x"] {
-        problem(&post(&server, &format!("/v1/tap?wait=true&timeout={timeout}"), json!({"keys": ["B"]})), 400);
+    for timeout in ["-1", "3600001", "0.5", "x"] {
+        let target = format!("/v1/tap?wait=true&timeout={timeout}");
+        assert_eq!(problem(&post(&server, &target, json!({"keys": ["B"]})), 400)["parameter"], "timeout");
     }
 }
 
@@ -101,7 +102,7 @@ fn who_waits_while_no_frame_goes_by_is_told() {
 fn what_is_played_can_be_cancelled() {
     let server = playing();
     let id = done(&server, "/v1/input", json!({"sequence": "A:100"}))["id"].as_u64().unwrap();
-    let told = problem(&post(&server, "/v1/tap", json!({"keys": ["A"]})), 400);
+    let told = problem(&post(&server, "/v1/tap", json!({"keys": ["A"]})), 409);
     assert!(told["detail"].as_str().unwrap().contains(&id.to_string()), "{told}");
     let frame = advance(&server, 5);
     let cancelled = ok(&server.request("DELETE", &format!("/v1/input/{id}"), b""));
@@ -141,6 +142,20 @@ fn a_repeated_press_is_made_once() {
     assert_eq!(tap(), first);
     advance(&server, 5);
     assert_eq!(seen(&server, end, end + 5), [0; 6]);
+}
+
+#[test]
+fn a_key_that_came_with_another_request_presses_nothing() {
+    let server = playing();
+    let tap = |key: &str| {
+        let body = json!({"keys": [key]}).to_string();
+        server.request_with("POST", "/v1/tap", "idempotency-key: used\r\n", body.as_bytes())
+    };
+    ok(&tap("A"));
+    let told = problem(&tap("B"), 422);
+    assert!(told["detail"].as_str().unwrap().contains("Idempotency-Key"), "{told}");
+    let body = json!({"ops": [{"op": "reset"}]}).to_string();
+    problem(&server.request_with("POST", "/v1/batch", "idempotency-key: used\r\n", body.as_bytes()), 422);
 }
 
 #[test]

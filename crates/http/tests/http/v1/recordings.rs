@@ -79,8 +79,9 @@ fn files_go_out_and_in_and_damage_is_named_with_its_frame() {
     problem(&server.get("/v1/recordings/copy"), 404);
 
     body(&server.request("PUT", "/v1/recordings/copy/file", &file.body), 201);
-    problem(&server.request("PUT", "/v1/recordings/COPY/file", &file.body), 409);
-    body(&server.request("PUT", "/v1/recordings/COPY/file?replace=true", &file.body), 201);
+    let told = problem(&server.request("PUT", "/v1/recordings/COPY/file", &file.body), 409);
+    assert!(told["detail"].as_str().unwrap().contains("?replace=true"), "{told}");
+    body(&server.request("PUT", "/v1/recordings/COPY/file?replace=true", &file.body), 200);
     problem(&server.request("PUT", "/v1/recordings/other/file", b"FRAMEWIRE RECORDING 7\n"), 422);
     problem(&server.request("PUT", "/v1/recordings/a%20b/file", &file.body), 400);
 
@@ -128,6 +129,12 @@ fn one_of_each_at_a_time() {
 
     sent(&server, "POST", "/v1/recordings", &json!({"name": "next"}), 201);
     problem(&server.request("POST", "/v1/recordings", br#"{"name": "third"}"#), 409);
+    for (method, target) in
+        [("GET", ""), ("DELETE", ""), ("GET", "/file"), ("PUT", "/file?replace=true"), ("POST", "/replay")]
+    {
+        let told = problem(&server.request(method, &format!("/v1/recordings/next{target}"), b""), 409);
+        assert!(told["detail"].as_str().unwrap().contains("DELETE /v1/recording?emulator=demo"), "{told}");
+    }
     sent(&server, "POST", "/v1/reset", &json!({}), 200);
     sent(&server, "POST", "/v1/advance", &json!({"frames": 60}), 200);
     wait_for("the end", || body(&server.get("/v1/recording"), 200)["ended"].is_string());

@@ -130,9 +130,14 @@ fn names_are_checked_and_none_is_overwritten() {
     assert_eq!(problem(&server.request("POST", "/v1/snapshots", long.as_bytes()), 400)["parameter"], "note");
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "a"}), 201);
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "b"}), 201);
-    problem(&server.request("POST", "/v1/snapshots", br#"{"name": "A"}"#), 409);
-    problem(&server.request("PATCH", "/v1/snapshots/a", br#"{"name": "B"}"#), 409);
-    sent(&server, "POST", "/v1/snapshots", &json!({"name": "A", "replace": true}), 201);
+    let told = problem(&server.request("POST", "/v1/snapshots", br#"{"name": "A"}"#), 409);
+    assert!(told["detail"].as_str().unwrap().ends_with("or replace it with \"replace\": true"), "{told}");
+    let told = problem(&server.request("PATCH", "/v1/snapshots/a", br#"{"name": "B"}"#), 409);
+    assert!(told["detail"].as_str().unwrap().ends_with("choose another name"), "{told}");
+    let made = server.request("POST", "/v1/snapshots", br#"{"name": "c"}"#);
+    assert_eq!((made.status, made.header("location")), (201, Some("/v1/snapshots/c")));
+    assert_eq!(server.request("DELETE", "/v1/snapshots/c", b"").status, 204);
+    sent(&server, "POST", "/v1/snapshots", &json!({"name": "A", "replace": true}), 200);
     // Without a name it is called by the time.
     let named = sent(&server, "POST", "/v1/snapshots", &json!({}), 201);
     assert!(named["name"].as_str().unwrap().starts_with("20"), "{named}");

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderName, StatusCode};
 use framewire_states::search::{Number, OtherSize, Plan, PlanError, Search, Test};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -16,7 +17,7 @@ use utoipa_axum::routes;
 use super::Page;
 use crate::app::Site;
 use crate::emulators::Served;
-use crate::kept::aside;
+use crate::kept::{SEARCHES, aside};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Path, Payload, Query, Which};
 use memory::{areas, read};
@@ -41,21 +42,23 @@ async fn list(State(site): State<Arc<Site>>) -> Json<All> {
 
 /// Begins a search, in which every place is a candidate at first.
 ///
-/// It looks at 1 MiB at most. There may be 8 searches at once, each kept for 10 minutes after it was last asked for.
+/// It looks at 1 MiB at most. 8 searches are kept, each for 10 minutes after it was last asked for;
+/// a further one takes the place of the one that was not asked for the longest.
 #[utoipa::path(post, path = "/v1/search", operation_id = "beginSearch", tag = "search", params(Which),
-    request_body = Begin, responses((status = 201, description = "It was begun.", body = Told)))]
+    request_body = Begin,
+    responses((status = 201, description = "It was begun.", body = Told, headers(("location" = String, description = "Where it is.")))))]
 async fn begin(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     Payload(request): Payload<Begin>,
-) -> Result<(StatusCode, Json<Told>), Problem> {
-    site.kept.searches.check_room(Instant::now())?;
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
     let areas = areas(&site, &served, request.areas).await?;
     let plan = Plan::new(areas, request.kind.into(), request.alignment)?;
     let (frame, memory) = read(&site, &served, &plan).await?;
     let search = Search::begin(plan, memory, frame)?;
-    let (id, search) = site.kept.searches.add(search, served.name.clone(), Instant::now())?;
-    Ok((StatusCode::CREATED, Json(tell(&site, id, served.name.clone(), &search))))
+    let (id, search) = site.kept.searches.add(search, served.name.clone(), Instant::now());
+    let location = [(LOCATION, format!("/v1/search/{id}"))];
+    Ok((StatusCode::CREATED, location, Json(tell(&site, id, served.name.clone(), &search))))
 }
 
 /// What is left of a search.
@@ -130,7 +133,8 @@ impl Open {
         let missing = || {
             let idle = site.kept.searches.idle().as_secs() / 60;
             Problem::not_found(format!(
-                "there is no search {id}; one is forgotten {idle} minutes after it was last asked for"
+                "there is no search {id}; one is forgotten {idle} minutes after it was last asked for, or when {SEARCHES} \
+                 others were asked for later"
             ))
         };
         let number = id.parse().map_err(|_| missing())?;
@@ -158,10 +162,10 @@ fn test(is: &str, value: Option<i64>, number: Number) -> Result<Test, Problem> {
         true => Problem::parameter("value", "is missing", format!("what {is} compares with")),
         false => Problem::parameter("value", &format!("is given, and {is} takes none"), "none here"),
     })?;
-    let (least, greatest) = number.range();
+    let (least, greatest) = test.values(number);
     match value {
-        Some(value) if !test.looks_back() && !(least..=greatest).contains(&value) => {
-            let accepts = format!("{least} to {greatest}, as {} have", number.name());
+        Some(value) if !(least..=greatest).contains(&value) => {
+            let accepts = format!("{least} to {greatest} for {is} and {}", number.name());
             Err(Problem::parameter("value", &format!("is {value}"), accepts))
         }
         _ => Ok(test),
@@ -170,11 +174,12 @@ fn test(is: &str, value: Option<i64>, number: Number) -> Result<Test, Problem> {
 
 impl From<PlanError> for Problem {
     fn from(error: PlanError) -> Problem {
-        let parameter = match error {
-            PlanError::Areas(_) | PlanError::Bytes(_) | PlanError::Area { .. } => "areas",
-            PlanError::Alignment => "alignment",
-        };
-        Problem::in_body(parameter, &error.to_string())
+        match error {
+            PlanError::Alignment(other) => {
+                Problem::parameter("alignment", &format!("is {other}"), "1, 2 or 4")
+            }
+            _ => Problem::in_body("areas", &error.to_string()),
+        }
     }
 }
 
