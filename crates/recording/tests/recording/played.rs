@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use framewire_emulator::{Emulator, Run};
+use framewire_emulator::{Embedded, Emulator, Run};
 use framewire_protocol::{Op, Value};
 use framewire_recording::replay::{Compared, Divergence, Options as Play, replay};
 use framewire_recording::{Ending, Entry, Recording, Start, Writer};
@@ -31,6 +31,8 @@ async fn keys_that_anyone_presses_while_it_runs_are_recorded() {
         let keys = random.next() as u16 & 0x3FF;
         done(&*core, vec![Op::HoldKeys { keys: keys.max(1), frames: 1 + random.next() % 5 }]).await;
         done(&*core, vec![Op::AddKeys { keys: 1 << (random.next() % 10) }]).await;
+        let then = frame(&core).await;
+        wait_for("a frame", async || frame(&core).await != then).await;
         done(&*core, vec![Op::ClearKeys { keys: random.next() as u16 & 0x3FF }]).await;
     }
     home.recordings.stop("core").await.unwrap();
@@ -52,6 +54,10 @@ async fn a_recording_may_begin_with_power_on() {
     assert_eq!((recording.head().start, recording.head().frame), (Start::PowerOn, 0));
     let report = played(&core, &recording).await;
     assert_eq!((report.frames, report.pictures, report.divergence), (300, 10, None));
+}
+
+async fn frame(core: &Embedded) -> Value {
+    done(core, vec![Op::CurrentFrame {}]).await.remove(0)
 }
 
 /// One frame's keys, changed by someone who makes the checksums anew.
