@@ -33,6 +33,7 @@ use crate::span;
 use crate::stream::Stream;
 use crate::streams::Client;
 use crate::tls::HANDSHAKE;
+use crate::v1::problem::MEDIA_TYPE;
 use crate::{compat, routes, strict, v1};
 
 /// Largest request head plus what a client may have sent behind it, in hyper's buffer.
@@ -74,7 +75,9 @@ pub(crate) async fn run(socket: TcpStream, peer: Peer, shared: Arc<Shared>, stop
             let _ = stream.shutdown().await;
             linger(&mut stream, &shared.site).await;
         }
-        Some(Verdict::Refused(refusal)) => last_reply(&mut stream, refusal, &shared.site).await,
+        Some(Verdict::Refused(refusal)) => {
+            last_reply(&mut stream, refusal, activity.is_under_v1(), &shared.site).await
+        }
     }
 }
 
@@ -89,7 +92,7 @@ async fn secure(mut socket: TcpStream, site: &Site) -> Option<Stream> {
         () = site.stopped() => return None,
     };
     if begun == 1 && first != [HANDSHAKE] {
-        last_reply(&mut socket, Refusal::HTTPS_ONLY, site).await;
+        last_reply(&mut socket, Refusal::HTTPS_ONLY, false, site).await;
         return None;
     }
     let shake = timeout(app.limits.head, tls.acceptor().accept(socket));
@@ -259,18 +262,23 @@ fn refuse(failure: Failure, visit: &Visit<'_>) -> Response {
     response
 }
 
-/// Sends a reply outside of hyper and makes sure that it arrives.
+/// Sends a reply outside of hyper and makes sure that it arrives. Under `/v1` it is a problem.
 pub(crate) async fn last_reply(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     refusal: Refusal,
+    under_v1: bool,
     site: &Site,
 ) {
     let Refusal { status, reason, headers, message } = refusal;
     if site.app.log_requests {
         info!(target: "framewire::http", status, "turned away: {message}");
     }
+    let (kind, message) = match StatusCode::from_u16(status).ok().filter(|_| under_v1) {
+        Some(status) => (MEDIA_TYPE, v1::Problem::new(status, message).to_json()),
+        None => ("text/plain; charset=utf-8", message.to_owned()),
+    };
     let reply = format!(
-        "HTTP/1.1 {status} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n{headers}\
+        "HTTP/1.1 {status} {reason}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n{headers}\
          x-content-type-options: nosniff\r\nconnection: close\r\n\r\n{message}",
         message.len()
     );

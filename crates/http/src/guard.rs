@@ -50,6 +50,13 @@ impl Refusal {
             body of POST /mgbaendpoint",
     };
 
+    /// The same under `/v1`.
+    pub(crate) const LONG_TARGET: Refusal = Refusal {
+        message: "the URL is too long: it and the headers may have 65534 bytes together; what is longer goes as the body \
+            of POST /v1/batch",
+        ..Refusal::LONG_LINE
+    };
+
     pub(crate) const LONG_HEADERS: Refusal = Refusal {
         status: 431,
         reason: "Request Header Fields Too Large",
@@ -100,6 +107,8 @@ pub(crate) struct Activity {
     line: AtomicU32,
     /// That line has ended.
     line_ended: AtomicBool,
+    /// It asks for something under `/v1`, as far as its first bytes tell.
+    under_v1: AtomicBool,
     /// The head has grown beyond [`Limits::MAX_HEAD`].
     oversized: AtomicBool,
     /// A request was let in. Until then a client from elsewhere has no more time than for a head.
@@ -157,9 +166,15 @@ impl Activity {
         self.phase() == Phase::Head
     }
 
+    /// Whether the present or last request is known to be for something under `/v1`.
+    pub(crate) fn is_under_v1(&self) -> bool {
+        self.under_v1.load(Relaxed)
+    }
+
     /// What to say of a head that has grown too large, by what most of it is.
     pub(crate) fn oversized(&self) -> Option<Refusal> {
         self.oversized.load(Relaxed).then(|| match self.line.load(Relaxed) as usize > Limits::MAX_HEAD / 2 {
+            true if self.is_under_v1() => Refusal::LONG_TARGET,
             true => Refusal::LONG_LINE,
             false => Refusal::LONG_HEADERS,
         })
@@ -183,7 +198,10 @@ impl Activity {
     /// Notes bytes that arrived.
     fn received(&self, bytes: &[u8]) -> io::Result<()> {
         match self.phase() {
-            Phase::Idle if !bytes.is_empty() => self.enter(Phase::Head),
+            Phase::Idle if !bytes.is_empty() => {
+                self.under_v1.store(begins_under_v1(bytes), Relaxed);
+                self.enter(Phase::Head);
+            }
             Phase::Head => {}
             _ => return Ok(()),
         }
@@ -206,6 +224,14 @@ impl Activity {
             self.changes.fetch_add(1, Relaxed);
         }
     }
+}
+
+/// Whether a head that begins with these bytes asks for something under `/v1`.
+fn begins_under_v1(head: &[u8]) -> bool {
+    const LONGEST_METHOD: usize = 8;
+    let method = head.iter().take(LONGEST_METHOD).position(|byte| *byte == b' ');
+    let rest = method.and_then(|end| head[end + 1..].strip_prefix(b"/v1"));
+    rest.and_then(<[u8]>::first).is_some_and(|next| b"/? ".contains(next))
 }
 
 /// Whether a head, of which `before` bytes came before these, ends in these and within `limit`: then what follows is its

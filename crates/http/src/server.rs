@@ -132,5 +132,5 @@ impl Door {
 }
 
 async fn turn_away(mut stream: TcpStream, shared: Arc<Shared>) {
-    last_reply(&mut stream, Refusal::TOO_MANY, &shared.site).await;
+    last_reply(&mut stream, Refusal::TOO_MANY, false, &shared.site).await;
 }

@@ -139,6 +139,12 @@ impl Problem {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
+    /// It as JSON.
+    pub(crate) fn to_json(&self) -> String {
+        // Texts and numbers can always be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     /// What is wrong.
     #[cfg(test)]
     pub(crate) fn detail(&self) -> &str {
@@ -173,9 +179,7 @@ impl From<OpError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        // Texts and numbers can always be written.
-        let body = serde_json::to_vec(&self).unwrap_or_default();
-        let mut response = (self.status(), [(CONTENT_TYPE, MEDIA_TYPE)], body).into_response();
+        let mut response = (self.status(), [(CONTENT_TYPE, MEDIA_TYPE)], self.to_json()).into_response();
         if let Some((name, value)) = self.header.map(|header| *header) {
             response.headers_mut().insert(name, value);
         }

@@ -1,5 +1,8 @@
 //! Whatever is wrong under `/v1` is told as a problem (RFC 9457).
 
+use std::io::Write;
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::support::{Reply, Server};
@@ -156,4 +159,26 @@ fn what_cannot_be_used_is_named_with_what_is_accepted() {
     }
     let state = server.get("/v1/emulator");
     assert_eq!(state.status, 200);
+}
+
+/// What is wrong with a head is told before any route is looked for.
+#[test]
+fn heads_that_are_too_large_or_too_slow_are_problems_too() {
+    let server = Server::with(|app| app.limits.head = Duration::from_millis(300));
+    let long = "a".repeat(70_000);
+    let heads = [
+        (413, format!("GET /v1/state?x={long} HTTP/1.1\r\nhost: localhost\r\n\r\n")),
+        (431, format!("GET /v1/state HTTP/1.1\r\nhost: localhost\r\nx: {long}\r\n\r\n")),
+        (408, "POST /v1/batch HTTP/1.1\r\nhost".to_owned()),
+    ];
+    for (status, head) in heads {
+        let mut stream = server.connect();
+        stream.write_all(head.as_bytes()).unwrap();
+        let told = problem(&Reply::read(&mut stream), status);
+        assert!(!told["detail"].as_str().unwrap().contains("mgbaendpoint"), "{told}");
+    }
+    let mut stream = server.connect();
+    stream.write_all(format!("GET /core/step?x={long} HTTP/1.1\r\n").as_bytes()).unwrap();
+    let reply = Reply::read(&mut stream);
+    assert_eq!(reply.header("content-type"), Some("text/plain; charset=utf-8"));
 }
