@@ -63,7 +63,7 @@ impl<'a> Access<'a> {
 }
 
 /// Refuses what goes beyond the end of the bus, with the number of the operation.
-pub(crate) fn check_bus(ops: &[Op]) -> Result<(), (usize, Problem)> {
+fn check_bus(ops: &[Op]) -> Result<(), (usize, Problem)> {
     let accesses = ops.iter().enumerate().filter_map(|(index, op)| Some((index, Access::of(op)?)));
     accesses
         .filter(|(_, access)| access.domain.is_none())
@@ -122,35 +122,58 @@ impl Domains {
     }
 }
 
-/// Does a batch, unless it goes beyond the end of the bus or of a memory domain. Where it only reads, the domains' sizes
-/// are asked for by the way; before anything is changed they must be known.
-///
-/// # Errors
-/// Beside the problem the number of the operation that it is about, if it is about one.
+/// A problem, and the number of the operation that it is about, if it is about one.
+pub(crate) type Beyond = (Option<usize>, Problem);
+
+/// Checks a batch; gives what the emulator is to do, and what is to be asked of its outcome. Where the batch only reads, the
+/// domains' sizes are asked for by the way; before anything is changed they must be known.
+pub(crate) async fn bounded(
+    site: &Site,
+    served: &Served,
+    mut batch: Batch,
+    deadline: Instant,
+) -> Result<(Batch, Unknown), Beyond> {
+    let of_op = |(index, problem)| (Some(index), problem);
+    check_bus(&batch.ops).map_err(of_op)?;
+    let domains = Domains::of(&batch.ops);
+    let sizes = domains.ops();
+    if sizes.is_empty() {
+        return Ok((batch, Unknown(None)));
+    }
+    if domains.changed || sizes.len() + batch.ops.len() > MAX_OPS {
+        let asked = site.perform_until(served, Batch::new(sizes), deadline).await;
+        let mut outcome = asked.map_err(|error| (None, error.into()))?;
+        domains.check(&batch.ops, &mut outcome).map_err(of_op)?;
+        return Ok((batch, Unknown(None)));
+    }
+    let unknown = Unknown(Some((domains, batch.ops.clone())));
+    batch.ops.splice(0..0, sizes);
+    Ok((batch, unknown))
+}
+
+/// The domains whose sizes come with the outcome, and the operations that use them.
+pub(crate) struct Unknown(Option<(Domains, Vec<Op>)>);
+
+impl Unknown {
+    /// The outcome of the batch's own operations.
+    pub(crate) fn check(self, mut outcome: Outcome) -> Result<Outcome, Beyond> {
+        if let Some((domains, ops)) = self.0 {
+            domains.check(&ops, &mut outcome).map_err(|(index, problem)| (Some(index), problem))?;
+        }
+        Ok(outcome)
+    }
+}
+
+/// Does a batch, unless it goes beyond the end of the bus or of a memory domain.
 pub(crate) async fn perform(
     site: &Site,
     served: &Served,
     batch: Batch,
     deadline: Instant,
-) -> Result<Outcome, (Option<usize>, Problem)> {
-    let of_op = |(index, problem)| (Some(index), problem);
-    let failed = |error: framewire_emulator::EmulatorError| (None, Problem::from(error));
-    check_bus(&batch.ops).map_err(of_op)?;
-    let domains = Domains::of(&batch.ops);
-    let sizes = domains.ops();
-    if sizes.is_empty() {
-        return site.perform_until(served, batch, deadline).await.map_err(failed);
-    }
-    let apart = domains.changed || sizes.len() + batch.ops.len() > MAX_OPS;
-    if apart {
-        let mut outcome = site.perform_until(served, Batch::new(sizes), deadline).await.map_err(failed)?;
-        domains.check(&batch.ops, &mut outcome).map_err(of_op)?;
-        return site.perform_until(served, batch, deadline).await.map_err(failed);
-    }
-    let all = sizes.into_iter().chain(batch.ops.iter().cloned()).collect();
-    let mut outcome = site.perform_until(served, Batch::new(all), deadline).await.map_err(failed)?;
-    domains.check(&batch.ops, &mut outcome).map_err(of_op)?;
-    Ok(outcome)
+) -> Result<Outcome, Beyond> {
+    let (batch, unknown) = bounded(site, served, batch, deadline).await?;
+    let outcome = site.perform_until(served, batch, deadline).await.map_err(|error| (None, error.into()))?;
+    unknown.check(outcome)
 }
 
 /// Does one operation, as [`perform`] does.

@@ -107,7 +107,7 @@ impl Connection {
             Frame::Ping(_) | Frame::Pong(_) | Frame::Close(_) => return Ok(()),
         };
         drop(frame);
-        match answer(session, message) {
+        match answer(session, message).await {
             Some(refusal) => self.send([refusal.into()], stall).await,
             None => Ok(()),
         }
@@ -138,7 +138,7 @@ async fn in_time(stall: Duration, sent: impl Future<Output = Result<(), axum::Er
 }
 
 /// Begins what is asked for, in order; the answer follows when it is done. What there is no room for is answered at once.
-fn answer(session: &Arc<Session>, message: Message) -> Option<String> {
+async fn answer(session: &Arc<Session>, message: Message) -> Option<String> {
     let (items, is_array) = match message {
         Message::One(item) => (vec![item], false),
         Message::Many(items) => (items, true),
@@ -156,7 +156,10 @@ fn answer(session: &Arc<Session>, message: Message) -> Option<String> {
             return written(refusals.collect(), is_array);
         }
     };
-    let under_way: Vec<_> = items.into_iter().map(|item| start(session, item)).collect();
+    let mut under_way = Vec::with_capacity(items.len());
+    for item in items {
+        under_way.push(start(session, item).await);
+    }
     let own = session.clone();
     session.spawn(async move {
         let ended = join_all(under_way.into_iter().map(finish)).await;
@@ -184,9 +187,9 @@ struct Started {
     work: Result<UnderWay, Error>,
 }
 
-fn start(session: &Arc<Session>, item: Result<Request, Refused>) -> Started {
+async fn start(session: &Arc<Session>, item: Result<Request, Refused>) -> Started {
     match item {
-        Ok(mut request) => Started { id: request.id.take(), work: begin(session, request) },
+        Ok(mut request) => Started { id: request.id.take(), work: begin(session, request).await },
         Err(Refused { id, error }) => Started { id: Some(id), work: Err(error) },
     }
 }

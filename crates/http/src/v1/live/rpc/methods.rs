@@ -42,7 +42,7 @@ struct Nothing {}
 
 /// Begins a request. What goes to the emulator has gone there when this returns, so that operations are done in the order
 /// in which they were asked for.
-pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay, Error> {
+pub(super) async fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay, Error> {
     let Request { method, params, .. } = request;
     let mut params = named(&method, params)?;
     let served = chosen(session, &mut params)?;
@@ -50,7 +50,7 @@ pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay
         "batch" => {
             let batch::Request { ops, encoding } = object(params)?;
             let plan = Plan::new(ops, Context { symbols: &served.symbols, encoding })?;
-            perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome))))
+            perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome)))).await
         }
         "wait" => {
             let (session, request, place) = (session.clone(), object(params)?, session.place()?);
@@ -85,7 +85,7 @@ pub(super) fn begin(session: &Arc<Session>, request: Request) -> Result<UnderWay
             let Nothing {} = object(params)?;
             Ok(Box::pin(async { Ok(json(&operations::table().await.0).into()) }))
         }
-        _ => operation(session, &served, method, params),
+        _ => operation(session, &served, method, params).await,
     }
 }
 
@@ -124,7 +124,7 @@ fn chosen(session: &Session, params: &mut Object) -> Result<Arc<Served>, Problem
 }
 
 /// Any operation that a batch takes, alone.
-fn operation(
+async fn operation(
     session: &Session,
     served: &Served,
     method: String,
@@ -148,24 +148,27 @@ fn operation(
         let frame = outcome.frame;
         Ok(json!({"frame": frame, "value": plan.done_alone(outcome)?}))
     })
+    .await
 }
 
 /// Hands operations to the emulator.
-fn perform(
+async fn perform(
     session: &Session,
     served: &Served,
     plan: Plan,
     result: fn(Plan, Outcome) -> Result<Json, Problem>,
 ) -> Result<UnderWay, Error> {
     let site = &session.site;
-    bounds::check_bus(plan.ops()).map_err(|(op, problem)| plan.about(Some(op), problem))?;
     let share = site.replies.share_all(plan.ops()).map_err(Problem::from)?;
     let batch = Batch::new(plan.ops().to_vec());
     batch.check().map_err(Problem::from)?;
     let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
+    let bounded = bounds::bounded(site, served, batch, deadline).await;
+    let (batch, unknown) = bounded.map_err(|(op, problem)| plan.about(op, problem))?;
     let pending = served.emulator.submit(batch, deadline);
     Ok(Box::pin(async move {
-        let outcome = pending.await.map_err(Problem::from)?;
+        let outcome = unknown.check(pending.await.map_err(Problem::from)?);
+        let outcome = outcome.map_err(|(op, problem)| plan.about(op, problem))?;
         Ok(Reply { share: Some(share), ..result(plan, outcome)?.into() })
     }))
 }

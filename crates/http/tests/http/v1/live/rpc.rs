@@ -142,6 +142,8 @@ fn errors_have_the_codes_of_the_specification_and_a_problem_as_data() {
         ("batch", json!({"ops": [{"op": "read8"}]}), "ops[0].address"),
         ("subscribe", json!({"watch": ["frame"], "buffer": "all"}), "buffer"),
         ("read_range", json!({"address": 4_294_967_295_u64, "length": 16}), "address"),
+        ("domain_read8", json!({"domain": "wram", "address": 0x4_0000}), "address"),
+        ("domain_write8", json!({"domain": "wram", "address": 0x4_0000, "value": 1}), "address"),
     ] {
         let data = rpc.error(method, params.clone(), -32602);
         assert_eq!(data["parameter"], parameter, "{method} {params}: {data}");
