@@ -1,0 +1,112 @@
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::header::CONTENT_TYPE;
+use framewire_expression::Type;
+use framewire_protocol::{Batch, Op};
+use serde::Deserialize;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{NumberType, place};
+use crate::app::Site;
+use crate::symbols::Place;
+use crate::v1::bounds::perform_one;
+use crate::v1::control::AtFrame;
+use crate::v1::convenience::{range, write_op};
+use crate::v1::extract::{Chosen, Key, Once, Path, Query, Which};
+use crate::v1::fields::{Encoding, integer, shown};
+use crate::v1::{Problem, reading};
+use crate::{body, openapi};
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Where {
+    /// The memory domain, such as wram; left out, the bus.
+    domain: Option<String>,
+}
+
+/// What to write: a value or data.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"value": 1}))]
+pub(super) struct NewContent {
+    /// A number, or text in hex such as 0x1f.
+    #[schema(schema_with = value_schema, required = false)]
+    value: Option<serde_json::Value>,
+    /// The type of the number; left out, that of the symbol, or u8.
+    #[serde(rename = "type")]
+    kind: Option<NumberType>,
+    /// Bytes as text.
+    data: Option<String>,
+    /// How the bytes are written.
+    #[serde(default)]
+    encoding: Encoding,
+}
+
+fn value_schema() -> RefOr<Schema> {
+    openapi::number(i32::MIN.into(), u32::MAX.into()).into()
+}
+
+/// Writes a number, or bytes.
+///
+/// The address is decimal, hex behind 0x, or a symbol. A body of type application/octet-stream is written as it is.
+#[utoipa::path(put, path = "/v1/memory/{address}", operation_id = "writeMemory", tag = "memory",
+    params(("address" = String, Path, description = "The address."), Which, Once, Where),
+    request_body(description = "What to write.", content(
+        (NewContent = "application/json"), (Vec<u8> = "application/octet-stream"))),
+    responses((status = 200, description = "It was written.", body = AtFrame)))]
+pub(super) async fn write(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Path(text): Path<String>,
+    Key(key): Key,
+    Query(Where { domain }): Query<Where>,
+    request: Request,
+) -> Result<Json<AtFrame>, Problem> {
+    let place = place(&text, domain.as_deref(), &served.symbols)?;
+    let raw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/octet-stream");
+    let bytes = body::read(request.into_body(), site.app.limits.max_body, &site).await?;
+    let op = match raw {
+        true => write_bytes(place.address, domain, bytes.into())?,
+        false => new_content(reading::body(&bytes)?, place, domain)?,
+    };
+    let outcome = perform_one(&site, &served, Batch { key, ..op.into() }).await?;
+    let frame = outcome.frame;
+    outcome.single()?;
+    Ok(Json(AtFrame { frame }))
+}
+
+fn new_content(content: NewContent, place: Place, domain: Option<String>) -> Result<Op, Problem> {
+    match content {
+        NewContent { value: Some(value), data: None, kind, .. } => {
+            let kind = kind.map(Type::from).or(place.kind).unwrap_or(Type::U8);
+            let (min, max) = range(kind);
+            let bits = integer(&value).filter(|bits| (min..=max).contains(bits)).ok_or_else(|| {
+                let accepts = format!("a whole number from {min} to {max} ({}), or text in hex", kind.name());
+                Problem::parameter("value", &format!("is {}", shown(&value)), accepts)
+            })?;
+            Ok(write_op(kind, place.address, domain, bits as u32))
+        }
+        NewContent { value: None, data: Some(data), kind: None, encoding } => {
+            let bytes = encoding.bytes(&data).ok_or_else(|| {
+                Problem::parameter("data", "cannot be read", "base64 text, or hex with \"encoding\": \"hex\"")
+            })?;
+            write_bytes(place.address, domain, bytes)
+        }
+        _ => Err(Problem::bad_request("either value, with or without type, or data is accepted")),
+    }
+}
+
+fn write_bytes(address: u32, domain: Option<String>, data: Vec<u8>) -> Result<Op, Problem> {
+    match domain {
+        None => Ok(Op::WriteRange { address, data }),
+        Some(_) => Err(Problem::parameter(
+            "domain",
+            "is given with bytes",
+            "no domain: bytes are written to the bus, and GET /v1/domains says where each domain is there",
+        )),
+    }
+}
