@@ -98,8 +98,7 @@ async fn metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response 
         true => "application/openmetrics-text; version=1.0.0; charset=utf-8",
         false => "text/plain; version=0.0.4; charset=utf-8",
     };
-    ([(CONTENT_TYPE, kind)], site.meter.text(&site.app.emulators, &site.streams, open_metrics))
-        .into_response()
+    ([(CONTENT_TYPE, kind)], site.meter.text(&site, open_metrics)).into_response()
 }
 
 async fn document() -> Response {

@@ -23,6 +23,11 @@ pub(super) struct Reason {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct StreamKind {
+    pub(super) kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Build {
     pub(super) version: &'static str,
 }

@@ -20,10 +20,9 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use self::emulators::EmulatorGauges;
-use self::labels::{Answer, Build, Reason, Route, method_name};
+use self::labels::{Answer, Build, Reason, Route, StreamKind, method_name};
+use crate::app::Site;
 use crate::compat;
-use crate::emulators::Emulators;
-use crate::streams::Streams;
 
 /// Upper bounds of the histograms of latency, in seconds: an embedded core answers within the first, a stalled emulator
 /// is given up at the last but one.
@@ -66,7 +65,13 @@ pub(crate) struct Meter {
     /// Connections that are open, those that became WebSockets left out.
     pub(crate) connections: Gauge,
     turned_away: Family<Reason, Counter>,
-    streams: Gauge,
+    streams: Family<StreamKind, Gauge>,
+    watches: Gauge,
+    readers: Gauge,
+    /// Events that readers of watches did not take in time.
+    pub(crate) events_missed: Counter,
+    /// Pictures that viewers were not sent.
+    pub(crate) pictures_skipped: Counter,
     emulators: EmulatorGauges,
 }
 
@@ -103,7 +108,23 @@ impl Meter {
         };
         let in_flight = gauge("http_requests_in_flight", "Requests that are being answered");
         let connections = gauge("http_connections", "HTTP connections that are open");
-        let streams = gauge("streams", "Event streams, WebSockets and long waits that are open");
+        let watches = gauge(
+            "watches",
+            "Feeds of watches and events that are collected, each for any number of readers",
+        );
+        let readers = gauge("watch_readers", "Who reads them");
+        let mut counter = |name, help| {
+            let counter = Counter::default();
+            registry.register(name, help, counter.clone());
+            counter
+        };
+        let events_missed =
+            counter("watch_events_missed", "Events that readers did not take in time, and were told so");
+        let help = "Pictures that were drawn while somebody looked by WebSocket, and not sent: of the rate, or of slowness";
+        let pictures_skipped = counter("video_pictures_skipped", help);
+        let streams = Family::default();
+        let help = "Event streams, WebSockets, subscriptions and long waits that are open, by kind";
+        registry.register("streams", help, streams.clone());
         let turned_away = Family::default();
         registry.register(
             "http_turned_away",
@@ -115,7 +136,21 @@ impl Meter {
         build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
         registry.register("build_info", "The version of framewire", build);
         let compat = compat::numbered().map(|_| OnceLock::new()).collect();
-        Meter { registry, answers, seconds, compat, in_flight, connections, turned_away, streams, emulators }
+        Meter {
+            registry,
+            answers,
+            seconds,
+            compat,
+            in_flight,
+            connections,
+            turned_away,
+            streams,
+            watches,
+            readers,
+            events_missed,
+            pictures_skipped,
+            emulators,
+        }
     }
 
     /// Counts a request as being answered until the guard is dropped.
@@ -168,9 +203,15 @@ impl Meter {
     }
 
     /// Everything in the text format of Prometheus, or in OpenMetrics.
-    pub(crate) fn text(&self, emulators: &Emulators, streams: &Streams, open_metrics: bool) -> String {
-        self.emulators.look(emulators);
-        self.streams.set(streams.count().try_into().unwrap_or(i64::MAX));
+    pub(crate) fn text(&self, site: &Site, open_metrics: bool) -> String {
+        let whole = |count: usize| count.try_into().unwrap_or(i64::MAX);
+        self.emulators.look(&site.app.emulators);
+        for (kind, count) in site.streams.counts() {
+            self.streams.get_or_create(&StreamKind { kind }).set(whole(count));
+        }
+        let (watches, readers) = site.live.counts();
+        self.watches.set(whole(watches));
+        self.readers.set(whole(readers));
         text::encode(&self.registry, open_metrics)
     }
 }

@@ -60,7 +60,7 @@ fn requests_that_are_still_arriving_do_not_delay_the_end() {
         format!("POST /v1/wait HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", condition.len());
     wait.write_all(line.as_bytes()).unwrap();
     wait.write_all(condition).unwrap();
-    let waits = || server.text("/metrics").contains("framewire_streams 1");
+    let waits = || server.text("/metrics").contains("framewire_streams{kind=\"wait\"} 1");
     wait_for("the wait to begin", waits);
     let start = Instant::now();
     server.stop();

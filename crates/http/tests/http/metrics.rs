@@ -1,6 +1,8 @@
 //! What is counted, and what requests are called.
 
-use super::support::Server;
+use std::io::Write;
+
+use super::support::{Reply, Server, wait_for};
 
 /// The value of a sample.
 fn sample(text: &str, name: &str) -> Option<f64> {
@@ -39,6 +41,24 @@ fn requests_are_counted_by_route_and_status() {
     assert_eq!(sample(&text, "framewire_emulator_run{emulator=\"demo\",run=\"running\"}"), Some(1.0));
     assert_eq!(sample(&text, "framewire_http_requests_in_flight"), Some(1.0), "this one");
     assert!(sample(&text, "framewire_http_connections").is_some_and(|open| open >= 1.0));
+}
+
+#[test]
+fn what_is_open_is_counted_by_kind() {
+    let server = Server::start();
+    let value = |name: &str| sample(&server.text("/metrics"), name);
+    assert_eq!(value("framewire_streams{kind=\"events\"}"), Some(0.0));
+    assert_eq!(value("framewire_watches"), Some(0.0));
+    let mut stream = server.connect();
+    stream.write_all(b"GET /v1/watch?watch=score HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    assert_eq!(Reply::read(&mut stream).status, 200);
+    assert_eq!(value("framewire_streams{kind=\"events\"}"), Some(1.0));
+    assert_eq!(value("framewire_watches"), Some(1.0));
+    assert_eq!(value("framewire_watch_readers"), Some(1.0));
+    assert_eq!(value("framewire_watch_events_missed_total"), Some(0.0));
+    assert_eq!(value("framewire_video_pictures_skipped_total"), Some(0.0));
+    drop(stream);
+    wait_for("the stream's end", || value("framewire_streams{kind=\"events\"}") == Some(0.0));
 }
 
 #[test]

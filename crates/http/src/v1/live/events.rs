@@ -12,7 +12,7 @@ use super::definition::Definition;
 use super::sse;
 use super::watches::Resumed;
 use crate::app::Site;
-use crate::streams::Client;
+use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Query, Which};
 
@@ -39,7 +39,7 @@ async fn events(
     headers: HeaderMap,
     Query(Nothing {}): Query<Nothing>,
 ) -> Result<Response, Problem> {
-    let open = site.streams.open(client.0)?;
+    let open = site.streams.open(client.0, Kind::Events)?;
     let reader = site.live.read(&site, &served, Definition::of_events(), sse::last_id(&headers)).await?;
     Ok(sse::response(site, reader, open))
 }

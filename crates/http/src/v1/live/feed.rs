@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 
@@ -24,6 +25,8 @@ pub(super) struct Feed {
     readers: watch::Sender<Readers>,
     /// Events that readers did not take in time, all together.
     missed: AtomicU64,
+    /// The same, of all feeds.
+    all_missed: Counter,
 }
 
 /// Who reads a feed.
@@ -57,10 +60,10 @@ pub(super) struct Reader {
 }
 
 impl Feed {
-    pub(super) fn new(id: String, definition: Definition, base: Snapshot) -> Feed {
+    pub(super) fn new(id: String, definition: Definition, base: Snapshot, all_missed: Counter) -> Feed {
         let ring = Mutex::new(Ring::new(definition.buffer, MAX_BYTES, base));
         let (news, readers) = (watch::Sender::new(None), watch::Sender::default());
-        Feed { id, definition, ring, news, readers, missed: AtomicU64::new(0) }
+        Feed { id, definition, ring, news, readers, missed: AtomicU64::new(0), all_missed }
     }
 
     /// Tells all readers, and waits for none.
@@ -193,6 +196,7 @@ impl Reader {
             Next::Entry(number, entry) => (number, entry.name, entry.data),
             Next::Missed { count, number, then } => {
                 self.feed.missed.fetch_add(count, Relaxed);
+                self.feed.all_missed.inc_by(count);
                 (number, "missed", self.feed.missed_text(count.into(), &then).into())
             }
         };
@@ -217,7 +221,7 @@ mod tests {
     fn feed(buffer: usize) -> Arc<Feed> {
         let definition = Definition { watch: vec!["score".into()], buffer, ..Definition::default() };
         let base = Snapshot { frame: 1, values: vec![10.into()] };
-        Arc::new(Feed::new("w1".into(), definition, base))
+        Arc::new(Feed::new("w1".into(), definition, base, Counter::default()))
     }
 
     fn tell(feed: &Feed, value: u32) {

@@ -100,6 +100,12 @@ impl Live {
         self.feeds().iter().filter(|listed| listed.emulator == emulator).cloned().collect()
     }
 
+    /// How many feeds there are, and how many read them.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let feeds = self.feeds();
+        (feeds.len(), feeds.iter().map(|listed| listed.feed.readers().borrow().count).sum())
+    }
+
     /// The feed of this id.
     pub(super) fn get(&self, id: &str) -> Result<Listed, Problem> {
         let found = self.feeds().iter().find(|listed| listed.feed.id == id).cloned();
@@ -192,7 +198,8 @@ impl Live {
         };
         let values = memory.values(frame, definition.encoding);
         let id = format!("w{}-{}", self.run, self.ids.fetch_add(1, Relaxed));
-        let feed = Arc::new(Feed::new(id, definition, Snapshot { frame, values: values.clone() }));
+        let base = Snapshot { frame, values: values.clone() };
+        let feed = Arc::new(Feed::new(id, definition, base, site.meter.events_missed.clone()));
         Ok(Collector { feed, memory, values, watch, events, patience, over: watch::Sender::new(()) })
     }
 

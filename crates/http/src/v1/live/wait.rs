@@ -16,7 +16,7 @@ use super::definition::Subjects;
 use crate::app::Site;
 use crate::emulators::Served;
 use crate::failure::{Failure, STOPPING};
-use crate::streams::Client;
+use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Payload, Which};
 
@@ -69,7 +69,7 @@ async fn wait(
     client: Client,
     Payload(request): Payload<Condition>,
 ) -> Result<Json<Waited>, Problem> {
-    let _open = site.streams.open(client.0)?;
+    let _open = site.streams.open(client.0, Kind::Wait)?;
     until(&site, &served, request).await.map(Json)
 }
 

@@ -16,7 +16,7 @@ use super::definition::{BUFFER, Definition};
 use super::registry::Listed;
 use super::sse;
 use crate::app::Site;
-use crate::streams::Client;
+use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Path, Payload, Query, Which};
 use crate::v1::fields::Encoding;
@@ -113,7 +113,7 @@ async fn read(
     let Parameters { watch, events, encoding, buffer, id } = query;
     let last_id = sse::last_id(&headers);
     let definition = Definition { watch, events, encoding, buffer: buffer.unwrap_or(BUFFER) };
-    let open = site.streams.open(client.0)?;
+    let open = site.streams.open(client.0, Kind::Events)?;
     let reader = match id {
         Some(_) if definition != Definition::default() => {
             let problem = "is given beside other parameters, but says already what is watched";

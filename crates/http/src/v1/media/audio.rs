@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use super::line::{End, Heard, Line, bounded};
 use crate::app::Site;
-use crate::streams::Client;
+use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Nothing, Query, Which};
 use crate::v1::socket::Upgrade;
@@ -36,7 +36,7 @@ async fn audio(
     upgrade: Result<Upgrade, Problem>,
 ) -> Result<Response, Problem> {
     let Upgrade(upgrade) = upgrade?;
-    let seat = site.seats.take(site.streams.open(client.0)?)?;
+    let seat = site.seats.take(site.streams.open(client.0, Kind::Audio)?)?;
     let audio = served.emulator.audio().ok_or_else(|| {
         Problem::unsupported(
             "this emulator gives no sound: a stock mGBA plays it on its own machine and hands its script none; a game \

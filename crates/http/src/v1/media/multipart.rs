@@ -22,7 +22,7 @@ use super::shot::Shot;
 use super::studio::Newest;
 use crate::app::Site;
 use crate::guard::Outflow;
-use crate::streams::Client;
+use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Query, Which};
 
@@ -70,7 +70,7 @@ async fn multipart(
 ) -> Result<Response, Problem> {
     let rate = number("rate", params.rate.as_deref(), 1..=60, 30)?;
     let format = word("format", params.format.as_deref(), &[("jpeg", Format::Jpeg), ("png", Format::Png)])?;
-    let seat = site.seats.take(site.streams.open(client.0)?)?;
+    let seat = site.seats.take(site.streams.open(client.0, Kind::Mjpeg)?)?;
     let newest = site.studios.look(&served, site.app.deadline).await?;
     outflow.keep_short();
     let reel = Reel {

@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 use super::params::{number, word};
 use super::screenshots::{Screenshot, screenshot};
 use crate::app::Site;
-use crate::streams::Client;
+use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Query, Which};
 
@@ -76,7 +76,7 @@ async fn screen(
         None => Taken::of(screenshot(emulator, Instant::now() + site.app.deadline).await?),
         Some(frame) => {
             let frame = number("frame", Some(&frame), 0..=u32::MAX, 0)?;
-            let _seat = site.seats.take(site.streams.open(client.0)?)?;
+            let _seat = site.seats.take(site.streams.open(client.0, Kind::Wait)?)?;
             let wait = Wait::new(frame, Duration::from_millis(timeout));
             tokio::select! {
                 taken = wait.picture(emulator) => taken?,

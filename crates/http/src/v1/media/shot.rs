@@ -19,6 +19,11 @@ pub(super) struct Shot {
 }
 
 impl Shot {
+    /// How many came between the other, an earlier one, and this.
+    pub fn skipped_since(&self, before: &Shot) -> u64 {
+        self.number.saturating_sub(before.number + 1)
+    }
+
     /// A shot with what its studio's shots have in common.
     pub fn new(picture: Arc<Picture>, number: u64, encoder: Arc<Mutex<Encoder>>) -> Result<Shot, ImageError> {
         Image::new(picture.width, picture.height, &picture.pixels)?;

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::extract::ws::Message;
 use axum::response::Response;
+use prometheus_client::metrics::counter::Counter;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;
@@ -15,7 +16,7 @@ use super::params::number;
 use super::shot::Shot;
 use super::studio::Newest;
 use crate::app::Site;
-use crate::streams::Client;
+use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Query, Which};
 use crate::v1::socket::Upgrade;
@@ -52,18 +53,24 @@ async fn video(
 ) -> Result<Response, Problem> {
     let rate = number("rate", params.rate.as_deref(), 1..=120, 60)?;
     let Upgrade(upgrade) = upgrade?;
-    let seat = site.seats.take(site.streams.open(client.0)?)?;
+    let seat = site.seats.take(site.streams.open(client.0, Kind::Video)?)?;
     let newest = site.studios.look(&served, site.app.deadline).await?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
+        let skipped = site.meter.pictures_skipped.clone();
         let mut line = Line::new(socket, site);
-        let Err(end) = show(&mut line, newest, rate).await;
+        let Err(end) = show(&mut line, newest, rate, &skipped).await;
         line.close(end).await;
         drop(seat);
     }))
 }
 
 /// Sends the newest picture whenever there is a new one, it is time for one, and the viewer takes it.
-async fn show(line: &mut Line, mut newest: Newest, rate: u32) -> Result<std::convert::Infallible, End> {
+async fn show(
+    line: &mut Line,
+    mut newest: Newest,
+    rate: u32,
+    skipped: &Counter,
+) -> Result<std::convert::Infallible, End> {
     let mut pace = Pace::new(rate, Instant::now());
     let mut sent: Option<Arc<Shot>> = None;
     let mut waiting = false;
@@ -86,7 +93,10 @@ async fn show(line: &mut Line, mut newest: Newest, rate: u32) -> Result<std::con
                 waiting = false;
                 let Some(shot) = newest.borrow_and_update().clone() else { continue };
                 let message = match &sent {
-                    Some(before) => shot.delta(before),
+                    Some(before) => {
+                        skipped.inc_by(shot.skipped_since(before));
+                        shot.delta(before)
+                    }
                     None => shot.key(),
                 };
                 line.send([Message::Binary(message)]).await?;

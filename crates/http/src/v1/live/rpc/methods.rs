@@ -13,6 +13,7 @@ use super::error::Error;
 use super::message::{Params, Request};
 use super::session::{Reply, Session};
 use crate::emulators::Served;
+use crate::streams::Kind;
 use crate::v1::Problem;
 use crate::v1::fields::{Context, Encoding, Object, shown};
 use crate::v1::json::row;
@@ -53,7 +54,7 @@ pub(super) async fn begin(session: &Arc<Session>, request: Request) -> Result<Un
             perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome)))).await
         }
         "wait" => {
-            let (session, request, place) = (session.clone(), object(params)?, session.place()?);
+            let (session, request, place) = (session.clone(), object(params)?, session.place(Kind::Wait)?);
             Ok(Box::pin(async move {
                 let _place = place;
                 let waited = wait::until(&session.site, &served, request).await?;
@@ -183,7 +184,7 @@ fn subscribe(session: Arc<Session>, served: Arc<Served>, mut params: Object) -> 
         }
     };
     let definition: Definition = object(params)?;
-    let place = session.place()?;
+    let place = session.place(Kind::Subscription)?;
     Ok(Box::pin(async move {
         let site = &session.site;
         let reader = site.live.read(site, &served, definition, after.as_deref()).await?;

@@ -24,7 +24,7 @@ use utoipa_axum::routes;
 use crate::access::Caller;
 use crate::app::Site;
 use crate::guard::Outflow;
-use crate::streams::Client;
+use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Which};
 use crate::v1::socket::Upgrade;
@@ -49,7 +49,7 @@ async fn open(
     Upgrade(upgrade): Upgrade,
 ) -> Result<Response, Problem> {
     let caller = Caller::of(&extensions);
-    let stream = site.streams.open(client.0)?;
+    let stream = site.streams.open(client.0, Kind::Rpc)?;
     let largest = site.app.limits.max_body;
     let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
     Ok(upgrade

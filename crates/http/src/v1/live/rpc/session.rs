@@ -14,7 +14,7 @@ use crate::app::Site;
 use crate::budget::Share;
 use crate::emulators::Served;
 use crate::failure::Failure;
-use crate::streams::Stream;
+use crate::streams::{Kind, Stream};
 use crate::v1::Problem;
 use crate::v1::live::feed::Reader;
 
@@ -114,14 +114,14 @@ impl Session {
     }
 
     /// A place for a wait or a subscription.
-    pub(super) fn place(&self) -> Result<Place, Problem> {
+    pub(super) fn place(&self, kind: Kind) -> Result<Place, Problem> {
         let own = self.lasting.clone().try_acquire_owned().map_err(|_| {
             Failure::busy(format!(
                 "this connection has {MAX_LASTING} waits and subscriptions, and more are not accepted; one subscription can \
                  hold up to 64 expressions"
             ))
         })?;
-        Ok(Place { _own: own, _open: self.site.streams.open(self.client)? })
+        Ok(Place { _own: own, _open: self.site.streams.open(self.client, kind)? })
     }
 
     /// Goes on with `work` until it is over or the connection is.
