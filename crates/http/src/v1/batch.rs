@@ -78,6 +78,6 @@ async fn batch(
     let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
     let batch = Batch { key, ..Batch::new(plan.ops().to_vec()) };
     let outcome = bounds::perform(&site, &served, batch, deadline).await;
-    let outcome = outcome.map_err(|(op, problem)| plan.about(op, problem))?;
+    let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
     Ok(share.json(&plan.done(outcome)))
 }

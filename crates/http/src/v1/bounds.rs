@@ -123,7 +123,7 @@ impl Domains {
 }
 
 /// A problem, and the number of the operation that it is about, if it is about one.
-pub(crate) type Beyond = (Option<usize>, Problem);
+pub(crate) type Beyond = (Option<usize>, Box<Problem>);
 
 /// Checks a batch; gives what the emulator is to do, and what is to be asked of its outcome. Where the batch only reads, the
 /// domains' sizes are asked for by the way; before anything is changed they must be known.
@@ -133,7 +133,7 @@ pub(crate) async fn bounded(
     mut batch: Batch,
     deadline: Instant,
 ) -> Result<(Batch, Unknown), Beyond> {
-    let of_op = |(index, problem)| (Some(index), problem);
+    let of_op = |(index, problem)| (Some(index), Box::new(problem));
     check_bus(&batch.ops).map_err(of_op)?;
     let domains = Domains::of(&batch.ops);
     let sizes = domains.ops();
@@ -142,7 +142,7 @@ pub(crate) async fn bounded(
     }
     if domains.changed || sizes.len() + batch.ops.len() > MAX_OPS {
         let asked = site.perform_until(served, Batch::new(sizes), deadline).await;
-        let mut outcome = asked.map_err(|error| (None, error.into()))?;
+        let mut outcome = asked.map_err(|error| (None, Box::new(error.into())))?;
         domains.check(&batch.ops, &mut outcome).map_err(of_op)?;
         return Ok((batch, Unknown(None)));
     }
@@ -158,7 +158,7 @@ impl Unknown {
     /// The outcome of the batch's own operations.
     pub(crate) fn check(self, mut outcome: Outcome) -> Result<Outcome, Beyond> {
         if let Some((domains, ops)) = self.0 {
-            domains.check(&ops, &mut outcome).map_err(|(index, problem)| (Some(index), problem))?;
+            domains.check(&ops, &mut outcome).map_err(|(index, problem)| (Some(index), Box::new(problem)))?;
         }
         Ok(outcome)
     }
@@ -172,7 +172,8 @@ pub(crate) async fn perform(
     deadline: Instant,
 ) -> Result<Outcome, Beyond> {
     let (batch, unknown) = bounded(site, served, batch, deadline).await?;
-    let outcome = site.perform_until(served, batch, deadline).await.map_err(|error| (None, error.into()))?;
+    let outcome =
+        site.perform_until(served, batch, deadline).await.map_err(|error| (None, Box::new(error.into())))?;
     unknown.check(outcome)
 }
 
@@ -183,5 +184,5 @@ pub(crate) async fn perform_one(
     batch: impl Into<Batch>,
 ) -> Result<Outcome, Problem> {
     let deadline = Instant::now() + site.app.deadline;
-    perform(site, served, batch.into(), deadline).await.map_err(|(_, problem)| problem)
+    perform(site, served, batch.into(), deadline).await.map_err(|(_, problem)| *problem)
 }

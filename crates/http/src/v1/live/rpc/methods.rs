@@ -165,11 +165,11 @@ async fn perform(
     batch.check().map_err(Problem::from)?;
     let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
     let bounded = bounds::bounded(site, served, batch, deadline).await;
-    let (batch, unknown) = bounded.map_err(|(op, problem)| plan.about(op, problem))?;
+    let (batch, unknown) = bounded.map_err(|(op, problem)| plan.about(op, *problem))?;
     let pending = served.emulator.submit(batch, deadline);
     Ok(Box::pin(async move {
         let outcome = unknown.check(pending.await.map_err(Problem::from)?);
-        let outcome = outcome.map_err(|(op, problem)| plan.about(op, problem))?;
+        let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
         Ok(Reply { share: Some(share), ..result(plan, outcome)?.into() })
     }))
 }
