@@ -63,6 +63,30 @@ impl<'a> Image<'a> {
     }
 }
 
+/// A picture that is checked once and can be looked at again and again. `pixels` gives the same bytes each time.
+#[derive(Debug, Clone)]
+pub struct Checked<P> {
+    width: u16,
+    height: u16,
+    pixels: P,
+}
+
+impl<P: AsRef<[u8]>> Checked<P> {
+    /// A picture of `width` × `height` pixels.
+    ///
+    /// # Errors
+    /// As [`Image::new`].
+    pub fn new(width: u32, height: u32, pixels: P) -> Result<Checked<P>, ImageError> {
+        let Image { width, height, .. } = Image::new(width, height, pixels.as_ref())?;
+        Ok(Checked { width, height, pixels })
+    }
+
+    /// The picture.
+    pub fn image(&self) -> Image<'_> {
+        Image { width: self.width, height: self.height, pixels: self.pixels.as_ref() }
+    }
+}
+
 /// The number of pixels, if a picture may have so many.
 pub(crate) fn checked_size(width: u32, height: u32) -> Result<usize, ImageError> {
     match u64::from(width) * u64::from(height) {

@@ -23,4 +23,4 @@ mod tile;
 pub use decode::{DecodeError, Decoder};
 pub use encode::{Encoder, Stamp};
 pub use header::{Header, Kind};
-pub use image::{Image, ImageError, MAX_PIXELS};
+pub use image::{Checked, Image, ImageError, MAX_PIXELS};

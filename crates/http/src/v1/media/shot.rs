@@ -2,12 +2,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use framewire_emulator::Picture;
-use framewire_media::{Encoder, Image, ImageError, Stamp, jpeg, png};
+use framewire_media::{Checked, Encoder, Image, ImageError, Stamp, jpeg, png};
 
 /// A picture, with all that was made of it. Each thing is made when the first viewer needs it, and those who are in step
 /// with that one get the same bytes.
 pub(super) struct Shot {
     picture: Arc<Picture>,
+    checked: Checked<Pixels>,
     /// Tells it from all others of its studio.
     number: u64,
     encoder: Arc<Mutex<Encoder>>,
@@ -18,6 +19,15 @@ pub(super) struct Shot {
     jpeg: OnceLock<Bytes>,
 }
 
+/// The pixels of a picture that is shared.
+struct Pixels(Arc<Picture>);
+
+impl AsRef<[u8]> for Pixels {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.pixels
+    }
+}
+
 impl Shot {
     /// How many came between the other, an earlier one, and this.
     pub fn skipped_since(&self, before: &Shot) -> u64 {
@@ -26,9 +36,9 @@ impl Shot {
 
     /// A shot with what its studio's shots have in common.
     pub fn new(picture: Arc<Picture>, number: u64, encoder: Arc<Mutex<Encoder>>) -> Result<Shot, ImageError> {
-        Image::new(picture.width, picture.height, &picture.pixels)?;
+        let checked = Checked::new(picture.width, picture.height, Pixels(picture.clone()))?;
         let (key, deltas, png, jpeg) = Default::default();
-        Ok(Shot { picture, number, encoder, key, deltas, png, jpeg })
+        Ok(Shot { picture, checked, number, encoder, key, deltas, png, jpeg })
     }
 
     /// All of it, as a message.
@@ -65,8 +75,7 @@ impl Shot {
     }
 
     fn image(&self) -> Image<'_> {
-        let Picture { width, height, pixels, .. } = &*self.picture;
-        Image::new(*width, *height, pixels).expect("it was checked by `new`")
+        self.checked.image()
     }
 
     fn stamp(&self) -> Stamp {
