@@ -5,15 +5,17 @@ import { type Key, keysOf, maskOf } from "./keys.ts";
 import { Store } from "./store.ts";
 
 /**
- * A press is held at least so long: more than two frames. The game looks at its keys once a frame, and a tap on glass
- * may be shorter than that.
+ * A press that is shorter is ended by the emulator, some frames later. The game looks at its keys once a frame, and a
+ * tap on glass may be shorter than that; on the way, a press and its end may also come closer together.
  */
-const SHORTEST_PRESS_MS = 40;
+const SHORT_PRESS_MS = 100;
 
 /** Takes changes of keys to the emulator. */
 export interface KeyLine {
   press(mask: number): void;
   release(mask: number): void;
+  /** Lets go of them once the game has seen them. */
+  releaseSoon(mask: number): void;
 }
 
 export class Controller {
@@ -26,7 +28,6 @@ export class Controller {
   #told = 0;
   /** When each key was pressed, by bit. */
   readonly #since: number[] = [];
-  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(line: KeyLine, api: Api) {
     this.#line = line;
@@ -71,7 +72,6 @@ export class Controller {
   }
 
   #tell(): void {
-    clearTimeout(this.#timer);
     const now = performance.now();
     const held = this.held.value;
     const pressed = held & ~this.#told;
@@ -80,20 +80,15 @@ export class Controller {
       forBits(pressed, (bit) => {
         this.#since[bit] = now;
       });
-      this.#told |= pressed;
     }
-    let due = 0;
-    let wait = 0;
-    forBits(this.#told & ~held, (bit) => {
-      const left = (this.#since[bit] ?? 0) + SHORTEST_PRESS_MS - now;
-      if (left <= 0) due |= 1 << bit;
-      else wait = Math.max(wait, left);
+    const released = this.#told & ~held;
+    let short = 0;
+    forBits(released, (bit) => {
+      if (now - (this.#since[bit] ?? 0) < SHORT_PRESS_MS) short |= 1 << bit;
     });
-    if (due !== 0) {
-      this.#line.release(due);
-      this.#told &= ~due;
-    }
-    if (wait > 0) this.#timer = setTimeout(() => this.#tell(), wait);
+    if (short !== 0) this.#line.releaseSoon(short);
+    if ((released & ~short) !== 0) this.#line.release(released & ~short);
+    this.#told = held;
   }
 
   #copy(pressed: number): void {

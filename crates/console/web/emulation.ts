@@ -36,6 +36,10 @@ export class Emulation implements KeyLine {
     this.#forget({ op: "clear_keys", keys: mask });
   }
 
+  releaseSoon(mask: number): void {
+    this.#forget({ op: "hold_keys", keys: mask, frames: 1 });
+  }
+
   /** A message to the emulator and back. */
   async ping(): Promise<void> {
     await this.batch([{ op: "echo", data: "" }]);
