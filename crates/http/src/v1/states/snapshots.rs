@@ -233,7 +233,11 @@ async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Resu
 
 /// The picture of a snapshot.
 #[utoipa::path(get, path = "/v1/snapshots/{name}/picture", operation_id = "snapshotPicture", tag = "states",
-    params(("name" = String, Path, description = "The snapshot.")),
+    params(
+        ("name" = String, Path, description = "The snapshot."),
+        ("time" = Option<String>, Query, description = "Any text, such as the snapshot's time: browsers that hold the picture \
+            of a snapshot that was replaced since ask anew under another address."),
+    ),
     responses((status = 200, description = "The picture.", body = Vec<u8>, content_type = "image/png")))]
 async fn picture(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
     let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
