@@ -3,24 +3,12 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use framewire_protocol::op::{ArgKind, OPS};
+use framewire_protocol::op::OPS;
 
 const PRINT: &str = "
 for name, operation in pairs(require 'framewire.emulator.operations') do
   print(operation.code, name, table.concat(operation.types, ' '))
 end";
-
-fn kind(kind: ArgKind) -> &'static str {
-    match kind {
-        ArgKind::U8 => "u8",
-        ArgKind::U16 => "u16",
-        ArgKind::U32 => "u32",
-        ArgKind::I32 => "i32",
-        ArgKind::Bool => "bool",
-        ArgKind::Text => "text",
-        ArgKind::Bytes => "bytes",
-    }
-}
 
 #[test]
 fn luajit_has_the_protocols_table() {
@@ -35,7 +23,7 @@ fn luajit_has_the_protocols_table() {
     let ours: BTreeSet<String> = OPS
         .iter()
         .map(|info| {
-            let kinds: Vec<&str> = info.args.iter().map(|arg| kind(arg.kind)).collect();
+            let kinds: Vec<&str> = info.args.iter().map(|arg| arg.kind.name()).collect();
             format!("{}\t{}\t{}", info.code, info.name, kinds.join(" "))
         })
         .collect();

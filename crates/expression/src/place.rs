@@ -45,6 +45,18 @@ impl Type {
         }
     }
 
+    /// The least and the greatest number of it.
+    pub fn range(self) -> (i64, i64) {
+        match self {
+            Type::U8 => (0, u8::MAX.into()),
+            Type::U16 => (0, u16::MAX.into()),
+            Type::U32 => (0, u32::MAX.into()),
+            Type::I8 => (i8::MIN.into(), i8::MAX.into()),
+            Type::I16 => (i16::MIN.into(), i16::MAX.into()),
+            Type::I32 => (i32::MIN.into(), i32::MAX.into()),
+        }
+    }
+
     /// The number that `bytes` begin with; what is missing counts as 0.
     pub fn read(self, bytes: &[u8]) -> i64 {
         let mut four = [0; 4];
@@ -116,5 +128,21 @@ pub struct NoNames;
 impl Names for NoNames {
     fn find(&self, name: &str) -> Result<Symbol, String> {
         Err(format!("no symbol is called `{name}`: no symbol file is loaded"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_with_their_sign() {
+        let bytes = [0xFE, 0xFF, 0xFF, 0xFF, 0x12];
+        let read = Type::ALL.map(|kind| kind.read(&bytes));
+        assert_eq!(read, [0xFE, 0xFFFE, 0xFFFF_FFFE, -2, -2, -2]);
+        for kind in Type::ALL {
+            let (least, greatest) = kind.range();
+            assert_eq!(greatest - least, (1i64 << (8 * kind.size())) - 1, "{}", kind.name());
+        }
     }
 }

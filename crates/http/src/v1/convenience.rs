@@ -143,7 +143,7 @@ fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -
 fn write(fields: &mut Fields<'_>, domain: Option<String>) -> Result<Op, Problem> {
     let Place { address, kind: known } = fields.place_in("address", domain.as_deref())?;
     let kind = kind(fields)?.or(known).unwrap_or(Type::U8);
-    let (min, max) = range(kind);
+    let (min, max) = kind.range();
     let bits = fields.integer("value", min, max)? as u32;
     Ok(write_op(kind, address, domain, bits))
 }
@@ -183,18 +183,6 @@ fn list(fields: &mut Fields<'_>, name: &'static str, accepts: &str) -> Result<Ve
     match fields.required(name, accepts)? {
         Json::Array(items) => Ok(items),
         other => Err(Problem::parameter(name, &format!("is {}", shown(&other)), accepts)),
-    }
-}
-
-/// The smallest and the largest number of a type.
-pub(super) fn range(kind: Type) -> (i64, i64) {
-    match kind {
-        Type::U8 => (0, u8::MAX.into()),
-        Type::U16 => (0, u16::MAX.into()),
-        Type::U32 => (0, u32::MAX.into()),
-        Type::I8 => (i8::MIN.into(), i8::MAX.into()),
-        Type::I16 => (i16::MIN.into(), i16::MAX.into()),
-        Type::I32 => (i32::MIN.into(), i32::MAX.into()),
     }
 }
 

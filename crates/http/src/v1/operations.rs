@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use framewire_protocol::op::{ArgKind, OPS, ResultKind};
+use framewire_protocol::op::{OPS, ResultKind};
 use framewire_protocol::{Effect, OpInfo};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -76,15 +76,7 @@ impl From<&'static OpInfo> for Operation {
     fn from(info: &'static OpInfo) -> Operation {
         let arg = |arg: &framewire_protocol::op::ArgInfo| Argument {
             name: arg.name,
-            kind: match arg.kind {
-                ArgKind::U8 => "u8",
-                ArgKind::U16 => "u16",
-                ArgKind::U32 => "u32",
-                ArgKind::I32 => "i32",
-                ArgKind::Bool => "bool",
-                ArgKind::Text => "text",
-                ArgKind::Bytes => "bytes",
-            },
+            kind: arg.kind.name(),
             doc: arg.doc,
         };
         Operation {

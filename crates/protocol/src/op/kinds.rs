@@ -34,6 +34,19 @@ pub enum ArgKind {
 }
 
 impl ArgKind {
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            ArgKind::U8 => "u8",
+            ArgKind::U16 => "u16",
+            ArgKind::U32 => "u32",
+            ArgKind::I32 => "i32",
+            ArgKind::Bool => "bool",
+            ArgKind::Text => "text",
+            ArgKind::Bytes => "bytes",
+        }
+    }
+
     /// The format of Lua's `string.pack` for it, little-endian.
     pub fn pack_format(self) -> &'static str {
         match self {

@@ -7,7 +7,6 @@
 //! - [`Searches`]: those under way, by number, each for a while only.
 
 mod bits;
-mod number;
 mod plan;
 mod searches;
 mod test;
@@ -15,7 +14,6 @@ mod test;
 use std::collections::VecDeque;
 
 use bits::Bits;
-pub use number::Number;
 pub use plan::{Area, MAX_AREAS, MAX_BYTES, Plan, PlanError};
 pub use searches::Searches;
 pub use test::Test;
@@ -152,7 +150,7 @@ impl Search {
     }
 
     fn number(&self, memory: &[u8], at: usize) -> i64 {
-        self.plan.number.at(&memory[at..])
+        self.plan.number.read(&memory[at..])
     }
 }
 
@@ -163,6 +161,8 @@ fn check(plan: &Plan, memory: &[u8]) -> Result<(), OtherSize> {
 
 #[cfg(test)]
 mod tests {
+    use framewire_expression::Type;
+
     use super::*;
 
     fn area(domain: &str, address: u32, length: u32) -> Area {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_search_narrows_and_goes_back() {
-        let plan = Plan::new(vec![area("wram", 0x10, 8)], Number::U8, None).unwrap();
+        let plan = Plan::new(vec![area("wram", 0x10, 8)], Type::U8, None).unwrap();
         let mut search = Search::begin(plan, vec![0, 1, 2, 3, 4, 5, 6, 7], 1).unwrap();
         assert_eq!((search.count(), search.steps()), (8, 0));
         search.narrow(Test::Increased, vec![1, 1, 3, 2, 5, 5, 200, 7], 2).unwrap();
@@ -195,11 +195,11 @@ mod tests {
     #[test]
     fn wide_numbers_stay_within_their_area() {
         let areas = vec![area("wram", 0, 5), area("iwram", 0, 3)];
-        let plan = Plan::new(areas.clone(), Number::U16, Some(1)).unwrap();
+        let plan = Plan::new(areas.clone(), Type::U16, Some(1)).unwrap();
         let search = Search::begin(plan, vec![0; 8], 0).unwrap();
         let all: Vec<_> = search.candidates(0).map(|found| (found.domain.unwrap(), found.address)).collect();
         assert_eq!(all, [("wram", 0), ("wram", 1), ("wram", 2), ("wram", 3), ("iwram", 0), ("iwram", 1)]);
-        let aligned = Plan::new(areas, Number::U16, None).unwrap();
+        let aligned = Plan::new(areas, Type::U16, None).unwrap();
         let search = Search::begin(aligned, vec![0; 8], 0).unwrap();
         assert_eq!(addresses(&search), [0, 2, 0]);
         assert_eq!(search.candidates(2).count(), 1);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn memory_of_another_size_is_refused() {
-        let plan = Plan::new(vec![area("wram", 0, 4)], Number::U32, None).unwrap();
+        let plan = Plan::new(vec![area("wram", 0, 4)], Type::U32, None).unwrap();
         let mut search = Search::begin(plan.clone(), vec![0; 4], 0).unwrap();
         assert_eq!(search.narrow(Test::Changed, vec![0; 5], 0), Err(OtherSize { found: 5, wanted: 4 }));
         assert!(Search::begin(plan, vec![], 0).is_err());
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn only_the_last_steps_are_remembered() {
-        let plan = Plan::new(vec![area("wram", 0, 4)], Number::I8, None).unwrap();
+        let plan = Plan::new(vec![area("wram", 0, 4)], Type::I8, None).unwrap();
         let mut search = Search::begin(plan, vec![0; 4], 0).unwrap();
         for frame in 1..=20 {
             search.narrow(Test::Unchanged, vec![0; 4], frame).unwrap();

@@ -1,4 +1,4 @@
-use super::Number;
+use framewire_expression::Type;
 
 /// Most bytes that one search looks at.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -21,7 +21,7 @@ pub struct Area {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     areas: Vec<Area>,
-    pub(super) number: Number,
+    pub(super) number: Type,
     alignment: u32,
 }
 
@@ -54,16 +54,17 @@ impl Plan {
     /// # Errors
     ///
     /// Which limit it breaks.
-    pub fn new(areas: Vec<Area>, number: Number, alignment: Option<u32>) -> Result<Plan, PlanError> {
+    pub fn new(areas: Vec<Area>, number: Type, alignment: Option<u32>) -> Result<Plan, PlanError> {
         if !(1..=MAX_AREAS).contains(&areas.len()) {
             return Err(PlanError::Areas(areas.len()));
         }
-        let alignment = alignment.unwrap_or(number.width() as u32);
+        let alignment = alignment.unwrap_or(number.size().into());
         if !matches!(alignment, 1 | 2 | 4) {
             return Err(PlanError::Alignment(alignment));
         }
         let wrong = |area: &&Area| {
-            (area.length as usize) < number.width() || area.address.checked_add(area.length - 1).is_none()
+            (area.length as usize) < usize::from(number.size())
+                || area.address.checked_add(area.length - 1).is_none()
         };
         if let Some(Area { address, length, .. }) = areas.iter().find(wrong) {
             return Err(PlanError::Area { address: *address, length: *length });
@@ -81,7 +82,7 @@ impl Plan {
     }
 
     /// The type of the numbers.
-    pub fn number(&self) -> Number {
+    pub fn number(&self) -> Type {
         self.number
     }
 
@@ -101,7 +102,7 @@ impl Plan {
     }
 
     fn places_of(&self, area: &Area) -> usize {
-        (area.length as usize - self.number.width()) / self.alignment as usize + 1
+        (area.length as usize - usize::from(self.number.size())) / self.alignment as usize + 1
     }
 
     /// Where the number of this place is in the joined areas.
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn plans_have_limits() {
-        let plan = |areas: &[Area], alignment| Plan::new(areas.to_vec(), Number::U32, alignment);
+        let plan = |areas: &[Area], alignment| Plan::new(areas.to_vec(), Type::U32, alignment);
         assert_eq!(plan(&[], None), Err(PlanError::Areas(0)));
         assert!(matches!(plan(&vec![area(0, 4); MAX_AREAS + 1], None), Err(PlanError::Areas(_))));
         for wrong in [area(0, 0), area(0, 3), area(u32::MAX - 2, 4)] {

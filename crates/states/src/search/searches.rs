@@ -82,12 +82,14 @@ impl<T: Clone> Searches<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Area, Number, Plan};
+    use framewire_expression::Type;
+
+    use super::super::{Area, Plan};
     use super::*;
 
     fn search() -> Search {
         let area = Area { domain: None, address: 0, length: 4 };
-        Search::begin(Plan::new(vec![area], Number::U8, None).unwrap(), vec![0; 4], 0).unwrap()
+        Search::begin(Plan::new(vec![area], Type::U8, None).unwrap(), vec![0; 4], 0).unwrap()
     }
 
     #[test]

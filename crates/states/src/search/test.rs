@@ -1,4 +1,4 @@
-use super::Number;
+use framewire_expression::Type;
 
 /// What a candidate must hold now, by itself or beside what it held when memory was read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Test {
     }
 
     /// The values that it can compare numbers of this type with: for a step, how far two of them can be apart.
-    pub fn values(self, number: Number) -> (i64, i64) {
+    pub fn values(self, number: Type) -> (i64, i64) {
         let (least, greatest) = number.range();
         match self {
             Test::IncreasedBy(_) | Test::DecreasedBy(_) => (0, greatest - least),

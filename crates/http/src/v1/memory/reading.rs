@@ -10,7 +10,7 @@ use framewire_protocol::{MAX_RANGE, Op, OpError, Value};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{FRAME, NumberType, place};
+use super::{FRAME, place};
 use crate::app::Site;
 use crate::budget::Share;
 use crate::symbols::Place;
@@ -18,7 +18,7 @@ use crate::v1::Problem;
 use crate::v1::bounds::perform_one;
 use crate::v1::convenience::{number, read_op};
 use crate::v1::extract::{Chosen, Path, Query, Which};
-use crate::v1::fields::Encoding;
+use crate::v1::fields::{Encoding, NumberType};
 
 /// How bytes are given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]

@@ -7,12 +7,13 @@ use framewire_protocol::{Batch, MAX_OPS, OpError, Value};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{NumberType, place};
+use super::place;
 use crate::app::Site;
 use crate::v1::Problem;
 use crate::v1::bounds::perform_one;
 use crate::v1::convenience::{number, read_op};
 use crate::v1::extract::{Chosen, Query, Which};
+use crate::v1::fields::NumberType;
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -9,14 +9,14 @@ use serde::Deserialize;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{NumberType, place};
+use super::place;
 use crate::app::Site;
 use crate::symbols::Place;
 use crate::v1::bounds::perform_one;
 use crate::v1::control::AtFrame;
-use crate::v1::convenience::{range, write_op};
+use crate::v1::convenience::write_op;
 use crate::v1::extract::{Chosen, Key, Once, Path, Query, Which};
-use crate::v1::fields::{Encoding, integer, shown};
+use crate::v1::fields::{Encoding, NumberType, integer, shown};
 use crate::v1::{Problem, reading};
 use crate::{body, openapi};
 
@@ -83,7 +83,7 @@ fn new_content(content: NewContent, place: Place, domain: Option<String>) -> Res
     match content {
         NewContent { value: Some(value), data: None, kind, .. } => {
             let kind = kind.map(Type::from).or(place.kind).unwrap_or(Type::U8);
-            let (min, max) = range(kind);
+            let (min, max) = kind.range();
             let bits = integer(&value).filter(|bits| (min..=max).contains(bits)).ok_or_else(|| {
                 let accepts = format!("a whole number from {min} to {max} ({}), or text in hex", kind.name());
                 Problem::parameter("value", &format!("is {}", shown(&value)), accepts)

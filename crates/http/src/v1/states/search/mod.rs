@@ -10,7 +10,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderName, StatusCode};
-use framewire_states::search::{Number, OtherSize, Plan, PlanError, Search, Test};
+use framewire_expression::Type;
+use framewire_states::search::{OtherSize, Plan, PlanError, Search, Test};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -153,7 +154,7 @@ fn locked(search: &Mutex<Search>) -> MutexGuard<'_, Search> {
 }
 
 /// The test that a caller names.
-fn test(is: &str, value: Option<i64>, number: Number) -> Result<Test, Problem> {
+fn test(is: &str, value: Option<i64>, number: Type) -> Result<Test, Problem> {
     let Some((_, takes_value)) = Test::NAMES.iter().find(|(name, _)| *name == is) else {
         let names: Vec<&str> = Test::NAMES.iter().map(|(name, _)| *name).collect();
         return Err(Problem::parameter("is", &format!("is {is:?}"), format!("one of {}", names.join(", "))));

@@ -1,34 +1,10 @@
 //! What searches are in JSON.
 
-use framewire_states::search::{Candidate, Number, Search};
+use framewire_states::search::{Candidate, Search};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The type of the numbers looked for, little-endian.
-#[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = SearchType)]
-pub(super) enum Type {
-    U8,
-    U16,
-    U32,
-    I8,
-    I16,
-    I32,
-}
-
-impl From<Type> for Number {
-    fn from(kind: Type) -> Number {
-        match kind {
-            Type::U8 => Number::U8,
-            Type::U16 => Number::U16,
-            Type::U32 => Number::U32,
-            Type::I8 => Number::I8,
-            Type::I16 => Number::I16,
-            Type::I32 => Number::I32,
-        }
-    }
-}
+use crate::v1::fields::NumberType;
 
 /// A search to begin.
 #[derive(Deserialize, ToSchema)]
@@ -37,7 +13,7 @@ impl From<Type> for Number {
 pub(super) struct Begin {
     /// The type of the numbers.
     #[serde(rename = "type")]
-    pub(super) kind: Type,
+    pub(super) kind: NumberType,
     /// Where to look; left out, in the console's work RAM.
     #[serde(default)]
     #[schema(max_items = 16)]
@@ -84,8 +60,8 @@ pub(super) struct Told {
     emulator: String,
     /// The type of the numbers.
     #[serde(rename = "type")]
-    #[schema(value_type = Type)]
-    kind: Number,
+    #[schema(value_type = NumberType)]
+    kind: &'static str,
     /// How many bytes numbers are apart.
     alignment: u32,
     /// How many candidates there are.
@@ -105,7 +81,7 @@ impl Told {
         Told {
             id,
             emulator,
-            kind: search.plan().number(),
+            kind: search.plan().number().name(),
             alignment: search.plan().alignment(),
             count: search.count(),
             steps: search.steps(),
