@@ -44,7 +44,7 @@ end
 local function start()
   local loaded = package.loaded.framewire or {}
   package.loaded.framewire = loaded
-  -- Again if it fails: mGBA 0.10 has been seen to load a script beside the callback of the one before, which then trips
+  -- Again if it fails: mGBA 0.10 with OpenGL may load a script beside the callback of the one before, which then trips
   -- over what it closes.
   if loaded.stop and not pcall(loaded.stop, "the script is loaded again") then
     pcall(loaded.stop, "the script is loaded again")

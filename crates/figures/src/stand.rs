@@ -88,7 +88,7 @@ impl Stand {
         let (counter, frames) = frames::counter(files.path());
         let emulator = match place {
             Place::Window => {
-                let options = StockOptions::new(&rom).lua(&counter).script(&path).port(port);
+                let options = StockOptions::new(&rom).opengl().lua(&counter).script(&path).port(port);
                 Emulator::Window(Box::new(StockMgba::start(&options)?))
             }
             Place::Headless => {

@@ -14,8 +14,14 @@ const ANOTHER: &str = "callbacks:add('reset', function() console:log('reset') en
 fn window() -> (StockMgba, FrameClient) {
     let options = StockOptions::new(&paths::rom()).lua(ANOTHER).script(&paths::script()).port(ports::free());
     let mgba = StockMgba::start(&options).unwrap();
-    let client = FrameClient::connect(mgba.address(), 7, PATIENCE).unwrap();
+    let mut client = FrameClient::connect(mgba.address(), 7, PATIENCE).unwrap();
+    begins(&mut client);
     (mgba, client)
+}
+
+/// Waits until the game has set itself up and reads keys, which takes it some frames.
+fn begins(client: &mut FrameClient) {
+    until("the game has begun", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > 60)).unwrap();
 }
 
 #[track_caller]
@@ -100,7 +106,7 @@ fn a_link_hears_of_resets_and_games_and_keys_of_the_keyboard() {
     until_happened(&mut client, |item| *item == EventItem::Reset);
 
     // The keys that are told are those that the game, once it has begun, has read in that very frame.
-    until("the game has begun", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > 60)).unwrap();
+    begins(&mut client);
     let held = MemoryRange { domain: None, address: demo::field("held"), length: 2 };
     let ranges = watch::encode(&[held]);
     client.perform(vec![Op::Watch { id: 1, every: 0, flags: watch::FLAG_KEYS, ranges }]).unwrap();

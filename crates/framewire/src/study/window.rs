@@ -46,8 +46,11 @@ impl StudyWindow {
     /// If mGBA does not start, or the script does not answer.
     pub fn open(script: Script, files: &Path) -> anyhow::Result<StudyWindow> {
         let (rom, path) = lay_out(script, files)?;
-        let options =
-            StockOptions::new(&rom).lua(include_str!("frames.lua")).script(&path).port(ports::free());
+        let options = StockOptions::new(&rom)
+            .opengl()
+            .lua(include_str!("frames.lua"))
+            .script(&path)
+            .port(ports::free());
         let mgba = StockMgba::start(&options)?;
         let counter = Counter::start(mgba.dir().join("frames.json"))?;
         let mut client = TextClient::connect(mgba.address(), script, PATIENCE)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::{AGAIN, STEP, StockMgba, TRIES, options, prompt};
+use super::{AGAIN, NO_GAME, STEP, StockMgba, TRIES, options, prompt};
 use crate::{Error, Key, Result, Window, until};
 
 /// Long enough for three frames: emulation that gets no further in it stands still.
@@ -17,11 +17,7 @@ impl StockMgba {
     ///
     /// [`Error::Lua`] with its message if it fails.
     pub fn load_script(&mut self, script: &Path) -> Result<()> {
-        let result = match self.load_script_now(script) {
-            // mGBA 0.10 has been seen to run what is typed beside a callback of the scripts, whose error comes here then.
-            Err(Error::Lua(_)) => self.load_script_now(script),
-            result => result,
-        };
+        let result = self.load_script_now(script);
         self.pictured(result)
     }
 
@@ -71,7 +67,9 @@ impl StockMgba {
         self.lua_now("game_before = emu")?;
         let dialog = self.open_window("Select ROM", |mgba| mgba.press_in_main(&options::OPEN_ROM))?;
         self.choose_file(&dialog, rom)?;
-        self.wait_for_new_frame_rate()?;
+        if self.opengl {
+            self.wait_for_new_frame_rate()?;
+        }
         until("the other game ran", STEP, || {
             Ok(self.lua_now("return emu ~= nil and emu ~= game_before")? == "true")
         })?;
@@ -79,8 +77,8 @@ impl StockMgba {
         Ok(())
     }
 
-    /// Waits until a game that was just opened has run for two seconds, which shows in the title bar. Lua typed before is
-    /// run beside the scripts' callbacks instead of between them, and fails them or ends mGBA.
+    /// Waits until a game that was just opened has run for two seconds, which shows in the title bar: its first pictures
+    /// take OpenGL the longest, and with them the moments in which no Lua should be typed ([`StockOptions::opengl`](super::StockOptions::opengl)).
     pub(super) fn wait_for_frame_rate(&self) -> Result<()> {
         until("the game's frame rate was shown", STEP, || self.shows_frame_rate())
     }
@@ -104,9 +102,13 @@ impl StockMgba {
     ///
     /// [`Error::Timeout`] if it goes on.
     pub fn close_game(&mut self) -> Result<()> {
-        let result = self
-            .press_in_main(&options::SHUTDOWN)
-            .and_then(|()| until("the game was closed", STEP, || Ok(self.lua_now("return emu")? == "nil")));
+        let result = self.press_in_main(&options::SHUTDOWN).and_then(|()| {
+            // mGBA runs Lua without waiting for the thread of a game that is ending.
+            until("the title was that without a game", STEP, || {
+                Ok(self.main_window()?.title.starts_with(NO_GAME))
+            })?;
+            until("the game was closed", STEP, || Ok(self.lua_now("return emu")? == "nil"))
+        });
         self.paused = false;
         self.pictured(result)
     }

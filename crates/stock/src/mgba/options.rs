@@ -34,12 +34,17 @@ const PACE: [(&str, &str); 5] = [
     ("fpsTarget", "60.3"),
 ];
 
+/// mGBA's drivers of the display: its own painter, and OpenGL, which it takes by itself.
+const PAINTER: u8 = 0;
+const OPENGL: u8 = 1;
+
 /// What a stock mGBA is started with. Set what is needed, then [`StockMgba::start`](crate::StockMgba::start).
 #[derive(Debug, Clone, Default)]
 pub struct StockOptions {
     pub(super) rom: Option<PathBuf>,
     pub(super) scripts: Vec<PathBuf>,
     pub(super) port: Option<u16>,
+    pub(super) opengl: bool,
     lua: String,
     config: Vec<(String, String)>,
     env: Vec<(String, String)>,
@@ -87,6 +92,17 @@ impl StockOptions {
         self
     }
 
+    /// Shows the game by OpenGL, as mGBA does on most desks, and not by mGBA's own painter.
+    ///
+    /// With it mGBA 0.10 may end when Lua is typed or a script is loaded while another script runs. To swap pictures
+    /// (`PainterGL::swapTex`) the thread of the emulation asks itself to stop, once a frame; whoever else asks in that
+    /// moment is told that it has stopped (`mCoreThreadInterrupt`), and runs Lua beside the scripts' next callback.
+    #[must_use]
+    pub fn opengl(mut self) -> Self {
+        self.opengl = true;
+        self
+    }
+
     /// Adds a variable to mGBA's environment, which is otherwise nearly empty.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
@@ -115,7 +131,9 @@ impl StockOptions {
             let _ = writeln!(config, "{key}={value}");
         }
         fs::write(settings.join("config.ini"), config).map_err(Error::io(what()))?;
-        fs::write(settings.join("qt.ini"), SHORTCUTS).map_err(Error::io(what()))?;
+        let display = if self.opengl { OPENGL } else { PAINTER };
+        let choices = format!("[General]\ndisplayDriver={display}\n{SHORTCUTS}");
+        fs::write(settings.join("qt.ini"), choices).map_err(Error::io(what()))?;
 
         let runtime = dir.join("runtime");
         fs::create_dir(&runtime).map_err(Error::io(what()))?;
