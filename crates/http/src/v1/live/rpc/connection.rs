@@ -1,6 +1,9 @@
 //! The loop over the socket of one connection.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, close_code};
@@ -54,7 +57,7 @@ pub(super) async fn run(
 struct Connection {
     socket: WebSocket,
     outbox: mpsc::Receiver<Outgoing>,
-    /// When the client was last heard of.
+    /// When the client last gave a sign of life.
     heard: Instant,
 }
 
@@ -115,26 +118,38 @@ impl Connection {
 
     async fn send(&mut self, texts: impl IntoIterator<Item = Outgoing>, stall: Duration) -> Result<(), End> {
         let mut shares = Vec::new();
+        let socket = &mut self.socket;
         let all = async {
             for outgoing in texts {
                 shares.push(outgoing.shares);
-                self.socket.feed(Frame::Text(outgoing.text.into())).await?;
+                socket.feed(Frame::Text(outgoing.text.into())).await?;
             }
-            self.socket.flush().await
+            socket.flush().await
         };
-        in_time(stall, all).await
+        in_time(stall, all, &mut self.heard).await
     }
 
     async fn write(&mut self, frame: Frame, stall: Duration) -> Result<(), End> {
-        in_time(stall, self.socket.send(frame)).await
+        in_time(stall, self.socket.send(frame), &mut self.heard).await
     }
 }
 
-async fn in_time(stall: Duration, sent: impl Future<Output = Result<(), axum::Error>>) -> Result<(), End> {
-    match timeout(stall, sent).await {
-        Ok(Ok(())) => Ok(()),
-        _ => Err(End::Gone),
-    }
+async fn in_time(
+    stall: Duration,
+    sent: impl Future<Output = Result<(), axum::Error>>,
+    heard: &mut Instant,
+) -> Result<(), End> {
+    let mut sent = pin!(sent);
+    let sent = match poll_fn(|context| Poll::Ready(sent.as_mut().poll(context))).await {
+        Poll::Ready(sent) => sent,
+        Poll::Pending => {
+            let sent = timeout(stall, sent).await.map_err(|_| End::Gone)?;
+            // There is room again because the client reads. Meanwhile nothing it sent was received.
+            *heard = Instant::now();
+            sent
+        }
+    };
+    sent.map_err(|_| End::Gone)
 }
 
 /// Begins what is asked for, in order; the answer follows when it is done. What there is no room for is answered at once.

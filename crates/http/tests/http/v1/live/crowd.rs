@@ -84,6 +84,21 @@ fn who_stops_reading_is_cut_off_in_time() {
     drop(lazy);
 }
 
+/// What was not asked of a client while it could not be asked is not held against it.
+#[test]
+fn who_reads_on_after_longer_than_a_connection_may_lie_idle_is_served_on() {
+    // Longer than such a client needs for what is on its way already.
+    const IDLE: Duration = Duration::from_millis(2500);
+    let server = Server::with(|app| app.limits.idle = IDLE);
+    let lazy: Vec<_> = (0..4).map(|_| stop_reading(&server)).collect();
+    thread::sleep(2 * IDLE);
+    for (mut events, mut rpc) in lazy {
+        for missed in [events.wait_for("missed"), rpc.wait_for("missed")] {
+            assert!(missed.data["missed"].as_u64().unwrap() > 0);
+        }
+    }
+}
+
 /// Clients of either kind of stream that read nothing but its beginning, and have ordered so much in each frame that their
 /// sockets are full soon.
 fn stop_reading(server: &Server) -> (Events, Rpc) {
