@@ -1,53 +1,10 @@
---- Numbers and bytes: decimal and hexadecimal digits in C memory, unsigned words, powers of two.
+--- Numbers and bytes: decimal and hexadecimal digits, unsigned words, powers of two.
 
 local bit = require "bit"
-local ffi = require "ffi"
 
 local band, bor, lshift, rshift, tohex = bit.band, bit.bor, bit.lshift, bit.rshift, bit.tohex
-local floor = math.floor
 
 local M = {}
-
-local digits = ffi.new("uint8_t[24]")
-
---- Writes a whole number's decimal digits to memory, without making a string.
----@param target ffi.cdata* uint8_t *, room for 16 bytes
----@param value integer 0 to 2^53
----@return integer length bytes written
-function M.write_decimal(target, value)
-  if value < 10 then
-    target[0] = 48 + value
-    return 1
-  end
-  local first = 24
-  while value > 0 do
-    local rest = floor(value / 10)
-    first = first - 1
-    digits[first] = 48 + (value - rest * 10)
-    value = rest
-  end
-  local length = 24 - first
-  for i = 0, length - 1 do target[i] = digits[first + i] end
-  return length
-end
-
---- Writes a whole number's lower-case hexadecimal digits to memory.
----@param target ffi.cdata* uint8_t *, room for 14 bytes
----@param value integer 0 to 2^53
----@return integer length bytes written
-function M.write_hex(target, value)
-  local first = 24
-  repeat
-    local rest = floor(value / 16)
-    local digit = value - rest * 16
-    first = first - 1
-    digits[first] = digit < 10 and 48 + digit or 87 + digit
-    value = rest
-  until value == 0
-  local length = 24 - first
-  for i = 0, length - 1 do target[i] = digits[first + i] end
-  return length
-end
 
 --- Reads a string of decimal digits and nothing else: no sign, space or fraction.
 ---@param text string

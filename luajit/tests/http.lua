@@ -182,6 +182,17 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
+  check.test(name .. ": two thousand lengths, each twice", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      for length = 1, 2000 do
+        local request = ("GET /echo?message=%s HTTP/1.1\r\nHost: a\r\n\r\n"):format(BIG:sub(1, length))
+        connection:send(request:rep(2))
+        for _ = 1, 2 do check.equal(#assert(connection:receive()).body, length) end
+      end
+    end)
+  end)
+
   check.test(name .. ": large bodies go in and out whole", function()
     with_server(function(port)
       local connection = client.connect(port)

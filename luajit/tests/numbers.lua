@@ -8,15 +8,6 @@ local url = require "framewire.http.url"
 
 local bytes = ffi.new("uint8_t[32]")
 
-check.test("digits are written like tostring writes them", function()
-  for _, value in ipairs { 0, 1, 9, 10, 99, 100, 4294967295, 4294967296, 9007199254740991, 9007199254740992 } do
-    check.equal(ffi.string(bytes, num.write_decimal(bytes, value)), ("%.0f"):format(value))
-    local hex = value < 2 ^ 31 and ("%x"):format(value) or nil
-    if hex then check.equal(ffi.string(bytes, num.write_hex(bytes, value)), hex) end
-  end
-  check.equal(ffi.string(bytes, num.write_hex(bytes, 2 ^ 53 - 1)), "1fffffffffffff")
-end)
-
 check.test("decimals are read strictly", function()
   check.equal(num.parse_decimal("0123"), 123)
   for _, text in ipairs { "", "-1", "+1", " 1", "1 ", "0x1", "1e3", "1.0", "99999999999999999999" } do

@@ -235,7 +235,8 @@ function Connection:serve(input)
     end
     answer(self, head, body)
     if out.stop > FLUSH_AT then flush(self, out) end
-  until self.closing or self.late or self.unsent or self.file
+    -- LuaJIT compiles no loop that is left on its second round, as with clients that wait for each answer.
+  until input.start == input.stop or self.closing or self.late or self.unsent or self.file
   flush(self, out)
   if out.size > SWOLLEN then self.server:renew("out") end
   settle(self, input)

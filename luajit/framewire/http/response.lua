@@ -2,12 +2,8 @@
 -- them on the object that gave.
 
 local ffi = require "ffi"
-local num = require "framewire.num"
 local reasons = require "framewire.http.status"
 local sys = require "framewire.sys"
-
-local copy = ffi.copy
-local write_decimal, write_hex = num.write_decimal, num.write_hex
 
 -- A file up to this size is sent together with its head.
 local SMALL_FILE = 65536
@@ -69,16 +65,21 @@ local function finish(self, out)
   return true
 end
 
--- "Content-Length: " and its line end around up to 16 digits.
-local LENGTH_LINE = 40
+-- Lines of the lengths seen last, and how many. A loop that writes digits would be compiled by itself first, and then
+-- keep LuaJIT from compiling the serving of a request around it in one piece.
+local LENGTHS = 1024
+local length_lines, known_lengths = {}, 0
 
-local function append_length(out, length)
-  out:reserve(LENGTH_LINE)
-  local target = out.data + out.stop
-  copy(target, "Content-Length: ", 16)
-  local digits = write_decimal(target + 16, length)
-  target[16 + digits], target[17 + digits] = 13, 10
-  out.stop = out.stop + 18 + digits
+local function make_length_line(length)
+  if known_lengths == LENGTHS then length_lines, known_lengths = {}, 0 end
+  local line = ("Content-Length: %d\r\n"):format(length)
+  length_lines[length] = line
+  known_lengths = known_lengths + 1
+  return line
+end
+
+local function length_line(length)
+  return length_lines[length] or make_length_line(length)
 end
 
 --- Adds a header to the answer to come.
@@ -102,7 +103,7 @@ function Response:send(status, body, content_type)
   local out, message = begin(self)
   if not out then return nil, message end
   out:append(prefix_of(self.server, status, content_type))
-  if status >= 200 and status ~= 204 and status ~= 304 then append_length(out, #body) else body = "" end
+  if status >= 200 and status ~= 204 and status ~= 304 then out:append(length_line(#body)) else body = "" end
   end_head(self, out, self.keep_alive)
   if not self.head_only then out:append(body) end
   return finish(self, out)
@@ -152,7 +153,7 @@ function Response:file(status, fd, offset, length, content_type)
   end
   local connection = self.connection
   out:append(prefix_of(self.server, status, content_type))
-  append_length(out, length)
+  out:append(length_line(length))
   end_head(self, out, self.keep_alive)
   if self.head_only or length == 0 then
     ffi.C.close(fd)
@@ -198,9 +199,7 @@ function Response:write(data)
   local out = self.is_late and self.server.late_out or self.server.out
   if #data > 0 and not self.head_only then
     if self.chunked then
-      out:reserve(16)
-      out.stop = out.stop + write_hex(out.data + out.stop, #data)
-      out:append("\r\n")
+      out:append(("%x\r\n"):format(#data))
       out:append(data)
       out:append("\r\n")
     else
