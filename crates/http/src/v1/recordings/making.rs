@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderName, StatusCode};
 use framewire_recording::{Active, Head, Options, RecordError, Start, Summary};
 use framewire_states::Name;
 use serde::{Deserialize, Serialize};
@@ -114,12 +115,13 @@ impl Told {
 ///
 /// A reset, a state that is loaded or a connection that breaks ends it before that.
 #[utoipa::path(post, path = "/v1/recordings", operation_id = "startRecording", tag = "recordings", params(Which),
-    request_body = Begin, responses((status = 201, description = "It is being made.", body = Told)))]
+    request_body = Begin, responses((status = 201, description = "It is being made.", body = Told,
+        headers(("location" = String, description = "Where it will be, once complete.")))))]
 async fn start(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     Payload(request): Payload<Begin>,
-) -> Result<(StatusCode, Json<Told>), Problem> {
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
     let Begin { name, start, every, note, replace } = request;
     let name: Name = name.parse()?;
     if !(1..=MAX_EVERY).contains(&every) {
@@ -146,7 +148,8 @@ async fn start(
         other => other.into(),
     })?;
     let active = recordings.active(&served.name).await.ok_or_else(|| none(&served.name))?;
-    Ok((StatusCode::CREATED, Json(Told::new(&served.name, active))))
+    let location = [(LOCATION, format!("/v1/recordings/{}", active.name))];
+    Ok((StatusCode::CREATED, location, Json(Told::new(&served.name, active))))
 }
 
 /// The recording that is being made of an emulator, or the last one, if it ended by itself.

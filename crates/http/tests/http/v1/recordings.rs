@@ -24,8 +24,10 @@ fn play(server: &Server) {
 fn recorded(every: u32) -> (Server, u64) {
     let server = Server::paused();
     sent(&server, "POST", "/v1/advance", &json!({"frames": 100}), 200);
-    let begun =
-        sent(&server, "POST", "/v1/recordings", &json!({"name": "run", "every": every, "note": "n"}), 201);
+    let request = json!({"name": "run", "every": every, "note": "n"}).to_string();
+    let begun = server.request("POST", "/v1/recordings", request.as_bytes());
+    assert_eq!(begun.header("location"), Some("/v1/recordings/run"));
+    let begun = body(&begun, 201);
     assert_eq!((&begun["name"], &begun["frames"], &begun["ended"]), (&"run".into(), &0.into(), &Value::Null));
     play(&server);
     let ended = body(&server.request("DELETE", "/v1/recording", b""), 200);
