@@ -4,6 +4,8 @@ import { Store } from "./store.ts";
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 4000;
+/** After so long without an answer another connection is tried. */
+const PATIENCE_MS = 5000;
 /** A connection that lasted so long starts again with the shortest pause. */
 const STEADY_MS = 3000;
 
@@ -75,13 +77,20 @@ export class LastingSocket {
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
     let since = 0;
+    const giveUp = setTimeout(() => {
+      if (this.#socket !== socket || socket.readyState !== WebSocket.CONNECTING) return;
+      this.#drop();
+      this.#later();
+    }, PATIENCE_MS);
     socket.onopen = () => {
+      clearTimeout(giveUp);
       since = performance.now();
       this.connected.set(true);
       this.#handlers.open?.();
     };
     socket.onmessage = (event) => this.#handlers.message(event.data);
     socket.onclose = () => {
+      clearTimeout(giveUp);
       if (since > 0 && performance.now() - since > STEADY_MS) this.#pause = FIRST_PAUSE_MS;
       if (since > 0) this.losses.set(this.losses.value + 1);
       this.#drop();

@@ -28,10 +28,17 @@ export class Console {
     return this.page.getByRole("application");
   }
 
-  /** Opens the page and waits until it shows the game. */
+  /** Opens the page and waits until it shows the game and takes keys to it. */
   async open(path = "/"): Promise<void> {
+    const answered = new Promise<void>((resolve) => {
+      this.page.on("websocket", (socket) => {
+        if (new URL(socket.url()).pathname === "/v1/ws") socket.on("framereceived", () => resolve());
+      });
+    });
     await this.page.goto(this.server.url + path);
-    await expect(this.page.locator(".veil")).toBeHidden();
+    // A veil that is not there yet, or has no size yet, is hidden too.
+    await expect(this.page.locator(".veil")).toHaveAttribute("hidden");
+    await answered;
   }
 
   /** Opens one of the tabs. */

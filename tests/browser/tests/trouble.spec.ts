@@ -1,6 +1,6 @@
 /** What the page says and does when something is missing, stands still or goes away. */
 
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { Console } from "../support/console.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -18,6 +18,31 @@ test("a server that goes away is said, and comes back by itself", async ({ page,
   await opened.expectLit("A");
   await page.keyboard.up("x");
   await opened.expectLit();
+});
+
+test("a connection that is never answered is given up for another", async ({ page, server }) => {
+  let swallowed = 0;
+  const proxy = createServer((client) => {
+    client.once("data", (head) => {
+      if (head.includes("GET /v1/video") && swallowed === 0) {
+        swallowed += 1;
+        return;
+      }
+      const onward = connect(server.port, "127.0.0.1");
+      onward.write(head);
+      client.pipe(onward).pipe(client);
+      onward.on("error", () => client.destroy());
+    });
+    client.on("error", () => {});
+  }).listen(0, "127.0.0.1");
+  await new Promise((ready) => proxy.once("listening", ready));
+  const address = proxy.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  await page.goto(`http://127.0.0.1:${port}/`);
+  await expect(page.locator(".veil")).toContainText("Waiting for the picture");
+  await expect(page.locator(".veil")).toBeHidden();
+  expect(swallowed).toBe(1);
+  proxy.close();
 });
 
 test("no emulator is said, with what to do about it", async ({ page, serve }) => {
