@@ -67,9 +67,7 @@ impl StockMgba {
         self.lua_now("game_before = emu")?;
         let dialog = self.open_window("Select ROM", |mgba| mgba.press_in_main(&options::OPEN_ROM))?;
         self.choose_file(&dialog, rom)?;
-        if self.opengl {
-            self.wait_for_new_frame_rate()?;
-        }
+        self.wait_for_new_frame_rate()?;
         until("the other game ran", STEP, || {
             Ok(self.lua_now("return emu ~= nil and emu ~= game_before")? == "true")
         })?;
@@ -77,8 +75,9 @@ impl StockMgba {
         Ok(())
     }
 
-    /// Waits until a game that was just opened has run for two seconds, which shows in the title bar: its first pictures
-    /// take OpenGL the longest, and with them the moments in which no Lua should be typed ([`StockOptions::opengl`](super::StockOptions::opengl)).
+    /// Waits until a game that was just opened has run for two seconds, which shows in the title bar. Before, the game that
+    /// it replaces may be ending, for whose thread mGBA does not wait to run Lua; and its own first pictures take OpenGL the
+    /// longest, and with them the moments in which no Lua should be typed ([`StockOptions::opengl`](super::StockOptions::opengl)).
     pub(super) fn wait_for_frame_rate(&self) -> Result<()> {
         until("the game's frame rate was shown", STEP, || self.shows_frame_rate())
     }
