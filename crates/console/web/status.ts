@@ -3,6 +3,7 @@
 import { type Api, ApiError } from "./api.ts";
 import type { Rpc } from "./rpc.ts";
 import { Store } from "./store.ts";
+import { Subscription } from "./subscription.ts";
 
 /** An emulator as `/v1/emulators` lists it. */
 export interface EmulatorState {
@@ -68,27 +69,13 @@ export class StatusWatch {
 
   /** Looks again as soon as the server tells of something: resets, pauses, stalls, connections. */
   listen(rpc: Rpc): void {
-    let subscription: number | undefined;
-    const subscribe = async (): Promise<void> => {
-      if (!rpc.socket.connected.value) return;
-      const old = subscription;
-      subscription = undefined;
-      if (old !== undefined) await rpc.call("unsubscribe", { subscription: old });
-      const emulator = this.#api.emulator.value;
-      const params = { events: true, ...(emulator === undefined ? {} : { emulator }) };
-      ({ subscription } = await rpc.call<{ subscription: number }>("subscribe", params));
-    };
     // Without it the state is still asked for every second.
-    const begin = (): void => void subscribe().catch(() => {});
-    rpc.on("event", (params) => {
-      const told = params as { subscription: number; event: string };
-      if (told.subscription === subscription && HAPPENINGS.has(told.event)) void this.refresh();
+    new Subscription(rpc, this.#api, {
+      wanted: () => ({ events: true }),
+      told: ({ event }) => {
+        if (HAPPENINGS.has(event)) void this.refresh();
+      },
     });
-    rpc.onOpen(() => {
-      subscription = undefined;
-      begin();
-    });
-    this.#api.emulator.follow(begin);
   }
 
   start(): void {
