@@ -62,10 +62,14 @@ impl<'a> Access<'a> {
     }
 }
 
+/// What these operations take from memory or put there, each with its number.
+fn accesses(ops: &[Op]) -> impl Iterator<Item = (usize, Access<'_>)> {
+    ops.iter().enumerate().filter_map(|(index, op)| Some((index, Access::of(op)?)))
+}
+
 /// Refuses what goes beyond the end of the bus, with the number of the operation.
 fn check_bus(ops: &[Op]) -> Result<(), (usize, Problem)> {
-    let accesses = ops.iter().enumerate().filter_map(|(index, op)| Some((index, Access::of(op)?)));
-    accesses
+    accesses(ops)
         .filter(|(_, access)| access.domain.is_none())
         .try_for_each(|(index, access)| access.within(BUS).map_err(|problem| (index, problem)))
 }
@@ -79,10 +83,9 @@ struct Domains {
 
 impl Domains {
     fn of(ops: &[Op]) -> Domains {
-        let mut domains = Domains { used: Vec::new(), changed: false };
-        domains.changed = ops.iter().any(|op| op.info().effect == Effect::Change);
-        for (index, access) in ops.iter().enumerate().filter_map(|(index, op)| Some((index, Access::of(op)?)))
-        {
+        let changed = ops.iter().any(|op| op.info().effect == Effect::Change);
+        let mut domains = Domains { used: Vec::new(), changed };
+        for (index, access) in accesses(ops) {
             let Some(domain) = access.domain else { continue };
             if !domains.used.iter().any(|(known, _)| known == domain) {
                 domains.used.push((domain.to_owned(), index));
@@ -112,8 +115,7 @@ impl Domains {
                 Err(error) => return Err((*first, error.into())),
             }
         }
-        for (index, access) in ops.iter().enumerate().filter_map(|(index, op)| Some((index, Access::of(op)?)))
-        {
+        for (index, access) in accesses(ops) {
             if let Some((_, size)) = sizes.iter().find(|(domain, _)| Some(*domain) == access.domain) {
                 access.within(*size).map_err(|problem| (index, problem))?;
             }

@@ -40,7 +40,6 @@ pub struct StockMgba {
     port: Option<u16>,
     /// Lua to run in a fresh scripting context, before any script.
     before_scripts: String,
-    opengl: bool,
     paused: bool,
 }
 
@@ -67,7 +66,6 @@ impl StockMgba {
             prompt,
             port: options.port,
             before_scripts: options.lua_before_scripts(),
-            opengl: options.opengl,
             paused: false,
         };
         let started = mgba.finish_start(options);
@@ -84,7 +82,7 @@ impl StockMgba {
         })?;
         self.main = window.id;
         self.desktop.place(window.id, 0, 0)?;
-        if options.has_rom() && self.opengl {
+        if options.has_rom() && options.opengl {
             self.wait_for_frame_rate()?;
         }
 
