@@ -93,15 +93,17 @@ end
 --- Waits until the other process has attached.
 ---@param timeout? number seconds; for ever if left out
 ---@return true|nil ok
----@return string? message "timeout"
+---@return string? message "timeout", or how the channel is damaged
 function Endpoint:accept(timeout)
   local deadline = timeout and time.monotonic() + timeout
-  while not is_attached(self) do
+  while true do
+    local damage = self.block:damage()
+    if damage then return nil, damage end
+    if is_attached(self) then return true end
     local rest = deadline and deadline - time.monotonic() or 1
     if rest <= 0 then return nil, "timeout" end
     shm.wait(self.block.data + layout.AT_ATTACHED, 0, math.min(rest, 1))
   end
-  return true
 end
 
 --- Sends a string. Results as `Sender:send`.
@@ -118,6 +120,8 @@ end
 function Endpoint:close()
   local block = self.block
   if block.fd < 0 then return end
+  -- Nothing that is touched below is missing after this.
+  block:damage()
   local side = block.side
   block:say_closed()
   if block.barriers then sys.barrier() end

@@ -84,7 +84,7 @@ end
 -- Why there is no answer that was hoped for.
 local function refusal(data, length)
   if data == nil then return nil, length end
-  if data[0] == REFUSED then return nil, ffi.string(data + 6, length - 6) end
+  if data[0] == REFUSED and length >= 6 then return nil, ffi.string(data + 6, length - 6) end
   return codec.reply(data, length)
 end
 
@@ -163,7 +163,11 @@ function Emulator:watch(address, length)
     self.watches[#self.watches] = nil
     return nil, message
   end
-  return self.line.extra + self.screen.watch + used
+  local place = self.screen.watch + used
+  if place + length > self.line.extra_size then
+    return nil, "the channel is damaged: the watched memory lies outside of it"
+  end
+  return self.line.extra + place
 end
 
 --- The picture of the last step or look, where it lies: rows from the top, red, green, blue and an unused byte a pixel.
@@ -173,7 +177,11 @@ end
 ---@return integer stride bytes from row to row
 function Emulator:picture()
   local screen = self.screen
-  return self.line.extra + screen.picture, screen.width, screen.height, screen.stride
+  local place, width, height, stride = screen.picture, screen.width, screen.height, screen.stride
+  if width * 4 > stride or place + height * stride > self.line.extra_size then
+    error("the channel is damaged: the picture lies outside of it", 2)
+  end
+  return self.line.extra + place, width, height, stride
 end
 
 --- A pixel of the picture.
@@ -181,8 +189,12 @@ end
 ---@param y integer from the top
 ---@return integer colour 0xRRGGBB
 function Emulator:pixel(x, y)
-  local screen = self.screen
-  local at = self.line.extra + screen.picture + y * screen.stride + x * 4
+  local screen, line = self.screen, self.line
+  local place = screen.picture + y * screen.stride + x * 4
+  if place < 0 or place + 3 >= line.extra_size then
+    error(("pixel %d, %d lies outside of the channel's memory; use one of the picture"):format(x, y), 2)
+  end
+  local at = line.extra + place
   return at[0] * 65536 + at[1] * 256 + at[2]
 end
 

@@ -229,3 +229,111 @@ check.test("memory beside the rings is shared", function()
   there:close()
   here:close()
 end)
+
+-- Where the rings and the bulk rooms begin, with the usual sizes.
+local RINGS, BULK = layout.HEADER, layout.HEADER + 2 * layout.SLOTS * layout.SLOT
+
+local function truncate(size)
+  assert(os.execute(("truncate --size %d /dev/shm/framewire.%s"):format(size, name)) == 0)
+end
+
+-- Writes bytes into the block, as another program would.
+local function garble(at, bytes)
+  local file = assert(io.open("/dev/shm/framewire." .. name, "r+b"))
+  file:seek("set", at)
+  file:write(bytes)
+  file:close()
+end
+
+check.test("a block of another size ends the channel with an error, on both sides", function()
+  for _, size in ipairs { 0, 100, RINGS, BULK, BULK + 4096, BULK + 4 * layout.BULK } do
+    local here, there = pair()
+    here:send("before")
+    check.equal(there:receive(1), "before")
+    -- Both wait elsewhere, so neither touches the memory until it looks at it.
+    truncate(size)
+    for _, mine in ipairs { here, there } do
+      check.contains(mine.block:damage(), "changed the size")
+      local seconds = process.timed(function() check.contains(select(2, mine:receive()), "damaged", size) end)
+      assert(seconds < 1, "took " .. seconds)
+    end
+    -- Going on is an error again, and no end of the process.
+    for _, mine in ipairs { here, there } do
+      mine:send(("x"):rep(1048576), 0)
+      local text, problem
+      repeat text, problem = mine:receive(1) until not text
+      assert(problem == "closed" or problem:find("damaged", 1, true), problem)
+      mine:close()
+    end
+  end
+end)
+
+check.test("a wait that sleeps ends with an error when the block is truncated", function()
+  process.beside(function()
+    local there = assert(channel.connect(name, 5))
+    local text, problem = there:receive()
+    assert(not text and problem:find("changed the size", 1, true), problem)
+    there:close()
+  end, function()
+    local here = assert(channel.create(name))
+    assert(here:accept(5))
+    local sleeps = ffi.cast("volatile uint32_t *", here.block.data + layout.AT_READER[1])
+    check.eventually(5, function() return sleeps[0] == 1 end, "the other side sleeps")
+    truncate(0)
+    check.contains(here.block:damage(), "changed the size")
+    time.sleep(0.15)
+    here:close()
+  end, true)
+end)
+
+check.test("garbled lines end a wait without a time-out", function()
+  local garbage = ("\165"):rep(8)
+  local halves, consumed = layout.AT_HALF, layout.HALF_CONSUMED
+  for at, side in pairs {
+    -- What the other side writes, and what this side has written.
+    [halves[0]] = 1, [halves[1]] = 0, [RINGS] = 1, [RINGS + layout.SLOTS * layout.SLOT] = 0,
+    [halves[0] + consumed - 4] = 0, [halves[1] + consumed - 4] = 1,
+  } do
+    local sides = {}
+    sides[0], sides[1] = pair()
+    garble(at, garbage)
+    local seconds = process.timed(function()
+      check.contains(select(2, sides[side]:receive()), "damaged", "at " .. at)
+    end)
+    assert(seconds < 1, "took " .. seconds)
+    sides[0]:close()
+    sides[1]:close()
+  end
+end)
+
+check.test("lines that are all zero end a wait without a time-out", function()
+  local here, there = pair()
+  assert(here:send("ping"))
+  check.equal(there:receive(1), "ping")
+  assert(there:send("pong"))
+  check.equal(here:receive(1), "pong")
+  garble(layout.AT_HALF[0], ("\0"):rep(64))
+  check.contains(select(2, there:receive()), "damaged")
+  there:close()
+  here:close()
+end)
+
+check.test("an overwritten header ends a wait without a time-out", function()
+  for _, at in ipairs { 0, layout.AT_VERSION, layout.AT_SLOTS, layout.AT_BULK, layout.AT_EXTRA } do
+    local here, there = pair()
+    garble(at, "\165\165\165\165")
+    for _, mine in ipairs { here, there } do
+      check.contains(select(2, mine:receive()), "overwritten its header", "at " .. at)
+      mine:close()
+    end
+  end
+end)
+
+check.test("a garbled count does not let a sender wait for ever", function()
+  local here, there = pair()
+  garble(layout.AT_HALF[1] + layout.HALF_CONSUMED, "\165\165\165\165")
+  check.contains(select(2, here:send("hello")), "damaged")
+  check.contains(select(2, here:send(("x"):rep(1000))), "damaged")
+  there:close()
+  here:close()
+end)

@@ -7,6 +7,7 @@ local check = require "tests.support.check"
 local codec = require "framewire.emulator.codec"
 local emulator = require "framewire.emulator"
 local framewire = require "tests.support.framewire"
+local layout = require "framewire.channel.layout"
 local player = require "bot.player"
 local process = require "tests.support.process"
 local time = require "framewire.time"
@@ -229,6 +230,87 @@ check.test("a killed emulator is noticed, and the next one is found", function()
     game:close()
     server:wait(1)
   end
+end)
+
+-- Another program changes the channel's file while a client is there and does nothing.
+local function change(game, command)
+  local path = "/dev/shm/framewire." .. name
+  assert(os.execute(command:gsub("FILE", path)) == 0)
+  return process.timed(function()
+    local ok, problem = game.line:receive(5)
+    check.equal(ok, nil, command)
+    assert(problem:find("damaged") or problem == "closed" or problem:find("ended"), problem)
+  end)
+end
+
+check.test("a client whose channel is changed by others gets an error, and the next one is served", function()
+  with_emulator(function()
+    for _, command in ipairs {
+      "truncate --size +4096 FILE",
+      "printf 0123456789abcdef | dd of=FILE conv=notrunc status=none",
+      -- The stamps of the express line.
+      "printf 01234567 | dd of=FILE bs=1 seek=128 conv=notrunc status=none",
+      "printf 01234567 | dd of=FILE bs=1 seek=160 conv=notrunc status=none",
+      "dd if=/dev/urandom of=FILE bs=128 seek=1 count=1 conv=notrunc status=none",
+    } do
+      local game = connect()
+      assert(game:step(1))
+      local seconds = change(game, command)
+      assert(seconds < 1, command .. " took " .. seconds)
+      game:close()
+    end
+    local game = connect()
+    check.equal(game:call("game_title"), "FRAMEWIRE")
+    check.equal(game:call("get_keys"), 0)
+    game:close()
+  end)
+end)
+
+-- The process on the client's side of the channel.
+local function attached_process()
+  local file = io.open("/dev/shm/framewire." .. name, "rb")
+  if not file then return nil end
+  file:seek("set", layout.AT_ATTACHED)
+  local bytes = file:read(4)
+  file:close()
+  return bytes and #bytes == 4 and ffi.cast("const int32_t *", bytes)[0]
+end
+
+check.test("truncations while a client plays leave the emulator serving the next one", function()
+  with_emulator(function()
+    for round = 1, tonumber(os.getenv("FRAMEWIRE_KILLS") or 10) do
+      local client = assert(worker.start(function()
+        local game = connect()
+        local one = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
+        while game:step(one:decide()) do end
+        game:close()
+      end))
+      check.eventually(5, function() return attached_process() == client.pid end, "the client is attached")
+      time.sleep(math.random() * 0.03)
+      assert(os.execute(("truncate --size %d /dev/shm/framewire.%s"):format(math.random(0, 4000000), name)) == 0)
+      -- By an error, or by touching what is not there any more.
+      local code, reason = client:wait(5)
+      assert(code == 0 or reason ~= "timeout", ("round %d: %s"):format(round, tostring(reason)))
+      local game = connect()
+      check.equal(game:call("game_title"), "FRAMEWIRE")
+      game:close()
+    end
+  end)
+end)
+
+check.test("a picture that lies elsewhere is an error and no read", function()
+  with_emulator(function()
+    local game = connect()
+    assert(game:step(0, 60))
+    check.contains(select(2, pcall(game.pixel, game, 0, 1e6)), "lies outside")
+    local screen = game.screen
+    screen.picture = 0xfffffff0
+    check.contains(select(2, pcall(game.pixel, game, 0, 0)), "lies outside")
+    check.contains(select(2, pcall(game.picture, game)), "lies outside")
+    screen.watch = 0xfffffff0
+    check.contains(select(2, game:watch(0x02000000, 4)), "lies outside")
+    game:close()
+  end)
 end)
 
 check.test("the bot knows how the ball flies", function()

@@ -56,13 +56,14 @@ impl Endpoint {
     /// Attaches to a channel that another process has made, waiting for it to be there and free.
     ///
     /// # Errors
-    /// [`Error::Missing`] and [`Error::Attached`] after the time, and what is wrong with the name or the memory.
+    /// [`Error::Missing`], [`Error::Attached`] and [`Error::Damaged`] after the time, and what is wrong with the name or the memory.
     pub fn connect(name: &str, timeout: Option<Duration>, options: Options) -> Result<Endpoint, Error> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             match Block::attach(name) {
                 Ok(block) => return Ok(Endpoint::new(block, options.spin)),
-                Err(Error::Missing(_) | Error::Attached(_))
+                // A damaged one is replaced by the program that serves it.
+                Err(Error::Missing(_) | Error::Attached(_) | Error::Damaged(_))
                     if deadline.is_none_or(|deadline| Instant::now() < deadline) =>
                 {
                     std::thread::sleep(Duration::from_millis(2));
@@ -84,11 +85,14 @@ impl Endpoint {
     /// Waits until the other process has attached to a channel made here.
     ///
     /// # Errors
-    /// [`Error::Timeout`].
+    /// [`Error::Timeout`] and [`Error::Damaged`].
     pub fn accept(&self, timeout: Option<Duration>) -> Result<(), Error> {
         let block = &self.receiver.memory;
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         while !block.is_attached() {
+            if let Some(damage) = block.damage() {
+                return Err(Error::Damaged(damage));
+            }
             let rest =
                 deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
             if rest.is_zero() {

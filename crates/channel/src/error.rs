@@ -15,7 +15,7 @@ pub enum Error {
     /// A message of this many bytes cannot be sent.
     #[error("a message has 1 to {MAX_MESSAGE} bytes, not {0}")]
     Length(usize),
-    /// The other side wrote what no side of this version writes.
+    /// The other side or a third program wrote what no side of this version writes, or changed the size of the file.
     #[error("the channel is damaged: {0}")]
     Damaged(&'static str),
     /// The name cannot be used.

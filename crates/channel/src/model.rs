@@ -96,6 +96,12 @@ impl Memory for Model {
     fn look(&self) -> Duration {
         Duration::from_secs(3600)
     }
+    fn is_lost(&self) -> bool {
+        false
+    }
+    fn damage(&self) -> Option<&'static str> {
+        None
+    }
     fn peer_closed(&self, _: Side) -> bool {
         false
     }

@@ -71,23 +71,25 @@ pub fn wait<M: Memory>(
     sleeper: Sleeper,
     spin_time: Duration,
     timeout: Option<Duration>,
+    damage: impl Fn() -> Option<&'static str>,
     mut is_ready: impl FnMut() -> bool,
 ) -> Result<(), Error> {
     if spin(spin_time.min(timeout.unwrap_or(spin_time)), &mut is_ready) {
         return Ok(());
     }
-    sleep(memory, side, sleeper, timeout.map(|timeout| timeout.saturating_sub(spin_time)), is_ready)
+    sleep(memory, side, sleeper, timeout.map(|timeout| timeout.saturating_sub(spin_time)), damage, is_ready)
 }
 
-/// Sleeps until something is ready.
+/// Sleeps until something is ready. `damage` says what the other side cannot have written, if there is any of it.
 ///
 /// # Errors
-/// [`Error::Timeout`], [`Error::Closed`] or [`Error::Died`].
+/// [`Error::Timeout`], [`Error::Closed`], [`Error::Died`] or [`Error::Damaged`].
 pub fn sleep<M: Memory>(
     memory: &M,
     side: Side,
     sleeper: Sleeper,
     timeout: Option<Duration>,
+    damage: impl Fn() -> Option<&'static str>,
     mut is_ready: impl FnMut() -> bool,
 ) -> Result<(), Error> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
@@ -98,7 +100,8 @@ pub fn sleep<M: Memory>(
             Some(Error::Closed)
         } else if looked.is_none_or(|looked| now - looked >= memory.look()) {
             looked = Some(now);
-            (!memory.peer_lives(side)).then_some(Error::Died)
+            let died = || (!memory.peer_lives(side)).then_some(Error::Died);
+            memory.damage().or_else(&damage).map(Error::Damaged).or_else(died)
         } else {
             None
         };

@@ -18,6 +18,10 @@ Block.__index = Block
 
 local MODE = 384 -- 0600
 local CREATOR, NAME = 0, 2 -- bytes to lock; whoever attaches locks byte 1
+local PAGE = 4096 -- of this processor
+local MAGIC = ffi.cast("const uint64_t *", layout.MAGIC)[0]
+local SIZE_CHANGED = "the channel is damaged: another program has changed the size of its file in /dev/shm"
+local HEADER_CHANGED = "the channel is damaged: another program has overwritten its header"
 
 local function path_of(name)
   if type(name) ~= "string" or not name:find("^[%w_%-][%w_%-%.]*$") or #name > 200 then
@@ -75,7 +79,7 @@ local function initialise(fd, path, sizes)
   word(data, layout.AT_BULK)[0] = sizes.bulk
   word(data, layout.AT_EXTRA)[0] = sizes.extra
   word(data, layout.AT_CREATOR)[0] = C.getpid()
-  ffi.cast("volatile uint64_t *", data)[0] = ffi.cast("const uint64_t *", layout.MAGIC)[0]
+  ffi.cast("volatile uint64_t *", data)[0] = MAGIC
   return finish(fd, data, {
     side = 0, path = path, size = size, slots = sizes.slots, bulk = sizes.bulk, extra = sizes.extra,
   })
@@ -132,7 +136,7 @@ local function adopt(fd, size, name)
     return nil, ("speaks version %d of the channel, this library %d"):format(version, layout.VERSION), true
   end
   if slots < 8 or bit.band(slots, slots - 1) ~= 0 or size ~= total(slots, bulk, extra) then
-    return nil, "is damaged", true
+    return nil, "is damaged" -- until the program that serves it replaces it
   end
   local data
   data, message = map(fd, size)
@@ -184,6 +188,31 @@ function M.attach(name, timeout)
     if final or time.monotonic() >= deadline then return nil, ("channel '%s' %s"):format(name, problem) end
     time.sleep(0.002)
   end
+end
+
+-- Puts zero pages in place of those that the file does not have any more: touching them would end this process.
+local function replace_missing(self, size)
+  local start = math.ceil(size / PAGE) * PAGE
+  if start >= self.size then return end
+  local access, kind = sys.PROT_READ + sys.PROT_WRITE, sys.MAP_PRIVATE + sys.MAP_ANONYMOUS + sys.MAP_FIXED
+  C.mmap(self.data + start, self.size - start, access, kind, -1, 0)
+end
+
+--- What another program has done to the memory, if the channel cannot go on in it. All of it can be touched afterwards.
+---@return string|nil damage
+function Block:damage()
+  local size = sys.stat(self.fd)
+  if size ~= self.size then
+    replace_missing(self, size or 0)
+    return SIZE_CHANGED
+  end
+  local data = self.data
+  if ffi.cast("const volatile uint64_t *", data)[0] == MAGIC
+    and word(data, layout.AT_VERSION)[0] == layout.VERSION and word(data, layout.AT_SLOTS)[0] == self.slots
+    and word(data, layout.AT_BULK)[0] == self.bulk and word(data, layout.AT_EXTRA)[0] == self.extra then
+    return nil
+  end
+  return HEADER_CHANGED
 end
 
 --- Whether the other side lives. Before anybody has attached it counts as living.

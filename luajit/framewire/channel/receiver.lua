@@ -69,6 +69,20 @@ function M.has_message(s)
     or ffi.cast("volatile int64_t *", s.express)[0] == s.stamp
 end
 
+-- What cannot be in the places that are looked at, whatever the other side has sent until now: a wait may never end.
+local function damage(s)
+  local slot = ffi.cast("volatile int64_t *", s.ring + band(s.next, s.slots - 1) * SLOT)[0]
+  local express = ffi.cast("volatile int64_t *", s.express)[0]
+  -- A slot holds messages whose numbers are a multiple of the slots apart, and none is sent before there is room.
+  local fits = slot == 0 or slot > 0 and slot <= s.stamp and (s.stamp - slot) % s.slots == 0
+  if not fits or express < 0 or express > s.stamp then
+    return "the channel is damaged: a message has a number that is not its turn"
+  end
+  if s.own[CONSUMED] ~= s.published then
+    return "the channel is damaged: another program has overwritten what this side has read"
+  end
+end
+
 local function in_bulk(s, slot, length)
   local offset = ffi.cast("uint32_t *", slot + layout.SLOT_BULK)[0]
   if length > MAX_MESSAGE or offset + length > s.bulk_size then
@@ -108,7 +122,7 @@ local function await_slow(self, timeout)
   if timeout and timeout < spins then spins = timeout end
   if not waiting.spin(M.has_message, s, spins) then
     if s.published ~= s.next then publish(s) end
-    local ok, message = waiting.sleep(endpoint, self.word, M.has_message, s, timeout and timeout - spins)
+    local ok, message = waiting.sleep(endpoint, self.word, M.has_message, damage, s, timeout and timeout - spins)
     if not ok then return nil, message end
   end
   return peek(s)

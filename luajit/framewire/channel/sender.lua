@@ -84,6 +84,15 @@ local function has_room(self)
   return bulk_start(s, s.length) + s.length - s.bulk_tail <= s.bulk_size
 end
 
+-- What the other side cannot say that it has read: a wait for room may never end.
+local function damage(self)
+  local s = self.state
+  local unread = tobit(s.head - s.theirs[CONSUMED])
+  if unread < 0 or unread > s.slots then
+    return "the channel is damaged: the other side has read messages that were not sent"
+  end
+end
+
 local function reserve_slow(self, length, timeout)
   local s = self.state
   if length < 1 or length > MAX_MESSAGE then
@@ -91,7 +100,7 @@ local function reserve_slow(self, length, timeout)
   end
   s.length = length
   if not has_room(self) then
-    local ok, message = waiting.wait(self.endpoint, self.word, has_room, self, timeout)
+    local ok, message = waiting.wait(self.endpoint, self.word, has_room, damage, self, timeout)
     if not ok then
       s.length = 0
       return nil, message

@@ -50,23 +50,27 @@ end
 ---@param endpoint table
 ---@param word ffi.cdata* the word that says that this side sleeps
 ---@param is_ready function
----@param argument any handed to it
+---@param damage function what the other side cannot have written, if there is any of it
+---@param argument any handed to both
 ---@param timeout? number seconds; for ever if left out
 ---@return true|nil ok
----@return string? message "timeout", "closed" or "the other side has ended without closing"
-function M.sleep(endpoint, word, is_ready, argument, timeout)
+---@return string? message "timeout", "closed", "the other side has ended without closing" or how the channel is damaged
+function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
   local block = endpoint.block
   local look = block.barriers and LOOK or LOOK_WITHOUT_BARRIERS
   local deadline = timeout and time.monotonic() + timeout
   local next_look = 0
   while true do
     local now = time.monotonic()
-    local problem
+    -- Before anything of the memory is touched, which may be gone since the last time.
+    local problem = block:damage()
+    if problem then return nil, problem end
     if block:peer_closed() then
       problem = "closed"
     elseif now >= next_look then
       next_look = now + LOOK
-      if not block:peer_lives() then problem = "the other side has ended without closing" end
+      problem = damage(argument)
+      if not problem and not block:peer_lives() then problem = "the other side has ended without closing" end
     end
     -- What was published before the end counts.
     if is_ready(argument) then return true end
@@ -78,17 +82,19 @@ function M.sleep(endpoint, word, is_ready, argument, timeout)
     if block.barriers then sys.barrier() end
     if not is_ready(argument) and not block:peer_closed() then
       shm.wait(ffi.cast("void *", word), 1, math.min(rest, look))
+      problem = block:damage()
+      if problem then return nil, problem end
     end
     word[0] = 0
   end
 end
 
 --- Waits until something is ready: spins, then sleeps. Results as `sleep`.
-function M.wait(endpoint, word, is_ready, argument, timeout)
+function M.wait(endpoint, word, is_ready, damage, argument, timeout)
   local spins = endpoint.spin
   if timeout and timeout < spins then spins = timeout end
   if M.spin(is_ready, argument, spins) then return true end
-  return M.sleep(endpoint, word, is_ready, argument, timeout and timeout - spins)
+  return M.sleep(endpoint, word, is_ready, damage, argument, timeout and timeout - spins)
 end
 
 --- Wakes the other side, which has said that it sleeps.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -213,4 +214,26 @@ fn causes_are_told_once_each() {
     let (status, _, said) = Framewire::run(&["serve", "--rom", "no-such-file.gba"], PATIENCE).unwrap();
     assert_eq!(status.code(), Some(1));
     assert_eq!(said.matches("No such file").count(), 1, "{said}");
+}
+#[cfg(target_os = "linux")]
+#[test]
+fn truncating_the_channels_memory_leaves_the_server_running() {
+    let name = format!("e2e-truncated-{}", std::process::id());
+    let mut server = Framewire::serve(&["--channel", &name]).unwrap();
+    let path = Path::new("/dev/shm").join(format!("framewire.{name}"));
+    let size = fs::metadata(&path).unwrap().len();
+    for (round, other) in [0, 4096, size / 2, size - 4096, size + 4096].into_iter().enumerate() {
+        // As `: > FILE` does it, and `truncate --size SIZE FILE`.
+        let file = fs::OpenOptions::new().write(true).truncate(other == 0).open(&path).unwrap();
+        file.set_len(other).unwrap();
+        until("a new channel", PATIENCE, || Ok(fs::metadata(&path).is_ok_and(|data| data.len() == size)))
+            .unwrap();
+        let answer = server.http().get("/v1/emulator").unwrap();
+        assert_eq!(answer.status, 200, "round {round}: {}", answer.text());
+    }
+    let log = server.log();
+    assert!(log.contains(&name) && log.contains("changed the size of its file"), "{log}");
+    server.signal(Signal::TERM).unwrap();
+    assert!(server.wait_exit(PATIENCE).unwrap().success());
+    assert!(!path.exists());
 }

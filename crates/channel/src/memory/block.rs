@@ -95,7 +95,7 @@ impl Block {
             }
             sys::lock(&file, Side::Creator as i64);
             let size = total(slots, bulk, extra);
-            let mapping = file.set_len(size as u64).and_then(|()| Mapping::new(&file, size));
+            let mapping = sys::allocate(&file, size).and_then(|()| Mapping::new(&file, size));
             let mapping = mapping.map_err(|source| {
                 sys::unlink(&path);
                 system("cannot get so much shared memory")(source)
@@ -172,6 +172,21 @@ impl Block {
         sys::futex_wait(words(&self.mapping, at::ATTACHED), 0, limit);
     }
 
+    /// What another process has done to the memory, if the channel cannot go on in it.
+    pub fn damage(&self) -> Option<&'static str> {
+        if self.file.metadata().is_ok_and(|data| data.size() != self.mapping.size() as u64) {
+            return Some("another program has changed the size of its file in /dev/shm");
+        }
+        if self.mapping.is_lost() {
+            return Some("a part of its memory is missing; is /dev/shm full?");
+        }
+        let sizes = [at::VERSION, at::SLOTS, at::BULK, at::EXTRA]
+            .map(|offset| words(&self.mapping, offset).load(Ordering::Relaxed) as usize);
+        let is_whole = magic(&self.mapping).load(Ordering::Relaxed) == MAGIC
+            && sizes == [VERSION as usize, self.slots, self.bulk, self.extra];
+        if is_whole { None } else { Some("another program has overwritten its header") }
+    }
+
     /// The memory beside the rings, as words.
     pub fn extra(&self) -> &[AtomicU32] {
         let start = self.mapping.at(at::RINGS + 2 * self.slots * size_of::<Slot>() + 2 * self.bulk);
@@ -236,6 +251,15 @@ impl Memory for Block {
 
     fn look(&self) -> Duration {
         if self.barriers { LOOK } else { LOOK_WITHOUT_BARRIERS }
+    }
+
+    #[inline]
+    fn is_lost(&self) -> bool {
+        self.mapping.is_lost()
+    }
+
+    fn damage(&self) -> Option<&'static str> {
+        Block::damage(self)
     }
 
     fn peer_closed(&self, side: Side) -> bool {

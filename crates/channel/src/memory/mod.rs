@@ -4,6 +4,8 @@
 mod block;
 mod cells;
 #[cfg(not(loom))]
+mod lost;
+#[cfg(not(loom))]
 pub mod sys;
 
 #[cfg(not(loom))]
@@ -59,6 +61,10 @@ pub trait Memory: Send + Sync {
     fn barrier(&self);
     /// Longest sleep without looking whether the other side lives.
     fn look(&self) -> Duration;
+    /// Whether a part of it was found missing when it was used.
+    fn is_lost(&self) -> bool;
+    /// What is wrong with it; asks the system.
+    fn damage(&self) -> Option<&'static str>;
     /// Whether the other side of `side` has said that it ends.
     fn peer_closed(&self, side: Side) -> bool;
     /// Whether the other side of `side` lives.

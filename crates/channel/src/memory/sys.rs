@@ -2,11 +2,13 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
+
+use super::lost::Entry;
 
 /// Not in the libc crate; from the kernel's `linux/membarrier.h`.
 const MEMBARRIER_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
@@ -29,6 +31,22 @@ pub fn open(path: &CString, create: bool) -> Result<File> {
 pub fn unlink(path: &CString) {
     // SAFETY: the path ends with a NUL.
     unsafe { libc::shm_unlink(path.as_ptr()) };
+}
+
+/// Makes an empty file this long, and has the system set the memory aside: a full `/dev/shm` is an error here and no bus
+/// error later.
+pub fn allocate(file: &File, size: usize) -> Result<()> {
+    let too_long = |_| Error::from(ErrorKind::InvalidInput);
+    let length = libc::off_t::try_from(size).map_err(too_long)?;
+    loop {
+        // SAFETY: the descriptor is open.
+        match check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) }) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Unsupported => return file.set_len(size as u64),
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// This process' user.
@@ -62,10 +80,12 @@ pub fn is_locked(file: &File, byte: i64) -> bool {
     result == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
 }
 
-/// A file's first bytes in memory, shared with every process that maps them.
+/// A file's first bytes in memory, shared with every process that maps them. It can be used also after another process has
+/// truncated the file.
 pub struct Mapping {
     start: NonNull<u8>,
     size: usize,
+    entry: &'static Entry,
 }
 
 // SAFETY: memory is not bound to a thread; what may be done with it is for whoever reads and writes it to say.
@@ -83,7 +103,13 @@ impl Mapping {
         if start == libc::MAP_FAILED {
             return Err(Error::last_os_error());
         }
-        NonNull::new(start.cast()).map(|start| Mapping { start, size }).ok_or_else(Error::last_os_error)
+        let entry = Entry::add(start as usize, size).inspect_err(|_| {
+            // SAFETY: mapped a moment ago, and used by nobody yet.
+            unsafe { libc::munmap(start, size) };
+        })?;
+        NonNull::new(start.cast())
+            .map(|start| Mapping { start, size, entry })
+            .ok_or_else(|| Error::from(ErrorKind::OutOfMemory))
     }
 
     /// The address of an offset, which must be inside.
@@ -93,10 +119,21 @@ impl Mapping {
         // SAFETY: just checked.
         unsafe { self.start.as_ptr().add(offset) }
     }
+
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Whether the system could not provide a part of it, which holds zeros since.
+    #[inline]
+    pub fn is_lost(&self) -> bool {
+        self.entry.is_lost()
+    }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        self.entry.remove();
         // SAFETY: mapped by `new`, and no reference outlives this.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.size) };
     }

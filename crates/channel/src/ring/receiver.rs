@@ -24,6 +24,9 @@ pub struct Receiver<M: Memory> {
 /// Looks before a wait in earnest; in a model they add nothing but states.
 const SOON: u32 = if cfg!(loom) { 0 } else { 8 };
 
+/// What was missing may be there again, without its contents.
+const LOST: &str = "a part of its memory was missing";
+
 #[derive(Clone, Copy)]
 enum Place {
     Express,
@@ -75,6 +78,9 @@ impl<M: Memory> Receiver<M> {
     /// [`Error::Damaged`].
     #[inline]
     pub fn try_receive(&mut self) -> Result<Option<Message<'_, M>>, Error> {
+        if self.memory.is_lost() {
+            return Err(Error::Damaged(self.memory.damage().unwrap_or(LOST)));
+        }
         self.find().map(|place| self.message(place)).transpose()
     }
 
@@ -123,12 +129,42 @@ impl<M: Memory> Receiver<M> {
                 self.publish();
             }
             let rest = timeout.map(|timeout| timeout.saturating_sub(self.spin));
-            wait::sleep(&*self.memory, self.side, Sleeper::Reader(self.side), rest, || {
-                place = self.find();
-                place.is_some() || stop()
-            })?;
+            let sleeper = Sleeper::Reader(self.side);
+            wait::sleep(
+                &*self.memory,
+                self.side,
+                sleeper,
+                rest,
+                || self.damage(),
+                || {
+                    place = self.find();
+                    place.is_some() || stop()
+                },
+            )?;
         }
         Ok(place)
+    }
+
+    /// What cannot be in the places that are looked at, whatever the other side has sent until now: a wait there may never
+    /// end. In a model it adds nothing but states.
+    fn damage(&self) -> Option<&'static str> {
+        if cfg!(loom) {
+            return None;
+        }
+        let wanted = self.next + 1;
+        let slots = self.memory.slots(self.side.other());
+        let slot = slots[self.next as usize & (slots.len() - 1)].stamp.load(Ordering::Relaxed);
+        let express = self.memory.half(self.side.other()).stamp.load(Ordering::Relaxed);
+        let told = self.memory.half(self.side).consumed.load(Ordering::Relaxed);
+        // A slot holds messages whose numbers are a multiple of the slots apart, and none is sent before there is room.
+        let fits_slot = slot == 0 || (slot <= wanted && (wanted - slot).is_multiple_of(slots.len() as u64));
+        if !fits_slot || express > wanted {
+            Some("a message has a number that is not its turn")
+        } else if told != self.published {
+            Some("another program has overwritten what this side has read")
+        } else {
+            None
+        }
     }
 
     #[inline(always)]

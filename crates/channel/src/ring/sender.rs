@@ -126,8 +126,14 @@ impl<M: Memory> Sender<M> {
     fn wait(&mut self, length: usize, timeout: Option<Duration>) -> Result<Place, Error> {
         let memory = self.memory.clone();
         let (side, spin) = (self.side, self.spin);
+        let head = self.head as u32;
+        let damage = || {
+            let consumed = memory.half(side.other()).consumed.load(Ordering::Relaxed);
+            let is_possible = head.wrapping_sub(consumed) as usize <= memory.slots(side).len();
+            (!is_possible).then_some("the other side has read messages that were not sent")
+        };
         let mut place = None;
-        wait::wait(&*memory, side, Sleeper::Writer(side), spin, timeout, || {
+        wait::wait(&*memory, side, Sleeper::Writer(side), spin, timeout, damage, || {
             place = self.find(length);
             place.is_some()
         })?;

@@ -1,9 +1,10 @@
 //! The operations of an embedded core for its client on a channel.
 
+use std::fs::OpenOptions;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use framewire_channel::{Endpoint, Options};
+use framewire_channel::{Endpoint, Error, Options};
 use framewire_emulator::Emulator;
 use framewire_emulator::embedded::{Embedded, Speed};
 use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Status, Value, timeline};
@@ -11,7 +12,8 @@ use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Sta
 use super::support::{config, number, wait_for};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
-/// Kind of the message by which a client gives the clock back, and of its answer.
+/// Kinds of the messages by which a client takes the clock and gives it back, and of their answer.
+const STEP: u8 = 64;
 const RUN: u8 = 65;
 const DONE: u8 = 72;
 /// Words of the block: frames run since the channel was made.
@@ -54,4 +56,42 @@ fn a_client_plays_keys_and_runs_frames_in_a_batch() {
     wait_for("frames", || emulator.state().frame > 10 && emulator.state().speed == Some(2000));
     client.send(&[RUN], PATIENCE).expect("sent");
     assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
+}
+
+#[test]
+fn a_truncated_channel_ends_and_the_core_goes_on() {
+    let name = format!("framewire-truncated-{}", std::process::id());
+    let emulator =
+        Embedded::start_on_channel(config(Speed::Unlimited, false, vec![]), &name).expect("a channel");
+    let path = format!("/dev/shm/framewire.{name}");
+    let step = [STEP, 0, 1, 0, 1, 0, 0, 0];
+    for round in 0..12 {
+        // The client of the round before may be there still.
+        let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+        let holds_clock = round % 2 == 0;
+        if holds_clock {
+            client.send(&step, PATIENCE).expect("sent");
+            assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
+        }
+        let file = OpenOptions::new().write(true).open(&path).expect("the block's file");
+        let size = file.metadata().expect("its size").len();
+        // Nothing, the header, part of the rings, up to the picture, part of it; and longer.
+        let other = [0, 4096, 200_000, size - 600_000, size - 4096, size + 4096][round / 2 % 6];
+        file.set_len(other).expect("another size");
+        let error = loop {
+            let end =
+                client.send(&step, PATIENCE).and_then(|()| client.receiver.receive(PATIENCE).map(|_| ()));
+            if let Err(error) = end {
+                break error;
+            }
+        };
+        assert!(matches!(error, Error::Damaged(_) | Error::Closed | Error::Died), "round {round}: {error:?}");
+        drop(client);
+        // The game goes on by itself, with no key held.
+        let frame = emulator.state().frame;
+        wait_for("frames", || emulator.state().frame > frame + 10);
+    }
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("a new channel");
+    let keys = batch(&mut client, vec![Op::GetKeys {}]).single().expect("a value");
+    assert_eq!(number(keys), 0);
 }

@@ -66,7 +66,11 @@ impl Station {
             if let Some(error) = &line.gone
                 && !matches!(error, Error::Closed | Error::Died)
             {
-                (machine.console)(Level::Warn, &format!("channel {:?}: {error}", self.name));
+                let message = format!(
+                    "channel {:?}: {error}; it was ended, and the next client gets a new one",
+                    self.name
+                );
+                (machine.console)(Level::Warn, &message);
             }
             if line.holds_clock {
                 // Nobody is left to let go of what it held.

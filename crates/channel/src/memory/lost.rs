@@ -1,0 +1,186 @@
+//! Mappings whose memory the system cannot provide.
+//!
+//! A process of the same user can truncate a channel's file while it is mapped, and `/dev/shm` can be full. A process that
+//! then touches the missing part gets SIGBUS, which would end it. The handler here puts zero pages there instead and marks
+//! the mapping, whose side ends the channel at its next look. A SIGBUS for any other reason goes to the handler before this
+//! one, as if this one were not there.
+
+use std::io::{Error, Result};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+
+/// A mapping that the handler knows. Entries are never freed, because the handler may read them at any time; those of
+/// mappings that are gone are used again.
+pub struct Entry {
+    /// Whether it belongs to a mapping.
+    taken: AtomicBool,
+    /// The first byte; 0 while the entry is being changed or belongs to no mapping.
+    start: AtomicUsize,
+    size: AtomicUsize,
+    /// A part of the mapping was replaced by zero pages.
+    lost: AtomicBool,
+    next: Option<&'static Entry>,
+}
+
+static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(ptr::null_mut());
+
+/// What the handler needs and must not ask for.
+struct Before {
+    action: libc::sigaction,
+    page: usize,
+}
+
+static BEFORE: OnceLock<Before> = OnceLock::new();
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    // SAFETY: null or made by `Box::leak`, and never freed.
+    let first = unsafe { ENTRIES.load(Ordering::Acquire).as_ref() };
+    std::iter::successors(first, |entry| entry.next)
+}
+
+impl Entry {
+    /// Has the handler take care of a mapping.
+    ///
+    /// # Errors
+    /// What the system says when it refuses the handler.
+    pub fn add(start: usize, size: usize) -> Result<&'static Entry> {
+        install()?;
+        let entry = entries()
+            .find(|entry| !entry.taken.swap(true, Ordering::Acquire))
+            .unwrap_or_else(|| Entry::push(Entry::taken()));
+        entry.lost.store(false, Ordering::Relaxed);
+        entry.size.store(size, Ordering::Relaxed);
+        // SYNC POINT (entry): pairs with the load in `find`; who sees the start sees the size.
+        entry.start.store(start, Ordering::Release);
+        Ok(entry)
+    }
+
+    fn taken() -> Entry {
+        Entry {
+            taken: AtomicBool::new(true),
+            start: AtomicUsize::new(0),
+            size: AtomicUsize::new(0),
+            lost: AtomicBool::new(false),
+            next: None,
+        }
+    }
+
+    fn push(entry: Entry) -> &'static Entry {
+        let entry = Box::leak(Box::new(entry));
+        loop {
+            let first = ENTRIES.load(Ordering::Acquire);
+            // SAFETY: as in `entries`.
+            entry.next = unsafe { first.as_ref() };
+            if ENTRIES.compare_exchange(first, entry, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                return entry;
+            }
+        }
+    }
+
+    /// The mapping is about to go.
+    pub fn remove(&self) {
+        self.start.store(0, Ordering::Relaxed);
+        // The next owner's writes come after this.
+        self.taken.store(false, Ordering::Release);
+    }
+
+    /// Whether a part of the mapping was replaced by zero pages.
+    #[inline]
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// The entry whose mapping holds an address, and the mapping's end.
+    fn find(address: usize) -> Option<(&'static Entry, usize)> {
+        entries().find_map(|entry| {
+            // SYNC POINT (entry).
+            let start = entry.start.load(Ordering::Acquire);
+            let size = entry.size.load(Ordering::Relaxed);
+            fence(Ordering::Acquire);
+            // The entry may have got another mapping in between. That of the address cannot go: its user stands still here.
+            let is_same = entry.start.load(Ordering::Relaxed) == start;
+            (start != 0 && is_same && (start..start + size).contains(&address))
+                .then_some((entry, start + size))
+        })
+    }
+}
+
+/// Installs the handler, once.
+fn install() -> Result<()> {
+    static RESULT: OnceLock<Option<i32>> = OnceLock::new();
+    let refused = RESULT.get_or_init(|| {
+        let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: a signal that exists, and room for its action.
+        if unsafe { libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) } != 0 {
+            return Error::last_os_error().raw_os_error();
+        }
+        // SAFETY: the call has filled it; the other cannot fail.
+        let (action, page) = unsafe { (before.assume_init(), libc::sysconf(libc::_SC_PAGESIZE)) };
+        BEFORE.get_or_init(|| Before { action, page: page as usize });
+        // SAFETY: all zero is an action without flags and with an empty mask.
+        let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+        let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_bus_error;
+        ours.sa_sigaction = handler as libc::sighandler_t;
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        // SAFETY: the handler does only what a handler may: it reads atomics, and calls mmap and sigaction.
+        let result = unsafe { libc::sigaction(libc::SIGBUS, &ours, ptr::null_mut()) };
+        (result != 0).then(|| Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL))
+    });
+    refused.map_or(Ok(()), |code| Err(Error::from_raw_os_error(code)))
+}
+
+extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel hands over a valid `info`; `errno` is this thread's.
+    let (code, address, errno) =
+        unsafe { ((*info).si_code, (*info).si_addr() as usize, *libc::__errno_location()) };
+    if code != libc::BUS_ADRERR || !replace(address) {
+        pass_on(signal, info, context, code);
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Puts zero pages in place of a registered mapping's missing ones, from the one of this address to its end. What comes
+/// before stays shared with the other side.
+fn replace(address: usize) -> bool {
+    let (Some((entry, end)), Some(before)) = (Entry::find(address), BEFORE.get()) else { return false };
+    entry.lost.store(true, Ordering::Relaxed);
+    let start = address & !(before.page - 1);
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: these pages belong to one mapping, which is in use and so stays; what was there cannot be read any more.
+    let placed = unsafe { libc::mmap(start as *mut libc::c_void, end - start, access, kind, -1, 0) };
+    placed != libc::MAP_FAILED
+}
+
+/// Does what would be done without this handler.
+fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void, code: libc::c_int) {
+    let handler = BEFORE.get().map_or(libc::SIG_DFL, |before| before.action.sa_sigaction);
+    let flags = BEFORE.get().map_or(0, |before| before.action.sa_flags);
+    // Above 0 the kernel reports an access, which faults again after this; else another process has sent the signal.
+    let is_sent = code <= 0;
+    if handler == libc::SIG_IGN && is_sent {
+        return;
+    }
+    if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
+        // SAFETY: all zero is the default action. `raise` waits until this handler has returned.
+        unsafe {
+            let default: libc::sigaction = MaybeUninit::zeroed().assume_init();
+            libc::sigaction(signal, &default, ptr::null_mut());
+            if is_sent {
+                libc::raise(signal);
+            }
+        }
+    } else if flags & libc::SA_SIGINFO == 0 {
+        // SAFETY: without the flag the action's address is that of such a function.
+        let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
+        handler(signal);
+    } else {
+        // SAFETY: with the flag it is that of such a function.
+        let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+            unsafe { std::mem::transmute(handler) };
+        handler(signal, info, context);
+    }
+}

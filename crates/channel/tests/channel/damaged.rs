@@ -1,0 +1,192 @@
+//! Another program of the same user changes the block's file.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use framewire_channel::{Endpoint, Error, MAX_MESSAGE, Options};
+
+use crate::support::{LONG, NAME, SECOND, kills, length, name, spawn};
+
+const EXTRA: usize = 8192;
+/// Longer than a side sleeps without a look at the memory.
+const SHORT: Option<Duration> = Some(Duration::from_millis(150));
+/// Where the rings begin, and where the extra memory does, with the usual sizes.
+const RINGS: u64 = 4096;
+const BULK: u64 = RINGS + 2 * 4096 * 128;
+const END: u64 = BULK + 4 * MAX_MESSAGE as u64 + EXTRA as u64;
+
+fn pair() -> (fs::File, Endpoint, Endpoint) {
+    let name = name();
+    let options = Options { extra: EXTRA, ..Options::default() };
+    let here = Endpoint::create(&name, options).expect("a new channel");
+    let there = Endpoint::connect(&name, SECOND, options).expect("the other side");
+    let path = format!("/dev/shm/framewire.{name}");
+    let file = OpenOptions::new().read(true).write(true).open(path).expect("the block's file");
+    assert_eq!(file.metadata().expect("its size").len(), END);
+    (file, here, there)
+}
+
+/// Each side gets an error within a second, and can still touch all of its memory.
+fn both_end(here: &mut Endpoint, there: &mut Endpoint, what: &str) {
+    for (side, mine) in [("creator", &mut *here), ("client", &mut *there)] {
+        let error = mine.receiver.receive(SECOND).err();
+        assert!(matches!(error, Some(Error::Damaged(_))), "{what}, {side}: {error:?}");
+    }
+    for mine in [here, there] {
+        for word in mine.extra().as_ref() {
+            word.fetch_add(1, Ordering::Relaxed);
+        }
+        for size in [1, 100, MAX_MESSAGE] {
+            let _ = mine.send(&vec![7; size], Some(Duration::ZERO));
+        }
+        mine.waker().wake();
+    }
+}
+
+#[test]
+fn a_truncated_block_ends_the_channel_and_not_the_process() {
+    for size in [0, 100, RINGS, RINGS + 4096, BULK, BULK + 4096, END - 4096, END - 1] {
+        let (file, mut here, mut there) = pair();
+        here.send(b"before", SECOND).expect("room");
+        assert_eq!(*there.receiver.receive(SECOND).expect("a message"), *b"before");
+        file.set_len(size).expect("truncated");
+        both_end(&mut here, &mut there, &format!("truncated to {size}"));
+    }
+}
+
+#[test]
+fn a_grown_block_ends_the_channel() {
+    let (file, mut here, mut there) = pair();
+    file.set_len(END + 4096).expect("grown");
+    both_end(&mut here, &mut there, "grown");
+}
+
+#[test]
+fn a_block_truncated_and_made_as_long_again_ends_the_channel() {
+    let (file, mut here, mut there) = pair();
+    file.set_len(0).and_then(|()| file.set_len(END)).expect("truncated and grown");
+    both_end(&mut here, &mut there, "emptied");
+}
+
+#[test]
+fn a_creator_that_waits_for_a_client_notices_a_truncation() {
+    let name = name();
+    let here = Endpoint::create(&name, Options::default()).expect("a new channel");
+    fs::write(format!("/dev/shm/framewire.{name}"), "").expect("truncated");
+    let error = here.accept(SECOND).err();
+    assert!(matches!(error, Some(Error::Damaged(_))), "{error:?}");
+    drop(here);
+    drop(Endpoint::create(&name, Options::default()).expect("a new channel"));
+}
+
+#[test]
+fn a_wait_that_sleeps_ends_when_the_block_is_truncated() {
+    let (file, mut here, there) = pair();
+    let waiting = std::thread::spawn(move || here.receiver.receive(None).err());
+    std::thread::sleep(Duration::from_millis(20));
+    let begun = Instant::now();
+    file.set_len(0).expect("truncated");
+    let error = waiting.join().expect("the waiting thread");
+    assert!(matches!(error, Some(Error::Damaged(_))), "{error:?}");
+    assert!(begun.elapsed() < Duration::from_secs(1), "took {:?}", begun.elapsed());
+    drop(there);
+}
+
+#[test]
+fn blocks_are_truncated_at_random_moments_of_an_exchange() {
+    for _ in 0..kills() {
+        let (file, mut here, mut there) = pair();
+        let writer = std::thread::spawn(move || {
+            (0..).find_map(|number| here.send(&vec![1; length(number)], SECOND).err()).expect("an end")
+        });
+        let reader = std::thread::spawn(move || {
+            loop {
+                match there.receiver.receive(SECOND) {
+                    Ok(message) => drop(message.to_vec()),
+                    Err(error) => return error,
+                }
+            }
+        });
+        std::thread::sleep(Duration::from_micros(fastrand::u64(0..5000)));
+        file.set_len(fastrand::u64(0..END)).expect("truncated");
+        for (side, end) in [("writer", writer), ("reader", reader)] {
+            let error = end.join().expect("no panic");
+            // The side that notices first ends the channel for the other, if the header is still there.
+            let is_end = matches!(error, Error::Damaged(_) | Error::Closed | Error::Died);
+            assert!(is_end, "{side}: {error:?}");
+        }
+    }
+}
+
+#[test]
+fn garbled_lines_are_an_error_and_no_endless_wait() {
+    // Stamps of the express line, of the next slot, and what the two sides have read.
+    for at in [128, 160, RINGS, RINGS + 4096 * 128, 156, 188] {
+        let (file, mut here, mut there) = pair();
+        file.write_all_at(&[0xa5; 4], at).expect("garbled");
+        let ends = [&mut here, &mut there].map(|mine| mine.receiver.receive(SHORT).map(|_| ()));
+        // Only the side that reads the word can know.
+        assert!(ends.iter().any(|end| matches!(end, Err(Error::Damaged(_)))), "at {at}: {ends:?}");
+    }
+}
+
+#[test]
+fn a_garbled_count_does_not_let_a_sender_wait_for_ever() {
+    let (file, mut here, _there) = pair();
+    file.write_all_at(&[0xa5; 4], 188).expect("garbled");
+    let end = here.send(b"hello", None);
+    assert!(matches!(end, Err(Error::Damaged(_))), "{end:?}");
+}
+
+#[test]
+fn an_overwritten_header_ends_the_channel() {
+    for at in [0, 8, 12, 16, 20] {
+        let (file, mut here, mut there) = pair();
+        file.write_all_at(&[0xa5; 4], at).expect("overwritten");
+        both_end(&mut here, &mut there, &format!("overwritten at {at}"));
+    }
+}
+
+/// The process that ends by a bus error which is none of the channel's.
+#[test]
+#[ignore = "run by the test below in a process of its own"]
+fn other_fault() {
+    let Ok(name) = std::env::var(NAME) else { return };
+    let (block, here, there) = pair();
+    // The handler has been in use once.
+    block.set_len(0).expect("truncated");
+    here.extra().as_ref()[0].store(1, Ordering::Relaxed);
+    drop((here, there));
+    let path = format!("/dev/shm/{name}");
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(true).open(&path).expect("a file");
+    fs::remove_file(&path).expect("its name goes");
+    file.set_len(4096).expect("a page");
+    // SAFETY: a new mapping, wherever the system likes; the read of its missing page ends this process.
+    unsafe {
+        use std::os::fd::AsRawFd;
+        let null = std::ptr::null_mut();
+        let page = libc::mmap(null, 4096, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        file.set_len(0).expect("truncated");
+        std::ptr::read_volatile(page.cast::<u8>());
+    }
+}
+
+#[test]
+fn a_bus_error_elsewhere_still_ends_the_process() {
+    let mut child = spawn("damaged::other_fault", "fault", &name());
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("its state") {
+            break status;
+        }
+        if begun.elapsed() > LONG.unwrap_or_default() {
+            child.kill().expect("a kill");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(status.signal(), Some(libc::SIGBUS), "{status:?}");
+}
