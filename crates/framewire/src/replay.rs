@@ -12,7 +12,6 @@ use framewire_emulator::embedded::{Config, Rom, Speed};
 use framewire_recording::replay::{Divergence, Options, ReplayError, Report, replay};
 use framewire_recording::{Ending, FormatError, Recording};
 use indicatif::{ProgressBar, ProgressStyle};
-use tempfile::NamedTempFile;
 
 use crate::assets::DEMO_ROM;
 use crate::say;
@@ -138,13 +137,11 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = || -> std::io::Result<()> {
-        let file = BufWriter::new(NamedTempFile::new_in(folder)?);
+        let file = BufWriter::new(framewire_files::begin(folder)?);
         let mut file = recording.write_with(file, every, &report.hashes)?;
         file.flush()?;
         let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
+        framewire_files::finish(file, path).map(drop)
     };
     written().with_context(|| format!("cannot write {}", path.display()))?;
     say::line(format_args!("{}: {} hashes of pictures written", path.display(), report.hashes.len()))?;

@@ -1,10 +1,9 @@
 use std::ffi::CString;
 use std::fmt;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
 use crate::domain::Domain;
 use crate::error::Error;
@@ -208,30 +207,12 @@ fn rom_path(path: &Path) -> Result<(PathBuf, CString), Error> {
     Ok((path, c_path))
 }
 
-/// Writes a file, but into no pipe or device: one that nobody reads would be waited for without end. A file that is there
-/// is replaced and not cut short: libmgba may have mapped it, as the game or its save, and would die of what is missing.
+/// Writes a file: whole or not at all, and into no pipe or device.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let failed = |error| Error::write(path, error);
     match fs::metadata(path) {
-        Ok(there) if there.is_file() => {
-            // Whoever may not write it may not replace it either.
-            fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
-            let target = fs::canonicalize(path).map_err(failed)?;
-            replace(&target, bytes, there.permissions()).map_err(failed)
-        }
-        Ok(there) if !there.is_dir() => Err(Error::NotAFile { path: path.to_owned() }),
-        _ => fs::write(path, bytes).map_err(failed),
+        Ok(there) if !there.is_file() && !there.is_dir() => Err(Error::NotAFile { path: path.to_owned() }),
+        _ => framewire_files::replace(path, bytes).map(drop).map_err(|error| Error::write(path, error)),
     }
-}
-
-/// Puts a new file in the place of `target`.
-fn replace(target: &Path, bytes: &[u8], permissions: fs::Permissions) -> std::io::Result<()> {
-    let folder = target.parent().unwrap_or(Path::new("."));
-    let mut part = NamedTempFile::new_in(folder)?;
-    part.write_all(bytes)?;
-    part.as_file().set_permissions(permissions)?;
-    part.persist(target)?;
-    Ok(())
 }
 
 /// The path for libmgba, which keeps paths in buffers of fixed size.

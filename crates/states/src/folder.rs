@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use tempfile::NamedTempFile;
+use framewire_files::NamedTempFile;
 
 use crate::{FolderError, Name};
 
@@ -41,9 +41,6 @@ pub struct Entry {
     /// When it was last written.
     pub modified: SystemTime,
 }
-
-/// Beginning of the names of files that are not complete yet. No [`Name`] begins so.
-const UNFINISHED: &str = ".unfinished-";
 
 impl Folder {
     /// The folder at `path` of files that are each called `kind` in messages and end in `.extension`: at most `limit`,
@@ -144,10 +141,7 @@ impl Folder {
     /// [`FolderError::Io`].
     pub fn begin(&self) -> Result<NamedTempFile, FolderError> {
         fs::create_dir_all(&self.path).map_err(io_error("make", &self.path))?;
-        tempfile::Builder::new()
-            .prefix(UNFINISHED)
-            .tempfile_in(&self.path)
-            .map_err(io_error("write in", &self.path))
+        framewire_files::begin(&self.path).map_err(io_error("write in", &self.path))
     }
 
     /// Gives a complete file its name.
@@ -156,11 +150,19 @@ impl Folder {
     ///
     /// As [`write`](Self::write); the file is gone then.
     pub fn finish(&self, file: NamedTempFile, name: &Name, replace: bool) -> Result<(), FolderError> {
+        // First what takes long: the lock is for the name alone.
         file.as_file().sync_all().map_err(io_error("write", file.path()))?;
         let _change = self.change();
-        let place = self.free(name, replace)?;
-        file.persist(&place).map_err(|error| io_error("write", &place)(error.error))?;
-        Ok(())
+        move_to(file, &self.free(name, replace)?)
+    }
+
+    /// Removes what dead processes left unfinished.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Io`].
+    pub fn remove_abandoned(&self) -> Result<usize, FolderError> {
+        framewire_files::remove_abandoned(&self.path).map_err(io_error("list", &self.path))
     }
 
     /// Whether a file of this name could be written now, as [`write`](Self::write) would find.
@@ -281,6 +283,11 @@ impl Folder {
 
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {
     move |source| FolderError::Io { action, path: path.to_owned(), source }
+}
+
+fn move_to(file: NamedTempFile, place: &Path) -> Result<(), FolderError> {
+    framewire_files::finish(file, place).map_err(io_error("write", place))?;
+    Ok(())
 }
 
 #[cfg(test)]
