@@ -126,9 +126,7 @@ impl Folder {
     ///
     /// [`FolderError::Taken`], [`FolderError::Full`], [`FolderError::TooLarge`], [`FolderError::Io`].
     pub fn write(&self, name: &Name, bytes: &[u8], replace: bool) -> Result<(), FolderError> {
-        if bytes.len() as u64 > self.kind.largest {
-            return Err(self.too_large(bytes.len() as u64));
-        }
+        self.check_size(bytes)?;
         let mut file = self.begin()?;
         file.write_all(bytes).map_err(io_error("write", file.path()))?;
         self.finish(file, name, replace)
@@ -193,14 +191,46 @@ impl Folder {
     pub fn rename(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
         let _change = self.change();
         let from = self.found(from)?;
-        // Only the case of letters may change where there is a file of the new name.
-        if from != *to
-            && let Some(name) = self.find(to)?
-        {
-            return Err(FolderError::Taken { kind: self.kind.name, name });
-        }
+        self.check_other(&from, to)?;
         let (old, new) = (self.place(&from), self.place(to));
         fs::rename(&old, new).map_err(io_error("rename", &old))
+    }
+
+    /// Gives a file other bytes and another name, which may be its own. If that fails, the file is as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Missing`], [`FolderError::Taken`], [`FolderError::TooLarge`], [`FolderError::Io`].
+    pub fn rewrite(&self, from: &Name, to: &Name, bytes: &[u8]) -> Result<(), FolderError> {
+        self.check_size(bytes)?;
+        let mut file = self.begin()?;
+        file.write_all(bytes).map_err(io_error("write", file.path()))?;
+        file.as_file().sync_all().map_err(io_error("write", file.path()))?;
+        let _change = self.change();
+        let from = self.found(from)?;
+        self.check_other(&from, to)?;
+        let (old, new) = (self.place(&from), self.place(to));
+        // A new case of letters is a rename: it may be the same file.
+        let first = if from == *to { &old } else { &new };
+        framewire_files::finish(file, first).map_err(io_error("write", first))?;
+        if from == *to {
+            fs::rename(&old, &new).map_err(io_error("rename", &old))
+        } else {
+            fs::remove_file(&old).map_err(io_error("remove", &old))
+        }
+    }
+
+    /// Refuses a new name that another file has; only the case of letters may change.
+    fn check_other(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
+        match self.find(to)? {
+            Some(name) if from != to => Err(FolderError::Taken { kind: self.kind.name, name }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_size(&self, bytes: &[u8]) -> Result<(), FolderError> {
+        let size = bytes.len() as u64;
+        if size > self.kind.largest { Err(self.too_large(size)) } else { Ok(()) }
     }
 
     /// The place for a file of this name, if it may be written.
@@ -338,6 +368,27 @@ mod tests {
         folder.write(&name("b"), b"1", true).unwrap();
         fs::write(home.path().join("b.bin"), b"12345").unwrap();
         assert!(matches!(folder.read(&name("b")), Err(FolderError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn other_bytes_and_another_name_come_together_or_not_at_all() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(home.path().to_owned(), "thing", "bin", 2, 9);
+        folder.write(&name("a"), b"one", false).unwrap();
+        folder.write(&name("b"), b"two", false).unwrap();
+        assert!(matches!(folder.rewrite(&name("a"), &name("B"), b"x"), Err(FolderError::Taken { .. })));
+        assert!(matches!(
+            folder.rewrite(&name("a"), &name("c"), &[0; 10]),
+            Err(FolderError::TooLarge { .. })
+        ));
+        assert!(matches!(folder.rewrite(&name("d"), &name("c"), b"x"), Err(FolderError::Missing { .. })));
+        assert_eq!(folder.read(&name("a")).unwrap(), b"one");
+        folder.rewrite(&name("a"), &name("c"), b"three").unwrap();
+        folder.rewrite(&name("b"), &name("B"), b"four").unwrap();
+        assert_eq!(names(&folder), ["B", "c"]);
+        assert_eq!(folder.read(&name("c")).unwrap(), b"three");
+        assert_eq!(folder.read(&name("b")).unwrap(), b"four");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2);
     }
 
     #[test]

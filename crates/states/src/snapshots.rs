@@ -100,13 +100,20 @@ impl Snapshots {
         self.0.remove(name)
     }
 
-    /// Gives a snapshot another name.
+    /// Gives a snapshot another name, another note or both. If that fails, it is as it was.
     ///
     /// # Errors
     ///
-    /// As [`Folder::rename`].
-    pub fn rename(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
-        self.0.rename(from, to)
+    /// As [`read`](Self::read), [`Folder::rename`] and [`Folder::rewrite`].
+    pub fn change(&self, name: &Name, new: Option<&Name>, note: Option<String>) -> Result<(), FolderError> {
+        let new = new.unwrap_or(name);
+        match note {
+            Some(note) => {
+                let snapshot = self.read(name)?.with_note(note).map_err(self.damaged(name))?;
+                self.0.rewrite(name, new, snapshot.file())
+            }
+            None => self.0.rename(name, new),
+        }
     }
 
     fn damaged(&self, name: &Name) -> impl FnOnce(StateError) -> FolderError {

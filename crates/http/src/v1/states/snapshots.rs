@@ -208,15 +208,8 @@ async fn change(
     let new = new.map(|new| new.parse::<Name>()).transpose()?;
     let note = note.map(checked_note).transpose()?;
     let listed = aside(move || -> Result<Listed, Problem> {
-        // The name first: that may be refused.
-        if let Some(new) = &new {
-            snapshots.rename(&name, new)?;
-        }
-        let name = new.unwrap_or(name);
-        if let Some(note) = note {
-            snapshots.write(&name, &snapshots.read(&name)?.with_note(note)?, true)?;
-        }
-        Ok(snapshots.listed(&name)?)
+        snapshots.change(&name, new.as_ref(), note)?;
+        Ok(snapshots.listed(new.as_ref().unwrap_or(&name))?)
     });
     Ok(Json(listed.await?.into()))
 }
