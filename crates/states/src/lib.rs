@@ -7,6 +7,7 @@
 //! - [`Snapshot`]: a savestate with who, when and why, in one PNG file that mGBA loads too;
 //! - [`Snapshots`]: the folder of them;
 //! - [`diff`]: what differs between two memories;
+//! - [`time`]: when, as text;
 //! - [`search`]: places that hold a value, narrowed step by step.
 
 pub mod diff;
@@ -18,6 +19,7 @@ pub mod search;
 mod snapshot;
 mod snapshots;
 mod state;
+pub mod time;
 
 pub use error::{FolderError, StateError};
 pub use folder::{Entry, Folder};

@@ -51,9 +51,9 @@ pub fn thousands(number: &str) -> String {
     format!("{sign}{grouped}{fraction}")
 }
 
-/// RFC 3339 in UTC, to the second.
+/// RFC 3339 in UTC, to the second. A clock before 1970 shows that year's beginning.
 pub fn time(time: SystemTime) -> String {
-    humantime::format_rfc3339_seconds(time).to_string()
+    humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
 #[cfg(test)]

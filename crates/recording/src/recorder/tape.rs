@@ -80,7 +80,7 @@ impl Tape {
             start: options.start,
             frame: first,
             pictures: if pictures { every } else { 0 },
-            time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            time: framewire_states::time::seconds(SystemTime::now()),
             note: options.note.clone(),
         };
         let writer = Writer::begin(file, &head, state).map_err(unwritten_because)?;

@@ -9,7 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use framewire_protocol::{Batch, Op, Value};
-use framewire_states::{About, Listed, Name, Snapshot, Snapshots as Kept};
+use framewire_states::{About, Listed, Name, Snapshot, Snapshots as Kept, time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -159,7 +159,7 @@ async fn save(
     else {
         return Err(odd());
     };
-    let time = humantime::format_rfc3339_seconds(now).to_string();
+    let time = time::seconds(now);
     let about = About { title, code, checksum: checksum as u32, frame: outcome.frame, time, note };
     let listed = aside(move || -> Result<Listed, Problem> {
         let written = snapshots.write(&name, &Snapshot::new(&state, about)?, replace);
@@ -173,7 +173,7 @@ async fn save(
 
 /// A name that sorts by time, such as `2026-11-21T17-04-05.123Z`.
 fn name_of(time: SystemTime) -> String {
-    humantime::format_rfc3339_millis(time).to_string().replace(':', "-")
+    time::millis(time).replace(':', "-")
 }
 
 fn checked_note(note: String) -> Result<String, Problem> {

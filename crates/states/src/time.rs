@@ -1,0 +1,33 @@
+//! Points in time as text.
+
+use std::time::{Duration, SystemTime};
+
+/// RFC 3339 in UTC, to the second. A clock outside 1970 to 9999, which the format cannot show, shows the nearest of these.
+pub fn seconds(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(shown(time)).to_string()
+}
+
+/// As [`seconds`], to the millisecond.
+pub fn millis(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(shown(time)).to_string()
+}
+
+fn shown(time: SystemTime) -> SystemTime {
+    const LAST: Duration = Duration::from_secs(253_402_300_799);
+    time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + LAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_before_1970_or_after_9999_is_no_panic() {
+        let day = Duration::from_secs(86_400);
+        let epoch = SystemTime::UNIX_EPOCH;
+        assert_eq!(seconds(epoch - day), "1970-01-01T00:00:00Z");
+        assert_eq!(seconds(epoch + day), "1970-01-02T00:00:00Z");
+        assert_eq!(millis(epoch - day), "1970-01-01T00:00:00.000Z");
+        assert_eq!(seconds(epoch + day * 365 * 9000), "9999-12-31T23:59:59Z");
+    }
+}
