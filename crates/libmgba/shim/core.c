@@ -271,6 +271,10 @@ void fw_step(struct fw_core* self) {
 	self->core->step(self->core);
 }
 
+const char* fw_base_name(const struct fw_core* self) {
+	return self->core->dirs.baseName;
+}
+
 uint32_t fw_keys(struct fw_core* self) {
 	return self->core->getKeys(self->core);
 }

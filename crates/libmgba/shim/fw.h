@@ -32,7 +32,6 @@ enum fw_status {
 	FW_STATE_OTHER_PLATFORM,
 	FW_STATE_OTHER_GAME,
 	FW_NO_FILE,
-	FW_WRITE_FAILED,
 	FW_SAVE_REFUSED,
 	FW_SCREENSHOT_FAILED,
 	FW_NO_SCRIPTING,
@@ -114,12 +113,13 @@ bool fw_write_register(struct fw_core*, const char* name, int32_t value);
 
 int fw_state_save(struct fw_core*, int flags, uint8_t** out, size_t* len);
 int fw_state_load(struct fw_core*, const uint8_t* data, size_t len, int flags);
-int fw_slot_write(struct fw_core*, int slot, const uint8_t* data, size_t len);
-int fw_slot_read(struct fw_core*, int slot, uint8_t** out, size_t* len);
 int fw_save_load_file(struct fw_core*, const char* path, bool temporary);
 bool fw_save_autoload(struct fw_core*);
 int fw_save_get(struct fw_core*, uint8_t** out, size_t* len);
 int fw_save_set(struct fw_core*, const uint8_t* data, size_t len);
+
+/* The name that files of the game have before their extension. */
+const char* fw_base_name(const struct fw_core*);
 
 /* ---- media.c: picture and sound ---- */
 

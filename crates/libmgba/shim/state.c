@@ -4,9 +4,6 @@
 #include <mgba-util/memory.h>
 #include <mgba/core/serialize.h>
 
-/* Bounds what a slot file or a save may make us allocate. */
-#define MAX_STATE_SIZE ((size_t) 16 << 20)
-
 int fw_state_save(struct fw_core* self, int flags, uint8_t** out, size_t* len) {
 	struct VFile* vf = VFileMemChunk(NULL, 0);
 	if (!vf) {
@@ -84,28 +81,6 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 	}
 	vf->close(vf);
 	return status;
-}
-
-int fw_slot_write(struct fw_core* self, int slot, const uint8_t* data, size_t len) {
-	struct VFile* vf = mCoreGetState(self->core, slot, true);
-	if (!vf) {
-		return FW_WRITE_FAILED;
-	}
-	ssize_t written = vf->write(vf, data, len);
-	vf->close(vf);
-	return written == (ssize_t) len ? FW_OK : FW_WRITE_FAILED;
-}
-
-int fw_slot_read(struct fw_core* self, int slot, uint8_t** out, size_t* len) {
-	struct VFile* vf = mCoreGetState(self->core, slot, false);
-	if (!vf) {
-		return FW_NO_FILE;
-	}
-	if (vf->size(vf) > (ssize_t) MAX_STATE_SIZE) {
-		vf->close(vf);
-		return FW_STATE_FORMAT;
-	}
-	return fw_take_file(vf, out, len);
 }
 
 int fw_save_load_file(struct fw_core* self, const char* path, bool temporary) {

@@ -118,17 +118,19 @@ pub enum Error {
     /// A savestate of another game, or one with impossible values in it.
     #[error("this savestate is of another game, or it is damaged")]
     StateOtherGame,
-    /// Nothing was saved in this slot, or it cannot be read.
-    #[error("nothing is saved in slot {slot} of this game")]
+    /// A number that mGBA has no slot for.
+    #[error("slot is {slot}; use a number from 0 to {}", i32::MAX)]
+    SlotNumber {
+        /// The number given.
+        slot: u32,
+    },
+    /// Nothing was saved in this slot.
+    #[error("nothing is saved in slot {slot} of this game: there is no {}", path.display())]
     EmptySlot {
         /// The slot's number.
         slot: u32,
-    },
-    /// The slot's file beside the ROM cannot be written.
-    #[error("cannot write slot {slot} beside the ROM; is the folder writable?")]
-    SlotWrite {
-        /// The slot's number.
-        slot: u32,
+        /// The slot's file.
+        path: PathBuf,
     },
     /// A battery save that cannot be opened or created.
     #[error("cannot open or create the save file {}", path.display())]

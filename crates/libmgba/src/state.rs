@@ -1,6 +1,6 @@
 use std::ffi::c_int;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::core::{Core, c_path, write_file};
 use crate::error::Error;
@@ -93,30 +93,40 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// As there, and [`Error::SlotWrite`].
+    /// As for [`save_state_file`](Core::save_state_file), and [`Error::SlotNumber`].
     pub fn save_state_slot(&mut self, slot: u32, flags: u32) -> Result<(), Error> {
-        let number = c_int::try_from(slot).map_err(|_| Error::SlotWrite { slot })?;
-        let state = self.save_state(flags)?;
-        self.handle.write_slot(number, &state).map_err(|_| Error::SlotWrite { slot })
+        let path = self.slot_path(slot)?;
+        self.save_state_file(&path, flags)
     }
 
     /// [`load_state`](Core::load_state) from a slot.
     ///
     /// # Errors
     ///
-    /// As there, and [`Error::EmptySlot`].
+    /// As there, and [`Error::EmptySlot`] and [`Error::SlotNumber`].
     pub fn load_state_slot(&mut self, slot: u32, flags: u32) -> Result<(), Error> {
-        let number = c_int::try_from(slot).map_err(|_| Error::EmptySlot { slot })?;
-        let state = self.handle.read_slot(number).map_err(|status| match status {
-            Status::StateFormat => Error::StateFormat,
-            _ => Error::EmptySlot { slot },
-        })?;
-        self.load_state(&state, flags)
+        let path = self.slot_path(slot)?;
+        if !path.exists() {
+            return Err(Error::EmptySlot { slot, path });
+        }
+        self.load_state_file(&path, flags)
+    }
+
+    fn slot_path(&self, slot: u32) -> Result<PathBuf, Error> {
+        let number = i32::try_from(slot).map_err(|_| Error::SlotNumber { slot })?;
+        Ok(self.beside_rom(&format!(".ss{number}")))
     }
 }
 
 /// Battery saves: what the cartridge keeps when the machine is off.
 impl Core {
+    /// A file with the name of the game's, in the ROM's folder.
+    fn beside_rom(&self, ending: &str) -> PathBuf {
+        let mut name = path_of(&self.handle.base_name()).into_os_string();
+        name.push(ending);
+        self.path().with_file_name(name)
+    }
+
     /// Uses a save file, created if there is none; the game sees it after the
     /// next [`reset`](Core::reset). What the game then saves goes back to the
     /// file, unless `temporary`.
@@ -163,6 +173,16 @@ impl Core {
         }
         self.handle.set_save_data(data).map_err(|_| Error::SaveRefused { len: data.len() })
     }
+}
+
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes).into()
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(bytes).into_owned().into()
 }
 
 const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";

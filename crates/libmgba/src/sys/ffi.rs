@@ -86,12 +86,12 @@ unsafe extern "C" {
 
     pub fn fw_state_save(core: *mut RawCore, flags: c_int, out: *mut *mut u8, len: *mut usize) -> c_int;
     pub fn fw_state_load(core: *mut RawCore, data: *const u8, len: usize, flags: c_int) -> c_int;
-    pub fn fw_slot_write(core: *mut RawCore, slot: c_int, data: *const u8, len: usize) -> c_int;
-    pub fn fw_slot_read(core: *mut RawCore, slot: c_int, out: *mut *mut u8, len: *mut usize) -> c_int;
     pub fn fw_save_load_file(core: *mut RawCore, path: *const c_char, temporary: bool) -> c_int;
     pub fn fw_save_autoload(core: *mut RawCore) -> bool;
     pub fn fw_save_get(core: *mut RawCore, out: *mut *mut u8, len: *mut usize) -> c_int;
     pub fn fw_save_set(core: *mut RawCore, data: *const u8, len: usize) -> c_int;
+
+    pub fn fw_base_name(core: *const RawCore) -> *const c_char;
 
     pub fn fw_frame(
         core: *const RawCore,

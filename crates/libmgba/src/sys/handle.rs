@@ -247,16 +247,6 @@ impl Handle {
         check(unsafe { ffi::fw_state_load(self.ptr(), data.as_ptr(), data.len(), flags) })
     }
 
-    pub fn write_slot(&mut self, slot: c_int, data: &[u8]) -> Result<(), Status> {
-        // SAFETY: see the type; `data` is as long as the call is told.
-        check(unsafe { ffi::fw_slot_write(self.ptr(), slot, data.as_ptr(), data.len()) })
-    }
-
-    pub fn read_slot(&mut self, slot: c_int) -> Result<Vec<u8>, Status> {
-        // SAFETY: see the type and `take`.
-        take(|out, len| unsafe { ffi::fw_slot_read(self.ptr(), slot, out, len) })
-    }
-
     pub fn load_save_file(&mut self, path: &CStr, temporary: bool) -> Result<(), Status> {
         // SAFETY: see the type.
         check(unsafe { ffi::fw_save_load_file(self.ptr(), path.as_ptr(), temporary) })
@@ -265,6 +255,11 @@ impl Handle {
     pub fn autoload_save(&mut self) -> bool {
         // SAFETY: see the type.
         unsafe { ffi::fw_save_autoload(self.ptr()) }
+    }
+
+    pub fn base_name(&self) -> Vec<u8> {
+        // SAFETY: see the type; libmgba's string ends with a NUL and is copied before anything changes it.
+        unsafe { CStr::from_ptr(ffi::fw_base_name(self.ptr())) }.to_bytes().to_owned()
     }
 
     pub fn save_data(&mut self) -> Result<Vec<u8>, Status> {

@@ -15,7 +15,6 @@ pub enum Status {
     StateOtherPlatform,
     StateOtherGame,
     NoFile,
-    WriteFailed,
     SaveRefused,
     ScreenshotFailed,
     NoScripting,
@@ -23,7 +22,7 @@ pub enum Status {
 }
 
 /// In the order of the C enum, from 1 on.
-const ALL: [Status; 17] = [
+const ALL: [Status; 16] = [
     Status::NoMemory,
     Status::NotARom,
     Status::Elf,
@@ -36,7 +35,6 @@ const ALL: [Status; 17] = [
     Status::StateOtherPlatform,
     Status::StateOtherGame,
     Status::NoFile,
-    Status::WriteFailed,
     Status::SaveRefused,
     Status::ScreenshotFailed,
     Status::NoScripting,
