@@ -1215,7 +1215,8 @@ parts.emulator = (function()
   local timelines = require "timelines"
 
   local refuse, sentence = refusal.refuse, refusal.sentence
-  local BAD_ARGUMENT, FAILED = refusal.BAD_ARGUMENT, refusal.FAILED
+  local BAD_ARGUMENT, FAILED, UNSUPPORTED = refusal.BAD_ARGUMENT, refusal.FAILED, refusal.UNSUPPORTED
+  local unpack = string.unpack
 
   local emulator = {}
 
@@ -1317,6 +1318,35 @@ parts.emulator = (function()
     local context = registry.mCtx
     emu:reset()
     registry.mCtx = context
+  end
+
+  local CPU_FLAGS, HALTED = 0x44, 0x10 -- in a Game Boy's savestate
+  local IE, IF, LCDC, STAT, LYC, TAC, SC = 0xFFFF, 0xFF0F, 0xFF40, 0xFF41, 0xFF45, 0xFF07, 0xFF02 -- its registers
+
+  -- Whether an interrupt will wake the halted processor of a Game Boy without a key.
+  local function will_wake()
+    local function is_set(register, bits)
+      return emu:read8(register) & bits == bits
+    end
+    local enabled, display = emu:read8(IE), is_set(LCDC, 0x80)
+    return enabled & emu:read8(IF) & 0x1F ~= 0
+      or enabled & 1 ~= 0 and display
+      or enabled & 2 ~= 0 and display and (emu:read8(STAT) & 0x38 ~= 0 or is_set(STAT, 0x40) and emu:read8(LYC) < 154)
+      or enabled & 4 ~= 0 and is_set(TAC, 4)
+      or enabled & 8 ~= 0 and is_set(SC, 0x81)
+  end
+
+  -- Runs an instruction. mGBA has a halted Game Boy step until something wakes it, in this call.
+  function emulator.step()
+    if emu:platform() ~= GAME_BOY_ADVANCE then
+      local state = emu:saveStateBuffer(0) or ""
+      local flags = #state > CPU_FLAGS and unpack("<I4", state, CPU_FLAGS + 1) or HALTED
+      if flags & HALTED ~= 0 and not will_wake() then
+        refuse(UNSUPPORTED, "the Game Boy's processor is halted and no interrupt will wake it; mGBA would step for ever. Run "
+          .. "frames or reset instead")
+      end
+    end
+    emu:step()
   end
 
   -- Loads a ROM without a reset, as far as that can be. The processor holds on to the old ROM's memory, which mGBA has
@@ -1875,7 +1905,7 @@ parts.operations = (function()
   operation(0x73, "autoload_save", CHANGE, "", "bool", function() return yes(emu:autoloadSave()) end)
 
   operation(0x80, "reset", CHANGE, "", "none", emulator.reset)
-  operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
+  operation(0x81, "step", CHANGE, "", "none", emulator.step)
   operation(0x82, "pause", CHANGE, "", "none", function()
     refuse(UNSUPPORTED, "mGBA's Lua cannot pause; pause in its window, or use lockstep")
   end).game = false

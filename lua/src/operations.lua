@@ -166,7 +166,7 @@ end)
 operation(0x73, "autoload_save", CHANGE, "", "bool", function() return yes(emu:autoloadSave()) end)
 
 operation(0x80, "reset", CHANGE, "", "none", emulator.reset)
-operation(0x81, "step", CHANGE, "", "none", function() emu:step() end)
+operation(0x81, "step", CHANGE, "", "none", emulator.step)
 operation(0x82, "pause", CHANGE, "", "none", function()
   refuse(UNSUPPORTED, "mGBA's Lua cannot pause; pause in its window, or use lockstep")
 end).game = false

@@ -18,7 +18,7 @@ end)
 test("a turn that ends with the last message leaves the next one its own", function()
   local socket, _, take = connect()
   for _ = 1, 3 do
-    socket:arrive(("core.step" .. END):rep(limits.turn.requests))
+    socket:arrive(("coreAdapter.reset" .. END):rep(limits.turn.requests))
     take()
   end
   eq(#emu.calls, 3 * limits.turn.requests)

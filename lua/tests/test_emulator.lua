@@ -113,3 +113,53 @@ test("holds end while there is no game", function()
   end
   eq(holds.down() & key, 0)
 end)
+
+-- A Game Boy whose processor is halted or not, with these registers.
+local function game_boy(halted, registers)
+  local flags = string.pack("<I4", halted and 0x10 or 0)
+  emu = fake.emu { platform = 1, saveStateBuffer = ("\0"):rep(0x44) .. flags .. ("\0"):rep(100) }
+  emu.read8 = function(_, address) return registers[address] or 0 end
+end
+
+local function steps()
+  local count = 0
+  for _, call in ipairs(emu.calls) do
+    count = count + (call == "step" and 1 or 0)
+  end
+  return count
+end
+
+test("a step of a halted Game Boy that nothing wakes is refused, as it would never end", function()
+  local operations = require "operations"
+  local sleeping = {
+    {},
+    { [0xFFFF] = 0x10 }, -- only a key wakes it
+    { [0xFFFF] = 0x01 }, -- the picture's end, without the display
+    { [0xFFFF] = 0x02, [0xFF40] = 0x80, [0xFF41] = 0x40, [0xFF45] = 200 }, -- a line that there is not
+    { [0xFFFF] = 0x04, [0xFF07] = 0x01 },
+    { [0xFFFF] = 0x08, [0xFF02] = 0x80 }, -- somebody else's clock
+    { [0xFF0F] = 0x1F },
+  }
+  for index, registers in ipairs(sleeping) do
+    game_boy(true, registers)
+    local done, status = operations.attempt(operations.by_name.step)
+    eq(done, false, "case " .. index)
+    eq(status, 2)
+    eq(steps(), 0)
+    game_boy(false, registers)
+    eq(operations.attempt(operations.by_name.step), true, "not halted, case " .. index)
+    eq(steps(), 1)
+  end
+  local waking = {
+    { [0xFFFF] = 0x01, [0xFF40] = 0x80 },
+    { [0xFFFF] = 0x02, [0xFF40] = 0x80, [0xFF41] = 0x08 },
+    { [0xFFFF] = 0x02, [0xFF40] = 0x80, [0xFF41] = 0x40, [0xFF45] = 100 },
+    { [0xFFFF] = 0x04, [0xFF07] = 0x05 },
+    { [0xFFFF] = 0x10, [0xFF0F] = 0x10 },
+  }
+  for index, registers in ipairs(waking) do
+    game_boy(true, registers)
+    eq(operations.attempt(operations.by_name.step), true, "case " .. index)
+    eq(steps(), 1)
+  end
+end)

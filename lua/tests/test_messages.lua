@@ -112,7 +112,7 @@ test("a state that mGBA cannot write is written for it", function()
 end)
 
 test("replies are written as mGBA-http writes them", function()
-  eq(ask "core.step", SUCCESS)
+  eq(ask("core.step", { platform = 0 }), SUCCESS)
   eq(ask("core.read32,0", { read32 = 0xFFFFFFFF }), "4294967295")
   eq(ask("core.readRange,0,3", { readRange = "\xd3\0\xea" }), "d3,00,ea")
   eq(ask("core.readRegister,r0", { readRegister = -1, platform = 0 }), "-1")

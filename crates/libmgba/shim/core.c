@@ -4,6 +4,8 @@
 #include <mgba/core/config.h>
 #include <mgba/core/directories.h>
 #include <mgba/core/version.h>
+#include <mgba/internal/arm/arm.h>
+#include <mgba/internal/sm83/sm83.h>
 
 /* The largest banked cartridges; MAX_ROM_SIZE in src/limits.rs says it to users. */
 #define MAX_ROM_SIZE ((size_t) 64 << 20)
@@ -267,8 +269,32 @@ void fw_frame_over(struct fw_core* self) {
 	fw_scripts_trigger(self, "frame");
 }
 
+static bool is_halted(struct mCore* core) {
+	if (core->platform(core) == mPLATFORM_GB) {
+		return ((struct SM83Core*) core->cpu)->halted;
+	}
+	return ((struct ARMCore*) core->cpu)->halted;
+}
+
+/* libmgba's own step goes on until an instruction was done: for ever, if the
+ * processor waits for an interrupt that never comes. */
 void fw_step(struct fw_core* self) {
-	self->core->step(self->core);
+	struct mCore* core = self->core;
+	uint32_t frame = core->frameCounter(core);
+	while (is_halted(core)) {
+		core->runLoop(core);
+		if (core->frameCounter(core) != frame) {
+			return;
+		}
+	}
+	if (core->platform(core) == mPLATFORM_GB) {
+		struct SM83Core* cpu = core->cpu;
+		do {
+			SM83Tick(cpu);
+		} while (cpu->executionState != SM83_CORE_FETCH && !cpu->halted);
+	} else {
+		core->step(core);
+	}
 }
 
 const char* fw_base_name(const struct fw_core* self) {

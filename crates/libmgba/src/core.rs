@@ -107,8 +107,9 @@ impl Core {
         self.handle.frame_over();
     }
 
-    /// Emulates one instruction of the processor. No `frame` callback is called,
-    /// whatever the instruction completes.
+    /// Emulates one instruction of the processor. A processor that waits for an
+    /// interrupt waits on, until the end of the frame at most. No `frame` callback
+    /// is called, whatever the instruction completes.
     pub fn step(&mut self) {
         self.handle.step();
     }

@@ -102,6 +102,61 @@ fn a_step_is_one_instruction() {
     assert_eq!(core.read_register("r0").unwrap(), 0x0400_0000);
 }
 
+/// Cores whose processor waits for an interrupt: none is allowed, or one is that never comes.
+fn halted() -> Vec<(&'static str, Core)> {
+    let gb = |name, program: &[u8]| {
+        let mut rom = gb("HALTED");
+        rom[0x150..0x150 + program.len()].copy_from_slice(program);
+        (name, Core::from_bytes(&rom).unwrap())
+    };
+    let gba = |name, enable: [u8; 2]| {
+        let mut rom = gba("HALTED", "BHTE");
+        let program: [u32; 8] = [
+            0xE3A0_0404,                        // mov r0, #0x04000000
+            0xE280_0C02,                        // add r0, r0, #0x200
+            0xE3A0_1000 | u32::from(enable[0]), // mov r1, #enabled interrupts
+            0xE1C0_10B0,                        // strh r1, [r0]
+            0xE3A0_1000 | u32::from(enable[1]), // mov r1, #whether any is
+            0xE1C0_10B8,                        // strh r1, [r0, #8]
+            0xEF02_0000,                        // swi 2: halt
+            0xEAFF_FFFD,                        // b back to swi
+        ];
+        for (i, word) in program.iter().enumerate() {
+            rom[0xC0 + 4 * i..][..4].copy_from_slice(&word.to_le_bytes());
+        }
+        (name, Core::from_bytes(&rom).unwrap())
+    };
+    vec![
+        // di; xor a; ldh (IE), a; halt; jr to halt
+        gb("Game Boy", &[0xF3, 0xAF, 0xE0, 0xFF, 0x76, 0x18, 0xFD]),
+        // The same with the screen off: ldh (LCDC), a
+        gb("Game Boy, dark", &[0xF3, 0xAF, 0xE0, 0xFF, 0xE0, 0x40, 0x76, 0x18, 0xFD]),
+        // ld a, 16; ldh (IE), a; ei; halt; jr to halt: the joypad's interrupt
+        gb("Game Boy, keys", &[0x3E, 0x10, 0xE0, 0xFF, 0xFB, 0x76, 0x18, 0xFD]),
+        // di; xor a; ldh (IE), a; stop; jr to stop
+        gb("Game Boy, stop", &[0xF3, 0xAF, 0xE0, 0xFF, 0x10, 0x00, 0x18, 0xFC]),
+        gba("GBA", [0, 0]),
+        gba("GBA, serial port", [0x80, 1]),
+    ]
+}
+
+#[test]
+fn a_step_of_a_halted_processor_ends() {
+    for (name, mut core) in halted() {
+        let start = std::time::Instant::now();
+        for _ in 0..200 {
+            core.step();
+        }
+        run(&mut core, 3);
+        for _ in 0..10 {
+            core.step();
+        }
+        let state = core.save_state(0).expect(name);
+        core.load_state(&state, 0).expect(name);
+        assert!(start.elapsed().as_secs() < 5, "{name}: {:?}", start.elapsed());
+    }
+}
+
 #[test]
 fn keys_are_held_until_let_go_and_the_game_sees_them() {
     let mut core = gba_core();

@@ -376,7 +376,8 @@ ops! {
 
     /// Resets the console.
     0x80 Reset "reset" Change -> None = "coreAdapter.reset" {}
-    /// Runs one instruction of the processor.
+    /// Runs one instruction of the processor. In an embedded core a processor that waits for an interrupt waits until the
+    /// end of the frame at most.
     0x81 Step "step" Change -> None = "core.step" {}
     /// Stops frames until they are resumed; operations are done all the same. An attached mGBA is paused in its window only.
     0x82 Pause "pause" Change -> None {}
