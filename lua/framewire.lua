@@ -1296,19 +1296,18 @@ parts.emulator = (function()
     end
   end
 
-  -- Loads a ROM if it is one, and says whether it did.
+  -- Loads a ROM if it is one. Raises a refusal that says why not otherwise.
   function emulator.load_rom(path)
     local advance = emu:platform() == GAME_BOY_ADVANCE
     local good, problem = files.check_rom(path, advance)
     if not good then
-      log.warn("%s is not loaded: %s", sentence(path), sentence(problem))
-      return false
+      refuse(FAILED, "%s is not loaded: %s; the game goes on as before", sentence(path), sentence(problem))
     end
-    if emulator.yes(emu:loadFile(path)) then
-      return true
+    if not emulator.yes(emu:loadFile(path)) then
+      local text = "mGBA could not load %s and has given up the running game; load one in its window"
+      log.error(text, sentence(path))
+      refuse(FAILED, text, sentence(path))
     end
-    log.error("mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
-    return false
   end
 
   -- Resets the console. mGBA calls the "reset" callbacks of scripts in the middle of that, and then takes the call that is
@@ -1354,9 +1353,7 @@ parts.emulator = (function()
   -- not take that state, and starts from the beginning.
   function emulator.exchange_rom(path)
     local state = emu:saveStateBuffer(0)
-    if not emulator.load_rom(path) then
-      return false
-    end
+    emulator.load_rom(path)
     if not state or not emulator.yes(emu:loadStateBuffer(state, 0)) then
       emulator.reset()
     end
@@ -1893,9 +1890,7 @@ parts.operations = (function()
 
   operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.exchange_rom)
   operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
-    if not emulator.load_rom(path) then
-      return false
-    end
+    emulator.load_rom(path)
     emulator.reset()
     return true
   end)
@@ -2177,7 +2172,8 @@ parts.messages = (function()
       return entry.write(result)
     end
     log.warn("%s: %s", key, problem)
-    return ERROR
+    -- What mGBA-http answers where something was tried and did not succeed: its clients know no reasons.
+    return read and result == refusal.FAILED and entry.op.result == "bool" and "false" or ERROR
   end
 
   return { answer = answer, ERROR = ERROR }

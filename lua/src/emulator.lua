@@ -89,19 +89,18 @@ function emulator.write_register(name, value)
   end
 end
 
--- Loads a ROM if it is one, and says whether it did.
+-- Loads a ROM if it is one. Raises a refusal that says why not otherwise.
 function emulator.load_rom(path)
   local advance = emu:platform() == GAME_BOY_ADVANCE
   local good, problem = files.check_rom(path, advance)
   if not good then
-    log.warn("%s is not loaded: %s", sentence(path), sentence(problem))
-    return false
+    refuse(FAILED, "%s is not loaded: %s; the game goes on as before", sentence(path), sentence(problem))
   end
-  if emulator.yes(emu:loadFile(path)) then
-    return true
+  if not emulator.yes(emu:loadFile(path)) then
+    local text = "mGBA could not load %s and has given up the running game; load one in its window"
+    log.error(text, sentence(path))
+    refuse(FAILED, text, sentence(path))
   end
-  log.error("mGBA could not load %s and has given up the running game; load one in its window", sentence(path))
-  return false
 end
 
 -- Resets the console. mGBA calls the "reset" callbacks of scripts in the middle of that, and then takes the call that is
@@ -147,9 +146,7 @@ end
 -- not take that state, and starts from the beginning.
 function emulator.exchange_rom(path)
   local state = emu:saveStateBuffer(0)
-  if not emulator.load_rom(path) then
-    return false
-  end
+  emulator.load_rom(path)
   if not state or not emulator.yes(emu:loadStateBuffer(state, 0)) then
     emulator.reset()
   end

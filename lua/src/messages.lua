@@ -208,7 +208,8 @@ local function answer(text)
     return entry.write(result)
   end
   log.warn("%s: %s", key, problem)
-  return ERROR
+  -- What mGBA-http answers where something was tried and did not succeed: its clients know no reasons.
+  return read and result == refusal.FAILED and entry.op.result == "bool" and "false" or ERROR
 end
 
 return { answer = answer, ERROR = ERROR }

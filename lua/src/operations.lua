@@ -154,9 +154,7 @@ end)
 
 operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.exchange_rom)
 operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
-  if not emulator.load_rom(path) then
-    return false
-  end
+  emulator.load_rom(path)
   emulator.reset()
   return true
 end)

@@ -51,8 +51,11 @@ end)
 test("a file that is no ROM is not shown to mGBA, which would give up the running game", function()
   begin { platform = 0, loadFile = true, saveStateBuffer = "before" }
   for _, path in ipairs { harness.root .. "lua/README.md", "/nowhere/at/all.gba" } do
-    eq(emulator.load_rom(path), false)
-    eq(emulator.exchange_rom(path), false)
+    for _, load in ipairs { emulator.load_rom, emulator.exchange_rom } do
+      local problem = harness.refusal(load, path)
+      eq(problem.status, refusal.FAILED)
+      eq(problem.text:find(path, 1, true) ~= nil and problem.text:find("the game goes on", 1, true) ~= nil, true)
+    end
   end
   eq(calls():find("loadFile", 1, true), nil)
 end)
@@ -71,7 +74,7 @@ end)
 
 test("a ROM that mGBA cannot load is not loaded", function()
   begin { platform = 0, loadFile = false, saveStateBuffer = "before" }
-  eq(emulator.exchange_rom(ROM), false)
+  eq(harness.refusal(emulator.exchange_rom, ROM).text:find("given up the running game", 1, true) ~= nil, true)
   eq(calls():find("reset", 1, true), nil)
 end)
 

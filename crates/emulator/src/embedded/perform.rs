@@ -259,7 +259,7 @@ impl Machine {
                 other.draw_into(self.core.draw_into(None));
                 self.core = other;
             }
-            Err(_) => return Ok(Value::Bool(false)),
+            Err(error) => return Err(failed(error)),
         }
         self.reset();
         Ok(Value::Bool(true))
@@ -275,9 +275,9 @@ fn int(value: impl Into<i64>) -> Value {
     Value::Int(value.into())
 }
 
-/// A failure that mGBA's own script interface answers with `false`.
+/// That something was done. What mGBA's own script interface answers with a bare `false` is an error with its reason.
 fn accepted(result: std::result::Result<(), Error>) -> Result {
-    Ok(Value::Bool(result.is_ok()))
+    result.map(|()| Value::Bool(true)).map_err(failed)
 }
 
 /// A failure with its causes, which a caller sees as one text.

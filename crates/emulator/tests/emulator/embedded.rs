@@ -7,8 +7,8 @@ use framewire_emulator::{Emulator, EmulatorError, Run};
 use framewire_protocol::{Batch, Op, Status, Value};
 
 use super::support::{
-    UNUSED, assert_each_tap_is_a_press, assert_states_come_back, batch, call, config, read32, start, submit,
-    wait_for,
+    UNUSED, assert_each_tap_is_a_press, assert_states_come_back, batch, call, config, read32, refusal, start,
+    submit, wait_for,
 };
 
 #[test]
@@ -41,7 +41,8 @@ fn each_tap_is_a_press_of_its_own() {
 fn a_state_comes_back_byte_for_byte() {
     let emulator = start(Speed::Times(1.0), false);
     assert_states_come_back(&emulator);
-    assert_eq!(call(&emulator, Op::LoadState { data: vec![1; 1000], flags: 29 }), Value::Bool(false));
+    let error = refusal(&emulator, Op::LoadState { data: vec![1; 1000], flags: 29 });
+    assert!(error.message.contains("not a savestate"), "{error}");
 }
 
 #[test]
@@ -62,9 +63,12 @@ fn a_file_that_is_no_rom_leaves_the_game_alone() {
     let emulator = start(Speed::Times(1.0), false);
     let title = call(&emulator, Op::GameTitle {});
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").to_owned();
-    assert_eq!(call(&emulator, Op::LoadRom { path: path.clone() }), Value::Bool(false));
-    assert_eq!(call(&emulator, Op::LoadFile { path }), Value::Bool(false));
-    assert_eq!(call(&emulator, Op::LoadFile { path: "/no/such/file".into() }), Value::Bool(false));
+    for op in [Op::LoadRom { path: path.clone() }, Op::LoadFile { path }] {
+        let error = refusal(&emulator, op);
+        assert!(error.message.contains("is not a Game Boy Advance"), "{error}");
+    }
+    let error = refusal(&emulator, Op::LoadFile { path: "/no/such/file".into() });
+    assert!(error.message.contains("/no/such/file"), "{error}");
     assert_eq!(call(&emulator, Op::GameTitle {}), title);
     let frame = call(&emulator, Op::CurrentFrame {});
     wait_for("frames", || call(&emulator, Op::CurrentFrame {}) != frame);

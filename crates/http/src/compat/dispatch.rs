@@ -9,11 +9,13 @@ use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use framewire_emulator::EmulatorError;
-use framewire_protocol::Status;
+use framewire_protocol::{Status, Value};
 use percent_encoding::percent_decode_str;
+use tracing::info;
 
 use super::args::{Arg, Args};
 use super::params::Kind;
+use super::reply::Reply;
 use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
 use super::{body, query};
 use crate::access::Caller;
@@ -113,7 +115,16 @@ async fn run(site: &Site, route: &Route, caller: &Caller, request: Request) -> R
         )
     })?;
     let share = site.replies.share(&op)?;
-    let value = site.call(caller, op, key).await.map_err(|error| refusal(route, error))?;
+    let value = match site.call(caller, op, key).await {
+        // mGBA-http's clients know no reasons.
+        Err(EmulatorError::Refused(error))
+            if route.reply == Reply::Bool && error.status == Status::Failed =>
+        {
+            info!("{} answers false: {error}", route.path);
+            Value::Bool(false)
+        }
+        answer => answer.map_err(|error| refusal(route, error))?,
+    };
     Ok(route.reply.response(value, share))
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use framewire_protocol::{Batch, Op, Value};
+use framewire_protocol::{Batch, Op, OpError, Status, Value};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
@@ -206,6 +206,14 @@ async fn speed(
     change(&site, &served, key, Op::SetSpeed { thousandths: speed.thousandths }).await
 }
 
+/// The problem with a game or a state that the emulator does not take.
+pub(in crate::v1) fn not_taken(error: OpError) -> Problem {
+    match error.status {
+        Status::Failed => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message),
+        _ => error.into(),
+    }
+}
+
 /// A game.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -233,9 +241,10 @@ async fn load(
     }
     let outcome = site.perform(&served, Batch { key, ..Op::LoadRom { path: path.clone() }.into() }).await?;
     let frame = outcome.frame;
-    match outcome.single()? {
-        Value::Bool(true) => Ok(Json(AtFrame { frame })),
-        _ => Err(Problem::new(
+    match outcome.single() {
+        Ok(Value::Bool(true)) => Ok(Json(AtFrame { frame })),
+        Err(error) => Err(not_taken(error)),
+        Ok(_) => Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             format!(
                 "{path:?} cannot be read there, or is no ROM of this console; the game goes on as before"

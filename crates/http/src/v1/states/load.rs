@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::app::Site;
 use crate::emulators::Served;
 use crate::v1::Problem;
-use crate::v1::control::AtFrame;
+use crate::v1::control::{AtFrame, not_taken};
 
 /// What is loaded unless told otherwise: all but the battery save, as mGBA does.
 pub(super) const USUAL: u8 = 29;
@@ -79,7 +79,7 @@ pub(super) async fn load(site: &Site, served: &Served, bytes: Vec<u8>, how: How)
             StatusCode::UNPROCESSABLE_ENTITY,
             "the emulator does not take this state: it is damaged, or of another game or version",
         )),
-        Some(Err(error)) => Err(error.into()),
+        Some(Err(error)) => Err(not_taken(error)),
         _ => Err(odd()),
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::live::script::{Place, ready};
 use super::ok;
 use super::problems::problem;
 use crate::support::{Server, repository, wait_for};
@@ -53,6 +54,28 @@ fn another_game_is_loaded_and_what_is_none_is_told() {
         let body = json!({"path": server.file(name)}).to_string();
         let told = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);
         assert!(told["detail"].as_str().unwrap().contains(name), "{told}");
+    }
+}
+
+#[test]
+fn an_attached_mgba_did_not_say_why_it_loads_no_game() {
+    let place = Place::new();
+    let (_core, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    let text = server.folder.path().join("none.gba").display().to_string();
+    std::fs::write(&text, "nothing").unwrap();
+    for (path, says) in [
+        ("/nowhere/at/all.gba", "No such file or directory"),
+        (&text, "it is no ROM of the running console, the Game Boy Advance"),
+    ] {
+        let body = json!({"path": path}).to_string();
+        let told = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);
+        let detail = told["detail"].as_str().unwrap();
+        assert!(detail.contains(path) && detail.contains(says), "{told}");
+        assert!(detail.ends_with("the game goes on as before"), "{told}");
+        for route in ["/core/loadfile", "/mgba-http/extension/loadfile"] {
+            assert_eq!(server.post(&format!("{route}?path={path}")).text(), "false", "{route}");
+        }
     }
 }
 

@@ -7,6 +7,6 @@ mod ending;
 mod events;
 mod refusals;
 mod rpc;
-mod script;
+pub mod script;
 mod wait;
 mod watches;
