@@ -40,10 +40,11 @@ bench: setup-test
 	$(CARGO) build --release --locked -p framewire -p framewire-figures
 	benches/run.sh
 
-# The long run: MINUTES (10) of mixed requests through the bridge on a window.
+# The long run: MINUTES (10) of mixed requests through the bridge on a window, then kills and full disks while saving.
 soak: setup-test
 	$(CARGO) build --release --locked -p framewire -p framewire-figures
 	benches/soak.sh
+	FRAMEWIRE_KILLS=300 FRAMEWIRE_FULL_DISKS=100 $(CARGO) test --release --locked -p framewire-e2e --test e2e saves::
 
 # The LuaJIT side's long run: MINUTES (10) of serve.lua under load, then 500 kills of each side of a channel.
 soak-luajit: setup-test

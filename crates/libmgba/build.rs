@@ -10,8 +10,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::exit;
 
-const SOURCES: [&str; 8] =
-    ["buffer.c", "core.c", "log.c", "media.c", "memory.c", "script.c", "state.c", "text_buffer.c"];
+const SOURCES: [&str; 9] = [
+    "buffer.c",
+    "core.c",
+    "log.c",
+    "media.c",
+    "memory.c",
+    "save.c",
+    "script.c",
+    "state.c",
+    "text_buffer.c",
+];
 const HEADERS: [&str; 3] = ["fw.h", "internal.h", "text_buffer.h"];
 
 /// What came or changed in mGBA 0.11, told apart by the headers' own words:

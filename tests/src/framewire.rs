@@ -38,10 +38,23 @@ impl Framewire {
     ///
     /// As [`Framewire::serve`].
     pub fn serve_at(address: &str, args: &[&str]) -> Result<Self> {
+        Self::serve_wrapped(&[], address, args)
+    }
+
+    /// As [`Framewire::serve`], started by `wrapper`, a program with arguments that becomes the one it is given.
+    ///
+    /// # Errors
+    ///
+    /// As [`Framewire::serve`].
+    pub fn serve_by(wrapper: &[&str], args: &[&str]) -> Result<Self> {
+        Self::serve_wrapped(wrapper, "127.0.0.1:0", args)
+    }
+
+    fn serve_wrapped(wrapper: &[&str], address: &str, args: &[&str]) -> Result<Self> {
         let mut all = vec!["serve", "--listen", address];
         all.extend(args);
         let logs = TempDir::new().map_err(Error::io("make a folder for logs"))?;
-        let mut process = start(&logs, &all)?;
+        let mut process = start(&logs, wrapper, &all)?;
         let url = process.wait_for("framewire was ready", START, |process| {
             let stdout = process.stdout();
             // Without its line's end the address may be half a one.
@@ -58,7 +71,7 @@ impl Framewire {
     /// [`Error::Timeout`] if it still runs after `limit`; it is killed then.
     pub fn run(args: &[&str], limit: Duration) -> Result<(ExitStatus, String, String)> {
         let logs = TempDir::new().map_err(Error::io("make a folder for logs"))?;
-        let mut process = start(&logs, args)?;
+        let mut process = start(&logs, &[], args)?;
         let status = process.wait_exit(limit)?;
         Ok((status, process.stdout(), process.stderr()))
     }
@@ -118,9 +131,17 @@ impl Framewire {
     }
 }
 
-fn start(logs: &TempDir, args: &[&str]) -> Result<Process> {
-    Process::spawn_path("framewire", &binary()?, logs.path(), |command| {
-        command.args(args).current_dir(logs.path());
+fn start(logs: &TempDir, wrapper: &[&str], args: &[&str]) -> Result<Process> {
+    let binary = binary()?;
+    let (program, before) = match wrapper {
+        [] => (binary.clone(), Vec::new()),
+        [program, args @ ..] => {
+            let args = args.iter().map(|arg| (*arg).into());
+            (PathBuf::from(program), args.chain([binary.clone().into_os_string()]).collect())
+        }
+    };
+    Process::spawn_path("framewire", &program, logs.path(), |command| {
+        command.args(before).args(args).current_dir(logs.path());
         without_settings(command);
         // Nor do their snapshots and recordings.
         command.env("FRAMEWIRE_DATA", logs.path().join("data"));

@@ -2,6 +2,7 @@
 //!
 //! - [`Framewire`]: our program, built from this checkout; [`paths`] says where things are in it;
 //! - [`demo`]: what the demo game promises;
+//! - [`SmallDisk`]: a disk that is soon full;
 //! - [`Proxy`]: a network that breaks; [`sockets`]: how many a process holds;
 //! - [`Http`], [`TextClient`] and [`FrameClient`]: blocking clients of what it and the script answer;
 //! - and from `framewire-stock`: [`StockMgba`], a stock mGBA in a window, and what belongs to it.
@@ -12,6 +13,7 @@ mod framewire;
 mod http;
 pub mod paths;
 mod proxy;
+mod small_disk;
 pub mod sockets;
 mod text;
 
@@ -23,4 +25,5 @@ pub use framewire_stock::{
 };
 pub use http::{Http, Reply};
 pub use proxy::Proxy;
+pub use small_disk::SmallDisk;
 pub use text::TextClient;

@@ -20,7 +20,7 @@ const PHASES: Record<Phase, { text: string; tone: "good" | "bad" | "wait" }> = {
 
 export function header(app: App, latency: Latency): void {
   byId("chooser").append(chooser(app));
-  byId("badges").append(stateBadge(app), latencyBadge(app, latency));
+  byId("badges").append(stateBadge(app), saveBadge(app), latencyBadge(app, latency));
   byId("menu").append(
     signInButton(app),
     curlButton(app),
@@ -66,6 +66,17 @@ function stateBadge(app: App): HTMLElement {
     setText(rate, phase === "running" && emulator ? rateOf(emulator) : "");
   });
   return el("div", {}, badge, live);
+}
+
+/** Only there while the game's save cannot be written. */
+function saveBadge(app: App): HTMLElement {
+  const badge = el("p", { class: "badge", role: "status" }, el("span", { class: "dot" }), "Not saved");
+  badge.dataset.tone = "bad";
+  app.status.follow(({ emulator }) => {
+    badge.hidden = !emulator?.save_problem;
+    badge.title = emulator?.save_problem ?? "";
+  });
+  return badge;
 }
 
 function rateOf(emulator: EmulatorState): string {

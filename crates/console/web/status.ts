@@ -19,6 +19,8 @@ export interface EmulatorState {
   library_version: string | null;
   address: string | null;
   problem: string | null;
+  /** Why what the game saves does not reach its file, if it does not. */
+  save_problem?: string | null;
   /** Thousandths of the console's speed; absent where it cannot be set, 0 or null for unlimited. */
   speed?: number | null;
   lockstep?: boolean;
@@ -52,6 +54,7 @@ const HAPPENINGS = new Set([
   "running",
   "paused",
   "lockstep",
+  "save",
 ]);
 
 const EVERY_MS = 1000;

@@ -44,6 +44,11 @@ pub enum Happening {
         /// Whether it was cancelled before its last step.
         cancelled: bool,
     },
+    /// What the game saves cannot be written to its save file, or can again.
+    Save {
+        /// Why it cannot.
+        problem: Option<String>,
+    },
     /// Lockstep ended by itself, because nobody had asked anything for its time-out.
     LockstepOver,
 }

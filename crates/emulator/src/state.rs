@@ -57,4 +57,6 @@ pub struct State {
     pub address: Option<String>,
     /// Why there is no connection, if there is none.
     pub problem: Option<String>,
+    /// Why what the game saves does not reach its save file, if it does not. Embedded cores only.
+    pub save_problem: Option<String>,
 }

@@ -138,6 +138,7 @@ static int insert_rom(struct fw_core* self, const char* path, struct VFile* rom)
 		rom->close(rom);
 		return FW_LOAD_FAILED;
 	}
+	fw_saves_settle(self);
 	if (!core->loadROM(core, rom)) {
 		free(kept);
 		rom->close(rom);
@@ -146,6 +147,7 @@ static int insert_rom(struct fw_core* self, const char* path, struct VFile* rom)
 	free(self->path);
 	self->path = kept;
 	self->rom = rom_memory(core);
+	fw_saves_dropped(self);
 	return FW_OK;
 }
 
@@ -215,6 +217,7 @@ int fw_open(const char* path, struct fw_core** out) {
 	self->pixels = pixels;
 	self->drawn = pixels;
 	configure(core);
+	fw_saves_init(self);
 	core->setVideoBuffer(core, (void*) pixels, FW_STRIDE);
 	fw_audio_setup(core);
 	status = insert_rom(self, path, rom);
@@ -251,12 +254,14 @@ void fw_close(struct fw_core* self) {
 	fw_scripts_free(self);
 	mCoreConfigDeinit(&self->core->config);
 	self->core->deinit(self->core);
+	fw_saves_free(self);
 	free(self->path);
 	free(self->pixels);
 	free(self);
 }
 
 void fw_reset(struct fw_core* self) {
+	fw_saves_settle(self);
 	self->core->reset(self->core);
 	fw_scripts_trigger(self, "reset");
 }

@@ -114,11 +114,26 @@ bool fw_write_register(struct fw_core*, const char* name, int32_t value);
 
 int fw_state_save(struct fw_core*, int flags, uint8_t** out, size_t* len);
 int fw_state_load(struct fw_core*, const uint8_t* data, size_t len, int flags);
-int fw_save_load_file(struct fw_core*, const char* path, bool temporary);
-bool fw_save_autoload(struct fw_core*);
 int fw_save_get(struct fw_core*, uint8_t** out, size_t* len);
 int fw_save_set(struct fw_core*, const uint8_t* data, size_t len);
 
+/* ---- save.c: the files of battery saves, in memory ---- */
+
+struct fw_save_view {
+	uint64_t id;
+	const uint8_t* memory;
+	size_t size;
+	const char* path; /* where a script found it, or NULL */
+	bool open; /* whether the game can still change it */
+};
+
+int fw_save_load(struct fw_core*, const uint8_t* data, size_t len, bool temporary, uint64_t* id);
+/* Takes the save out: with that libmgba writes what it adds to one, the clock. */
+void fw_save_unload(struct fw_core*);
+/* False past the last save that is not temporary. The view is good until the core is used again. */
+bool fw_save_view(const struct fw_core*, size_t index, struct fw_save_view* out);
+/* Frees a save that is no longer open. */
+void fw_save_forget(struct fw_core*, uint64_t id);
 /* The name that files of the game have before their extension. */
 const char* fw_base_name(const struct fw_core*);
 

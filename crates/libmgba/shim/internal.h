@@ -18,6 +18,7 @@
 enum { FW_STRIDE = 256, FW_ROWS = 224 };
 
 struct fw_scripts;
+struct fw_save;
 
 struct fw_core {
 	struct mCore* core;
@@ -26,6 +27,11 @@ struct fw_core {
 	struct fw_scripts* scripts; /* NULL until attached */
 	char* path; /* of the ROM */
 	const void* rom; /* where its bytes were when last looked */
+	struct fw_save* saves; /* newest first */
+	uint64_t save_count;
+	/* libmgba's own, which scripts no longer reach; see save.c. */
+	bool (*load_save)(struct mCore*, struct VFile*);
+	bool (*load_temporary_save)(struct mCore*, struct VFile*);
 };
 
 /* buffer.c: copies all of `vf` into a new buffer for Rust and closes it. */
@@ -33,6 +39,17 @@ int fw_take_file(struct VFile* vf, uint8_t** out, size_t* len);
 
 /* core.c: for after a script ran, which may have changed the ROM. */
 void fw_mind_rom(struct fw_core*);
+
+/* save.c */
+void fw_saves_init(struct fw_core*);
+/* For before a reset, or another save or ROM. */
+void fw_saves_settle(struct fw_core*);
+/* For after a ROM was put in, with which libmgba lets go of all saves. */
+void fw_saves_dropped(struct fw_core*);
+/* For after the core is gone. */
+void fw_saves_free(struct fw_core*);
+/* A script of this core runs from here on; gives the one before, to be set again. */
+struct fw_core* fw_saves_enter(struct fw_core*);
 
 /* media.c */
 void fw_audio_setup(struct mCore*);

@@ -99,8 +99,10 @@ static void trigger(struct fw_scripts* scripts, const char* callback) {
 		return;
 	}
 	++scripts->running;
+	struct fw_core* before = fw_saves_enter(scripts->host);
 	TRIGGER(&scripts->context, callback);
 	mScriptContextDrainPool(&scripts->context);
+	fw_saves_enter(before);
 	--scripts->running;
 	fw_mind_rom(scripts->host);
 	report_callback_error(scripts);
@@ -158,8 +160,10 @@ static int run(struct fw_scripts* scripts, const char* name, const void* source,
 		return FW_NO_MEMORY;
 	}
 	++scripts->running;
+	struct fw_core* before = fw_saves_enter(scripts->host);
 	bool ok = engine->load(engine, name, vf) && engine->run(engine);
 	mScriptContextDrainPool(&scripts->context);
+	fw_saves_enter(before);
 	--scripts->running;
 	fw_mind_rom(scripts->host);
 	vf->close(vf);

@@ -83,14 +83,6 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 	return status;
 }
 
-int fw_save_load_file(struct fw_core* self, const char* path, bool temporary) {
-	return mCoreLoadSaveFile(self->core, path, temporary) ? FW_OK : FW_NO_FILE;
-}
-
-bool fw_save_autoload(struct fw_core* self) {
-	return mCoreAutoloadSave(self->core);
-}
-
 int fw_save_get(struct fw_core* self, uint8_t** out, size_t* len) {
 	void* sram = NULL;
 	size_t size = self->core->savedataClone(self->core, &sram);

@@ -31,8 +31,8 @@ impl Core {
     /// an archive that libmgba can read (zip, 7z).
     ///
     /// The game starts without its battery save; see
-    /// [`autoload_save`](Core::autoload_save). Saves and state slots lie in the
-    /// ROM's folder under the ROM's name.
+    /// [`load_save`](Core::load_save). State slots lie in the ROM's folder under
+    /// the ROM's name.
     ///
     /// # Errors
     ///

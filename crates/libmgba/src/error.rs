@@ -132,12 +132,6 @@ pub enum Error {
         /// The slot's file.
         path: PathBuf,
     },
-    /// A battery save that cannot be opened or created.
-    #[error("cannot open or create the save file {}", path.display())]
-    SaveFile {
-        /// The file.
-        path: PathBuf,
-    },
     /// Battery save data that is empty or longer than [`MAX_SAVE_SIZE`].
     #[error("save data of {len} bytes is impossible: 1 to {MAX_SAVE_SIZE}")]
     SaveSize {

@@ -49,6 +49,6 @@ pub use crate::limits::{MAX_RANGE, MAX_ROM_SIZE, MAX_SAVE_SIZE, MAX_STATE_SIZE};
 pub use crate::log::{Level, log_off, log_to};
 pub use crate::media::Frame;
 pub use crate::platform::Platform;
-pub use crate::state::flags;
+pub use crate::state::{Save, SaveId, flags};
 pub use crate::sys::{Canvas, PICTURE};
 pub use crate::version::{Version, version};

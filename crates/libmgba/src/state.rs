@@ -2,7 +2,7 @@ use std::ffi::c_int;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::core::{Core, c_path, write_file};
+use crate::core::{Core, write_file};
 use crate::error::Error;
 use crate::limits::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
 use crate::sys::Status;
@@ -127,29 +127,59 @@ impl Core {
         self.path().with_file_name(name)
     }
 
-    /// Uses a save file, created if there is none; the game sees it after the
-    /// next [`reset`](Core::reset). What the game then saves goes back to the
-    /// file, unless `temporary`.
+    /// The game's own save file: the ROM's name with `.sav`, in the ROM's folder.
+    pub fn save_path(&self) -> PathBuf {
+        self.beside_rom(".sav")
+    }
+
+    /// Gives the game a save with the bytes of its file, or with none to begin one; the game sees it after the next
+    /// [`reset`](Core::reset). What the game makes of it is among [`saves`](Core::saves). No file is read or written:
+    /// that is left to the caller.
     ///
     /// # Errors
     ///
-    /// [`Error::SaveFile`], [`Error::SaveSize`] and [`Error::NotAFile`].
-    pub fn load_save_file(&mut self, path: &Path, temporary: bool) -> Result<(), Error> {
-        if path.exists() {
-            let len = file_len(path)?;
-            if len > MAX_SAVE_SIZE as u64 {
-                return Err(Error::SaveSize { len });
-            }
-        }
-        self.handle
-            .load_save_file(&c_path(path)?, temporary)
-            .map_err(|_| Error::SaveFile { path: path.to_owned() })
+    /// [`Error::SaveSize`] and [`Error::OutOfMemory`].
+    pub fn load_save(&mut self, bytes: &[u8]) -> Result<SaveId, Error> {
+        self.put_save(bytes, false)
     }
 
-    /// Uses the game's own save file: the ROM's name with `.sav`, in the ROM's
-    /// folder. `false` if it cannot be opened or created.
-    pub fn autoload_save(&mut self) -> bool {
-        self.handle.autoload_save()
+    /// Gives the game a save that covers the other one for a while, as mGBA's temporary saves do: what the game makes of
+    /// it goes nowhere.
+    ///
+    /// # Errors
+    ///
+    /// As for [`load_save`](Core::load_save).
+    pub fn load_temporary_save(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.put_save(bytes, true).map(drop)
+    }
+
+    fn put_save(&mut self, bytes: &[u8], temporary: bool) -> Result<SaveId, Error> {
+        if bytes.len() > MAX_SAVE_SIZE {
+            return Err(Error::SaveSize { len: bytes.len() as u64 });
+        }
+        self.handle.load_save(bytes, temporary).map(SaveId).map_err(|_| Error::OutOfMemory)
+    }
+
+    /// Takes the save out, with which libmgba adds to it what it adds last: the state of the cartridge's clock. It stays
+    /// among [`saves`](Core::saves) until it is forgotten.
+    pub fn unload_save(&mut self) {
+        self.handle.unload_save();
+    }
+
+    /// The save in use, if there is one, and those that were in use and are not forgotten: when another ROM or save took
+    /// their place.
+    pub fn saves(&self) -> impl Iterator<Item = Save<'_>> {
+        (0..).map_while(|index| self.handle.save(index)).map(|save| Save {
+            id: SaveId(save.id),
+            bytes: save.bytes,
+            in_use: save.open,
+            found_at: save.path.map(path_of),
+        })
+    }
+
+    /// Forgets a save that is no longer in use.
+    pub fn forget_save(&mut self, id: SaveId) {
+        self.handle.forget_save(id.0);
     }
 
     /// A copy of the save data; empty as long as the game has shown no sign of
@@ -173,6 +203,23 @@ impl Core {
         }
         self.handle.set_save_data(data).map_err(|_| Error::SaveRefused { len: data.len() })
     }
+}
+
+/// Names one of a core's saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SaveId(u64);
+
+/// A battery save.
+#[derive(Clone, Debug)]
+pub struct Save<'a> {
+    /// Its name.
+    pub id: SaveId,
+    /// What its file should hold.
+    pub bytes: &'a [u8],
+    /// Whether the game can still change it.
+    pub in_use: bool,
+    /// The file that a script loaded it from (`emu:loadSaveFile`), if it was a script and the place is known.
+    pub found_at: Option<PathBuf>,
 }
 
 #[cfg(unix)]

@@ -12,6 +12,7 @@ mod recorded;
 mod remote;
 mod replay;
 mod routes;
+mod saves;
 mod served;
 mod silence;
 mod snapshots;

@@ -29,5 +29,5 @@ fn a_script_that_loops_holds_up_neither_requests_nor_the_end() {
     let status = server.wait_exit(PATIENCE).unwrap();
     assert_eq!(status.code(), Some(0), "{}", server.log());
     assert!(told.elapsed() < Duration::from_secs(6), "{:?}", told.elapsed());
-    assert!(server.log().contains("left behind"), "{}", server.log());
+    assert!(server.log().contains("abandoned"), "{}", server.log());
 }

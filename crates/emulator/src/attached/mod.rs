@@ -111,6 +111,7 @@ impl Emulator for Attached {
             library_version: None,
             address: Some(self.address.clone()),
             problem: status.problem,
+            save_problem: None,
         }
     }
 

@@ -10,6 +10,7 @@ use super::keys::{Change, Keypad};
 use super::memory::Memory;
 use super::pace::Speed;
 use super::run::RunControl;
+use super::saves::Saves;
 use super::shared::Shared;
 use super::taps::Media;
 use super::watches::Watches;
@@ -25,6 +26,7 @@ pub(super) struct Machine {
     pub memory: Memory,
     pub watches: Watches,
     pub media: Media,
+    pub saves: Saves,
     /// What was asked of the clock.
     pub run: RunControl,
     /// Takes lines of the console operations and of scripts.
@@ -39,13 +41,21 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub fn new(core: Core, speed: Speed, paused: bool, console: Console, shared: Arc<Shared>) -> Machine {
+    pub fn new(
+        core: Core,
+        saves: Saves,
+        speed: Speed,
+        paused: bool,
+        console: Console,
+        shared: Arc<Shared>,
+    ) -> Machine {
         Machine {
             core,
             keypad: Keypad::default(),
             memory: Memory::default(),
             watches: Watches::new(shared.feeds.clone()),
             media: Media::new(shared.taps.clone()),
+            saves,
             run: RunControl::new(speed, paused),
             console,
             shared,

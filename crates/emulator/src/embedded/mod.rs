@@ -9,6 +9,7 @@ mod memory;
 mod pace;
 mod perform;
 mod run;
+mod saves;
 mod shared;
 mod taps;
 mod watchdog;
@@ -33,6 +34,7 @@ use crate::{
 use guest::{Bell, Guest};
 use machine::Machine;
 pub use pace::{Speed, SpeedError};
+use saves::Saves;
 use shared::Shared;
 use worker::Worker;
 
@@ -41,10 +43,13 @@ const CAPACITY: usize = 4096;
 /// How long a thread has to end before it is left to itself.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How much longer it has to write the game's save.
+const DISK: Duration = Duration::from_secs(20);
+
 /// Where a ROM comes from.
 #[derive(Debug, Clone)]
 pub enum Rom {
-    /// A file; saves and states lie beside it, and its battery save is loaded.
+    /// A file; saves and states lie next to it, and its battery save is loaded, and written when the game changes it.
     File(PathBuf),
     /// Bytes; saves and states are kept until the core is gone.
     Bytes(&'static [u8]),
@@ -105,8 +110,10 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
         Rom::File(path) => Core::open(path)?,
         Rom::Bytes(bytes) => Core::from_bytes(bytes)?,
     };
+    let shared = Shared::new(speed);
+    let mut saves = Saves::start(&shared, config.console)?;
     if matches!(config.rom, Rom::File(_)) {
-        core.autoload_save();
+        saves.autoload_at_start(&mut core);
     }
     core.reset();
     if !config.scripts.is_empty() {
@@ -115,7 +122,7 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     for script in &config.scripts {
         core.load_script(script)?;
     }
-    Ok(Machine::new(core, speed, config.paused, (config.console)(), Shared::new(speed)))
+    Ok(Machine::new(core, saves, speed, config.paused, (config.console)(), shared))
 }
 
 /// An embedded emulator. Dropping it stops the core; a script in it that does not end is left behind with its thread.
@@ -231,6 +238,7 @@ impl Emulator for Embedded {
             library_version: Some(framewire_libmgba::version().to_string()),
             address: None,
             problem: None,
+            save_problem: report.save_problems.first().cloned(),
         }
     }
 
@@ -269,12 +277,17 @@ impl Drop for Embedded {
         let _ = self.jobs.try_send(Job::Stop);
         self.bell.ring();
         let Some(thread) = self.thread.take() else { return };
-        match self.ended.recv_timeout(FAREWELL) {
+        let mut ended = self.ended.recv_timeout(FAREWELL);
+        if ended == Err(RecvTimeoutError::Timeout) && self.shared.finishing.load(Relaxed) {
+            // A slow disk is given more time than a script that does not end.
+            ended = self.ended.recv_timeout(DISK);
+        }
+        match ended {
             Err(RecvTimeoutError::Timeout) => {
                 self.shared.feeds.close();
                 (self.console)()(
                     Level::Error,
-                    "the core does not stop, so it is left behind: a script in it, or a request, does not end",
+                    "the core does not stop; it is abandoned because a script, a request or a write to the disk does not end",
                 );
             }
             _ => drop(thread.join()),

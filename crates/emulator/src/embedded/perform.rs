@@ -7,6 +7,7 @@ use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, S
 
 use super::machine::Machine;
 use super::memory::Recalled;
+use super::saves::Saves;
 use super::taps;
 use crate::Happening;
 
@@ -189,10 +190,18 @@ impl Machine {
 
             Op::LoadFile { path } => accepted(core.load_file(Path::new(&path)))?,
             Op::LoadRom { path } => self.load_rom(Path::new(&path))?,
-            Op::LoadSaveFile { path, temporary } => {
-                accepted(core.load_save_file(Path::new(&path), temporary))?
+            Op::LoadSaveFile { path, temporary: true } => {
+                Saves::load_temporary(core, Path::new(&path))?;
+                Value::Bool(true)
             }
-            Op::AutoloadSave {} => Value::Bool(core.autoload_save()),
+            Op::LoadSaveFile { path, temporary: false } => {
+                self.saves.load(core, Path::new(&path))?;
+                Value::Bool(true)
+            }
+            Op::AutoloadSave {} => {
+                self.saves.autoload(core)?;
+                Value::Bool(true)
+            }
 
             Op::Reset {} => {
                 self.reset();
@@ -257,10 +266,12 @@ impl Machine {
                 let mut other = Core::open(path).map_err(failed)?;
                 other.adopt_scripts(&mut self.core);
                 other.draw_into(self.core.draw_into(None));
+                self.saves.leave(&mut self.core);
                 self.core = other;
             }
             Err(error) => return Err(failed(error)),
         }
+        self.saves.autoload_at_start(&mut self.core);
         self.reset();
         Ok(Value::Bool(true))
     }

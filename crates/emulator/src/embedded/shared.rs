@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 
 use super::Speed;
 use super::run::Going;
+use super::saves::SaveProblems;
 use super::taps::Taps;
 use super::watches::Feeds;
 use crate::event::Teller;
@@ -19,6 +20,8 @@ pub(super) struct Shared {
     pub taps: Arc<Taps>,
     /// The thread is to end. Beside [`Job::Stop`](super::Job::Stop), because the queue may be full.
     pub stop: AtomicBool,
+    /// The thread writes what is left to write, and ends then.
+    pub finishing: AtomicBool,
 }
 
 /// What the core's thread publishes.
@@ -31,6 +34,7 @@ pub(super) struct Report {
     pub going: Going,
     pub title: String,
     pub code: String,
+    pub save_problems: SaveProblems,
 }
 
 /// How old the last report of a thread may be that is not stuck.
@@ -50,6 +54,7 @@ impl Report {
             going: Going { speed, stopped: false, lockstep: false },
             title: String::new(),
             code: String::new(),
+            save_problems: SaveProblems::default(),
         }
     }
 }
@@ -67,6 +72,7 @@ impl Shared {
             feeds: Arc::default(),
             taps: Arc::new(Taps::new()),
             stop: AtomicBool::new(false),
+            finishing: AtomicBool::new(false),
         })
     }
 }

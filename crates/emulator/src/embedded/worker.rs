@@ -65,6 +65,12 @@ impl Worker {
         while !self.shared.stop.load(Relaxed)
             && let Ok(()) = self.turn()
         {}
+        let Machine { core, saves, .. } = &mut self.machine;
+        // A script may never end, and its last action may change the save.
+        saves.hand_over_all(core);
+        core.detach_scripts();
+        self.shared.finishing.store(true, Relaxed);
+        saves.finish(core);
     }
 
     fn turn(&mut self) -> Result<(), Stop> {
@@ -246,6 +252,7 @@ impl Worker {
         // Scripts put in other games too.
         self.identify();
         self.reported = now;
+        self.machine.saves.look(&mut self.machine.core, now);
         let rate = self.pulse.beat(now, self.machine.ticks as u32);
         let mut report = self.shared.report.lock();
         report.at = now;

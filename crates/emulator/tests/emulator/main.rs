@@ -10,6 +10,7 @@ mod control;
 mod embedded;
 mod media;
 mod replay;
+mod saves;
 mod script_table;
 mod state;
 mod stuck;

@@ -29,6 +29,16 @@ pub struct RawNames {
     pub long_name: *const c_char,
 }
 
+/// `struct fw_save_view`.
+#[repr(C)]
+pub struct RawSave {
+    pub id: u64,
+    pub memory: *const u8,
+    pub size: usize,
+    pub path: *const c_char,
+    pub open: bool,
+}
+
 /// Bytes that `fw_title` and `fw_code` may fill.
 pub const NAME_SIZE: usize = 32;
 
@@ -86,11 +96,19 @@ unsafe extern "C" {
 
     pub fn fw_state_save(core: *mut RawCore, flags: c_int, out: *mut *mut u8, len: *mut usize) -> c_int;
     pub fn fw_state_load(core: *mut RawCore, data: *const u8, len: usize, flags: c_int) -> c_int;
-    pub fn fw_save_load_file(core: *mut RawCore, path: *const c_char, temporary: bool) -> c_int;
-    pub fn fw_save_autoload(core: *mut RawCore) -> bool;
     pub fn fw_save_get(core: *mut RawCore, out: *mut *mut u8, len: *mut usize) -> c_int;
     pub fn fw_save_set(core: *mut RawCore, data: *const u8, len: usize) -> c_int;
 
+    pub fn fw_save_load(
+        core: *mut RawCore,
+        data: *const u8,
+        len: usize,
+        temporary: bool,
+        id: *mut u64,
+    ) -> c_int;
+    pub fn fw_save_unload(core: *mut RawCore);
+    pub fn fw_save_view(core: *const RawCore, index: usize, out: *mut RawSave) -> bool;
+    pub fn fw_save_forget(core: *mut RawCore, id: u64);
     pub fn fw_base_name(core: *const RawCore) -> *const c_char;
 
     pub fn fw_frame(

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Mutex, PoisonError};
 
 use super::console::{self, Console};
-use super::ffi::{self, Block, NAME_SIZE, RawCore, RawNames};
+use super::ffi::{self, Block, NAME_SIZE, RawCore, RawNames, RawSave};
 use super::log;
 use super::status::{Status, check};
 use crate::log::Level;
@@ -39,6 +39,14 @@ unsafe impl Send for Handle {}
 
 /// Attaching scripts fills tables that all contexts share, without a lock.
 static ATTACH: Mutex<()> = Mutex::new(());
+
+/// A battery save as its file would hold it.
+pub struct Save<'a> {
+    pub id: u64,
+    pub bytes: &'a [u8],
+    pub path: Option<&'a [u8]>,
+    pub open: bool,
+}
 
 /// Names of a memory domain: internal, short and long.
 pub type Names = [String; 3];
@@ -247,14 +255,36 @@ impl Handle {
         check(unsafe { ffi::fw_state_load(self.ptr(), data.as_ptr(), data.len(), flags) })
     }
 
-    pub fn load_save_file(&mut self, path: &CStr, temporary: bool) -> Result<(), Status> {
-        // SAFETY: see the type.
-        check(unsafe { ffi::fw_save_load_file(self.ptr(), path.as_ptr(), temporary) })
+    /// Gives the number of the save that the game uses from now on.
+    pub fn load_save(&mut self, bytes: &[u8], temporary: bool) -> Result<u64, Status> {
+        let mut id = 0;
+        // SAFETY: see the type; `bytes` is as long as the call is told, and `id` is a place for the answer.
+        check(unsafe { ffi::fw_save_load(self.ptr(), bytes.as_ptr(), bytes.len(), temporary, &mut id) })?;
+        Ok(id)
     }
 
-    pub fn autoload_save(&mut self) -> bool {
+    pub fn unload_save(&mut self) {
         // SAFETY: see the type.
-        unsafe { ffi::fw_save_autoload(self.ptr()) }
+        unsafe { ffi::fw_save_unload(self.ptr()) }
+    }
+
+    pub fn save(&self, index: usize) -> Option<Save<'_>> {
+        let mut raw = RawSave { id: 0, memory: ptr::null(), size: 0, path: ptr::null(), open: false };
+        // SAFETY: see the type; `raw` is a place for the answer.
+        if !unsafe { ffi::fw_save_view(self.ptr(), index, &mut raw) } {
+            return None;
+        }
+        // SAFETY: the shim's string, which ends with a NUL and is not NULL.
+        let path = (!raw.path.is_null()).then(|| unsafe { CStr::from_ptr(raw.path) }.to_bytes());
+        // SAFETY: the save has that many bytes, lives until a call that takes `&mut self`, and is written
+        // only by those.
+        let bytes = unsafe { slice::from_raw_parts(raw.memory, raw.size) };
+        Some(Save { id: raw.id, bytes, path, open: raw.open })
+    }
+
+    pub fn forget_save(&mut self, id: u64) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_save_forget(self.ptr(), id) }
     }
 
     pub fn base_name(&self) -> Vec<u8> {

@@ -1,6 +1,8 @@
-use framewire_libmgba::{Core, Error, MAX_SAVE_SIZE, flags};
+use std::fs;
 
-use crate::support::{file, gb, gb_core, gba, gba_core, run};
+use framewire_libmgba::{Core, Error, MAX_SAVE_SIZE, SaveId, flags};
+
+use crate::support::{Transcript, file, gb_core, gba, gba_core, run};
 
 const GBA_SRAM: u32 = 0x0E00_0000;
 const GB_SRAM: u32 = 0xA000;
@@ -10,51 +12,154 @@ fn unlock(core: &mut Core) {
     core.write8(0x0000, 0x0A);
 }
 
+/// The bytes of a save as they are to be written.
+fn bytes_of(core: &Core, id: SaveId) -> Vec<u8> {
+    core.saves().find(|save| save.id == id).expect("it is not forgotten").bytes.to_vec()
+}
+
 #[test]
 fn a_save_is_not_loaded_unasked() {
     let (dir, path) = file("game.gba", &gba("FRAMEWIRE", "BFWE"));
-    std::fs::write(dir.path().join("game.sav"), [0x5A; 0x8000]).unwrap();
+    fs::write(dir.path().join("game.sav"), [0x5A; 0x8000]).unwrap();
     let mut core = Core::open(&path).unwrap();
     run(&mut core, 2);
     assert_ne!(core.read8(GBA_SRAM), 0x5A);
-    assert!(core.autoload_save());
+    assert_eq!(core.save_path(), dir.path().join("game.sav"));
+    core.load_save(&fs::read(core.save_path()).unwrap()).unwrap();
     core.reset();
     run(&mut core, 2);
     assert_eq!(core.read8(GBA_SRAM), 0x5A);
 }
 
 #[test]
-fn what_the_game_saves_reaches_its_file() {
-    for (name, rom, sram) in
-        [("game.gba", gba("FRAMEWIRE", "BFWE"), GBA_SRAM), ("game.gb", gb("FRAMEWIRE"), GB_SRAM)]
-    {
-        let (_dir, path) = file(name, &rom);
-        let mut core = Core::open(&path).unwrap();
-        assert!(core.autoload_save());
+fn what_the_game_saves_is_in_memory_until_it_is_forgotten() {
+    for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
+        let first = core.load_save(&[]).unwrap();
         core.reset();
         unlock(&mut core);
         core.write8(sram + 5, 0x77);
-        assert_eq!(core.read8(sram + 5), 0x77, "{name}");
+        assert_eq!(core.read8(sram + 5), 0x77);
         run(&mut core, 60);
-        assert_eq!(core.save_data().unwrap()[5], 0x77, "{name}");
-        drop(core);
-        let saved = std::fs::read(path.with_extension("sav")).unwrap();
-        assert_eq!(saved[5], 0x77, "{name}");
+        assert_eq!(core.save_data().unwrap()[5], 0x77);
+        assert_eq!(bytes_of(&core, first)[5], 0x77);
+        core.forget_save(first);
+        assert_eq!(core.saves().count(), 1, "it is in use");
+        let second = core.load_save(&[0x22; 0x8000]).unwrap();
+        assert_eq!((core.saves().count(), bytes_of(&core, first)[5]), (2, 0x77));
+        assert!(core.saves().all(|save| save.in_use == (save.id == second)));
+        core.forget_save(first);
+        core.unload_save();
+        assert_eq!(bytes_of(&core, second), [0x22; 0x8000]);
+        core.forget_save(second);
+        assert_eq!(core.saves().count(), 0);
     }
 }
 
 #[test]
-fn a_temporary_save_is_read_and_never_written() {
-    let (dir, _) = file("x", b"");
+fn another_rom_leaves_the_save_of_the_one_before() {
+    let (_dir, path) = file("game.gba", &gba("OTHER", "BOTE"));
+    let mut core = gba_core();
+    let save = core.load_save(&[1; 0x8000]).unwrap();
+    core.read8(GBA_SRAM);
+    core.write8(GBA_SRAM, 2);
+    core.load_temporary_save(&[3; 0x8000]).unwrap();
+    core.load_file(&path).unwrap();
+    assert!(core.saves().all(|save| !save.in_use));
+    assert_eq!(bytes_of(&core, save)[..2], [2, 1]);
+    assert_eq!(core.save_path(), path.with_extension("sav"));
+}
+
+#[test]
+fn a_temporary_save_is_read_and_goes_nowhere() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
-        let save = dir.path().join("s.sav");
-        std::fs::write(&save, [0x11; 0x8000]).unwrap();
-        core.load_save_file(&save, true).unwrap();
+        let own = core.load_save(&[0x44; 0x8000]).unwrap();
         unlock(&mut core);
+        core.read8(sram);
+        core.load_temporary_save(&[0x11; 0x8000]).unwrap();
+        assert_eq!(core.read8(sram + 1), 0x11);
         core.write8(sram + 1, 0x99);
         run(&mut core, 60);
-        drop(core);
-        assert_eq!(std::fs::read(&save).unwrap()[1], 0x11);
+        assert_eq!(core.saves().count(), 1);
+        assert_eq!(bytes_of(&core, own)[1], 0x44);
+    }
+}
+
+#[test]
+fn what_the_game_saves_after_a_state_was_loaded_is_not_lost_by_a_reset() {
+    for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
+        let save = core.load_save(&[]).unwrap();
+        core.reset();
+        unlock(&mut core);
+        core.write8(sram, 1);
+        run(&mut core, 60);
+        let state = core.save_state(flags::ALL).unwrap();
+        core.write8(sram, 2);
+        run(&mut core, 60);
+        core.load_state(&state, flags::LOAD).unwrap();
+        core.reset();
+        assert_eq!(bytes_of(&core, save)[0], 2, "the state's save stays out of the file");
+        core.load_state(&state, flags::LOAD).unwrap();
+        core.write8(sram, 3);
+        core.reset();
+        assert_eq!(bytes_of(&core, save)[0], 3);
+        core.load_state(&state, flags::LOAD).unwrap();
+        core.write8(sram, 4);
+        core.unload_save();
+        assert_eq!(bytes_of(&core, save)[0], 4);
+    }
+}
+
+/// The descriptors of this process that are files below a folder.
+#[cfg(target_os = "linux")]
+fn descriptors(below: &std::path::Path) -> usize {
+    let open =
+        fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    open.filter(|path| path.starts_with(below)).count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_script_s_save_is_in_memory_and_knows_its_file() {
+    for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
+        let (dir, path) = file("s.sav", &[0x31; 0x8000]);
+        let script = Transcript::attach(&mut core);
+        let load = format!("print(emu:loadSaveFile('{}', false))", path.display());
+        core.run_script_source("test", &load).unwrap();
+        assert_eq!(script.take_info(), ["true"]);
+        let found = core.saves().find(|save| save.in_use).and_then(|save| save.found_at).expect("a path");
+        assert_eq!(found, fs::canonicalize(&path).unwrap());
+        assert_eq!(descriptors(dir.path()), 0, "the file is closed");
+        // What would kill a process that had mapped the file.
+        fs::write(&path, b"").unwrap();
+        core.reset();
+        unlock(&mut core);
+        assert_eq!(core.read8(sram), 0x31);
+        core.write8(sram, 0x32);
+        run(&mut core, 60);
+        assert_eq!(core.saves().find(|save| save.in_use).unwrap().bytes[0], 0x32);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_script_s_save_that_is_no_file_kills_nothing() {
+    for mut core in [gba_core(), gb_core()] {
+        let script = Transcript::attach(&mut core);
+        for (path, temporary) in [
+            ("/dev/null", true),
+            ("/dev/null", false),
+            ("/dev/full", true),
+            ("/dev/zero", false),
+            ("/proc/self/maps", true),
+            ("/no/such/folder/a.sav", false),
+        ] {
+            let load = format!("emu:loadSaveFile('{path}', {temporary}) emu:autoloadSave()");
+            core.run_script_source("test", &load).unwrap();
+            script.take();
+            core.reset();
+            run(&mut core, 20);
+            core.save_data().unwrap();
+        }
     }
 }
 
@@ -92,22 +197,15 @@ fn impossible_save_data_is_refused() {
 }
 
 #[test]
-fn save_files_that_cannot_be_are_errors() {
-    let (dir, path) = file("big.sav", b"");
-    std::fs::File::options().write(true).open(&path).unwrap().set_len(8 << 30).unwrap();
-    let mut core = gba_core();
-    assert!(matches!(core.load_save_file(&path, false), Err(Error::SaveSize { .. })));
-    assert!(matches!(core.load_save_file(dir.path(), false), Err(Error::NotAFile { .. })));
-    assert!(matches!(
-        core.load_save_file(&dir.path().join("none/s.sav"), false),
-        Err(Error::SaveFile { .. })
-    ));
-    let (_dir, odd) = file("odd.sav", &[7; 3]);
-    for mut core in [core, gb_core()] {
-        core.load_save_file(&odd, false).unwrap();
-        core.reset();
-        unlock(&mut core);
-        run(&mut core, 20);
+fn saves_of_odd_sizes_do_no_harm() {
+    for mut core in [gba_core(), gb_core()] {
+        for len in [0, 3, 0x1FFF, 0x8010, 0x20030, MAX_SAVE_SIZE] {
+            core.load_save(&vec![7; len]).unwrap();
+            core.reset();
+            unlock(&mut core);
+            run(&mut core, 20);
+        }
+        assert!(matches!(core.load_save(&vec![7; MAX_SAVE_SIZE + 1]), Err(Error::SaveSize { .. })));
     }
 }
 
@@ -118,7 +216,7 @@ fn a_states_save_covers_the_cartridges_until_reset() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
         for autoload in [false, true] {
             if autoload {
-                assert!(core.autoload_save());
+                core.load_save(&[]).unwrap();
                 core.reset();
             }
             unlock(&mut core);

@@ -359,7 +359,7 @@ ops! {
         path: String,
     }
     /// Loads a ROM from a file on the emulator's machine and resets. A file that is no ROM of this console changes
-    /// nothing.
+    /// nothing. An embedded core also loads the battery save next to the ROM.
     0x71 LoadRom "load_rom" Change -> Bool = "mgba-http.extension.loadFile" {
         /// The file.
         path: String,

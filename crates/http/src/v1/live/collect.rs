@@ -111,6 +111,7 @@ impl Collector {
             Happening::Running => ("running", json!({})),
             Happening::Paused => ("paused", json!({})),
             Happening::TimelineOver { id, cancelled } => ("input", json!({"id": id, "cancelled": cancelled})),
+            Happening::Save { problem } => ("save", json!({"problem": problem})),
             Happening::LockstepOver => ("lockstep", json!({})),
         };
         data["frame"] = frame.into();

@@ -1,0 +1,263 @@
+//! The file of a battery save on disk.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use framewire_libmgba::MAX_SAVE_SIZE;
+use parking_lot::Mutex;
+
+/// Copies of files that another program wrote, at most so many of one save.
+const COPIES: u32 = 99;
+
+/// The file of a battery save. It is locked while it is in use, and written whole or not at all.
+#[derive(Debug)]
+pub(super) struct SaveFile {
+    path: PathBuf,
+    latest: Mutex<Latest>,
+    disk: Mutex<Disk>,
+}
+
+/// What the file is to hold.
+#[derive(Debug)]
+struct Latest {
+    version: u64,
+    bytes: Arc<[u8]>,
+}
+
+/// What the file holds.
+#[derive(Debug)]
+struct Disk {
+    version: u64,
+    bytes: Arc<[u8]>,
+    /// Which file held that; `None` if there was none.
+    identity: Option<Identity>,
+    /// Open for its lock.
+    lock: Option<File>,
+    /// Another emulator uses it, so it is never written from here.
+    taken: bool,
+}
+
+/// A save file that was opened.
+#[derive(Debug, Clone)]
+pub(super) struct Opened {
+    /// `None` for `/dev/null`: nothing is to be saved.
+    pub file: Option<Arc<SaveFile>>,
+    /// What it holds.
+    pub bytes: Arc<[u8]>,
+    /// Why it cannot be written, if that is known already.
+    pub problem: Option<String>,
+}
+
+/// Tells one file from another that took its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    #[cfg(unix)]
+    inode: (u64, u64),
+}
+
+impl Identity {
+    #[cfg(unix)]
+    fn of(data: &fs::Metadata) -> Identity {
+        use std::os::unix::fs::MetadataExt;
+        Identity { inode: (data.dev(), data.ino()) }
+    }
+
+    #[cfg(not(unix))]
+    fn of(_data: &fs::Metadata) -> Identity {
+        Identity {}
+    }
+}
+
+/// The bytes of a save file. Only regular files are opened: a pipe or a device could be waited for without end.
+///
+/// # Errors
+/// If there is none, it is something else than a file, or it is too large.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(format!("{} is not a file", path.display()));
+    }
+    read_from(&File::open(path).map_err(failed)?).map_err(failed)
+}
+
+fn read_from(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_SAVE_SIZE as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_SAVE_SIZE {
+        let message = format!("it is larger than any save; at most {MAX_SAVE_SIZE} bytes are read");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    Ok(bytes)
+}
+
+impl SaveFile {
+    /// Opens the save file at `path`; one that is not there is made, empty as mGBA makes it.
+    ///
+    /// # Errors
+    /// If it is there and cannot be read or is no file.
+    pub fn open(path: &Path) -> Result<Opened, String> {
+        if fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null")) {
+            return Ok(Opened { file: None, bytes: Arc::default(), problem: None });
+        }
+        let mut problem = None;
+        if path.metadata().is_ok_and(|there| !there.is_file()) {
+            return Err(format!("{} is not a file", path.display()));
+        }
+        if !path.exists()
+            && let Err(error) = fs::OpenOptions::new().append(true).create(true).open(path)
+        {
+            problem = Some(format!("cannot write {}: {error}", path.display()));
+        }
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut disk = Disk { version: 0, bytes: Arc::default(), identity: None, lock: None, taken: false };
+        if problem.is_none() {
+            disk.read(&path)?;
+            problem = if disk.taken { Some(taken(&path)) } else { unwritable(&path) };
+        }
+        let latest = Latest { version: 0, bytes: disk.bytes.clone() };
+        let bytes = disk.bytes.clone();
+        let file = SaveFile { path, latest: Mutex::new(latest), disk: Mutex::new(disk) };
+        Ok(Opened { file: Some(Arc::new(file)), bytes, problem })
+    }
+
+    /// Opens the file again, for what the game saved last if that cannot be written, or for what the file holds.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn reopen(self: &Arc<SaveFile>) -> Result<Opened, String> {
+        let file = Some(self.clone());
+        if let Err(problem) = self.flush()
+            && !self.disk.lock().taken
+        {
+            return Ok(Opened { file, bytes: self.latest.lock().bytes.clone(), problem: Some(problem) });
+        }
+        let mut disk = self.disk.lock();
+        if self.path.exists() {
+            disk.read(&self.path)?;
+            let mut latest = self.latest.lock();
+            latest.bytes = disk.bytes.clone();
+            disk.version = latest.version;
+        }
+        let problem = if disk.taken { Some(taken(&self.path)) } else { unwritable(&self.path) };
+        Ok(Opened { file, bytes: disk.bytes.clone(), problem })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file holds what it is to hold.
+    pub fn is_written(&self) -> bool {
+        self.disk.lock().version == self.latest.lock().version
+    }
+
+    /// Says what the file is to hold from now on.
+    pub fn set(&self, bytes: &[u8]) {
+        let mut latest = self.latest.lock();
+        if *latest.bytes != *bytes {
+            latest.version += 1;
+            latest.bytes = bytes.into();
+        }
+    }
+
+    /// Writes the file if it does not hold yet what it is to hold. A file that another program changed meanwhile is
+    /// copied first; gives words on that.
+    ///
+    /// # Errors
+    /// If it cannot be written. The file is as it was then.
+    pub fn flush(&self) -> Result<Option<String>, String> {
+        let mut disk = self.disk.lock();
+        let (version, bytes) = {
+            let latest = self.latest.lock();
+            (latest.version, latest.bytes.clone())
+        };
+        if disk.version == version {
+            return Ok(None);
+        }
+        if disk.taken {
+            return Err(taken(&self.path));
+        }
+        let failed = |error: io::Error| format!("cannot write {}: {error}", self.path.display());
+        let copy = match disk.changed_elsewhere(&self.path).map_err(failed)? {
+            Some(theirs) if !theirs.is_empty() && *theirs != *bytes => Some(self.copy().map_err(failed)?),
+            _ => None,
+        };
+        let lock = framewire_files::replace(&self.path, &bytes).map_err(failed)?;
+        let identity = lock.metadata().ok().map(|data| Identity::of(&data));
+        *disk = Disk { version, bytes, identity, lock: Some(lock), taken: false };
+        Ok(copy.map(|copy| {
+            let (path, copy) = (self.path.display(), copy.display());
+            format!("another program changed {path} while the game ran; its file is now {copy}, and {path} is what the game saved")
+        }))
+    }
+
+    /// Keeps the file that is there under another name.
+    fn copy(&self) -> io::Result<PathBuf> {
+        for number in 1..=COPIES {
+            let mut name = self.path.clone().into_os_string();
+            name.push(format!(".bak-{number}"));
+            let place = PathBuf::from(name);
+            if place.exists() {
+                continue;
+            }
+            if fs::hard_link(&self.path, &place).is_err() {
+                framewire_files::replace(&place, &fs::read(&self.path)?)?;
+            }
+            return Ok(place);
+        }
+        Err(io::Error::other(format!(
+            "another program changed it, and there are {COPIES} copies (.bak-N) already"
+        )))
+    }
+}
+
+impl Disk {
+    /// Reads and locks the file.
+    fn read(&mut self, path: &Path) -> Result<(), String> {
+        let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
+        if !fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(format!("{} is not a file", path.display()));
+        }
+        let file = File::open(path).map_err(failed)?;
+        let identity = Some(Identity::of(&file.metadata().map_err(failed)?));
+        let ours = self.lock.is_some() && self.identity == identity;
+        self.bytes = read_from(&file).map_err(failed)?.into();
+        self.identity = identity;
+        if !ours || self.taken {
+            self.taken = !framewire_files::lock(&file);
+            self.lock = Some(file);
+        }
+        Ok(())
+    }
+
+    /// What the file holds, if another program has changed it since it was last read or written here.
+    fn changed_elsewhere(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let data = match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            data => data?,
+        };
+        if !data.is_file() {
+            return Ok(None);
+        }
+        let file = File::open(path)?;
+        if self.identity != Some(Identity::of(&data)) && !framewire_files::lock(&file) {
+            return Err(io::Error::other("another emulator uses it"));
+        }
+        // Its times would not do: a change may be too close to our own for them to differ.
+        Ok(Some(read_from(&file)?).filter(|theirs| **theirs != *self.bytes))
+    }
+}
+
+fn taken(path: &Path) -> String {
+    format!("another emulator uses {}; this one does not write it", path.display())
+}
+
+/// Why the file cannot be replaced, as far as rights tell.
+fn unwritable(path: &Path) -> Option<String> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let checked =
+        fs::OpenOptions::new().write(true).open(path).and_then(|_| framewire_files::check_writable(folder));
+    checked.err().map(|error| format!("cannot write {}: {error}", path.display()))
+}

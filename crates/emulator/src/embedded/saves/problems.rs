@@ -1,0 +1,74 @@
+//! Why a save cannot be written, for the log, the events and the report.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use framewire_libmgba::Level;
+
+use super::super::Console;
+use super::super::shared::Shared;
+use super::file::SaveFile;
+use crate::Happening;
+
+/// Reports problems with saves: each once, and that it is over.
+pub(super) struct Problems {
+    shared: Arc<Shared>,
+    console: Console,
+}
+
+/// What stands between a game and its save file.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(in super::super) struct SaveProblems {
+    /// Found when this file was opened; over when the file is written, or another is opened.
+    opening: Option<(PathBuf, String)>,
+    /// Found when it was last written.
+    writing: Option<String>,
+}
+
+impl SaveProblems {
+    /// The one to report.
+    pub fn first(&self) -> Option<&String> {
+        self.writing.as_ref().or(self.opening.as_ref().map(|(_, problem)| problem))
+    }
+}
+
+impl Problems {
+    pub fn new(shared: Arc<Shared>, console: Console) -> Problems {
+        Problems { shared, console }
+    }
+
+    pub fn log(&mut self, level: Level, line: &str) {
+        (self.console)(level, line);
+    }
+
+    /// A save file was opened, with or without a problem.
+    pub fn set_opening(&mut self, path: &Path, problem: Option<String>) {
+        let opening = problem.map(|problem| (path.to_owned(), problem));
+        self.change(|problems| *problems = SaveProblems { opening, writing: None });
+    }
+
+    /// These save files were written; another one was not, if there is a `problem`.
+    pub fn set_writing(&mut self, written: &[Arc<SaveFile>], problem: Option<String>) {
+        self.change(|problems| {
+            problems.opening.take_if(|(path, _)| written.iter().any(|file| file.path() == path));
+            problems.writing = problem;
+        });
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut SaveProblems)) {
+        let mut report = self.shared.report.lock();
+        let before = report.save_problems.first().cloned();
+        change(&mut report.save_problems);
+        let after = report.save_problems.first().cloned();
+        let frame = report.frame;
+        drop(report);
+        if after == before {
+            return;
+        }
+        match &after {
+            Some(problem) => self.log(Level::Warn, &format!("the game's save: {problem}")),
+            None => self.log(Level::Info, "the game's save can be written"),
+        }
+        self.shared.teller.tell(frame, Happening::Save { problem: after });
+    }
+}

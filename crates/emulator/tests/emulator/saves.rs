@@ -1,0 +1,483 @@
+//! Battery saves of the embedded core and their files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use framewire_emulator::embedded::{Embedded, Rom, Speed};
+use framewire_emulator::{Emulator, Happening};
+use framewire_protocol::{Op, Value};
+use tempfile::TempDir;
+
+use super::support::{DEMO, call, config, number, refusal, script, soon, wait_for};
+
+/// The first byte of the cartridge's save memory.
+const SRAM: u32 = 0x0E00_0000;
+
+/// A folder with the demo game in it.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Home {
+        let home = Home(tempfile::tempdir().expect("a folder"));
+        fs::write(home.path("game.gba"), DEMO).expect("written");
+        home
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn save(&self) -> PathBuf {
+        self.path("game.sav")
+    }
+
+    /// Starts the game in a core that stands still.
+    fn start(&self) -> Embedded {
+        self.start_with(vec![])
+    }
+
+    fn start_with(&self, scripts: Vec<PathBuf>) -> Embedded {
+        self.start_game("game.gba", scripts)
+    }
+
+    fn start_game(&self, game: &str, scripts: Vec<PathBuf>) -> Embedded {
+        let rom = Rom::File(self.path(game));
+        let config = framewire_emulator::embedded::Config { rom, ..config(Speed::Times(1.0), true, scripts) };
+        Embedded::start(config).expect("the game starts")
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(self.0.path())
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn poke(emulator: &Embedded, value: u8) {
+    call(emulator, Op::Write8 { address: SRAM, value });
+}
+
+fn peek(emulator: &Embedded) -> i64 {
+    number(call(emulator, Op::Read8 { address: SRAM }))
+}
+
+/// Cartridges of the Game Boy with 8 KiB of memory and a battery.
+const MBC1: u8 = 0x03;
+/// Its save has the clock at its end.
+const MBC3_WITH_CLOCK: u8 = 0x10;
+
+/// A game that does nothing.
+fn game_boy(cartridge: u8) -> Vec<u8> {
+    let mut rom = vec![0u8; 0x8000];
+    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]);
+    rom[0x147] = cartridge;
+    rom[0x149] = 0x02;
+    rom[0x14D] = rom[0x134..0x14D].iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
+    rom
+}
+
+/// Turns a Game Boy's save memory on and writes its first byte.
+fn poke_small(emulator: &Embedded, value: u8) {
+    call(emulator, Op::Write8 { address: 0, value: 0x0A });
+    call(emulator, Op::Write8 { address: 0xA000, value });
+}
+
+fn peek_small(emulator: &Embedded) -> i64 {
+    call(emulator, Op::Write8 { address: 0, value: 0x0A });
+    number(call(emulator, Op::Read8 { address: 0xA000 }))
+}
+
+/// The first byte of a save file.
+fn first(path: &Path) -> Option<u8> {
+    fs::read(path).expect("a save file").first().copied()
+}
+
+fn load(path: &Path, temporary: bool) -> Op {
+    Op::LoadSaveFile { path: path.to_str().expect("text").to_owned(), temporary }
+}
+
+fn problem(emulator: &Embedded) -> String {
+    emulator.state().save_problem.unwrap_or_default()
+}
+
+#[test]
+fn a_save_reaches_its_file_while_the_game_stands_still() {
+    let home = Home::new();
+    let emulator = home.start();
+    assert!(fs::read(home.save()).expect("made empty, as mGBA does").is_empty());
+    for value in [1, 2] {
+        poke(&emulator, value);
+        wait_for("the save on disk", || first(&home.save()) == Some(value));
+    }
+    call(&emulator, Op::Lockstep { timeout: 60_000 });
+    poke(&emulator, 3);
+    wait_for("the save on disk in lockstep", || first(&home.save()) == Some(3));
+    assert_eq!(emulator.state().save_problem, None);
+    assert_eq!(home.names(), ["game.gba", "game.sav"]);
+}
+
+#[test]
+fn a_game_that_never_stops_saving_is_saved() {
+    let home = Home::new();
+    let source =
+        format!("callbacks:add('frame', function() emu:write8({SRAM}, emu:currentFrame() & 0x7f) end)");
+    let script = script(&source);
+    let emulator = home.start_with(vec![script.path().to_owned()]);
+    emulator.set_paused(false);
+    wait_for("a first save on disk", || first(&home.save()).is_some());
+    let before = first(&home.save());
+    wait_for("a second one", || first(&home.save()) != before);
+}
+
+#[test]
+fn no_save_is_lost_at_an_end() {
+    let home = Home::new();
+    let other = home.path("other.gba");
+    fs::write(&other, DEMO).expect("written");
+    let emulator = home.start();
+    poke(&emulator, 1);
+    call(&emulator, Op::Reset {});
+    assert_eq!(peek(&emulator), 1, "a reset keeps it");
+    call(&emulator, Op::LoadRom { path: other.to_str().expect("text").to_owned() });
+    wait_for("the save of the game before", || first(&home.save()) == Some(1));
+    poke(&emulator, 2);
+    call(&emulator, load(&home.path("third.sav"), false));
+    wait_for("the save of the other game", || first(&home.path("other.sav")) == Some(2));
+    poke(&emulator, 3);
+    drop(emulator);
+    assert_eq!(first(&home.path("third.sav")), Some(3));
+    assert_eq!(first(&home.save()), Some(1));
+}
+
+#[test]
+fn a_game_that_is_put_in_without_its_save_is_reported() {
+    let home = Home::new();
+    let emulator = home.start();
+    poke(&emulator, 1);
+    call(&emulator, Op::LoadFile { path: home.path("game.gba").to_str().expect("text").to_owned() });
+    wait_for("the report", || problem(&emulator).contains("autoload_save"));
+    wait_for("the save of the game before", || first(&home.save()) == Some(1));
+    call(&emulator, Op::AutoloadSave {});
+    assert_eq!(emulator.state().save_problem, None);
+    assert_eq!(peek(&emulator), 1);
+}
+
+#[test]
+fn a_game_of_the_other_console_leaves_the_save_of_the_one_before() {
+    let home = Home::new();
+    fs::write(home.path("small.gb"), game_boy(MBC1)).expect("written");
+    let emulator = home.start();
+    poke(&emulator, 7);
+    call(&emulator, Op::LoadRom { path: home.path("small.gb").to_str().expect("text").to_owned() });
+    wait_for("the save of the game before", || first(&home.save()) == Some(7));
+    poke_small(&emulator, 8);
+    drop(emulator);
+    assert_eq!(first(&home.path("small.sav")), Some(8));
+}
+
+#[test]
+fn a_game_that_is_loaded_again_finds_what_it_saved_a_moment_ago() {
+    let home = Home::new();
+    let emulator = home.start();
+    for value in 1..20 {
+        poke(&emulator, value);
+        let again = match value % 3 {
+            0 => Op::LoadRom { path: home.path("game.gba").to_str().expect("text").to_owned() },
+            1 => Op::AutoloadSave {},
+            _ => load(&home.save(), false),
+        };
+        assert_eq!(call(&emulator, again), Value::Bool(true));
+        assert_eq!(peek(&emulator), i64::from(value));
+        assert_eq!(first(&home.save()), Some(value));
+    }
+}
+
+#[test]
+fn a_save_file_that_is_cut_short_kills_nothing() {
+    let home = Home::new();
+    fs::write(home.save(), [5; 0x8000]).expect("written");
+    let emulator = home.start();
+    assert_eq!(peek(&emulator), 5);
+    fs::File::create(home.save()).expect("cut short");
+    assert_eq!(number(call(&emulator, Op::Read8 { address: SRAM + 0x7000 })), 5);
+    poke(&emulator, 6);
+    wait_for("the save on disk", || fs::read(home.save()).expect("a file").len() == 0x8000);
+    assert_eq!(first(&home.save()), Some(6));
+    assert_eq!(home.names(), ["game.gba", "game.sav"], "nothing was worth a copy");
+}
+
+#[test]
+fn a_save_file_that_another_program_wrote_is_kept() {
+    let home = Home::new();
+    fs::write(home.save(), [5; 0x8000]).expect("written");
+    let emulator = home.start();
+    poke(&emulator, 6);
+    wait_for("the save on disk", || first(&home.save()) == Some(6));
+    for (number, value) in [(1, 0x51), (2, 0x52)] {
+        fs::write(home.save(), [value; 0x8000]).expect("written");
+        poke(&emulator, number);
+        wait_for("the save on disk", || first(&home.save()) == Some(number));
+        let copy = home.path(&format!("game.sav.bak-{number}"));
+        assert_eq!(fs::read(copy).expect("a copy"), [value; 0x8000]);
+    }
+    fs::write(home.save(), [0x53; 0x8000]).expect("written");
+    call(&emulator, Op::AutoloadSave {});
+    assert_eq!(peek(&emulator), 0x53, "a client that asks for it gets the file");
+    drop(emulator);
+    assert_eq!(first(&home.save()), Some(0x53));
+}
+
+#[test]
+fn a_script_that_never_ends_its_shutdown_loses_no_save() {
+    let home = Home::new();
+    let script = script("callbacks:add('shutdown', function() while true do end end)");
+    let emulator = home.start_with(vec![script.path().to_owned()]);
+    poke(&emulator, 1);
+    drop(emulator);
+    assert_eq!(first(&home.save()), Some(1));
+}
+
+/// libmgba adds the clock to a save that it closes, which is no reason to write that save over the file just loaded.
+#[test]
+fn a_save_file_that_is_loaded_is_not_written_over_by_the_clock_of_the_one_before() {
+    let home = Home::new();
+    fs::write(home.path("game.gb"), game_boy(MBC3_WITH_CLOCK)).expect("written");
+    let emulator = home.start_game("game.gb", vec![]);
+    poke_small(&emulator, 0x11);
+    wait_for("the save on disk", || first(&home.save()) == Some(0x11));
+    for (value, again) in
+        [(0x51, Op::AutoloadSave {}), (0x52, load(&home.save(), false)), (0x53, Op::AutoloadSave {})]
+    {
+        fs::write(home.save(), [value; 0x2000]).expect("written");
+        call(&emulator, again);
+        assert_eq!(peek_small(&emulator), i64::from(value));
+        // First, this writes what is to be written.
+        call(&emulator, Op::AutoloadSave {});
+        assert_eq!(peek_small(&emulator), i64::from(value));
+        assert_eq!(first(&home.save()), Some(value));
+    }
+    poke_small(&emulator, 0x54);
+    drop(emulator);
+    assert_eq!(first(&home.save()), Some(0x54));
+    assert_eq!(home.names(), ["game.gb", "game.gba", "game.sav"], "no copy was needed");
+}
+
+#[test]
+fn a_game_with_a_clock_that_is_loaded_again_finds_what_it_saved_a_moment_ago() {
+    let home = Home::new();
+    fs::write(home.path("game.gb"), game_boy(MBC3_WITH_CLOCK)).expect("written");
+    let emulator = home.start_game("game.gb", vec![]);
+    for value in 1..20 {
+        poke_small(&emulator, value);
+        let again = match value % 3 {
+            0 => Op::LoadRom { path: home.path("game.gb").to_str().expect("text").to_owned() },
+            1 => Op::AutoloadSave {},
+            _ => load(&home.save(), false),
+        };
+        assert_eq!(call(&emulator, again), Value::Bool(true));
+        assert_eq!(peek_small(&emulator), i64::from(value));
+        assert_eq!(first(&home.save()), Some(value));
+    }
+}
+
+/// A script that loads the game's save again, in the frame in which its file `now` is there.
+fn script_that_loads_again(home: &Home, save: &Path) -> tempfile::NamedTempFile {
+    script(&format!(
+        "callbacks:add('frame', function() local now = io.open({:?}); if now then now:close(); os.remove({:?})
+         assert(emu:loadSaveFile({save:?}, false)) end end)",
+        home.path("now"),
+        home.path("now"),
+    ))
+}
+
+#[test]
+fn a_save_that_a_script_loads_again_has_what_the_game_saved_last() {
+    for (game, cartridge) in [("small.gb", MBC1), ("clock.gb", MBC3_WITH_CLOCK)] {
+        let home = Home::new();
+        fs::write(home.path(game), game_boy(cartridge)).expect("written");
+        let save = home.path(game).with_extension("sav");
+        let script = script_that_loads_again(&home, &save);
+        let emulator = home.start_game(game, vec![script.path().to_owned()]);
+        for value in 1..6 {
+            poke_small(&emulator, value);
+            fs::write(home.path("now"), "").expect("written");
+            call(&emulator, Op::Advance { frames: 1 });
+            assert!(!home.path("now").exists(), "the script has loaded it");
+            wait_for("the save in the game", || peek_small(&emulator) == i64::from(value));
+            wait_for("the save on disk", || first(&save) == Some(value));
+        }
+        // What another program wrote since.
+        fs::write(&save, [0x51; 0x2000]).expect("written");
+        fs::write(home.path("now"), "").expect("written");
+        call(&emulator, Op::Advance { frames: 1 });
+        assert_eq!(peek_small(&emulator), 0x51);
+        drop(emulator);
+        assert_eq!(first(&save), Some(0x51), "{game}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_save_file_is_no_crash_at_the_start() {
+    use std::os::unix::fs::symlink;
+    type Make = fn(&Path);
+    let cases: [(Make, Option<&str>); 4] = [
+        (|path| symlink("/dev/null", path).expect("a link"), None),
+        (|path| symlink("/dev/full", path).expect("a link"), Some("is not a file")),
+        (|path| fs::create_dir(path).expect("a folder"), Some("is not a file")),
+        (
+            |path| {
+                let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo");
+                assert!(made.success());
+            },
+            Some("is not a file"),
+        ),
+    ];
+    for (make, expected) in cases {
+        let home = Home::new();
+        make(&home.save());
+        let emulator = home.start();
+        match emulator.state().save_problem {
+            None => assert_eq!(expected, None),
+            Some(problem) => assert!(expected.is_some_and(|text| problem.contains(text)), "{problem}"),
+        }
+        poke(&emulator, 9);
+        assert_eq!(peek(&emulator), 9, "the game plays all the same");
+        drop(emulator);
+        assert!(!fs::symlink_metadata(home.save()).expect("it is there").is_file(), "it was left alone");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_no_save_file_is_refused_when_it_is_asked_for() {
+    let home = Home::new();
+    let emulator = home.start();
+    poke(&emulator, 4);
+    let pipe = home.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    for temporary in [true, false] {
+        for path in [Path::new("/dev/full"), Path::new("/dev/zero"), &pipe, home.0.path()] {
+            let error = refusal(&emulator, load(path, temporary));
+            assert!(error.message.contains("is not a file"), "{error}");
+        }
+        let error = refusal(&emulator, load(&home.path("no/folder.sav"), temporary));
+        assert!(error.message.contains("No such file"), "{error}");
+    }
+    assert_eq!(peek(&emulator), 4, "the game's own save is still in use");
+    call(&emulator, load(Path::new("/proc/self/maps"), true));
+    call(&emulator, load(Path::new("/dev/null"), true));
+    call(&emulator, load(Path::new("/dev/null"), false));
+    poke(&emulator, 5);
+    drop(emulator);
+    assert_eq!(first(&home.save()), Some(4));
+}
+
+#[test]
+fn a_save_that_cannot_be_written_is_reported_until_it_is() {
+    let home = Home::new();
+    let emulator = home.start();
+    let mut events = emulator.events();
+    let mut next = || match soon(async { events.recv().await.ok() }).what {
+        Happening::Save { problem } => problem,
+        other => panic!("{other:?}"),
+    };
+    fs::remove_file(home.save()).expect("removed");
+    fs::create_dir(home.save()).expect("made");
+    poke(&emulator, 1);
+    let told = next().expect("a problem");
+    assert!(told.contains("game.sav") && told.contains("is a directory"), "{told}");
+    assert_eq!(emulator.state().save_problem, Some(told));
+    fs::remove_dir(home.save()).expect("removed");
+    assert_eq!(next(), None);
+    assert_eq!(emulator.state().save_problem, None);
+    assert_eq!(first(&home.save()), Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn two_emulators_on_one_save_are_told_apart() {
+    let home = Home::new();
+    fs::write(home.save(), [5; 0x8000]).expect("written");
+    let one = home.start();
+    let two = home.start();
+    assert_eq!(one.state().save_problem, None);
+    assert!(problem(&two).contains("another emulator uses"), "{}", problem(&two));
+    assert_eq!(peek(&two), 5, "it can read it");
+    poke(&one, 6);
+    poke(&two, 7);
+    wait_for("the first one's save", || first(&home.save()) == Some(6));
+    let error = refusal(&two, load(&home.save(), false));
+    assert!(error.message.contains("another emulator uses"), "{error}");
+    drop(one);
+    assert_eq!(first(&home.save()), Some(6));
+    call(&two, Op::AutoloadSave {});
+    assert_eq!((two.state().save_problem.clone(), peek(&two)), (None, 6));
+    poke(&two, 8);
+    drop(two);
+    assert_eq!(first(&home.save()), Some(8));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn saves_leave_no_descriptor_open() {
+    let home = Home::new();
+    let emulator = home.start();
+    let rom = home.path("game.gba").to_str().expect("text").to_owned();
+    fs::write(home.path("b.sav"), [1; 0x8000]).expect("written");
+    let open = || {
+        let all = fs::read_dir("/proc/self/fd").expect("descriptors");
+        let paths = all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        paths.filter(|path| path.starts_with(home.0.path())).count()
+    };
+    let before = open();
+    for _ in 0..20 {
+        call(&emulator, load(&home.path("b.sav"), true));
+        call(&emulator, Op::AutoloadSave {});
+        call(&emulator, load(&home.path("b.sav"), true));
+        call(&emulator, load(&home.path("b.sav"), false));
+        call(&emulator, load(&home.path("b.sav"), true));
+        call(&emulator, Op::LoadRom { path: rom.clone() });
+    }
+    wait_for("as many as before", || open() <= before);
+}
+
+#[test]
+fn what_a_dead_process_left_of_a_save_is_removed() {
+    let home = Home::new();
+    fs::write(home.path(".unfinished-dead"), b"half").expect("written");
+    drop(home.start());
+    assert_eq!(home.names(), ["game.gba", "game.sav"]);
+}
+
+#[test]
+fn a_slot_that_cannot_be_written_keeps_the_old_state_and_says_why() {
+    let home = Home::new();
+    let emulator = home.start();
+    call(&emulator, Op::SaveStateSlot { slot: 1, flags: 31 });
+    let before = fs::read(home.path("game.ss1")).expect("a state");
+    call(&emulator, Op::SaveStateSlot { slot: 1, flags: 0 });
+    assert_ne!(fs::read(home.path("game.ss1")).expect("a state"), before);
+    fs::create_dir(home.path("game.ss2")).expect("made");
+    let error = refusal(&emulator, Op::SaveStateSlot { slot: 2, flags: 31 });
+    assert!(error.message.contains("game.ss2"), "{error}");
+    let error = refusal(&emulator, Op::LoadStateSlot { slot: 3, flags: 29 });
+    assert!(error.message.contains("nothing is saved in slot 3"), "{error}");
+    assert!(!home.names().iter().any(|name| name.starts_with(".unfinished")), "{:?}", home.names());
+}
+
+#[test]
+fn a_script_s_save_is_written_to_its_file() {
+    let home = Home::new();
+    let place = home.path("mine.sav");
+    fs::write(&place, [0x21; 0x8000]).expect("written");
+    let source = format!("assert(emu:loadSaveFile({place:?}, false))");
+    let script = script(&source);
+    let emulator = home.start_with(vec![script.path().to_owned()]);
+    assert_eq!(peek(&emulator), 0x21);
+    poke(&emulator, 0x22);
+    wait_for("the save on disk", || first(&place) == Some(0x22));
+}

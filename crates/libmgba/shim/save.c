@@ -1,0 +1,331 @@
+/* Battery saves in memory. libmgba maps the file of a save, and a mapping kills
+ * the process when the disk is full or somebody cuts the file short. So it gets
+ * a file of our own, which is memory; the Rust side reads it and writes the file
+ * on disk. */
+#include "internal.h"
+
+#include <mgba/internal/gb/gb.h>
+#include <mgba/internal/gba/gba.h>
+
+#ifdef __linux__
+#include <unistd.h>
+#endif
+
+/* More than any save has. Never moved, because libmgba keeps pointers into it. */
+#define CAPACITY ((size_t) 2 << 20)
+/* MAX_SAVE_SIZE in src/limits.rs. */
+#define MAX_SAVE_SIZE ((size_t) 1 << 20)
+
+struct fw_save {
+	struct VFile d; /* first: libmgba casts between the two */
+	struct fw_save* next;
+	uint64_t id;
+	uint8_t* memory;
+	size_t size;
+	size_t position;
+	bool open; /* libmgba still uses it */
+	bool temporary;
+	char* path; /* where a script found it; NULL if it came from Rust or the place is not known */
+};
+
+static struct fw_save* self_of(struct VFile* vf) {
+	return (struct fw_save*) vf;
+}
+
+static bool save_close(struct VFile* vf) {
+	/* The memory stays until Rust has seen it. */
+	self_of(vf)->open = false;
+	return true;
+}
+
+static off_t save_seek(struct VFile* vf, off_t offset, int whence) {
+	struct fw_save* self = self_of(vf);
+	off_t base = whence == SEEK_CUR ? (off_t) self->position : whence == SEEK_END ? (off_t) self->size : 0;
+	if (base + offset < 0 || base + offset > (off_t) CAPACITY) {
+		return -1;
+	}
+	self->position = base + offset;
+	return self->position;
+}
+
+static ssize_t save_read(struct VFile* vf, void* buffer, size_t size) {
+	struct fw_save* self = self_of(vf);
+	size_t left = self->position < self->size ? self->size - self->position : 0;
+	size_t count = size < left ? size : left;
+	memcpy(buffer, self->memory + self->position, count);
+	self->position += count;
+	return count;
+}
+
+static ssize_t save_write(struct VFile* vf, const void* buffer, size_t size) {
+	struct fw_save* self = self_of(vf);
+	size_t left = CAPACITY - self->position;
+	size_t count = size < left ? size : left;
+	/* libmgba restores a save from the very memory that is mapped. */
+	memmove(self->memory + self->position, buffer, count);
+	self->position += count;
+	if (self->position > self->size) {
+		self->size = self->position;
+	}
+	return count;
+}
+
+static void* save_map(struct VFile* vf, size_t size, int flags) {
+	UNUSED(flags);
+	return size <= CAPACITY ? self_of(vf)->memory : NULL;
+}
+
+static void save_unmap(struct VFile* vf, void* memory, size_t size) {
+	UNUSED(vf);
+	UNUSED(memory);
+	UNUSED(size);
+}
+
+static void save_truncate(struct VFile* vf, size_t size) {
+	struct fw_save* self = self_of(vf);
+	if (size > CAPACITY) {
+		size = CAPACITY;
+	}
+	if (size < self->size) {
+		memset(self->memory + size, 0, self->size - size);
+	}
+	self->size = size;
+}
+
+static ssize_t save_size(struct VFile* vf) {
+	return self_of(vf)->size;
+}
+
+static bool save_sync(struct VFile* vf, void* buffer, size_t size) {
+	UNUSED(vf);
+	UNUSED(buffer);
+	UNUSED(size);
+	return true;
+}
+
+static void release(struct fw_save* save) {
+	free(save->memory);
+	free(save->path);
+	free(save);
+}
+
+/* A save of the core's, of `size` bytes that are still to be filled in. */
+static struct fw_save* create(struct fw_core* self, size_t size, bool temporary) {
+	struct fw_save* save = calloc(1, sizeof(*save));
+	uint8_t* memory = save ? calloc(1, CAPACITY) : NULL;
+	if (!memory) {
+		free(save);
+		return NULL;
+	}
+	save->d = (struct VFile) {
+		.close = save_close,
+		.seek = save_seek,
+		.read = save_read,
+		.readline = VFileReadline,
+		.write = save_write,
+		.map = save_map,
+		.unmap = save_unmap,
+		.truncate = save_truncate,
+		.size = save_size,
+		.sync = save_sync,
+	};
+	save->id = ++self->save_count;
+	save->memory = memory;
+	save->size = size;
+	save->open = true;
+	save->temporary = temporary;
+	save->next = self->saves;
+	self->saves = save;
+	return save;
+}
+
+/* Frees temporary saves that libmgba is done with; with `all` those too that it
+ * has forgotten without closing them. */
+static void sweep(struct fw_core* self, bool all) {
+	struct fw_save** link = &self->saves;
+	while (*link) {
+		struct fw_save* save = *link;
+		if (save->temporary && (all || !save->open)) {
+			*link = save->next;
+			release(save);
+		} else {
+			link = &save->next;
+		}
+	}
+}
+
+/* Puts an empty temporary save over the one in use. With that libmgba closes a
+ * temporary save, which it forgets when another takes its place. */
+static void cover(struct fw_core* self) {
+	struct fw_save* cover = create(self, 0, true);
+	if (cover) {
+		self->load_temporary_save(self->core, &cover->d);
+	}
+}
+
+static bool insert(struct fw_core* self, struct fw_save* save) {
+	if (save->temporary) {
+		bool loaded = self->load_temporary_save(self->core, &save->d);
+		sweep(self, false);
+		return loaded;
+	}
+	fw_saves_settle(self);
+	cover(self);
+	bool loaded = self->load_save(self->core, &save->d);
+	sweep(self, true);
+	return loaded;
+}
+
+int fw_save_load(struct fw_core* self, const uint8_t* data, size_t len, bool temporary, uint64_t* id) {
+	struct fw_save* save = len <= MAX_SAVE_SIZE ? create(self, len, temporary) : NULL;
+	if (!save) {
+		return FW_NO_MEMORY;
+	}
+	memcpy(save->memory, data, len);
+	*id = save->id;
+	return insert(self, save) ? FW_OK : FW_SAVE_REFUSED;
+}
+
+/* A state may put its save over the cartridge's. libmgba makes that the
+ * cartridge's a quarter of a second after the game has changed it; before a
+ * reset or an end it has to be at once. */
+void fw_saves_settle(struct fw_core* self) {
+	if (self->core->platform(self->core) == mPLATFORM_GB) {
+		struct GB* gb = self->core->board;
+		if (gb->sramMaskWriteback && gb->sramDirty) {
+			GBSavedataUnmask(gb);
+		}
+	} else {
+		struct GBA* gba = self->core->board;
+		if (gba->memory.savedata.maskWriteback && gba->memory.savedata.dirty) {
+			GBASavedataUnmask(&gba->memory.savedata);
+		}
+	}
+}
+
+void fw_save_unload(struct fw_core* self) {
+	fw_saves_settle(self);
+	self->load_save(self->core, NULL);
+	sweep(self, true);
+}
+
+void fw_saves_dropped(struct fw_core* self) {
+	sweep(self, true);
+}
+
+bool fw_save_view(const struct fw_core* self, size_t index, struct fw_save_view* out) {
+	for (const struct fw_save* save = self->saves; save; save = save->next) {
+		if (!save->temporary && !index--) {
+			*out = (struct fw_save_view) {
+				.id = save->id,
+				.memory = save->memory,
+				.size = save->size,
+				.path = save->path,
+				.open = save->open,
+			};
+			return true;
+		}
+	}
+	return false;
+}
+
+void fw_save_forget(struct fw_core* self, uint64_t id) {
+	for (struct fw_save** link = &self->saves; *link; link = &(*link)->next) {
+		struct fw_save* save = *link;
+		if (save->id == id) {
+			if (!save->open) {
+				*link = save->next;
+				release(save);
+			}
+			return;
+		}
+	}
+}
+
+void fw_saves_free(struct fw_core* self) {
+	while (self->saves) {
+		struct fw_save* next = self->saves->next;
+		release(self->saves);
+		self->saves = next;
+	}
+}
+
+/* ---- saves that scripts load: emu:loadSaveFile() and emu:autoloadSave() ---- */
+
+/* The core whose script runs on this thread. */
+static __thread struct fw_core* host;
+
+struct fw_core* fw_saves_enter(struct fw_core* self) {
+	struct fw_core* before = host;
+	host = self;
+	return before;
+}
+
+/* The path of a file that libmgba opened. It keeps the descriptor right after
+ * the functions of a file; whether that is so here is tried. */
+static char* path_of(struct VFile* vf) {
+#ifdef __linux__
+	const off_t mark = 0x51A7E;
+	int fd;
+	memcpy(&fd, vf + 1, sizeof(fd));
+	bool found = fd >= 0 && vf->seek(vf, mark, SEEK_SET) == mark && lseek(fd, 0, SEEK_CUR) == mark;
+	vf->seek(vf, 0, SEEK_SET);
+	if (!found) {
+		return NULL;
+	}
+	char name[64];
+	char path[4096];
+	snprintf(name, sizeof(name), "/proc/self/fd/%i", fd);
+	ssize_t len = readlink(name, path, sizeof(path) - 1);
+	if (len <= 0) {
+		return NULL;
+	}
+	path[len] = '\0';
+	return strdup(path);
+#else
+	UNUSED(vf);
+	return NULL;
+#endif
+}
+
+static bool load_from_script(struct mCore* core, struct VFile* vf, bool temporary) {
+	struct fw_core* self = host;
+	if (!vf) {
+		return false;
+	}
+	if (!self || self->core != core) {
+		vf->close(vf);
+		return false;
+	}
+	ssize_t size = vf->size(vf);
+	struct fw_save* save = NULL;
+	if (size >= 0 && (size_t) size <= MAX_SAVE_SIZE) {
+		save = create(self, size, temporary);
+	}
+	if (save) {
+		save->path = path_of(vf);
+		if (size && vf->read(vf, save->memory, size) != size) {
+			save->open = false;
+			save->temporary = true;
+			sweep(self, false);
+			save = NULL;
+		}
+	}
+	vf->close(vf);
+	return save && insert(self, save);
+}
+
+static bool load_script_save(struct mCore* core, struct VFile* vf) {
+	return load_from_script(core, vf, false);
+}
+
+static bool load_temporary_script_save(struct mCore* core, struct VFile* vf) {
+	return load_from_script(core, vf, true);
+}
+
+void fw_saves_init(struct fw_core* self) {
+	self->load_save = self->core->loadSave;
+	self->load_temporary_save = self->core->loadTemporarySave;
+	self->core->loadSave = load_script_save;
+	self->core->loadTemporarySave = load_temporary_script_save;
+}
