@@ -1790,7 +1790,11 @@ parts.operations = (function()
   operation(0x11, "frame_cycles", READ, "", "int", function() return emu:frameCycles() end)
   operation(0x12, "frequency", READ, "", "int", function() return emu:frequency() end)
   operation(0x13, "game_code", READ, "", "text", function() return emu:getGameCode() end)
-  operation(0x14, "game_title", READ, "", "text", function() return emu:getGameTitle() end)
+  -- The last of a Game Boy's 16 letters came to mean colour: 0x80 or 0xC0.
+  operation(0x14, "game_title", READ, "", "text", function()
+    local title = emu:getGameTitle()
+    return title and #title == 16 and title:gsub("[\x80-\xff]$", "") or title
+  end)
   operation(0x15, "platform", READ, "", "int", function() return emu:platform() end)
   operation(0x16, "rom_size", READ, "", "int", function() return emu:romSize() end)
   operation(0x17, "checksum", READ, "", "int", function() return (unpack(">I4", emu:checksum())) end)

@@ -29,6 +29,13 @@ local function refused(message, why)
   end)
 end
 
+test("a title ended with the flag for colour", function()
+  for _, flag in ipairs { "\x80", "\xc0" } do
+    eq(ask("core.getGameTitle", { getGameTitle = "PRICK OCH SOMMA" .. flag }), "PRICK OCH SOMMA")
+  end
+  eq(ask("core.getGameTitle", { getGameTitle = "SIXTEEN LETTERS!" }), "SIXTEEN LETTERS!")
+end)
+
 for _, row in ipairs(harness.vectors "marker.tsv") do
   local name, literals, message = table.unpack(row)
   test("marker.tsv: " .. message, function()

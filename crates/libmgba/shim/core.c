@@ -358,6 +358,10 @@ void fw_title(const struct fw_core* self, char* out) {
 #else
 	self->core->getGameTitle(self->core, out);
 #endif
+	/* The last of a Game Boy's 16 letters came to mean colour: 0x80 or 0xC0. */
+	if (self->core->platform(self->core) == mPLATFORM_GB && (out[15] & 0x80)) {
+		out[15] = 0;
+	}
 }
 
 void fw_code(const struct fw_core* self, char* out) {

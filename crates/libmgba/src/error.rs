@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::archive;
 use crate::limits::{MAX_RANGE, MAX_ROM_SIZE, MAX_SAVE_SIZE, MAX_STATE_SIZE};
 use crate::platform::Platform;
 use crate::sys::Status;
@@ -46,6 +47,14 @@ pub enum Error {
     NotARom {
         /// The file.
         path: PathBuf,
+    },
+    /// An archive in which libmgba finds no ROM.
+    #[error("{} {problem}", path.display())]
+    NotARomArchive {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
+        problem: &'static str,
     },
     /// A program as the linker leaves it.
     #[error(
@@ -166,7 +175,10 @@ impl Error {
     /// The error for a status of the shim that concerns a ROM file.
     pub(crate) fn of_rom(status: Status, path: PathBuf, running: Option<Platform>) -> Error {
         match status {
-            Status::NotARom => Error::NotARom { path },
+            Status::NotARom => match archive::problem(&path) {
+                Some(problem) => Error::NotARomArchive { path, problem },
+                None => Error::NotARom { path },
+            },
             Status::Elf => Error::Elf { path },
             Status::Truncated => Error::Truncated { path },
             Status::TooLarge => Error::RomTooLarge { path },

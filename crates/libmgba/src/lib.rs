@@ -28,9 +28,11 @@
 //! Facts about behaviour come from mGBA 0.10.1, the oldest version supported,
 //! and are held by the tests.
 
+mod archive;
 mod core;
 mod domain;
 mod error;
+mod header;
 mod limits;
 mod log;
 mod media;

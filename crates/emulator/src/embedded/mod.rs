@@ -116,13 +116,15 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
         saves.autoload_at_start(&mut core);
     }
     core.reset();
+    let mut console = (config.console)();
+    core.rom_problems().iter().for_each(|problem| console(Level::Warn, problem));
     if !config.scripts.is_empty() {
         core.attach_scripts((config.console)())?;
     }
     for script in &config.scripts {
         core.load_script(script)?;
     }
-    Ok(Machine::new(core, saves, speed, config.paused, (config.console)(), shared))
+    Ok(Machine::new(core, saves, speed, config.paused, console, shared))
 }
 
 /// An embedded emulator. Dropping it stops the core; a script in it that does not end is left behind with its thread.

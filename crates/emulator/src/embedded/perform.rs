@@ -273,6 +273,7 @@ impl Machine {
         }
         self.saves.autoload_at_start(&mut self.core);
         self.reset();
+        self.core.rom_problems().iter().for_each(|problem| (self.console)(Level::Warn, problem));
         Ok(Value::Bool(true))
     }
 

@@ -1,0 +1,51 @@
+//! What the header of a ROM says of the ROM.
+
+use crate::core::Core;
+use crate::platform::Platform;
+
+/// Where a Game Boy's header lies, up to its checksum.
+const GB_HEADER: u32 = 0x134;
+const GB_HEADER_LENGTH: usize = 0x14E - GB_HEADER as usize;
+
+impl Core {
+    /// What is wrong with the running ROM by its own header, each a sentence: one that is cut short or damaged runs, and
+    /// ends up somewhere else than the game. A GBA's header knows no size, and many homebrew games leave its checksum out:
+    /// of those nothing is said.
+    pub fn rom_problems(&mut self) -> Vec<String> {
+        let header = match self.domain_index("cart0") {
+            Some(cart) if self.platform() == Platform::Gb => {
+                self.domain_read_range(cart, GB_HEADER, GB_HEADER_LENGTH).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
+        let [fields @ .., checksum] = &header[..] else { return Vec::new() };
+        let mut problems = Vec::new();
+        let size = self.rom_size();
+        if let Some(whole) = gb_size(header[0x148 - GB_HEADER as usize])
+            && size < whole
+        {
+            problems
+                .push(format!("the ROM has {size} bytes and its header says {whole}: the file is cut short"));
+        }
+        let sum = fields.iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
+        if sum != *checksum {
+            problems.push(format!(
+                "the checksum of the ROM's header is 0x{checksum:02x} and should be 0x{sum:02x}: the ROM is damaged, or was \
+                 not finished with rgbfix; a real console does not start it"
+            ));
+        }
+        problems
+    }
+}
+
+/// The bytes of a Game Boy ROM with this code of its size.
+fn gb_size(code: u8) -> Option<usize> {
+    const BANK: usize = 16 << 10;
+    match code {
+        0..=8 => Some((2 * BANK) << code),
+        0x52 => Some(72 * BANK),
+        0x53 => Some(80 * BANK),
+        0x54 => Some(96 * BANK),
+        _ => None,
+    }
+}
