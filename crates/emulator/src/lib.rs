@@ -34,7 +34,8 @@ use framewire_protocol::Batch;
 use std::time::Instant;
 use tokio::sync::broadcast;
 
-/// A running core, wherever it runs.
+/// A running core, wherever it runs. No method has a default body: a type that wraps an emulator and forgets one does not
+/// compile.
 pub trait Emulator: Send + Sync + 'static {
     /// Hands over a batch, to be done at a frame boundary. Returns at once; the outcome, or the reason why there is
     /// none, arrives by `deadline` at the latest. A batch whose deadline passed before it was begun is not done.
@@ -52,20 +53,14 @@ pub trait Emulator: Send + Sync + 'static {
     /// The picture of each frame while somebody looks; `None` where only [`Op::Screenshot`] gives pictures.
     ///
     /// [`Op::Screenshot`]: framewire_protocol::Op::Screenshot
-    fn video(&self) -> Option<Video> {
-        None
-    }
+    fn video(&self) -> Option<Video>;
 
     /// The picture of exactly the frame that ends with the frame counter at `frame`, at whatever speed frames go by.
     /// `None` where only [`Op::Screenshot`] gives pictures.
     ///
     /// [`Op::Screenshot`]: framewire_protocol::Op::Screenshot
-    fn picture_of(&self, _frame: u32) -> Option<PictureOf> {
-        None
-    }
+    fn picture_of(&self, frame: u32) -> Option<PictureOf>;
 
     /// The sound while somebody listens; `None` where there is none.
-    fn audio(&self) -> Option<Audio> {
-        None
-    }
+    fn audio(&self) -> Option<Audio>;
 }

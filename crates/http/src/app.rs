@@ -170,9 +170,9 @@ impl Site {
         op: Op,
         key: Option<String>,
     ) -> Result<Value, EmulatorError> {
-        let mut batch = Batch { key, ..op.into() };
-        self.gate.permit(caller).check(&mut batch)?;
-        Ok(self.perform(self.app.emulators.first(), batch).await?.single()?)
+        let served = self.app.emulators.first().for_caller(self.gate.permit(caller));
+        let batch = Batch { key, ..op.into() };
+        Ok(self.perform(&served, batch).await?.single()?)
     }
 
     /// Does a batch within the deadline.
@@ -189,7 +189,7 @@ impl Site {
     ) -> Result<Outcome, EmulatorError> {
         batch.check()?;
         let _waiting = served.waiting.begin();
-        let outcome = served.emulator.submit(batch, deadline).await?;
+        let outcome = served.submit(batch, deadline).await?;
         match &outcome.results[..] {
             [Err(error)] if error.is_key_reused() => Err(error.clone().into()),
             _ => Ok(outcome),

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 
-use framewire_emulator::Emulator;
+use framewire_emulator::{Emulator, Pending};
+use framewire_protocol::Batch;
 
 use crate::access::Permit;
 use crate::symbols::Symbols;
@@ -19,6 +21,8 @@ pub struct Served {
     pub symbols: Arc<Symbols>,
     /// The batches that it has not answered yet.
     pub(crate) waiting: Waiting,
+    /// What the caller may do with it, where that is not everything.
+    permit: Option<Permit>,
 }
 
 /// Counts what is under way.
@@ -46,7 +50,13 @@ impl Waiting {
 impl Served {
     /// An emulator under this name, whose addresses have no names.
     pub fn new(name: impl Into<String>, emulator: Arc<dyn Emulator>) -> Served {
-        Served { name: name.into(), emulator, symbols: Arc::default(), waiting: Waiting::default() }
+        Served {
+            name: name.into(),
+            emulator,
+            symbols: Arc::default(),
+            waiting: Waiting::default(),
+            permit: None,
+        }
     }
 
     /// The same with names for its addresses.
@@ -55,15 +65,28 @@ impl Served {
     }
 
     /// It as a caller may use it.
-    pub(crate) fn for_caller(self: &Arc<Served>, permit: Permit<'_>) -> Arc<Served> {
-        match permit.is_unbounded() {
-            true => self.clone(),
-            false => Arc::new(Served {
-                name: self.name.clone(),
-                emulator: permit.over(&self.emulator),
-                symbols: self.symbols.clone(),
-                waiting: self.waiting.clone(),
-            }),
+    pub(crate) fn for_caller(self: &Arc<Served>, permit: Option<Permit>) -> Arc<Served> {
+        if permit.is_none() {
+            return self.clone();
+        }
+        Arc::new(Served {
+            name: self.name.clone(),
+            emulator: self.emulator.clone(),
+            symbols: self.symbols.clone(),
+            waiting: self.waiting.clone(),
+            permit,
+        })
+    }
+
+    /// Hands the emulator a batch, if the caller may have it done. Every batch of this crate goes through here.
+    #[expect(clippy::disallowed_methods, reason = "the one place where batches are handed over")]
+    pub(crate) fn submit(&self, mut batch: Batch, deadline: Instant) -> Pending {
+        let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));
+        match permitted {
+            Ok(()) => {
+                self.emulator.submit(batch, deadline)
+            }
+            Err(refusal) => Pending::refused(refusal),
         }
     }
 }

@@ -17,7 +17,9 @@ use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
-use crate::{Emulator, EmulatorError, Event, Kind, Pending, Run, State, Watch, WatchRequest};
+use crate::{
+    Audio, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Run, State, Video, Watch, WatchRequest,
+};
 use board::Board;
 
 /// An attached emulator.
@@ -121,6 +123,18 @@ impl Emulator for Attached {
 
     fn watch(&self, request: WatchRequest) -> Watch {
         self.board.watches.watch(request)
+    }
+
+    fn video(&self) -> Option<Video> {
+        None
+    }
+
+    fn picture_of(&self, _frame: u32) -> Option<PictureOf> {
+        None
+    }
+
+    fn audio(&self) -> Option<Audio> {
+        None
     }
 }
 

@@ -72,9 +72,9 @@ impl Gate {
         Gate { access, sessions: Sessions::default(), attempts: Attempts::default(), port }
     }
 
-    /// What a caller may have the emulators do.
-    pub(crate) fn permit<'a>(&'a self, caller: &'a Caller) -> Permit<'a> {
-        Permit { caller, files: self.access.files.as_ref() }
+    /// What a caller may have the emulators do; `None` if there is nothing to check.
+    pub(crate) fn permit(&self, caller: &Caller) -> Option<Permit> {
+        Permit::of(caller, self.access.files.as_ref())
     }
 
     /// Judges a request by its head.

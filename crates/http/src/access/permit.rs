@@ -1,23 +1,28 @@
 //! What a caller may have an emulator do, for every operation that reaches one, by whatever route.
 
-use std::sync::Arc;
-use std::time::Instant;
-
-use framewire_emulator::{Audio, Emulator, EmulatorError, Event, Pending, State, Video, Watch, WatchRequest};
+use framewire_emulator::EmulatorError;
 use framewire_protocol::{Batch, Effect};
-use tokio::sync::broadcast;
 
 use super::caller::{Caller, Reach, Rights};
 use super::files::Files;
 
 /// A caller's rights over emulators.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Permit<'a> {
-    pub(crate) caller: &'a Caller,
-    pub(crate) files: Option<&'a Files>,
+#[derive(Debug, Clone)]
+pub(crate) struct Permit {
+    caller: Caller,
+    /// The only folder in which the caller may name files.
+    files: Option<Files>,
 }
 
-impl Permit<'_> {
+impl Permit {
+    /// The permit of a caller; `None` if it may do everything and nothing is to be added to its batches.
+    pub(crate) fn of(caller: &Caller, files: Option<&Files>) -> Option<Permit> {
+        let Caller { reach, rights, trace, .. } = caller;
+        let is_unbounded =
+            *rights == Rights::Full && *reach == Reach::Local && trace.is_none() && files.is_none();
+        (!is_unbounded).then(|| Permit { caller: caller.clone(), files: files.cloned() })
+    }
+
     /// Checks a batch, puts the files that it names where they belong, and has logs call it what its request is called.
     pub(crate) fn check(&self, batch: &mut Batch) -> Result<(), EmulatorError> {
         if self.caller.rights == Rights::Read
@@ -33,7 +38,7 @@ impl Permit<'_> {
     }
 
     fn check_path(&self, path: &mut String) -> Result<(), EmulatorError> {
-        match (self.files, self.caller.reach) {
+        match (&self.files, self.caller.reach) {
             (Some(files), _) => *path = files.resolve(path)?,
             (None, Reach::Local) => {}
             (None, Reach::Remote) => {
@@ -44,57 +49,5 @@ impl Permit<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether nothing is to be checked or added.
-    pub(crate) fn is_unbounded(&self) -> bool {
-        let Caller { reach, rights, trace } = self.caller;
-        *rights == Rights::Full && *reach == Reach::Local && trace.is_none() && self.files.is_none()
-    }
-
-    /// The emulator as this caller may use it.
-    pub(crate) fn over(&self, emulator: &Arc<dyn Emulator>) -> Arc<dyn Emulator> {
-        Arc::new(Permitted {
-            emulator: emulator.clone(),
-            caller: self.caller.clone(),
-            files: self.files.cloned(),
-        })
-    }
-}
-
-/// An emulator behind a permit.
-struct Permitted {
-    emulator: Arc<dyn Emulator>,
-    caller: Caller,
-    files: Option<Files>,
-}
-
-impl Emulator for Permitted {
-    fn submit(&self, mut batch: Batch, deadline: Instant) -> Pending {
-        let permit = Permit { caller: &self.caller, files: self.files.as_ref() };
-        match permit.check(&mut batch) {
-            Ok(()) => self.emulator.submit(batch, deadline),
-            Err(refusal) => Pending::refused(refusal),
-        }
-    }
-
-    fn state(&self) -> State {
-        self.emulator.state()
-    }
-
-    fn events(&self) -> broadcast::Receiver<Event> {
-        self.emulator.events()
-    }
-
-    fn watch(&self, request: WatchRequest) -> Watch {
-        self.emulator.watch(request)
-    }
-
-    fn video(&self) -> Option<Video> {
-        self.emulator.video()
-    }
-
-    fn audio(&self) -> Option<Audio> {
-        self.emulator.audio()
     }
 }

@@ -6,7 +6,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use framewire_emulator::{Emulator, EmulatorError, Past, Picture};
+use framewire_emulator::{EmulatorError, Past, Picture};
 use framewire_media::Image;
 use framewire_media::png::{self, Pixels};
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use utoipa_axum::routes;
 use super::params::{number, word};
 use super::screenshots::{Screenshot, screenshot};
 use crate::app::Site;
+use crate::emulators::Served;
 use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Query, Which};
@@ -71,15 +72,14 @@ async fn screen(
     let formats = [("png", Format::Png), ("rgb", Format::Rgb), ("rgba", Format::Rgba)];
     let format = word("format", params.format.as_deref(), &formats)?;
     let timeout = number("timeout", params.timeout.as_deref(), 1..=60_000, 10_000)?;
-    let emulator = &*served.emulator;
     let taken = match params.frame {
-        None => Taken::of(screenshot(emulator, Instant::now() + site.app.deadline).await?),
+        None => Taken::of(screenshot(&served, Instant::now() + site.app.deadline).await?),
         Some(frame) => {
             let frame = number("frame", Some(&frame), 0..=u32::MAX, 0)?;
             let _seat = site.seats.take(site.streams.open(client.0, Kind::Wait)?)?;
             let wait = Wait::new(frame, Duration::from_millis(timeout));
             tokio::select! {
-                taken = wait.picture(emulator) => taken?,
+                taken = wait.picture(&served) => taken?,
                 () = site.stopped() => return Err(EmulatorError::Stopped.into()),
             }
         }
@@ -158,24 +158,24 @@ impl Wait {
     }
 
     /// The picture of exactly the frame.
-    async fn picture(&self, emulator: &dyn Emulator) -> Result<Taken, Problem> {
-        let Some(picture) = emulator.picture_of(self.frame) else { return self.ask(emulator).await };
+    async fn picture(&self, served: &Served) -> Result<Taken, Problem> {
+        let Some(picture) = served.emulator.picture_of(self.frame) else { return self.ask(served).await };
         let taken = timeout_at(self.deadline, picture.taken()).await;
-        let taken = taken.map_err(|_| self.too_late(emulator.state().frame))?;
+        let taken = taken.map_err(|_| self.too_late(served.emulator.state().frame))?;
         let picture = taken.ok_or(EmulatorError::Stopped)?.map_err(|Past(now)| self.past(now))?;
         Ok(Taken { frame: picture.frame, form: Form::Pixels(picture) })
     }
 
     /// The same where pictures must be asked for.
-    async fn ask(&self, emulator: &dyn Emulator) -> Result<Taken, Problem> {
+    async fn ask(&self, served: &Served) -> Result<Taken, Problem> {
         loop {
-            let screenshot = screenshot(emulator, self.deadline).await?;
+            let screenshot = screenshot(served, self.deadline).await?;
             let far = match self.frame.checked_sub(screenshot.frame) {
                 None => return Err(self.past(screenshot.frame)),
                 Some(0) => return Ok(Taken::of(screenshot)),
                 Some(frames) => frames.saturating_sub(NEAR),
             };
-            let rate = emulator.state().frames_per_second.max(60.0);
+            let rate = served.emulator.state().frames_per_second.max(60.0);
             let next = Instant::now() + LOOK.max(Duration::from_secs_f64(f64::from(far) / rate));
             sleep_until(next.min(self.deadline)).await;
             if next >= self.deadline {

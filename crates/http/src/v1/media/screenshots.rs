@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use framewire_emulator::{Emulator, EmulatorError, Picture};
+use framewire_emulator::{EmulatorError, Picture};
 use framewire_media::png;
 use framewire_protocol::{Op, OpError, Status, Value};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::debug;
 
+use crate::emulators::Served;
 use crate::v1::Problem;
 
 /// How long to wait for a screenshot before the next is asked for.
@@ -26,11 +27,8 @@ pub(super) struct Screenshot {
 }
 
 /// Asks an emulator for its picture.
-pub(super) async fn screenshot(
-    emulator: &dyn Emulator,
-    deadline: Instant,
-) -> Result<Screenshot, EmulatorError> {
-    let mut outcome = emulator.submit(Op::Screenshot {}.into(), deadline.into_std()).await?;
+pub(super) async fn screenshot(served: &Served, deadline: Instant) -> Result<Screenshot, EmulatorError> {
+    let mut outcome = served.submit(Op::Screenshot {}.into(), deadline.into_std()).await?;
     match outcome.results.pop() {
         Some(Ok(Value::Bytes(png))) => Ok(Screenshot { frame: outcome.frame, png: png.into() }),
         Some(Err(error)) => Err(error.into()),
@@ -43,7 +41,7 @@ pub(super) async fn screenshot(
 
 /// Screenshots, one behind the other, as many as the emulator can make without missing frames.
 pub(super) struct Screenshots {
-    emulator: Arc<dyn Emulator>,
+    served: Arc<Served>,
     /// The last one, and its picture.
     last: (Screenshot, Arc<Picture>),
     /// The last one was not given yet.
@@ -55,12 +53,12 @@ pub(super) struct Screenshots {
 
 impl Screenshots {
     /// Asks for the first, so that an emulator without pictures is noticed at once.
-    pub async fn begin(emulator: Arc<dyn Emulator>, patience: Duration) -> Result<Screenshots, Problem> {
+    pub async fn begin(served: Arc<Served>, patience: Duration) -> Result<Screenshots, Problem> {
         let now = Instant::now();
-        let first = screenshot(&*emulator, now + patience).await?;
+        let first = screenshot(&served, now + patience).await?;
         let picture = picture(&first, 0).map_err(EmulatorError::Refused)?;
         let tempo = Tempo::new(now);
-        Ok(Screenshots { emulator, last: (first, Arc::new(picture)), fresh: true, due: now, tempo })
+        Ok(Screenshots { served, last: (first, Arc::new(picture)), fresh: true, due: now, tempo })
     }
 
     /// The next picture of another frame than the last; `None` when the emulator is gone.
@@ -75,8 +73,8 @@ impl Screenshots {
     async fn ask(&mut self) -> Option<bool> {
         sleep_until(self.due).await;
         let asked = Instant::now();
-        self.due = asked + self.tempo.interval(asked, || self.emulator.state().frames_per_second);
-        let new = match screenshot(&*self.emulator, asked + PATIENCE).await {
+        self.due = asked + self.tempo.interval(asked, || self.served.emulator.state().frames_per_second);
+        let new = match screenshot(&self.served, asked + PATIENCE).await {
             Ok(new) => new,
             Err(EmulatorError::Stopped) => return None,
             Err(error) => {

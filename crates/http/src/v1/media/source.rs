@@ -1,9 +1,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use framewire_emulator::{Emulator, Picture, Video};
+use framewire_emulator::{Picture, Video};
 
 use super::screenshots::Screenshots;
+use crate::emulators::Served;
 use crate::v1::Problem;
 
 /// Where an emulator's pictures come from.
@@ -16,10 +17,10 @@ pub(super) enum Source {
 
 impl Source {
     /// Opens the source of an emulator. One that must be asked is asked at once, for at most `patience`.
-    pub async fn open(emulator: &Arc<dyn Emulator>, patience: Duration) -> Result<Source, Problem> {
-        match emulator.video() {
+    pub async fn open(served: &Arc<Served>, patience: Duration) -> Result<Source, Problem> {
+        match served.emulator.video() {
             Some(video) => Ok(Source::Given(video)),
-            None => Ok(Source::Asked(Box::new(Screenshots::begin(emulator.clone(), patience).await?))),
+            None => Ok(Source::Asked(Box::new(Screenshots::begin(served.clone(), patience).await?))),
         }
     }
 

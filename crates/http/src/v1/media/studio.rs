@@ -25,13 +25,13 @@ impl Studios {
     /// Looks at an emulator. The shot that is there already counts as new.
     pub(super) async fn look(
         self: &Arc<Self>,
-        served: &Served,
+        served: &Arc<Served>,
         patience: Duration,
     ) -> Result<Newest, Problem> {
         if let Some(sender) = self.lock().get(&served.name) {
             return Ok(subscribe(sender));
         }
-        let source = Source::open(&served.emulator, patience).await?;
+        let source = Source::open(served, patience).await?;
         let mut open = self.lock();
         if let Some(sender) = open.get(&served.name) {
             return Ok(subscribe(sender)); // another was faster

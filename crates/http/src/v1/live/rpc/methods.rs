@@ -166,7 +166,7 @@ async fn perform(
     let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
     let bounded = bounds::bounded(site, served, batch, deadline).await;
     let (batch, unknown) = bounded.map_err(|(op, problem)| plan.about(op, *problem))?;
-    let pending = served.emulator.submit(batch, deadline);
+    let pending = served.submit(batch, deadline);
     Ok(Box::pin(async move {
         let outcome = unknown.check(pending.await.map_err(Problem::from)?);
         let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;

@@ -1,3 +1,4 @@
+use framewire_http::{Files, Token, Tokens};
 use serde_json::json;
 
 use super::handshake;
@@ -57,6 +58,44 @@ fn the_picture_of_exactly_that_frame_is_waited_for() {
             "another picture than that of frame 777"
         );
     });
+}
+
+/// Callers whose requests are checked or named get the picture in the same way as a local program.
+#[test]
+fn the_picture_of_a_frame_is_as_exact_for_callers_whose_requests_are_checked() {
+    let (full, read) = (Token::random().unwrap(), Token::random().unwrap());
+    let tokens = Tokens::new(Some(full.clone()), Some(read.clone())).unwrap();
+    let show = |token: &Token| format!("authorization: Bearer {}\r\n", token.reveal());
+    let trace = "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n";
+    let callers = [
+        ("a request with an id", show(&full) + "x-request-id: a-1\r\n"),
+        ("a traced request", show(&full) + trace),
+        ("a read-only token", show(&read)),
+        ("another machine", show(&full) + "x-forwarded-for: 10.0.0.7\r\n"),
+    ];
+    let set = |files: bool| {
+        let tokens = tokens.clone();
+        Server::demo(true, move |app| {
+            app.access.tokens = tokens;
+            app.access.files = files.then(|| Files::within(std::path::Path::new("/")).unwrap());
+        })
+    };
+    for (files, name, headers) in
+        callers.iter().map(|(name, headers)| (false, *name, headers)).chain([(true, "--files", &show(&full))])
+    {
+        let server = set(files);
+        let advance = json!({"ops": [{"op": "advance", "frames": 50}]}).to_string();
+        std::thread::scope(|scope| {
+            let waiting =
+                scope.spawn(|| server.request_with("GET", "/v1/screen?format=rgb&frame=777", headers, b""));
+            while !waiting.is_finished() {
+                server.request_with("POST", "/v1/batch", &show(&full), advance.as_bytes());
+            }
+            let reply = waiting.join().unwrap();
+            let frame = reply.header("framewire-frame").map(str::to_owned);
+            assert_eq!((reply.status, frame.as_deref()), (200, Some("777")), "{name}: {}", reply.body.len());
+        });
+    }
 }
 
 #[test]
