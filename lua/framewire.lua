@@ -187,7 +187,7 @@ end)()
 ---- happenings --------------------------------------------------------------------------------------------------------
 
 parts.happenings = (function()
-  -- What happened since clients were told last, as items of event frames; docs/protocol.md describes them.
+  -- What happened since events were sent last, as items of event frames; docs/protocol.md describes them.
 
   local limits = require "limits"
 
@@ -197,6 +197,7 @@ parts.happenings = (function()
     RESET = "\2",
     LOCKSTEP_OVER = "\4",
     GAME = "\5",
+    STATE = "\6",
   }
 
   local items, count = {}, 0
@@ -1202,12 +1203,96 @@ parts.files = (function()
   return files
 end)()
 
+---- game --------------------------------------------------------------------------------------------------------------
+
+parts.game = (function()
+  -- Whether the console was reset, a state loaded, or another game put in. This script has no callback for that: any there is
+  -- ends the frame callback in which a script resets, see `emulator.reset`. What operations do is noted at once, what
+  -- anybody else does is known by the frame counter.
+
+  local happenings = require "happenings"
+
+  local game = {
+    RESET = 1, -- what breaks the order of frames, as watches tell it
+    STATE = 2,
+    GAME = 3,
+    breaks = 0, -- how often the order of frames was broken
+    broken_by = nil, -- by what the last time
+  }
+
+  local FIRST = 1 -- the highest number that the first frame behind a reset may have
+  local last_frame -- the number of the last frame; nil before the first
+  local identity -- of the game
+  local noted = false -- whether an operation has broken the order since the last frame
+
+  local function broken(by)
+    game.breaks, game.broken_by = game.breaks + 1, by
+    if by == game.RESET then
+      happenings.add(happenings.RESET)
+    elseif by == game.STATE then
+      happenings.add(happenings.STATE)
+    end
+  end
+
+  -- Notes it if this is another game than the last time. Whether it is.
+  function game.check()
+    if not emu then
+      return false
+    end
+    local before = identity
+    identity = table.concat({ emu:getGameTitle() or "", emu:getGameCode() or "", emu:checksum() or "" }, "\0")
+    local other = before ~= nil and identity ~= before
+    if other then
+      happenings.add(happenings.GAME)
+    end
+    return other
+  end
+
+  -- As `check`, after a reset: another game is what broke the order of frames, then.
+  function game.check_break()
+    if game.check() then
+      game.broken_by = game.GAME
+    end
+  end
+
+  -- An operation has reset the console, loaded a state or put in a game.
+  function game.note(by)
+    noted = true
+    broken(by)
+  end
+
+  -- As `note`, for a state that an operation may have loaded. Passes on whether it has.
+  function game.note_state(loaded)
+    if loaded then
+      game.note(game.STATE)
+    end
+    return loaded
+  end
+
+  -- A frame was run. One that does not follow the last is a reset's if it is one of the first, and otherwise a state's.
+  function game.advance()
+    local frame = emu and emu:currentFrame()
+    if last_frame and frame and frame ~= last_frame + 1 then
+      if not noted then
+        broken(frame <= FIRST and game.RESET or game.STATE)
+      end
+      if frame <= FIRST then
+        game.check_break()
+      end
+    end
+    last_frame, noted = frame, false
+  end
+
+  return game
+end)()
+
 ---- emulator ----------------------------------------------------------------------------------------------------------
 
 parts.emulator = (function()
   -- What operations are made of: mGBA's own functions, with what they lack around them.
 
   local files = require "files"
+  local game = require "game"
   local happenings = require "happenings"
   local holds = require "holds"
   local log = require "log"
@@ -1317,6 +1402,7 @@ parts.emulator = (function()
     local context = registry.mCtx
     emu:reset()
     registry.mCtx = context
+    game.note(game.RESET)
   end
 
   local CPU_FLAGS, HALTED = 0x44, 0x10 -- in a Game Boy's savestate
@@ -1363,7 +1449,7 @@ parts.emulator = (function()
   -- Loads a state from bytes if they are one, and says whether it did.
   function emulator.load_state(data, flags)
     local advance = emu:platform() == GAME_BOY_ADVANCE
-    return files.is_state(data, advance) and emulator.yes(emu:loadStateBuffer(data, flags))
+    return files.is_state(data, advance) and game.note_state(emulator.yes(emu:loadStateBuffer(data, flags)))
   end
 
   -- Saves a state to a file, and says whether it did. mGBA 0.10.1 cannot save one without a picture: it leaves zeros.
@@ -1415,45 +1501,6 @@ parts.emulator = (function()
   end
 
   return emulator
-end)()
-
----- game --------------------------------------------------------------------------------------------------------------
-
-parts.game = (function()
-  -- Whether the console was reset, or another game put in. This script has no callback for that: any there is ends the frame
-  -- callback in which a script resets, see `emulator.reset`.
-
-  local happenings = require "happenings"
-
-  local game = {}
-
-  local FIRST = 1 -- the highest number that the first frame behind a reset may have
-  local last_frame -- the number of the last frame; nil before the first
-  local identity -- of the game
-
-  -- Notes it if this is another game than the last time.
-  function game.check()
-    if not emu then
-      return
-    end
-    local before = identity
-    identity = table.concat({ emu:getGameTitle() or "", emu:getGameCode() or "", emu:checksum() or "" }, "\0")
-    if before and identity ~= before then
-      happenings.add(happenings.GAME)
-    end
-  end
-
-  -- A frame was run. One that does not follow the last is a reset's if it is one of the first, and otherwise a state's.
-  function game.advance()
-    local frame = emu and emu:currentFrame()
-    if last_frame and frame and frame ~= last_frame + 1 and frame <= FIRST then
-      happenings.add(happenings.RESET)
-      game.check()
-    end
-    last_frame = frame
-  end
-
-  return game
 end)()
 
 ---- lockstep ----------------------------------------------------------------------------------------------------------
@@ -1529,6 +1576,7 @@ parts.watches = (function()
   -- Memory and keys that links watch: after each frame they are told what changed in it. A watch belongs to a connection.
 
   local connection = require "connection"
+  local game = require "game"
   local emulator = require "emulator"
   local limits = require "limits"
   local log = require "log"
@@ -1540,6 +1588,7 @@ parts.watches = (function()
   local WATCH_KEYS, WATCH_PICTURES = 1, 2 -- flags
   local CHANGED = 1 -- the kind of item
   local KEYS = 0xFFFF -- in place of a range's number
+  local DISCONTINUITY = 0xFFFE -- likewise: this frame does not follow from the last
   local NO_NEWS = {}
 
   local watches = {}
@@ -1655,6 +1704,7 @@ parts.watches = (function()
       keys = flags & WATCH_KEYS ~= 0,
       mask = nil, -- the keys that the client knows
       ticks = 0,
+      breaks = game.breaks, -- of the order of frames, of those that the client knows
     })
     keys_watched = keys_watched or flags & WATCH_KEYS ~= 0
     return concat(values)
@@ -1671,6 +1721,11 @@ parts.watches = (function()
         news, count = count > 0 and news or {}, count + 1
         news[count] = pack("<I2s4", index - 1, value)
       end
+    end
+    if watch.keys and watch.breaks ~= game.breaks then
+      watch.breaks = game.breaks
+      news, count = count > 0 and news or {}, count + 1
+      news[count] = pack("<I2s4", DISCONTINUITY, string.char(game.broken_by))
     end
     if watch.keys and watch.mask ~= left then
       watch.mask = left
@@ -1738,6 +1793,7 @@ parts.operations = (function()
 
   local arguments = require "arguments"
   local emulator = require "emulator"
+  local game = require "game"
   local limits = require "limits"
   local lockstep = require "lockstep"
   local refusal = require "refusal"
@@ -1883,19 +1939,27 @@ parts.operations = (function()
   operation(0x61, "load_state", CHANGE, "data:bytes flags:flags=29", "bool", emulator.load_state)
   operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", emulator.save_state_file)
   operation(0x63, "load_state_file", CHANGE, "path:path flags:flags=29", "bool", function(path, flags)
-    return yes(emu:loadStateFile(path, flags))
+    return game.note_state(yes(emu:loadStateFile(path, flags)))
   end)
   operation(0x64, "save_state_slot", CHANGE, "slot:slot flags:flags=31", "bool", function(slot, flags)
     return yes(emu:saveStateSlot(slot, flags))
   end)
   operation(0x65, "load_state_slot", CHANGE, "slot:slot flags:flags=29", "bool", function(slot, flags)
-    return yes(emu:loadStateSlot(slot, flags))
+    return game.note_state(yes(emu:loadStateSlot(slot, flags)))
   end)
 
-  operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.exchange_rom)
+  operation(0x70, "load_file", CHANGE, "path:path", "bool", function(path)
+    local loaded = emulator.exchange_rom(path)
+    if loaded then
+      game.note(game.GAME)
+      game.check()
+    end
+    return loaded
+  end)
   operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
     emulator.load_rom(path)
     emulator.reset()
+    game.check_break()
     return true
   end)
   operation(0x72, "load_save_file", CHANGE, "path:path temporary:boolean", "bool", function(path, temporary)
@@ -3384,8 +3448,8 @@ parts.server = (function()
     local now = clock()
     ticks.now = ticks.now + 1
     outside, outside_ticks = outside + now - left_at, outside_ticks + 1
-    local any_news = watches.look()
     game.advance()
+    local any_news = watches.look()
     emulator.advance()
     events.tell(clients.all, any_news)
     count_frames()

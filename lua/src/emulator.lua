@@ -1,6 +1,7 @@
 -- What operations are made of: mGBA's own functions, with what they lack around them.
 
 local files = require "files"
+local game = require "game"
 local happenings = require "happenings"
 local holds = require "holds"
 local log = require "log"
@@ -110,6 +111,7 @@ function emulator.reset()
   local context = registry.mCtx
   emu:reset()
   registry.mCtx = context
+  game.note(game.RESET)
 end
 
 local CPU_FLAGS, HALTED = 0x44, 0x10 -- in a Game Boy's savestate
@@ -156,7 +158,7 @@ end
 -- Loads a state from bytes if they are one, and says whether it did.
 function emulator.load_state(data, flags)
   local advance = emu:platform() == GAME_BOY_ADVANCE
-  return files.is_state(data, advance) and emulator.yes(emu:loadStateBuffer(data, flags))
+  return files.is_state(data, advance) and game.note_state(emulator.yes(emu:loadStateBuffer(data, flags)))
 end
 
 -- Saves a state to a file, and says whether it did. mGBA 0.10.1 cannot save one without a picture: it leaves zeros.

@@ -1,34 +1,78 @@
--- Whether the console was reset, or another game put in. This script has no callback for that: any there is ends the frame
--- callback in which a script resets, see `emulator.reset`.
+-- Whether the console was reset, a state loaded, or another game put in. This script has no callback for that: any there is
+-- ends the frame callback in which a script resets, see `emulator.reset`. What operations do is noted at once, what
+-- anybody else does is known by the frame counter.
 
 local happenings = require "happenings"
 
-local game = {}
+local game = {
+  RESET = 1, -- what breaks the order of frames, as watches tell it
+  STATE = 2,
+  GAME = 3,
+  breaks = 0, -- how often the order of frames was broken
+  broken_by = nil, -- by what the last time
+}
 
 local FIRST = 1 -- the highest number that the first frame behind a reset may have
 local last_frame -- the number of the last frame; nil before the first
 local identity -- of the game
+local noted = false -- whether an operation has broken the order since the last frame
 
--- Notes it if this is another game than the last time.
+local function broken(by)
+  game.breaks, game.broken_by = game.breaks + 1, by
+  if by == game.RESET then
+    happenings.add(happenings.RESET)
+  elseif by == game.STATE then
+    happenings.add(happenings.STATE)
+  end
+end
+
+-- Notes it if this is another game than the last time. Whether it is.
 function game.check()
   if not emu then
-    return
+    return false
   end
   local before = identity
   identity = table.concat({ emu:getGameTitle() or "", emu:getGameCode() or "", emu:checksum() or "" }, "\0")
-  if before and identity ~= before then
+  local other = before ~= nil and identity ~= before
+  if other then
     happenings.add(happenings.GAME)
   end
+  return other
+end
+
+-- As `check`, after a reset: another game is what broke the order of frames, then.
+function game.check_break()
+  if game.check() then
+    game.broken_by = game.GAME
+  end
+end
+
+-- An operation has reset the console, loaded a state or put in a game.
+function game.note(by)
+  noted = true
+  broken(by)
+end
+
+-- As `note`, for a state that an operation may have loaded. Passes on whether it has.
+function game.note_state(loaded)
+  if loaded then
+    game.note(game.STATE)
+  end
+  return loaded
 end
 
 -- A frame was run. One that does not follow the last is a reset's if it is one of the first, and otherwise a state's.
 function game.advance()
   local frame = emu and emu:currentFrame()
-  if last_frame and frame and frame ~= last_frame + 1 and frame <= FIRST then
-    happenings.add(happenings.RESET)
-    game.check()
+  if last_frame and frame and frame ~= last_frame + 1 then
+    if not noted then
+      broken(frame <= FIRST and game.RESET or game.STATE)
+    end
+    if frame <= FIRST then
+      game.check_break()
+    end
   end
-  last_frame = frame
+  last_frame, noted = frame, false
 end
 
 return game

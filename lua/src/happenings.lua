@@ -1,4 +1,4 @@
--- What happened since clients were told last, as items of event frames; docs/protocol.md describes them.
+-- What happened since events were sent last, as items of event frames; docs/protocol.md describes them.
 
 local limits = require "limits"
 
@@ -8,6 +8,7 @@ local happenings = {
   RESET = "\2",
   LOCKSTEP_OVER = "\4",
   GAME = "\5",
+  STATE = "\6",
 }
 
 local items, count = {}, 0

@@ -2,6 +2,7 @@
 
 local arguments = require "arguments"
 local emulator = require "emulator"
+local game = require "game"
 local limits = require "limits"
 local lockstep = require "lockstep"
 local refusal = require "refusal"
@@ -147,19 +148,27 @@ end)
 operation(0x61, "load_state", CHANGE, "data:bytes flags:flags=29", "bool", emulator.load_state)
 operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", emulator.save_state_file)
 operation(0x63, "load_state_file", CHANGE, "path:path flags:flags=29", "bool", function(path, flags)
-  return yes(emu:loadStateFile(path, flags))
+  return game.note_state(yes(emu:loadStateFile(path, flags)))
 end)
 operation(0x64, "save_state_slot", CHANGE, "slot:slot flags:flags=31", "bool", function(slot, flags)
   return yes(emu:saveStateSlot(slot, flags))
 end)
 operation(0x65, "load_state_slot", CHANGE, "slot:slot flags:flags=29", "bool", function(slot, flags)
-  return yes(emu:loadStateSlot(slot, flags))
+  return game.note_state(yes(emu:loadStateSlot(slot, flags)))
 end)
 
-operation(0x70, "load_file", CHANGE, "path:path", "bool", emulator.exchange_rom)
+operation(0x70, "load_file", CHANGE, "path:path", "bool", function(path)
+  local loaded = emulator.exchange_rom(path)
+  if loaded then
+    game.note(game.GAME)
+    game.check()
+  end
+  return loaded
+end)
 operation(0x71, "load_rom", CHANGE, "path:path", "bool", function(path)
   emulator.load_rom(path)
   emulator.reset()
+  game.check_break()
   return true
 end)
 operation(0x72, "load_save_file", CHANGE, "path:path temporary:boolean", "bool", function(path, temporary)

@@ -73,8 +73,8 @@ function server.frame()
   local now = clock()
   ticks.now = ticks.now + 1
   outside, outside_ticks = outside + now - left_at, outside_ticks + 1
-  local any_news = watches.look()
   game.advance()
+  local any_news = watches.look()
   emulator.advance()
   events.tell(clients.all, any_news)
   count_frames()

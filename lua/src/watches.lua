@@ -1,6 +1,7 @@
 -- Memory and keys that links watch: after each frame they are told what changed in it. A watch belongs to a connection.
 
 local connection = require "connection"
+local game = require "game"
 local emulator = require "emulator"
 local limits = require "limits"
 local log = require "log"
@@ -12,6 +13,7 @@ local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal
 local WATCH_KEYS, WATCH_PICTURES = 1, 2 -- flags
 local CHANGED = 1 -- the kind of item
 local KEYS = 0xFFFF -- in place of a range's number
+local DISCONTINUITY = 0xFFFE -- likewise: this frame does not follow from the last
 local NO_NEWS = {}
 
 local watches = {}
@@ -127,6 +129,7 @@ function watches.watch(client, id, every, flags, bytes)
     keys = flags & WATCH_KEYS ~= 0,
     mask = nil, -- the keys that the client knows
     ticks = 0,
+    breaks = game.breaks, -- of the order of frames, of those that the client knows
   })
   keys_watched = keys_watched or flags & WATCH_KEYS ~= 0
   return concat(values)
@@ -143,6 +146,11 @@ local function look(core, watch, domains)
       news, count = count > 0 and news or {}, count + 1
       news[count] = pack("<I2s4", index - 1, value)
     end
+  end
+  if watch.keys and watch.breaks ~= game.breaks then
+    watch.breaks = game.breaks
+    news, count = count > 0 and news or {}, count + 1
+    news[count] = pack("<I2s4", DISCONTINUITY, string.char(game.broken_by))
   end
   if watch.keys and watch.mask ~= left then
     watch.mask = left

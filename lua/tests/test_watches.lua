@@ -1,5 +1,6 @@
 local connection = require "connection"
 local fake = require "fake"
+local game = require "game"
 local harness = require "harness"
 local limits = require "limits"
 local log = require "log"
@@ -96,7 +97,7 @@ test("keys are those that were held in the frame, told at first and when they ch
   watches.watch(self, 2, 0, 1, "")
   eq(frame(self, 1), "2@1 65535=0100")
   eq(frame(self, 1), "")
-  -- A key of the keyboard goes down behind the frame, before the callback.
+  -- A key of the keyboard goes down after the frame, before the callback.
   keys = 1
   watches.leave()
   keys = 3
@@ -220,4 +221,18 @@ test("an error in a watch closes its connection alone", function()
   eq(#other.news, 1)
   eq(console.lines[1]:find("out of luck", 1, true) ~= nil, true, console.lines[1])
   ends(other)
+end)
+
+test("a watch with keys reports that a frame does not follow from the last, and one that begins after that does not", function()
+  local self = link()
+  watches.watch(self, 1, 0, 1, "")
+  watches.watch(self, 2, 0, 0, "")
+  eq(frame(self), "1@1 65535=0000")
+  game.note(game.STATE)
+  watches.watch(self, 3, 0, 1, "")
+  eq(frame(self), "1@2 65534=02; 3@1 65535=0000")
+  eq(frame(self), "")
+  game.note(game.RESET)
+  eq(frame(self), "1@4 65534=01; 3@3 65534=01")
+  ends(self)
 end)

@@ -47,6 +47,7 @@ export interface Status {
 /** What changes the state, of what the server tells. */
 const HAPPENINGS = new Set([
   "reset",
+  "state",
   "game",
   "connected",
   "disconnected",
@@ -70,7 +71,7 @@ export class StatusWatch {
     this.#api = api;
   }
 
-  /** Looks again as soon as the server tells of something: resets, pauses, stalls, connections. */
+  /** Looks again as soon as the server tells of something: resets, states, pauses, stalls, connections. */
   listen(rpc: Rpc): void {
     // Without it the state is still asked for every second.
     new Subscription(rpc, this.#api, {

@@ -17,12 +17,16 @@ pub struct Event {
 pub enum Happening {
     /// The console was reset by an operation, or by anyone in an attached mGBA.
     Reset,
-    /// There is another game now.
+    /// A state was loaded: by an operation, or by anyone if the frame counter shows it.
+    State,
+    /// There is another game now, by its title, code or checksum.
     Game {
         /// Its title, if it has one.
         title: Option<String>,
         /// Its code, if it has one.
         code: Option<String>,
+        /// The CRC-32 of its ROM, if it is known.
+        checksum: Option<u32>,
     },
     /// The emulator can be reached from now on.
     Connected,

@@ -28,7 +28,7 @@ pub use event::{Event, Happening};
 pub use media::{Audio, Past, Picture, PictureOf, Sound, Video};
 pub use pending::{Pending, Responder};
 pub use state::{Kind, Run, State};
-pub use watch::{Change, MemoryRange, Watch, WatchEvent, WatchRequest};
+pub use watch::{Change, Discontinuity, MemoryRange, Watch, WatchEvent, WatchRequest};
 
 use framewire_protocol::Batch;
 use std::time::Instant;
@@ -43,6 +43,9 @@ pub trait Emulator: Send + Sync + 'static {
 
     /// How the emulator is, without waiting for it.
     fn state(&self) -> State;
+
+    /// [`State::checksum`] by itself, for those that only compare it: without the rest of the state, which takes memory.
+    fn checksum(&self) -> Option<u32>;
 
     /// What happens there from now on. A receiver that lags behind is told how many events it lost.
     fn events(&self) -> broadcast::Receiver<Event>;

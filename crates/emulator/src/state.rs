@@ -1,4 +1,4 @@
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Where an emulator runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -49,6 +49,10 @@ pub struct State {
     pub title: Option<String>,
     /// The game's code, once known.
     pub code: Option<String>,
+    /// The CRC-32 of the game's ROM, eight hex digits, once known.
+    #[serde(serialize_with = "hex")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub checksum: Option<u32>,
     /// Version of the script in an attached emulator; `mGBA-http` for that project's script.
     pub script_version: Option<String>,
     /// Version of libmgba in an embedded emulator.
@@ -59,4 +63,8 @@ pub struct State {
     pub problem: Option<String>,
     /// Why what the game saves does not reach its save file, if it does not. Embedded cores only.
     pub save_problem: Option<String>,
+}
+
+fn hex<S: Serializer>(checksum: &Option<u32>, serializer: S) -> Result<S::Ok, S::Error> {
+    checksum.map(|checksum| format!("{checksum:08x}")).serialize(serializer)
 }

@@ -13,7 +13,7 @@ pub struct WatchRequest {
     pub ranges: Vec<MemoryRange>,
     /// Frames from one event to the next even if nothing changes; 0 for none of those.
     pub every: u32,
-    /// Whether the keys held in each frame are told.
+    /// Whether the keys held in each frame are told, and what breaks the order of frames: see [`Discontinuity`].
     pub keys: bool,
     /// Whether the events of `every` tell a hash of the picture. Embedded cores only.
     pub hashes: bool,
@@ -81,6 +81,9 @@ pub struct WatchEvent {
     pub keys: Option<u16>,
     /// CRC32 of the picture's pixels, three bytes each, in events of `every`.
     pub hash: Option<u32>,
+    /// The next frame does not follow from those before. Such an event has nothing else; its `ticks` are the frames up to
+    /// there. Comes with keys.
+    pub discontinuity: Option<Discontinuity>,
     /// Not everything since the event before was seen: the connection was gone for a while.
     pub gap: bool,
     /// Events before this one that were dropped because nobody took them.
@@ -92,6 +95,17 @@ impl WatchEvent {
     pub(crate) fn bytes(&self) -> usize {
         self.changes.iter().map(|change| change.old.len() + change.new.len()).sum()
     }
+}
+
+/// Why a frame does not follow from the frame before it and its keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discontinuity {
+    /// The console was reset.
+    Reset,
+    /// A state was loaded.
+    State,
+    /// Another game was loaded.
+    Game,
 }
 
 /// A range that changed.

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
 use crate::submission::{Respond, Submission};
-use crate::{Config, LinkError, Listen, Status, supervisor};
+use crate::{Config, LinkError, Listen, Phase, Status, supervisor};
 
 /// A lasting connection to the script in one emulator.
 ///
@@ -57,6 +57,11 @@ impl Link {
     /// How the link is.
     pub fn status(&self) -> Status {
         self.status.lock().clone()
+    }
+
+    /// Where it stands.
+    pub fn phase(&self) -> Phase {
+        self.status.lock().phase
     }
 
     /// Takes no more batches, waits until those that are open are answered or have run out of time, and closes the

@@ -5,6 +5,19 @@ use crate::wire::{DecodeError, Reader, Wire};
 /// In place of a range's number: the item holds the keys held in the frame, a mask of two bytes.
 pub const KEYS: u16 = u16::MAX;
 
+/// In place of a range's number: the frame does not follow from the one before it; one byte, a [`discontinuity`], says why.
+pub const DISCONTINUITY: u16 = u16::MAX - 1;
+
+/// Why a frame does not follow from the one before it.
+pub mod discontinuity {
+    /// The console was reset.
+    pub const RESET: u8 = 1;
+    /// A state was loaded.
+    pub const STATE: u8 = 2;
+    /// Another game was put in.
+    pub const GAME: u8 = 3;
+}
+
 /// What happened in one frame of the game.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFrame {
@@ -39,14 +52,16 @@ pub enum EventItem {
     LockstepOver,
     /// Another game was put in.
     Game,
+    /// A state was loaded.
+    State,
 }
 
 /// The new value of something watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
-    /// Number of the range in its watch, from 0, or [`KEYS`].
+    /// Number of the range in its watch, from 0, or [`KEYS`], or [`DISCONTINUITY`].
     pub range: u16,
-    /// All bytes of the range, or the mask of keys.
+    /// All bytes of the range, the mask of keys, or why the frame does not follow from the last.
     pub bytes: Vec<u8>,
 }
 
@@ -56,6 +71,7 @@ mod kind {
     pub const TIMELINE_OVER: u8 = 3;
     pub const LOCKSTEP_OVER: u8 = 4;
     pub const GAME: u8 = 5;
+    pub const STATE: u8 = 6;
 }
 
 impl Wire for EventFrame {
@@ -94,6 +110,7 @@ impl Wire for EventItem {
             }
             EventItem::LockstepOver => out.push(kind::LOCKSTEP_OVER),
             EventItem::Game => out.push(kind::GAME),
+            EventItem::State => out.push(kind::STATE),
         }
     }
 
@@ -111,6 +128,7 @@ impl Wire for EventItem {
             kind::TIMELINE_OVER => EventItem::TimelineOver { id: reader.get()?, cancelled: reader.get()? },
             kind::LOCKSTEP_OVER => EventItem::LockstepOver,
             kind::GAME => EventItem::Game,
+            kind::STATE => EventItem::State,
             value => return Err(DecodeError::Unknown { what: "event", value }),
         })
     }

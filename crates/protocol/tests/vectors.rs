@@ -169,6 +169,11 @@ fn frames() {
             ("event", "frame 62, watch 3 tick 9") => {
                 event(62, vec![EventItem::Changed { watch: 3, ticks: 9, news: vec![] }])
             }
+            ("event", "frame 63, watch 3 tick 10: follows a state; state") => {
+                let why = vec![event::discontinuity::STATE];
+                let news = vec![News { range: event::DISCONTINUITY, bytes: why }];
+                event(63, vec![EventItem::Changed { watch: 3, ticks: 10, news }, EventItem::State])
+            }
             other => panic!("no frame written down for the row {other:?}"),
         };
         let bytes = unhex(hex);

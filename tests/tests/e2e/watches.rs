@@ -3,10 +3,12 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use framewire_e2e::demo;
+use framewire_e2e::{FrameClient, demo, paths, ports};
+use framewire_protocol::event::{self, EventItem};
+use framewire_protocol::{Op, watch};
 use serde_json::{Value, json};
 
-use super::served::{PATIENCE, Served};
+use super::served::{PATIENCE, Served, demo_copy, host};
 
 /// Server-sent events, as to a client of HTTP/1.0: without the lengths of pieces between them.
 struct Events(BufReader<TcpStream>);
@@ -65,4 +67,34 @@ fn every_frame_of_a_window_is_seen_and_its_resets_and_pauses_are_told() {
     assert_eq!(reply.status, 504, "{}", reply.text());
     served.mgba.as_mut().unwrap().unpause().unwrap();
     events.wait_for("running");
+}
+
+#[test]
+fn a_rom_that_an_operation_loads_is_another_game_for_a_watch() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rom, other) = (demo_copy(&folder), folder.path().join("other.gba"));
+    let mut bytes = std::fs::read(&rom).unwrap();
+    bytes[0xA0..0xA5].copy_from_slice(b"OTHER");
+    std::fs::write(&other, bytes).unwrap();
+    let port = ports::free();
+    let _host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
+    let mut client = FrameClient::connect(([127, 0, 0, 1], port).into(), 7, PATIENCE).unwrap();
+    client
+        .perform(vec![Op::Watch { id: 1, every: 0, flags: watch::FLAG_KEYS, ranges: watch::encode(&[]) }])
+        .unwrap();
+    for (path, reason) in [(&other, 3), (&other, 1), (&rom, 3)] {
+        let load = Op::LoadRom { path: path.to_str().unwrap().into() };
+        client.perform(vec![load]).unwrap().results[0].as_ref().unwrap();
+        let bytes = loop {
+            let items = client.event().unwrap().items;
+            let news = items.into_iter().filter_map(|item| match item {
+                EventItem::Changed { news, .. } => Some(news),
+                _ => None,
+            });
+            if let Some(news) = news.flatten().find(|news| news.range == event::DISCONTINUITY) {
+                break news.bytes;
+            }
+        };
+        assert_eq!(bytes, [reason], "{}", path.display());
+    }
 }

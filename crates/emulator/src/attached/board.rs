@@ -17,15 +17,21 @@ use crate::event::Teller;
 pub(super) struct Game {
     pub title: Option<String>,
     pub code: Option<String>,
+    pub checksum: Option<u32>,
 }
 
 impl From<Outcome> for Game {
     fn from(outcome: Outcome) -> Game {
-        let mut texts = outcome.results.into_iter().map(|result| match result {
-            Ok(Value::Text(text)) => Some(text),
-            _ => None,
-        });
-        Game { title: texts.next().flatten(), code: texts.next().flatten() }
+        let mut game = Game::default();
+        for (number, result) in outcome.results.into_iter().enumerate() {
+            match (number, result) {
+                (0, Ok(Value::Text(title))) => game.title = Some(title),
+                (1, Ok(Value::Text(code))) => game.code = Some(code),
+                (2, Ok(Value::Int(checksum))) => game.checksum = Some(checksum as u32),
+                _ => {}
+            }
+        }
+        game
     }
 }
 
@@ -116,6 +122,7 @@ impl Board {
             match item {
                 EventItem::Changed { watch, ticks, news } => self.watches.changed(watch, frame, ticks, news),
                 EventItem::Reset => self.teller.tell(frame, Happening::Reset),
+                EventItem::State => self.teller.tell(frame, Happening::State),
                 EventItem::TimelineOver { id, cancelled } => {
                     self.teller.tell(frame, Happening::TimelineOver { id, cancelled });
                 }
@@ -131,7 +138,8 @@ impl Board {
     /// Notes which game it is, and tells if it is another one.
     pub fn identified(&self, frame: u32, game: Game) {
         if std::mem::replace(&mut *self.game.lock(), game.clone()) != game {
-            self.teller.tell(frame, Happening::Game { title: game.title, code: game.code });
+            let Game { title, code, checksum } = game;
+            self.teller.tell(frame, Happening::Game { title, code, checksum });
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn identify(link: Arc<Link>, board: Arc<Board>) {
         if !is_ready(&link) {
             continue;
         }
-        let batch = Batch::new(vec![Op::GameTitle {}, Op::GameCode {}]);
+        let batch = Batch::new(vec![Op::GameTitle {}, Op::GameCode {}, Op::Checksum {}]);
         if let Ok(outcome) = submit(&link, &board, batch, Instant::now() + IDENTIFY).await {
             board.identified(outcome.frame, Game::from(outcome));
             period = IDENTIFY;

@@ -106,6 +106,7 @@ impl Emulator for Attached {
             frame: status.frame,
             title: game.title,
             code: game.code,
+            checksum: game.checksum,
             script_version: status.script.map(|script| match script {
                 Script::Framewire(version) => version,
                 Script::MgbaHttp => "mGBA-http".to_owned(),
@@ -115,6 +116,11 @@ impl Emulator for Attached {
             problem: status.problem,
             save_problem: None,
         }
+    }
+
+    fn checksum(&self) -> Option<u32> {
+        let connected = matches!(self.link.phase(), Phase::Greeting | Phase::Ready);
+        if connected { self.board.game.lock().checksum } else { None }
     }
 
     fn events(&self) -> broadcast::Receiver<Event> {

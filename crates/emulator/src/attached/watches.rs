@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::feed::Feed;
-use crate::{Change, Watch, WatchEvent, WatchRequest};
+use crate::{Change, Discontinuity, Watch, WatchEvent, WatchRequest};
 
 /// How long the end of a watch is tried to be told.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -104,9 +104,12 @@ impl Watches {
         known.frame = frame;
         known.ticks = known.since + u64::from(ticks);
         let mut changes = Vec::with_capacity(news.len());
+        let mut discontinuity = None;
         for News { range, bytes } in news {
             if range == event::KEYS {
                 known.keys = bytes.try_into().ok().map(u16::from_le_bytes);
+            } else if range == event::DISCONTINUITY {
+                discontinuity = bytes.first().and_then(|why| discontinuity_of(*why));
             } else if let Some(held) = known.bytes.get_mut(usize::from(range))
                 && held.len() == bytes.len()
             {
@@ -114,9 +117,13 @@ impl Watches {
                 changes.push(Change { range: range.into(), old, new: bytes });
             }
         }
-        let event =
-            WatchEvent { frame, ticks: known.ticks, changes, keys: known.keys, ..WatchEvent::default() };
-        entry.put(event);
+        let (ticks, keys) = (known.ticks, known.keys);
+        if discontinuity.is_some() {
+            // Before this frame, which is the first that does not follow.
+            let ticks = ticks.saturating_sub(1);
+            entry.put(WatchEvent { frame, ticks, discontinuity, ..WatchEvent::default() });
+        }
+        entry.put(WatchEvent { frame, ticks, changes, keys, ..WatchEvent::default() });
     }
 
     /// Another connection stands, whose script knows nothing of what began before.
@@ -178,6 +185,15 @@ impl Entry {
     }
 }
 
+fn discontinuity_of(why: u8) -> Option<Discontinuity> {
+    match why {
+        event::discontinuity::RESET => Some(Discontinuity::Reset),
+        event::discontinuity::STATE => Some(Discontinuity::State),
+        event::discontinuity::GAME => Some(Discontinuity::Game),
+        _ => None,
+    }
+}
+
 /// What each range holds of their joined bytes, if those are as many.
 fn split(bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
     let mut rest = bytes;
@@ -188,4 +204,22 @@ fn split(bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
     });
     let parts = parts.collect::<Option<_>>()?;
     rest.is_empty().then_some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No script of ours sends it.
+    #[tokio::test]
+    async fn a_reset_before_the_first_frame_of_a_watch_is_no_overflow() {
+        let watches = Arc::<Watches>::default();
+        let mut watch = watches.watch(WatchRequest { keys: true, ..WatchRequest::default() });
+        let Op::Watch { id, .. } = watch.op() else { panic!("another operation") };
+        watches.begun(id, 5, &[]);
+        let news = News { range: event::DISCONTINUITY, bytes: vec![event::discontinuity::RESET] };
+        watches.changed(id, 5, 0, vec![news]);
+        let event = watch.next().await.expect("an event");
+        assert_eq!((event.ticks, event.discontinuity), (0, Some(Discontinuity::Reset)));
+    }
 }

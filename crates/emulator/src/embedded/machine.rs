@@ -14,7 +14,7 @@ use super::saves::Saves;
 use super::shared::Shared;
 use super::taps::Media;
 use super::watches::Watches;
-use crate::Happening;
+use crate::{Discontinuity, Happening};
 
 /// Most frames that a batch runs.
 const MAX_ADVANCE: u32 = 3600;
@@ -70,14 +70,33 @@ impl Machine {
         self.shared.teller.tell(self.core.frame_counter(), what);
     }
 
+    /// The next frame does not follow from the last one.
+    pub fn discontinue(&mut self, discontinuity: Discontinuity) {
+        self.watches.discontinue(self.core.frame_counter(), discontinuity);
+        match discontinuity {
+            Discontinuity::Reset => self.tell(Happening::Reset),
+            Discontinuity::State => self.tell(Happening::State),
+            // Told with its name.
+            Discontinuity::Game => {}
+        }
+    }
+
     /// Runs a frame. Whoever watches sees it as it was, before scripts, holds or timelines change anything.
     pub fn run_frame(&mut self) {
         self.ticks += 1;
         let (watches, media, ticks) = (&mut self.watches, &mut self.media, self.ticks);
+        let mut frame = 0;
         self.core.run_frame_and_look(|core| {
             watches.look(core);
             media.look(core, ticks);
+            frame = core.frame_counter();
         });
+        // Scripts reset and load states too. One whose state is of this very frame is not seen.
+        match self.core.frame_counter() {
+            now if now == frame => {}
+            0 => self.discontinue(Discontinuity::Reset),
+            _ => self.discontinue(Discontinuity::State),
+        }
         let change = self.keypad.advance();
         self.apply(change);
     }

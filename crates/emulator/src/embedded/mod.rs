@@ -236,12 +236,17 @@ impl Emulator for Embedded {
             frame: report.frame,
             title: Some(report.title.clone()),
             code: Some(report.code.clone()),
+            checksum: Some(report.checksum),
             script_version: None,
             library_version: Some(framewire_libmgba::version().to_string()),
             address: None,
             problem: None,
             save_problem: report.save_problems.first().cloned(),
         }
+    }
+
+    fn checksum(&self) -> Option<u32> {
+        Some(self.shared.report.lock().checksum)
     }
 
     fn events(&self) -> broadcast::Receiver<Event> {

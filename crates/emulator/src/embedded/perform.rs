@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::memory::Recalled;
 use super::saves::Saves;
 use super::taps;
-use crate::Happening;
+use crate::Discontinuity;
 
 type Result<T = Value> = std::result::Result<T, OpError>;
 
@@ -178,17 +178,27 @@ impl Machine {
             Op::CancelKeys { id } => Value::Bool(self.cancel_keys(id)),
 
             Op::SaveState { flags } => Value::Bytes(core.save_state(flags.into()).map_err(failed)?),
-            Op::LoadState { data, flags } => accepted(core.load_state(&data, flags.into()))?,
+            Op::LoadState { data, flags } => {
+                let loaded = core.load_state(&data, flags.into());
+                self.loaded(loaded, Discontinuity::State)?
+            }
             Op::SaveStateFile { path, flags } => {
                 accepted(core.save_state_file(Path::new(&path), flags.into()))?
             }
             Op::LoadStateFile { path, flags } => {
-                accepted(core.load_state_file(Path::new(&path), flags.into()))?
+                let loaded = core.load_state_file(Path::new(&path), flags.into());
+                self.loaded(loaded, Discontinuity::State)?
             }
             Op::SaveStateSlot { slot, flags } => accepted(core.save_state_slot(slot, flags.into()))?,
-            Op::LoadStateSlot { slot, flags } => accepted(core.load_state_slot(slot, flags.into()))?,
+            Op::LoadStateSlot { slot, flags } => {
+                let loaded = core.load_state_slot(slot, flags.into());
+                self.loaded(loaded, Discontinuity::State)?
+            }
 
-            Op::LoadFile { path } => accepted(core.load_file(Path::new(&path)))?,
+            Op::LoadFile { path } => {
+                let loaded = core.load_file(Path::new(&path));
+                self.loaded(loaded, Discontinuity::Game)?
+            }
             Op::LoadRom { path } => self.load_rom(Path::new(&path))?,
             Op::LoadSaveFile { path, temporary: true } => {
                 Saves::load_temporary(core, Path::new(&path))?;
@@ -258,6 +268,14 @@ impl Machine {
         })
     }
 
+    /// A state or a game was loaded, or was not.
+    fn loaded(&mut self, loaded: std::result::Result<(), Error>, what: Discontinuity) -> Result {
+        if loaded.is_ok() {
+            self.discontinue(what);
+        }
+        accepted(loaded)
+    }
+
     /// Loads and resets, so that a ROM of the other console can have a core of its own.
     fn load_rom(&mut self, path: &Path) -> Result {
         match self.core.load_file(path) {
@@ -272,6 +290,7 @@ impl Machine {
             Err(error) => return Err(failed(error)),
         }
         self.saves.autoload_at_start(&mut self.core);
+        self.discontinue(Discontinuity::Game);
         self.reset();
         self.core.rom_problems().iter().for_each(|problem| (self.console)(Level::Warn, problem));
         Ok(Value::Bool(true))
@@ -279,7 +298,7 @@ impl Machine {
 
     fn reset(&mut self) {
         self.core.reset();
-        self.tell(Happening::Reset);
+        self.discontinue(Discontinuity::Reset);
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) struct Report {
     pub going: Going,
     pub title: String,
     pub code: String,
+    pub checksum: u32,
     pub save_problems: SaveProblems,
 }
 
@@ -54,6 +55,7 @@ impl Report {
             going: Going { speed, stopped: false, lockstep: false },
             title: String::new(),
             code: String::new(),
+            checksum: 0,
             save_problems: SaveProblems::default(),
         }
     }

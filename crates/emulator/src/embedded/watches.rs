@@ -10,7 +10,7 @@ use framewire_protocol::{MemoryRange, OpError, Status};
 use parking_lot::Mutex;
 
 use crate::feed::Feed;
-use crate::{Change, Watch, WatchEvent, WatchRequest};
+use crate::{Change, Discontinuity, Watch, WatchEvent, WatchRequest};
 
 /// Most watches at once.
 const MAX_WATCHES: usize = 1024;
@@ -189,6 +189,16 @@ impl Watches {
             None => false,
         });
     }
+
+    /// Reports to watches with keys that the next frame does not follow from the last.
+    pub fn discontinue(&self, frame: u32, discontinuity: Discontinuity) {
+        for begun in self.begun.iter().filter(|begun| begun.flags & watch::FLAG_KEYS != 0) {
+            if let Some(feed) = begun.feed.upgrade() {
+                let discontinuity = Some(discontinuity);
+                feed.put(WatchEvent { frame, ticks: begun.ticks, discontinuity, ..WatchEvent::default() });
+            }
+        }
+    }
 }
 
 impl Drop for Watches {
@@ -220,8 +230,7 @@ impl Begun {
             changes,
             keys,
             hash: hash.then(|| crc32fast::hash(&core.frame().to_rgb())),
-            gap: false,
-            missed: 0,
+            ..WatchEvent::default()
         });
     }
 }

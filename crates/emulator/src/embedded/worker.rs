@@ -236,16 +236,19 @@ impl Worker {
     /// Publishes which game it is.
     fn identify(&mut self) {
         self.identified = self.machine.games;
-        let (title, code) = (self.machine.core.title(), self.machine.core.code());
+        let core = &self.machine.core;
+        let (title, code, checksum) = (core.title(), core.code(), core.crc32());
         let mut report = self.shared.report.lock();
-        if (&report.title, &report.code) == (&title, &code) {
+        if (&report.title, &report.code, report.checksum) == (&title, &code, checksum) {
             return;
         }
+        report.checksum = checksum;
         report.title.clone_from(&title);
         report.code.clone_from(&code);
         drop(report);
         let named = |name: String| Some(name).filter(|name| !name.is_empty());
-        self.machine.tell(Happening::Game { title: named(title), code: named(code) });
+        let (title, code) = (named(title), named(code));
+        self.machine.tell(Happening::Game { title, code, checksum: Some(checksum) });
     }
 
     fn publish(&mut self, now: Instant) {

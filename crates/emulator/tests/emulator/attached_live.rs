@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use framewire_emulator::embedded::Speed;
-use framewire_emulator::{Attached, Emulator, Event, Happening, Run, WatchRequest};
+use framewire_emulator::{Attached, Discontinuity, Emulator, Event, Happening, Run, WatchRequest};
 use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -13,7 +13,9 @@ use tokio::sync::broadcast::Receiver;
 use tokio::task::AbortHandle;
 
 use super::attached::{attach, free_port, host, ready, runtime};
-use super::support::{GAME_FRAME, UNUSED, batch, call, number, read32, refusal, soon, wait_for, within};
+use super::support::{
+    DEMO, GAME_FRAME, UNUSED, batch, call, number, read32, refusal, seconds, soon, wait_for, within,
+};
 use super::timelines::{assert_as_played, log, play, taps};
 use super::watches::{begin, range, request};
 
@@ -172,6 +174,57 @@ fn what_happens_to_the_emulator_is_told() {
     next(&mut events, |what| *what == Happening::TimelineOver { id, cancelled: true });
     drop(host);
     next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
+}
+
+#[test]
+fn a_rebuilt_rom_and_a_loaded_state_are_told() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    wait_for("the game", || emulator.state().checksum.is_some());
+    let mut events = emulator.events();
+    let Value::Bytes(data) = call(&emulator, Op::SaveState { flags: 0 }) else { panic!("a state") };
+    assert_eq!(call(&emulator, Op::LoadState { data, flags: 0 }), Value::Bool(true));
+    next(&mut events, |what| *what == Happening::State);
+    let mut rom = DEMO.to_vec();
+    *rom.last_mut().expect("bytes") ^= 1;
+    let file = tempfile::Builder::new().suffix(".gba").tempfile().expect("a file");
+    std::fs::write(file.path(), &rom).expect("written");
+    let path = file.path().to_str().expect("text").to_owned();
+    assert_eq!(call(&emulator, Op::LoadRom { path }), Value::Bool(true));
+    let game = next(&mut events, |what| matches!(what, Happening::Game { .. }));
+    let checksum = Some(crc32fast::hash(&rom));
+    assert!(
+        matches!(&game.what, Happening::Game { title: Some(title), checksum: known, .. }
+            if title == "FRAMEWIRE" && *known == checksum),
+        "{game:?}"
+    );
+    assert_eq!(emulator.state().checksum, checksum);
+}
+
+/// What a recording needs: how many frames went by until then, and no news of what came before it began.
+#[test]
+fn who_watches_keys_is_told_what_breaks_the_order_of_frames() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    call(&emulator, Op::Reset {});
+    let (mut watch, _) = begin(&emulator, WatchRequest { every: 50, keys: true, ..request(vec![]) });
+    let first = number(call(&emulator, Op::CurrentFrame {})) as u64;
+    wait_for("some frames", || number(call(&emulator, Op::CurrentFrame {})) as u64 > first + 9);
+    call(&emulator, Op::Reset {});
+    let broken = loop {
+        let event = soon(watch.next());
+        if event.discontinuity.is_some() {
+            break event;
+        }
+    };
+    assert_eq!(broken.discontinuity, Some(Discontinuity::Reset));
+    assert!((9..50).contains(&broken.ticks), "{broken:?}");
+    let next = soon(watch.next());
+    assert_eq!((next.ticks, next.discontinuity), (broken.ticks + 1, None));
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::Speed;
-use framewire_emulator::{Emulator, Happening, Run};
+use framewire_emulator::{Embedded, Emulator, Happening, Run};
 use framewire_protocol::{Batch, Op, Status, Value};
 use tokio::sync::broadcast::Receiver;
 
-use super::support::{DEMO, batch, call, number, refusal, seconds, soon, start, wait_for};
+use super::support::{DEMO, batch, call, config, number, refusal, seconds, soon, start, wait_for};
 
 fn frame(emulator: &impl Emulator) -> i64 {
     number(call(emulator, Op::CurrentFrame {}))
@@ -119,4 +119,51 @@ fn resets_and_other_games_are_told() {
     assert_eq!(next(&mut events), Happening::Reset);
     let Happening::Game { title, .. } = next(&mut events) else { panic!("another game") };
     assert_eq!(title.as_deref(), Some("ANOTHER"));
+}
+
+/// The developer's loop: the same title and code, built again.
+#[test]
+fn a_rebuilt_rom_and_a_loaded_state_are_told() {
+    let emulator = start(Speed::Times(1.0), true);
+    let mut events = emulator.events();
+    let before = emulator.state().checksum;
+    let mut rom = DEMO.to_vec();
+    *rom.last_mut().expect("bytes") ^= 1;
+    let file = tempfile::Builder::new().suffix(".gba").tempfile().expect("a file");
+    std::fs::write(file.path(), &rom).expect("written");
+    let path = file.path().to_str().expect("text").to_owned();
+    assert_eq!(call(&emulator, Op::LoadRom { path }), Value::Bool(true));
+    assert_eq!(next(&mut events), Happening::Reset);
+    let Happening::Game { title, checksum, .. } = next(&mut events) else { panic!("another game") };
+    assert_eq!((title.as_deref(), checksum), (Some("FRAMEWIRE"), Some(crc32fast::hash(&rom))));
+    assert_eq!(emulator.state().checksum, checksum);
+    assert_ne!(checksum, before);
+    let Value::Bytes(data) = call(&emulator, Op::SaveState { flags: 0 }) else { panic!("a state") };
+    assert_eq!(call(&emulator, Op::LoadState { data, flags: 0 }), Value::Bool(true));
+    assert_eq!(next(&mut events), Happening::State);
+    let error = refusal(&emulator, Op::LoadState { data: vec![1], flags: 0 });
+    assert!(error.message.contains("not a savestate"), "{error}");
+    call(&emulator, Op::Reset {});
+    assert_eq!(next(&mut events), Happening::Reset, "and nothing of the state that was refused");
+}
+
+/// Scripts inside the core reset and load states too.
+#[test]
+fn what_a_script_resets_or_loads_is_told() {
+    let script = tempfile::Builder::new().suffix(".lua").tempfile().expect("a file");
+    let code = "callbacks:add('frame', function()
+        local frame = emu:currentFrame()
+        if frame == 5 then state = emu:saveStateBuffer(0) end
+        if frame == 8 then emu:loadStateBuffer(state, 0) end
+        if frame == 7 and state then
+            times = (times or 0) + 1
+            if times == 2 then emu:reset() end
+        end
+    end)";
+    std::fs::write(script.path(), code).expect("written");
+    let config = config(Speed::Times(1.0), true, vec![script.path().to_owned()]);
+    let emulator = Embedded::start(config).expect("a core");
+    let mut events = emulator.events();
+    call(&emulator, Op::Advance { frames: 12 });
+    assert_eq!((next(&mut events), next(&mut events)), (Happening::State, Happening::Reset));
 }

@@ -104,7 +104,11 @@ impl Collector {
         let Event { frame, what } = event;
         let (name, mut data) = match what {
             Happening::Reset => ("reset", json!({})),
-            Happening::Game { title, code } => ("game", json!({"title": title, "code": code})),
+            Happening::State => ("state", json!({})),
+            Happening::Game { title, code, checksum } => {
+                let checksum = checksum.map(|checksum| format!("{checksum:08x}"));
+                ("game", json!({"title": title, "code": code, "checksum": checksum}))
+            }
             Happening::Connected => ("connected", json!({})),
             Happening::Disconnected { problem } => ("disconnected", json!({"problem": problem})),
             Happening::Stalled => ("stalled", json!({})),

@@ -24,7 +24,7 @@ pub(crate) struct Definition {
     #[serde(default)]
     #[schema(max_items = 64)]
     pub(super) watch: Vec<String>,
-    /// Whether resets, other games, pauses, stalls and connections are told too.
+    /// Whether resets, loaded states, other games, pauses, stalls and connections are reported too.
     #[serde(default)]
     pub(super) events: bool,
     /// How the bytes of `bytes[…]` are written.

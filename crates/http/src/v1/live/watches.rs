@@ -34,7 +34,7 @@ struct Parameters {
     /// times.
     #[serde(default)]
     watch: Vec<String>,
-    /// Whether resets, other games, pauses, stalls and connections are told too.
+    /// Whether resets, loaded states, other games, pauses, stalls and connections are reported too.
     #[serde(default)]
     events: bool,
     /// How the bytes of `bytes[…]` are written.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::client::{Events, Rpc, json_of, post, watch};
 use super::script::{Place, ready};
-use crate::support::Server;
+use crate::support::{Server, repository, wait_for};
 use crate::v1::problems::problem;
 
 #[test]
@@ -18,6 +18,25 @@ fn resets_are_told_and_can_be_caught_up_with() {
     server.post_ok("/coreadapter/reset", "");
     let mut events = Events::resume(&server, "/v1/events", Some(&reset.id));
     events.wait_for("reset");
+}
+
+/// A developer builds the game again: the title stays, the checksum does not.
+#[test]
+fn a_rebuilt_rom_and_a_loaded_state_are_told() {
+    let server = Server::start();
+    let mut events = Events::open(&server, "/v1/events");
+    let mut rom = std::fs::read(repository("rom/framewire-demo.gba")).unwrap();
+    *rom.last_mut().unwrap() ^= 1;
+    let path = server.file("rebuilt.gba");
+    std::fs::write(&path, &rom).unwrap();
+    json_of(&post(&server, "/v1/load", &json!({"path": path})), 200);
+    let game = events.wait_for("game");
+    let checksum = json_of(&server.get("/v1/emulator"), 200)["checksum"].clone();
+    assert_eq!((&game.data["title"], &game.data["checksum"]), (&"FRAMEWIRE".into(), &checksum));
+    let state = server.get("/v1/state").body;
+    assert_eq!(server.request("PUT", "/v1/state", &state).status, 200);
+    let loaded = events.wait_for("state");
+    assert!(loaded.data["frame"].is_u64(), "{loaded:?}");
 }
 
 #[test]
