@@ -198,6 +198,7 @@ parts.happenings = (function()
     LOCKSTEP_OVER = "\4",
     GAME = "\5",
     STATE = "\6",
+    sent = 0, -- how many were taken so far: a link that comes back learns by it how many it has missed
   }
 
   local items, count = {}, 0
@@ -222,6 +223,7 @@ parts.happenings = (function()
     end
     local joined, taken = table.concat(items), count
     items, count = {}, 0
+    happenings.sent = happenings.sent + taken
     return joined, taken
   end
 
@@ -2642,6 +2644,7 @@ parts.turn = (function()
   local connection = require "connection"
   local emulator = require "emulator"
   local frames = require "frames"
+  local happenings = require "happenings"
   local inbox = require "inbox"
   local limits = require "limits"
   local lockstep = require "lockstep"
@@ -2697,7 +2700,8 @@ parts.turn = (function()
       turn.dismiss(session.connection, "another connection goes on with this session")
     end
     session.connection, self.session, self.binary = self, session, true
-    local fields = { "framewire.welcome", version.protocol, version.script, boot, known and 1 or 0 }
+    local fields = { "framewire.welcome", version.protocol, version.script, boot, known and 1 or 0, emulator.frame(),
+      happenings.sent }
     put(self, table.concat(fields, ",") .. END)
     log.info("a link connected%s", known and " again" or "")
   end

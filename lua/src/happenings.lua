@@ -9,6 +9,7 @@ local happenings = {
   LOCKSTEP_OVER = "\4",
   GAME = "\5",
   STATE = "\6",
+  sent = 0, -- how many were taken so far: a link that comes back learns by it how many it has missed
 }
 
 local items, count = {}, 0
@@ -33,6 +34,7 @@ function happenings.take()
   end
   local joined, taken = table.concat(items), count
   items, count = {}, 0
+  happenings.sent = happenings.sent + taken
   return joined, taken
 end
 

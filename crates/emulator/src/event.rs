@@ -30,6 +30,11 @@ pub enum Happening {
     },
     /// The emulator can be reached from now on.
     Connected,
+    /// Events were lost while the connection was gone.
+    Missed {
+        /// How many; `None` where that cannot be known, as the script was loaded again.
+        count: Option<u32>,
+    },
     /// The connection is gone; it is being made again.
     Disconnected {
         /// Why.

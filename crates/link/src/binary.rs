@@ -9,7 +9,6 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::Notice;
 use crate::desk::{Desk, End, asked_to_stop};
 use crate::silence::{self, Suspicion};
 use crate::submission::Submission;
@@ -177,7 +176,7 @@ impl Connection<'_> {
                     }
                 }
                 Frame::Goodbye(reason) => return Err(io::Error::other(format!("the script said: {reason}"))),
-                Frame::Event(events) => (self.desk.listen)(events.frame, Notice::Events(events)),
+                Frame::Event(events) => self.desk.happened(events),
                 Frame::Request(_) | Frame::Cancel(_) | Frame::Ping(_) | Frame::Trace { .. } => {
                     return Err(io::Error::other("the script sent a frame that only we send"));
                 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use framewire_protocol::Pulse;
+use framewire_protocol::{EventFrame, EventItem, Pulse, Welcome};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
@@ -24,6 +24,10 @@ pub(crate) struct Desk {
     pub listen: Listen,
     /// Memory of the script that was reached last.
     pub boot: Option<String>,
+    /// How many events that script had sent in its life when the last one came in here.
+    pub events: Option<u32>,
+    /// The emulator's frame counter when it was last heard, over connections.
+    pub frame: u32,
     /// When the connection broke that was ready last.
     pub lost: Option<Instant>,
 }
@@ -47,7 +51,9 @@ impl Desk {
         listen: Listen,
     ) -> Desk {
         let session = Session::new(fastrand::u64(..), config.capacity);
-        Desk { config, session, inbox, stop, pulse: Pulse::default(), status, listen, boot: None, lost: None }
+        let pulse = Pulse::default();
+        let (boot, events, frame, lost) = (None, None, 0, None);
+        Desk { config, session, inbox, stop, pulse, status, listen, boot, events, frame, lost }
     }
 
     /// Changes the status, and tells of it where that is more than a number.
@@ -88,8 +94,28 @@ impl Desk {
         }
     }
 
+    /// Tells what happened.
+    pub fn happened(&mut self, events: EventFrame) {
+        let count = events.items.iter().filter(|item| !matches!(item, EventItem::Changed { .. })).count();
+        self.events = self.events.map(|events| events.wrapping_add(count as u32));
+        self.frame = events.frame;
+        (self.listen)(events.frame, Notice::Events(events));
+    }
+
+    /// Notes which script is there now. Returns what was lost since the connection before.
+    pub fn welcomed(&mut self, welcome: &Welcome) -> Option<Notice> {
+        let events = std::mem::replace(&mut self.events, welcome.events);
+        let boot = self.boot.replace(welcome.boot.clone())?;
+        if boot != welcome.boot {
+            return Some(Notice::Missed(None));
+        }
+        let missed = welcome.events?.wrapping_sub(events?);
+        (missed > 0).then_some(Notice::Missed(Some(missed)))
+    }
+
     /// Notes the emulator's frame counter.
     pub fn heard(&mut self, frame: u32) {
+        self.frame = frame;
         let rate = self.pulse.beat(Instant::now(), frame);
         self.update(|status| {
             status.frame = frame;

@@ -9,6 +9,9 @@ pub enum Notice {
     Connected,
     /// The connection is gone, for this reason; it is being made again.
     Disconnected(String),
+    /// Events of the script were lost with the connection before: how many, or `None` where that cannot be known, as the script
+    /// was loaded again.
+    Missed(Option<u32>),
     /// Connected, but nothing was heard for a while.
     Stalled,
     /// The emulator answers again.

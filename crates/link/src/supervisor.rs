@@ -128,22 +128,28 @@ async fn connection(desk: &mut Desk, delay: &mut Duration) -> End {
         let remembered = welcome.known && desk.boot.as_ref() == Some(&welcome.boot);
         let lost = LinkError::Lost { address: address.clone() };
         desk.session.reconnected(remembered, &lost);
-        desk.boot = Some(welcome.boot);
+        let missed = desk.welcomed(&welcome);
+        desk.frame = welcome.frame.unwrap_or(desk.frame);
         info!(target: "framewire::link", "connected to script {} at {address}", welcome.script_version);
-        desk.update(|status| *status = ready(Script::Framewire(welcome.script_version)));
+        let frame = desk.frame;
+        desk.update(|status| *status = ready(Script::Framewire(welcome.script_version), frame));
+        if let Some(missed) = missed {
+            (desk.listen)(frame, missed);
+        }
         return binary::drive(desk, stream, &rest).await;
     }
     if reply == marker::ERROR {
         info!(target: "framewire::link", "connected to mGBA-http's script at {address}; Framewire's answers faster and more");
         desk.session.reconnected(false, &LinkError::Lost { address });
-        desk.update(|status| *status = ready(Script::MgbaHttp));
+        let frame = desk.frame;
+        desk.update(|status| *status = ready(Script::MgbaHttp, frame));
         return text::drive(desk, stream).await;
     }
     End::Broken(format!("what listens there is no emulator's script: it answered {reply:?}"))
 }
 
-fn ready(script: Script) -> Status {
-    Status { phase: Phase::Ready, script: Some(script), ..Status::default() }
+fn ready(script: Script, frame: u32) -> Status {
+    Status { phase: Phase::Ready, script: Some(script), frame, ..Status::default() }
 }
 
 /// Says hello. Gives the reply without its end marker, and the bytes that came behind it.

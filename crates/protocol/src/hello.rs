@@ -41,6 +41,11 @@ pub struct Welcome {
     pub boot: String,
     /// Whether the script remembers this session.
     pub known: bool,
+    /// The emulator's frame counter; older scripts leave it out.
+    pub frame: Option<u32>,
+    /// How many events the script has sent to links in its life, those of watches left out. What a link that comes back has
+    /// not received of these was lost. Older scripts leave it out.
+    pub events: Option<u32>,
 }
 
 impl Welcome {
@@ -52,6 +57,8 @@ impl Welcome {
             script_version: fields.next()?.to_owned(),
             boot: fields.next()?.to_owned(),
             known: fields.next()? == "1",
+            frame: fields.next().and_then(|field| field.parse().ok()),
+            events: fields.next().and_then(|field| field.parse().ok()),
         })
     }
 }

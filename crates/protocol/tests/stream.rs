@@ -107,6 +107,9 @@ fn hello_and_welcome() {
     assert_eq!(Hello::new(0xabc).to_message(), "framewire.hello,1,0000000000000abc<|END|>");
     let welcome = Welcome::from_reply("framewire.welcome,1,0.1.0,5f3a,1").expect("a welcome");
     assert_eq!((welcome.protocol, welcome.known), (1, true));
+    assert_eq!((welcome.frame, welcome.events), (None, None));
+    let welcome = Welcome::from_reply("framewire.welcome,1,0.1.0,5f3a,1,600,7").expect("a welcome");
+    assert_eq!((welcome.frame, welcome.events), (Some(600), Some(7)));
     for other in ["<|ERROR|>", "framewire.welcome,1", "framewire.welcome,x,0.1.0,5f3a,1", ""] {
         assert_eq!(Welcome::from_reply(other), None, "{other:?}");
     }

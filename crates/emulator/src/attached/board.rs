@@ -107,9 +107,11 @@ impl Board {
                 self.game_changed.notify_one();
                 self.teller.tell(frame, Happening::Connected);
             }
-            Notice::Disconnected(problem) => {
+            Notice::Disconnected(problem) => self.teller.tell(frame, Happening::Disconnected { problem }),
+            Notice::Missed(count) => {
+                // The end of lockstep may be among them.
                 self.lockstep.store(false, Relaxed);
-                self.teller.tell(frame, Happening::Disconnected { problem });
+                self.teller.tell(frame, Happening::Missed { count });
             }
             Notice::Stalled => self.teller.tell(frame, Happening::Stalled),
             Notice::Running => self.teller.tell(frame, Happening::Running),

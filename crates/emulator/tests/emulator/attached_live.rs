@@ -151,6 +151,52 @@ fn a_watch_goes_on_behind_a_gap() {
 }
 
 #[test]
+fn events_of_a_cut_are_reported_as_missed_and_the_connection_with_its_frame() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let way = free_port();
+    let road = open_road(way, port, &runtime);
+    let (emulator, direct) = (attach(way, &runtime), attach(port, &runtime));
+    ready(&emulator);
+    ready(&direct);
+    wait_for("the game", || read32(&direct, GAME_FRAME) > 60);
+    let (mut events, mut others) = (emulator.events(), direct.events());
+    let ended = |what: &Happening| matches!(what, Happening::TimelineOver { .. });
+    let tap = || timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 2, keys: 0 }]);
+    call(&direct, Op::PlayKeys { steps: tap() });
+    next(&mut events, ended);
+    next(&mut others, ended);
+    road.abort();
+    next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
+    let lost = 3;
+    for _ in 0..lost {
+        call(&direct, Op::PlayKeys { steps: tap() });
+        next(&mut others, ended);
+    }
+    let frame = number(call(&direct, Op::CurrentFrame {})) as u32;
+    open_road(way, port, &runtime);
+    let connected = next(&mut events, |what| *what == Happening::Connected);
+    assert!(connected.frame >= frame, "{connected:?} in frame {frame}");
+    let missed = next(&mut events, |_| true);
+    assert_eq!(missed.what, Happening::Missed { count: Some(lost) });
+    call(&direct, Op::PlayKeys { steps: tap() });
+    assert!(ended(&next(&mut events, |_| true).what));
+}
+
+#[test]
+fn a_script_that_was_loaded_again_has_lost_an_unknown_number_of_events() {
+    let (runtime, port) = (runtime(), free_port());
+    let first = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    let mut events = emulator.events();
+    drop(first);
+    let _second = host(port);
+    next(&mut events, |what| *what == Happening::Connected);
+    assert_eq!(next(&mut events, |_| true).what, Happening::Missed { count: None });
+}
+
+#[test]
 fn what_happens_to_the_emulator_is_told() {
     let (runtime, port) = (runtime(), free_port());
     let emulator = attach(port, &runtime);

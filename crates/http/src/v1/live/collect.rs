@@ -67,7 +67,7 @@ impl Collector {
                     Ok(event) => self.happened(event),
                     Err(RecvError::Lagged(count)) => {
                         let frame = self.feed.values().0;
-                        self.feed.tell("missed", json!({"missed": count}), frame, Vec::new());
+                        self.feed.tell("missed", self.missed(count.into(), frame), frame, Vec::new());
                     }
                     // Without memory to watch there is nothing left.
                     Err(RecvError::Closed) if self.watch.is_none() => return "the emulator is gone",
@@ -100,6 +100,15 @@ impl Collector {
         self.feed.tell("change", data, frame, news);
     }
 
+    /// What readers get instead of events that were lost before they came here: how many, and what is watched as it is now.
+    fn missed(&self, count: Json, frame: u32) -> Json {
+        let mut data = json!({"missed": count, "frame": frame});
+        if !self.feed.definition.watch.is_empty() {
+            data["values"] = self.feed.values().1;
+        }
+        data
+    }
+
     fn happened(&self, event: Event) {
         let Event { frame, what } = event;
         let (name, mut data) = match what {
@@ -110,6 +119,7 @@ impl Collector {
                 ("game", json!({"title": title, "code": code, "checksum": checksum}))
             }
             Happening::Connected => ("connected", json!({})),
+            Happening::Missed { count } => ("missed", self.missed(count.into(), frame)),
             Happening::Disconnected { problem } => ("disconnected", json!({"problem": problem})),
             Happening::Stalled => ("stalled", json!({})),
             Happening::Running => ("running", json!({})),
