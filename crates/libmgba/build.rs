@@ -10,8 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::exit;
 
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "buffer.c",
+    "clock.c",
     "core.c",
     "log.c",
     "media.c",

@@ -10,7 +10,7 @@ local refusal = require "refusal"
 local concat, find, pack, unpack = table.concat, string.find, string.pack, string.unpack
 local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal.BUSY
 
-local WATCH_KEYS, WATCH_PICTURES = 1, 2 -- flags
+local WATCH_KEYS, WATCH_HASHES, WATCH_CLOCK = 1, 2, 4 -- flags
 local CHANGED = 1 -- the kind of item
 local KEYS = 0xFFFF -- in place of a range's number
 local DISCONTINUITY = 0xFFFE -- likewise: this frame does not follow from the last
@@ -104,10 +104,12 @@ end
 
 -- Begins a watch, in place of one with the same id. Gives what its ranges hold, joined.
 function watches.watch(client, id, every, flags, bytes)
-  if flags & ~WATCH_KEYS & ~WATCH_PICTURES ~= 0 then
-    refuse(BAD_ARGUMENT, "`flags` must be from 0 to 3, not %d", flags)
-  elseif flags & WATCH_PICTURES ~= 0 then
+  if flags & ~(WATCH_KEYS | WATCH_HASHES | WATCH_CLOCK) ~= 0 then
+    refuse(BAD_ARGUMENT, "`flags` must be from 0 to 7, not %d", flags)
+  elseif flags & WATCH_HASHES ~= 0 then
     refuse(refusal.UNSUPPORTED, "mGBA's Lua gives no hash of a picture; watch without that flag")
+  elseif flags & WATCH_CLOCK ~= 0 then
+    refuse(refusal.UNSUPPORTED, "mGBA's Lua cannot set the console's clock; watch without that flag")
   end
   local ranges, size = read_ranges(bytes)
   check_room(client, id, #ranges, size)

@@ -162,7 +162,7 @@ test("what cannot be watched is refused by what is wrong with it, and the watche
     { 0, range("", 16, 1):sub(1, -2), "ends within its range 0" },
     { 0, range("", 1, 1) .. "\200", "ends within its range 1" },
     { 0, range("", 16, 1):rep(limits.watch_ranges + 1), "more than 256" },
-    { 4, "", "from 0 to 3, not 4" },
+    { 8, "", "from 0 to 7, not 8" },
   }
   for _, case in ipairs(cases) do
     local problem = harness.refusal(watches.watch, self, 1, 9, case[1], case[2])

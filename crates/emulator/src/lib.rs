@@ -10,6 +10,7 @@
 //! - [`EmulatorError`]: why a batch has no outcome. A refused *operation* is not among these: it is in the outcome.
 
 mod attached;
+mod clock;
 #[cfg(feature = "embedded")]
 pub mod embedded;
 mod error;
@@ -21,6 +22,7 @@ mod state;
 mod watch;
 
 pub use attached::Attached;
+pub use clock::{Clock, ClockError, ClockTime};
 #[cfg(feature = "embedded")]
 pub use embedded::Embedded;
 pub use error::EmulatorError;

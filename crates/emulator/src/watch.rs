@@ -17,6 +17,8 @@ pub struct WatchRequest {
     pub keys: bool,
     /// Whether the events of `every` tell a hash of the picture. Embedded cores only.
     pub hashes: bool,
+    /// Whether the console's clock advances with the frames as long as this runs. Embedded cores only.
+    pub clock: bool,
 }
 
 /// Memory that is watched, from the batch that carries its operation until this is dropped.
@@ -46,6 +48,9 @@ impl Watch {
         }
         if request.hashes {
             flags |= watch::FLAG_HASHES;
+        }
+        if request.clock {
+            flags |= watch::FLAG_CLOCK;
         }
         let op = Op::Watch { id, every: request.every, flags, ranges: watch::encode(&request.ranges) };
         Watch { op, feed, _end: End(ended) }

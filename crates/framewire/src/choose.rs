@@ -157,7 +157,9 @@ fn embed(rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
         Some(SpeedSetting::Times(times)) => Speed::Times(times),
         Some(SpeedSetting::Unlimited) => Speed::Unlimited,
     };
-    let config = Config { rom, speed, paused: false, scripts: settings.lua.clone(), console: console::new };
+    let clock = settings.clock.unwrap_or_default();
+    let scripts = settings.lua.clone();
+    let config = Config { rom, speed, paused: false, clock, scripts, console: console::new };
     let embedded = match &settings.channel {
         None => Embedded::start(config).map_err(anyhow::Error::from),
         Some(name) => on_channel(config, name),

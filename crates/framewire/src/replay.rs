@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use framewire_emulator::Embedded;
 use framewire_emulator::embedded::{Config, Rom, Speed};
-use framewire_recording::replay::{Divergence, Options, ReplayError, Report, replay};
+use framewire_emulator::{Clock, Embedded};
+use framewire_recording::replay::{Divergence, Options, ReplayClock, ReplayError, Report, replay};
 use framewire_recording::{Ending, FormatError, Recording};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -38,6 +38,10 @@ pub struct Args {
     /// Take a hash of the picture each N frames, and compare those that the recording has too [usual: as recorded]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3600))]
     every: Option<u32>,
+    /// What the clock of a cartridge goes by: `wall` (this machine's clock), `frames` (it starts with the time now and
+    /// advances with the frames), or a time to start with, such as 2026-01-31T12:00:00+01:00 [usual: as recorded]
+    #[arg(long, value_name = "wall|frames|TIME")]
+    clock: Option<Clock>,
     /// Write the hashes of this replay into the recording, in place of those that it has
     #[arg(long)]
     write: bool,
@@ -68,12 +72,13 @@ fn play(args: &Args) -> anyhow::Result<bool> {
         }
         recording => recording.with_context(|| shown.to_string())?,
     };
-    let core = core(args.rom.as_deref())?;
+    let core = core(args.rom.as_deref(), args.clock.unwrap_or_default())?;
     let every = match (args.every, recording.head().pictures, args.write) {
         (None, 0, true) => Some(USUAL),
         (every, ..) => every,
     };
-    let options = Options { every, through: args.write, ..Options::default() };
+    let clock = if args.clock.is_some() { ReplayClock::Own } else { ReplayClock::Recorded };
+    let options = Options { every, through: args.write, clock, ..Options::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let bar = bar(recording.frames());
     let begun = Instant::now();
@@ -116,6 +121,12 @@ fn tell(report: &Report, recording: &Recording) -> anyhow::Result<()> {
                  recorded; equal at frame {agreed}",
                 what.name()
             ))?;
+            if !report.clock_known {
+                say::line(
+                    "the recording does not hold the clock of the console; if the game reads it, that may be why (--clock TIME \
+                     sets another)",
+                )?;
+            }
         }
         None if report.pictures + report.memories == 0 => say::line("there was nothing to compare")?,
         None => say::line("all are equal")?,
@@ -149,7 +160,7 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
 }
 
 /// A core with the game, which stands still.
-fn core(rom: Option<&Path>) -> anyhow::Result<Embedded> {
+fn core(rom: Option<&Path>, clock: Clock) -> anyhow::Result<Embedded> {
     let rom = match rom {
         // As bytes, so that its save file stays out of it; they live as long as the program.
         Some(path) => {
@@ -158,7 +169,7 @@ fn core(rom: Option<&Path>) -> anyhow::Result<Embedded> {
         None => Rom::Bytes(DEMO_ROM),
     };
     let console = || Box::new(|_, _: &str| {}) as _;
-    let config = Config { rom, speed: Speed::Unlimited, paused: true, scripts: Vec::new(), console };
+    let config = Config { rom, speed: Speed::Unlimited, paused: true, clock, scripts: Vec::new(), console };
     Embedded::start(config).context("cannot start the embedded core")
 }
 

@@ -19,14 +19,14 @@ use crate::{choose, logging, open_files, safety, say, signals, symbols, traces};
 #[command(after_help = "\
 Settings come from the command line, then from the environment variables named above, then from a TOML file \
 (--config FILE, or framewire.toml in the working folder) with the same names: listen = \"127.0.0.1:5000\", speed = 2, \
-lua = [\"a.lua\"]. A choice of emulator hides those of later sources. RUST_LOG (such as debug, or framewire::link=debug) chooses what is logged.
+clock = \"frames\", lua = [\"a.lua\"]. A choice of emulator hides those of later sources. RUST_LOG (such as debug, or framewire::link=debug) chooses what is logged.
 
-With none of --rom, --attach, --speed, --lua and --channel it attaches to 127.0.0.1:8888 if a script of Framewire or \
+With none of --rom, --attach, --speed, --clock, --lua and --channel it attaches to 127.0.0.1:8888 if a script of Framewire or \
 mGBA-http answers there. Without --attach it otherwise runs an embedded core, with a built-in demo game if there is no \
 --rom.
 
 With several of --rom and --attach the first is the usual one, and requests under /v1 choose another with ?emulator=NAME. \
-A name that is not given is that of the file or address. --speed and --lua are for all embedded cores, --channel for the \
+A name that is not given is that of the file or address. --speed, --clock and --lua are for all embedded cores, --channel for the \
 first.")]
 pub struct Args {
     #[command(flatten)]

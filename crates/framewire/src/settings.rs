@@ -9,6 +9,8 @@ use anyhow::Context;
 use directories::ProjectDirs;
 use serde::Deserialize;
 
+use framewire_emulator::Clock;
+
 use crate::logging::Format;
 use crate::wanted::EmulatorKind;
 use crate::{one_or_many, text_or_number};
@@ -46,6 +48,12 @@ pub struct Settings {
     #[arg(long, value_name = "N|unlimited", env = "FRAMEWIRE_SPEED")]
     #[serde(deserialize_with = "text_or_number::deserialize")]
     pub speed: Option<SpeedSetting>,
+    /// What the clock of a cartridge goes by in the embedded core: `wall` (this machine's clock), `frames` (it starts with
+    /// the time now and advances with the frames), or a time to start with and advance with the frames, such as
+    /// 2026-01-31T12:00:00+01:00 [usual: wall]
+    #[arg(long, value_name = "wall|frames|TIME", env = "FRAMEWIRE_CLOCK")]
+    #[serde(deserialize_with = "text_or_number::deserialize")]
+    pub clock: Option<Clock>,
     /// Load this Lua script into the embedded core; may be given several times (in the variable: separated by commas)
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_LUA")]
     pub lua: Vec<PathBuf>,
@@ -103,6 +111,7 @@ impl Settings {
     pub fn about_embedded(&self) -> Option<&'static str> {
         let set = [
             ("speed", self.speed.is_some()),
+            ("clock", self.clock.is_some()),
             ("lua", !self.lua.is_empty()),
             ("channel", self.channel.is_some()),
         ];

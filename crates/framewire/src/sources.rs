@@ -78,6 +78,9 @@ impl FromArgMatches for Given {
         if in_environment("speed") {
             environment.speed = command_line.speed.take();
         }
+        if in_environment("clock") {
+            environment.clock = command_line.clock.take();
+        }
         if in_environment("channel") {
             environment.channel = command_line.channel.take();
         }
@@ -150,7 +153,7 @@ impl Settings {
         if !self.attach.is_empty() || !self.rom.is_empty() {
             farther = Settings { attach: vec![], rom: vec![], order: vec![], symbols: vec![], ..farther };
             if self.rom.is_empty() {
-                farther = Settings { speed: None, lua: vec![], channel: None, ..farther };
+                farther = Settings { speed: None, clock: None, lua: vec![], channel: None, ..farther };
             }
         } else if self.embedded().is_some() && farther.rom.is_empty() {
             farther.attach.clear();
@@ -165,6 +168,7 @@ impl Settings {
             symbols: first(self.symbols, farther.symbols),
             listen: self.listen.or(farther.listen),
             speed: self.speed.or(farther.speed),
+            clock: self.clock.or(farther.clock),
             lua: first(self.lua, farther.lua),
             channel: self.channel.or(farther.channel),
             deadline: self.deadline.or(farther.deadline),
@@ -230,6 +234,18 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_is_about_embedded_cores() -> anyhow::Result<()> {
+        let settings = from_toml(Given::default(), "clock = \"2026-01-31T12:00:00+01:00\"")?;
+        assert!(matches!(settings.clock, Some(framewire_emulator::Clock::At(_))));
+        assert_eq!(settings.embedded(), Some("clock"));
+        assert!(from_toml(Given::default(), "attach = \"a\"\nclock = \"frames\"").is_err());
+        let settings =
+            from_toml(Given { command_line: attach("b"), ..Default::default() }, "clock = \"wall\"")?;
+        assert_eq!(settings.clock, None);
+        Ok(())
+    }
+
+    #[test]
     fn a_source_with_two_choices_is_refused() {
         let environment = Settings { speed: Some(SpeedSetting::Unlimited), ..attach("b") };
         let given = Given { environment, ..Default::default() };
@@ -244,6 +260,7 @@ mod tests {
             ("rmo = \"a\"", "rmo"),
             ("speed = 0", "0.01 to 1000"),
             ("speed = \"fast\"", "unlimited"),
+            ("clock = \"noon\"", "use wall, frames, or a time"),
             ("deadline = \"-1\"", "3600"),
         ] {
             let error = format!("{:#}", from_toml(Given::default(), text).expect_err(text));

@@ -216,6 +216,7 @@ int fw_open(const char* path, struct fw_core** out) {
 	self->core = core;
 	self->pixels = pixels;
 	self->drawn = pixels;
+	fw_clock_init(self);
 	configure(core);
 	fw_saves_init(self);
 	core->setVideoBuffer(core, (void*) pixels, FW_STRIDE);
@@ -261,13 +262,16 @@ void fw_close(struct fw_core* self) {
 }
 
 void fw_reset(struct fw_core* self) {
+	fw_clock_follow(self);
 	fw_saves_settle(self);
 	self->core->reset(self->core);
+	fw_clock_follow(self);
 	fw_scripts_trigger(self, "reset");
 }
 
 void fw_run_frame(struct fw_core* self) {
 	self->core->runFrame(self->core);
+	fw_clock_follow(self);
 }
 
 void fw_frame_over(struct fw_core* self) {

@@ -117,6 +117,17 @@ int fw_state_load(struct fw_core*, const uint8_t* data, size_t len, int flags);
 int fw_save_get(struct fw_core*, uint8_t** out, size_t* len);
 int fw_save_set(struct fw_core*, const uint8_t* data, size_t len);
 
+/* ---- clock.c: the clock of cartridges that have one ---- */
+
+/* No time zone but the host's. */
+#define FW_NO_ZONE INT32_MIN
+void fw_clock_set_host(struct fw_core*);
+/* Unix time in milliseconds now, and seconds east of UTC of the calendar that games see. */
+void fw_clock_set_frames(struct fw_core*, int64_t now, int32_t zone);
+/* False if it is the host's. */
+bool fw_clock_get(struct fw_core*, int64_t* now, int32_t* zone);
+void fw_host_time(int64_t* now, int32_t* zone);
+
 /* ---- save.c: the files of battery saves, in memory ---- */
 
 struct fw_save_view {

@@ -20,6 +20,15 @@ enum { FW_STRIDE = 256, FW_ROWS = 224 };
 struct fw_scripts;
 struct fw_save;
 
+/* clock.c */
+struct fw_clock {
+	struct mRTCSource d; /* first: libmgba keeps a pointer to it */
+	struct fw_core* host;
+	uint32_t seen; /* the frame counter when it was looked at last */
+	int32_t zone; /* seconds east of UTC, or FW_NO_ZONE for the host's */
+	bool loaded; /* a state has set it */
+};
+
 struct fw_core {
 	struct mCore* core;
 	uint32_t* pixels; /* FW_STRIDE * FW_ROWS */
@@ -27,6 +36,7 @@ struct fw_core {
 	struct fw_scripts* scripts; /* NULL until attached */
 	char* path; /* of the ROM */
 	const void* rom; /* where its bytes were when last looked */
+	struct fw_clock clock;
 	struct fw_save* saves; /* newest first */
 	uint64_t save_count;
 	/* libmgba's own, which scripts no longer reach; see save.c. */
@@ -39,6 +49,17 @@ int fw_take_file(struct VFile* vf, uint8_t** out, size_t* len);
 
 /* core.c: for after a script ran, which may have changed the ROM. */
 void fw_mind_rom(struct fw_core*);
+
+struct mStateExtdata;
+
+/* clock.c */
+void fw_clock_init(struct fw_core*);
+/* For after each frame and reset. */
+void fw_clock_follow(struct fw_core*);
+/* The time of a clock of frames before a state is loaded; and for after that: the clock goes on from the state's time, from
+ * when the state was made, or, where `extra` does not say or is NULL, from `before`. */
+int64_t fw_clock_before_load(struct fw_core*);
+void fw_clock_after_load(struct fw_core*, int64_t before, struct mStateExtdata* extra);
 
 /* save.c */
 void fw_saves_init(struct fw_core*);

@@ -66,11 +66,12 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 	struct mStateExtdata extra;
 	mStateExtdataInit(&extra);
 	void* found = mCoreExtractState(core, vf, &extra);
-	mStateExtdataDeinit(&extra);
 	if (!found) {
+		mStateExtdataDeinit(&extra);
 		vf->close(vf);
 		return FW_STATE_FORMAT;
 	}
+	int64_t before = fw_clock_before_load(self);
 	int status = try_state(core, found);
 	mappedMemoryFree(found, size);
 	if (status == FW_OK) {
@@ -78,7 +79,9 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 		if (!mCoreLoadStateNamed(core, vf, flags)) {
 			status = FW_STATE_FORMAT;
 		}
+		fw_clock_after_load(self, before, flags & SAVESTATE_RTC ? &extra : NULL);
 	}
+	mStateExtdataDeinit(&extra);
 	vf->close(vf);
 	return status;
 }

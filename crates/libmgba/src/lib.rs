@@ -29,6 +29,7 @@
 //! and are held by the tests.
 
 mod archive;
+mod clock;
 mod core;
 mod domain;
 mod error;
@@ -44,6 +45,7 @@ mod state;
 mod sys;
 mod version;
 
+pub use crate::clock::{Clock, Time};
 pub use crate::core::Core;
 pub use crate::domain::Domain;
 pub use crate::error::Error;

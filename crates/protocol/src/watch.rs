@@ -18,6 +18,9 @@ pub const FLAG_KEYS: u8 = 1;
 /// Flag of a watch: tell the hash of the picture in each event of `every`.
 pub const FLAG_HASHES: u8 = 2;
 
+/// The console's clock advances with the frames as long as the watch runs. Embedded cores only.
+pub const FLAG_CLOCK: u8 = 4;
+
 /// A range of memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MemoryRange {

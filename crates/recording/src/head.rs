@@ -6,6 +6,9 @@ use crate::FormatError;
 /// The first line, with the version of the format.
 const MAGIC: &str = "FRAMEWIRE RECORDING 1\n";
 
+/// The clock of a recording that does not say.
+pub(crate) const WALL: &str = "wall";
+
 /// Longest head in bytes, so that a file that is none is known soon.
 const LONGEST: usize = 8 * 1024;
 
@@ -30,6 +33,9 @@ pub struct Head {
     pub time: String,
     /// Whatever its maker wants to remember.
     pub note: String,
+    /// `wall` if the console's clock was not recorded, as in a stock mGBA; otherwise the time (RFC 3339) with which it began,
+    /// from which on it advances with the frames.
+    pub clock: String,
 }
 
 /// Where a recording begins.
@@ -71,6 +77,7 @@ impl fmt::Display for Head {
         writeln!(f, "pictures {}", self.pictures)?;
         writeln!(f, "time {}", in_a_line(&self.time))?;
         writeln!(f, "note {}", in_a_line(&self.note))?;
+        writeln!(f, "clock {}", in_a_line(&self.clock))?;
         writeln!(f)
     }
 }
@@ -115,6 +122,7 @@ impl Head {
             pictures: lines.value("pictures", |text| text.parse().ok())?,
             time: lines.text("time")?.to_owned(),
             note: lines.text("note")?.to_owned(),
+            clock: lines.text("clock").unwrap_or(WALL).to_owned(),
         };
         Ok((head, length))
     }
@@ -150,6 +158,7 @@ pub(crate) mod tests {
             pictures: 60,
             time: "2026-01-02T03:04:05Z".to_owned(),
             note: "über".to_owned(),
+            clock: "2026-01-02T04:04:05.678+01:00".to_owned(),
         }
     }
 

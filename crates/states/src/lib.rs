@@ -26,4 +26,4 @@ pub use folder::{Entry, Folder};
 pub use name::{Name, NameError};
 pub use snapshot::{About, Snapshot};
 pub use snapshots::{Listed, Snapshots};
-pub use state::{Console, MAX_STATE, Region, State};
+pub use state::{Clock, Console, MAX_STATE, Region, State};

@@ -22,6 +22,23 @@ const EXTRA_CHUNK: &[u8; 4] = b"gbAx";
 /// The number of the battery save among what else was asked for (`EXTDATA_SAVEDATA` in mGBA's `core/serialize.h`).
 const SAVE_TAG: u32 = 2;
 
+/// The number of the clock there, what it holds in mGBA's `struct mRTCGenericState`, and which type of it goes by frames.
+const CLOCK_TAG: u32 = 4;
+const CLOCK_SIZE: usize = 16;
+const OF_FRAMES: u32 = 2;
+
+/// Where mGBA leaves a place empty, Framewire keeps the time zone, with this added.
+const ZONE_MARK: i32 = 1 << 20;
+
+/// A clock that goes by frames, as a state holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// Unix time in milliseconds.
+    pub unix_ms: i64,
+    /// Seconds east of UTC of the calendar that the game sees, if the state says.
+    pub zone: Option<i32>,
+}
+
 /// Which console a state is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Console {
@@ -104,6 +121,8 @@ pub struct State<'a> {
     core: Cow<'a, [u8]>,
     /// The battery save, if the state has it.
     save: Option<Vec<u8>>,
+    /// The clock, if the state has it: mGBA's structure.
+    clock: Option<Vec<u8>>,
 }
 
 impl<'a> State<'a> {
@@ -123,16 +142,19 @@ impl<'a> State<'a> {
     }
 
     fn in_png(bytes: &[u8]) -> Result<State<'a>, StateError> {
-        let (mut core, mut save) = (None, None);
+        let (mut core, mut save, mut clock) = (None, None, None);
         for chunk in png::chunks(bytes)? {
             let chunk = chunk?;
             if &chunk.kind == STATE_CHUNK {
                 core = Some(inflated(chunk.data, GBA.size + 1)?);
             } else if &chunk.kind == EXTRA_CHUNK
                 && let Some((head, data)) = chunk.data.split_first_chunk::<8>()
-                && word(head, 0) == SAVE_TAG
             {
-                save = Some(inflated(data, MAX_SAVE)?);
+                match word(head, 0) {
+                    SAVE_TAG => save = Some(inflated(data, MAX_SAVE)?),
+                    CLOCK_TAG => clock = inflated(data, CLOCK_SIZE).ok(),
+                    _ => {}
+                }
             }
         }
         let core = core.ok_or_else(|| format("a PNG file without a state inside"))?;
@@ -140,7 +162,7 @@ impl<'a> State<'a> {
         if core.len() != console.layout().size {
             return Err(format("it has another length than its console's states"));
         }
-        Ok(State { console, core: core.into(), save })
+        Ok(State { console, core: core.into(), save, clock })
     }
 
     fn bare(bytes: &'a [u8]) -> Result<State<'a>, StateError> {
@@ -148,7 +170,8 @@ impl<'a> State<'a> {
         let Some((core, extra)) = bytes.split_at_checked(console.layout().size) else {
             return Err(format("it is cut short"));
         };
-        Ok(State { console, core: core.into(), save: bare_save(core.len(), extra) })
+        let extra = |tag| bare_extra(core.len(), extra, tag);
+        Ok(State { console, core: core.into(), save: extra(SAVE_TAG), clock: extra(CLOCK_TAG) })
     }
 
     /// The console it is of.
@@ -164,6 +187,21 @@ impl<'a> State<'a> {
     /// The frame counter.
     pub fn frame(&self) -> u32 {
         word(&self.core, self.layout().frame)
+    }
+
+    /// The console's clock, if the state has one that goes by frames.
+    pub fn clock(&self) -> Option<Clock> {
+        /// Milliseconds of a frame of both consoles: 280,896 cycles of 16,777,216 a second.
+        const FRAME: (i64, i64) = (280_896_000, 16_777_216);
+        let clock =
+            self.clock.as_deref().filter(|clock| clock.len() >= CLOCK_SIZE && word(clock, 0) == OF_FRAMES)?;
+        let (zone, at_zero) =
+            (word(clock, 4) as i32, clock[8..].first_chunk().map(|ms| i64::from_le_bytes(*ms))?);
+        let elapsed = i64::from(self.frame()) * FRAME.0 / FRAME.1;
+        Some(Clock {
+            unix_ms: at_zero.checked_add(elapsed)?,
+            zone: (zone != 0).then(|| zone.wrapping_sub(ZONE_MARK)),
+        })
     }
 
     /// The game's title, and on the GBA its code behind it, as far as it is readable.
@@ -235,11 +273,11 @@ fn console_of(core: &[u8]) -> Result<Console, StateError> {
     }
 }
 
-/// The battery save behind a bare state. There, mGBA lists what else was asked for: for each a tag and a size of 32 bits
+/// Something behind a bare state. There, mGBA lists what else was asked for: for each a tag and a size of 32 bits
 /// and its offset in the file of 64, ended by tag 0; the bytes follow.
-fn bare_save(core: usize, extra: &[u8]) -> Option<Vec<u8>> {
+fn bare_extra(core: usize, extra: &[u8], tag: u32) -> Option<Vec<u8>> {
     let mut entries = extra.chunks_exact(16).take_while(|entry| word(entry, 0) != 0);
-    let entry = entries.find(|entry| word(entry, 0) == SAVE_TAG)?;
+    let entry = entries.find(|entry| word(entry, 0) == tag)?;
     let offset = (word(entry, 8) as usize).checked_sub(core).filter(|_| word(entry, 12) == 0)?;
     extra.get(offset..)?.get(..word(entry, 4) as usize).map(<[u8]>::to_vec)
 }

@@ -6,6 +6,7 @@ use framewire_libmgba::Core;
 use framewire_protocol::{Keys, OpError, timeline};
 
 use super::Console;
+use super::clock;
 use super::keys::{Change, Keypad};
 use super::memory::Memory;
 use super::pace::Speed;
@@ -14,7 +15,7 @@ use super::saves::Saves;
 use super::shared::Shared;
 use super::taps::Media;
 use super::watches::Watches;
-use crate::{Discontinuity, Happening};
+use crate::{Clock, Discontinuity, Happening};
 
 /// Most frames that a batch runs.
 const MAX_ADVANCE: u32 = 3600;
@@ -32,6 +33,8 @@ pub(super) struct Machine {
     /// Takes lines of the console operations and of scripts.
     pub console: Console,
     pub shared: Arc<Shared>,
+    /// What the console's clock goes by, as long as no recording or replay needs it to go by frames.
+    clock: Clock,
     /// How often another game was put in, or tried to be.
     pub games: u32,
     /// Frames run, whatever the core's own counter says after a reset or a state.
@@ -42,14 +45,17 @@ pub(super) struct Machine {
 
 impl Machine {
     pub fn new(
-        core: Core,
+        mut core: Core,
         saves: Saves,
         speed: Speed,
         paused: bool,
+        clock: Clock,
         console: Console,
         shared: Arc<Shared>,
     ) -> Machine {
+        clock::begin(clock, &mut core);
         Machine {
+            clock,
             core,
             keypad: Keypad::default(),
             memory: Memory::default(),
@@ -84,6 +90,7 @@ impl Machine {
     /// Runs a frame. Whoever watches sees it as it was, before scripts, holds or timelines change anything.
     pub fn run_frame(&mut self) {
         self.ticks += 1;
+        self.settle_clock();
         let (watches, media, ticks) = (&mut self.watches, &mut self.media, self.ticks);
         let mut frame = 0;
         self.core.run_frame_and_look(|core| {
@@ -99,6 +106,11 @@ impl Machine {
         }
         let change = self.keypad.advance();
         self.apply(change);
+    }
+
+    /// Has the console's clock go by frames as long as a watch needs that.
+    pub fn settle_clock(&mut self) {
+        clock::settle(self.clock, &mut self.core, self.watches.need_frame_clock());
     }
 
     /// Runs frames in the middle of a batch. Gives the frame counter behind them.

@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod channel;
+mod clock;
 mod guest;
 mod keys;
 mod machine;
@@ -28,8 +29,8 @@ use framewire_protocol::Batch;
 use tokio::sync::broadcast;
 
 use crate::{
-    Audio, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Responder, Run, State, Video, Watch,
-    WatchRequest,
+    Audio, Clock, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Responder, Run, State, Video,
+    Watch, WatchRequest,
 };
 use guest::{Bell, Guest};
 use machine::Machine;
@@ -66,6 +67,8 @@ pub struct Config {
     pub speed: Speed,
     /// Whether it waits before its first frame for someone to let it go on.
     pub paused: bool,
+    /// What the console's clock goes by.
+    pub clock: Clock,
     /// Lua scripts to load into it.
     pub scripts: Vec<PathBuf>,
     /// Makes a console, one for the operations and one for the scripts.
@@ -124,7 +127,7 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     for script in &config.scripts {
         core.load_script(script)?;
     }
-    Ok(Machine::new(core, saves, speed, config.paused, console, shared))
+    Ok(Machine::new(core, saves, speed, config.paused, config.clock, console, shared))
 }
 
 /// An embedded emulator. Dropping it stops the core; a script in it that does not end is left behind with its thread.

@@ -259,7 +259,9 @@ impl Machine {
             }
 
             Op::Watch { id, every, flags, ranges } => {
-                Value::Bytes(self.watches.begin(core, id, every, flags, &ranges)?)
+                let base = self.watches.begin(core, id, every, flags, &ranges)?;
+                self.settle_clock();
+                Value::Bytes(base)
             }
             Op::Unwatch { id } => {
                 self.watches.end(id);
@@ -282,6 +284,7 @@ impl Machine {
             Ok(()) => {}
             Err(Error::OtherPlatform { .. }) => {
                 let mut other = Core::open(path).map_err(failed)?;
+                other.set_clock(self.core.clock());
                 other.adopt_scripts(&mut self.core);
                 other.draw_into(self.core.draw_into(None));
                 self.saves.leave(&mut self.core);

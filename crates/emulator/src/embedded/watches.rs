@@ -128,8 +128,8 @@ impl Watches {
             );
             return Err(OpError::bad_argument(message));
         };
-        if flags & !(watch::FLAG_KEYS | watch::FLAG_HASHES) != 0 {
-            return Err(OpError::bad_argument(format!("flags: {flags}; 0 to 3 are accepted")));
+        if flags & !(watch::FLAG_KEYS | watch::FLAG_HASHES | watch::FLAG_CLOCK) != 0 {
+            return Err(OpError::bad_argument(format!("flags: {flags}; 0 to 7 are accepted")));
         }
         if flags & watch::FLAG_HASHES != 0 && every == 0 {
             return Err(OpError::bad_argument(
@@ -174,6 +174,12 @@ impl Watches {
     /// Ends a watch, if there is one of that number.
     pub fn end(&mut self, id: u32) {
         self.begun.retain(|begun| begun.id != id);
+    }
+
+    /// Whether one that runs needs a clock that advances with the frames.
+    pub fn need_frame_clock(&self) -> bool {
+        let need = |begun: &Begun| begun.flags & watch::FLAG_CLOCK != 0 && begun.feed.strong_count() > 0;
+        self.begun.iter().any(need)
     }
 
     /// Tells what changed in the frame that was just run.

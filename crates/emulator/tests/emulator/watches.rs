@@ -53,7 +53,7 @@ fn each_change_comes_once_with_its_frame() {
 #[test]
 fn beats_keys_and_hashes_come_as_they_are_asked_for() {
     let emulator = start(Speed::Times(1.0), true);
-    let mut watch = emulator.watch(WatchRequest { ranges: vec![], every: 10, keys: true, hashes: true });
+    let mut watch = emulator.watch(WatchRequest { every: 10, keys: true, hashes: true, ..request(vec![]) });
     let steps = timeline::encode(&[KeyStep { offset: 3, keys: 1 }, KeyStep { offset: 5, keys: 0 }]);
     let outcome = batch(&emulator, vec![watch.op(), Op::PlayKeys { steps }, Op::Advance { frames: 20 }]);
     assert_eq!(outcome.results[0], Ok(Value::Bytes(vec![])));

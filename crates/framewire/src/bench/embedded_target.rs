@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
-use framewire_emulator::{Emulator, EmulatorError};
+use framewire_emulator::{Clock, Emulator, EmulatorError};
 use framewire_loadtest::{Call, Client, Failure, Session, Target};
 use framewire_protocol::{Op, Value};
 
@@ -29,8 +29,14 @@ impl EmbeddedTarget {
             None => Rom::Bytes(crate::assets::DEMO_ROM),
         };
         let speed = if args.speed == 0.0 { Speed::Unlimited } else { Speed::Times(args.speed) };
-        let config =
-            Config { rom, speed, paused: false, scripts: Vec::new(), console: || Box::new(|_, _| {}) };
+        let config = Config {
+            rom,
+            speed,
+            paused: false,
+            clock: Clock::Wall,
+            scripts: Vec::new(),
+            console: || Box::new(|_, _| {}),
+        };
         let emulator = Embedded::start(config).context("cannot start the embedded core")?;
         Ok(EmbeddedTarget { emulator: Arc::new(emulator), timeout: args.timeout })
     }

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Rom, Speed};
-use framewire_emulator::{Embedded, Emulator};
+use framewire_emulator::{Clock, Embedded, Emulator};
 use framewire_http::{App, Emulators, Served, Symbols};
 use framewire_libmgba::Level;
 use tempfile::TempDir;
@@ -179,7 +179,8 @@ impl Drop for Server {
 pub fn core(rom: Rom, paused: bool, scripts: Vec<PathBuf>) -> Embedded {
     let console =
         || -> framewire_emulator::embedded::Console { Box::new(super::console::collect as fn(Level, &str)) };
-    Embedded::start(Config { rom, speed: Speed::Times(1.0), paused, scripts, console }).unwrap()
+    Embedded::start(Config { rom, speed: Speed::Times(1.0), paused, clock: Clock::Wall, scripts, console })
+        .unwrap()
 }
 
 /// What came back.

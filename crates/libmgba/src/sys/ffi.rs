@@ -99,6 +99,11 @@ unsafe extern "C" {
     pub fn fw_save_get(core: *mut RawCore, out: *mut *mut u8, len: *mut usize) -> c_int;
     pub fn fw_save_set(core: *mut RawCore, data: *const u8, len: usize) -> c_int;
 
+    pub fn fw_clock_set_host(core: *mut RawCore);
+    pub fn fw_clock_set_frames(core: *mut RawCore, now: i64, zone: i32);
+    pub fn fw_clock_get(core: *mut RawCore, now: *mut i64, zone: *mut i32) -> bool;
+    pub fn fw_host_time(now: *mut i64, zone: *mut i32);
+
     pub fn fw_save_load(
         core: *mut RawCore,
         data: *const u8,

@@ -302,6 +302,22 @@ impl Handle {
         check(unsafe { ffi::fw_save_set(self.ptr(), data.as_ptr(), data.len()) })
     }
 
+    pub fn set_host_clock(&mut self) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_clock_set_host(self.ptr()) }
+    }
+
+    pub fn set_frame_clock(&mut self, now: i64, zone: i32) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_clock_set_frames(self.ptr(), now, zone) }
+    }
+
+    pub fn frame_clock(&mut self) -> Option<(i64, i32)> {
+        let (mut now, mut zone) = (0, 0);
+        // SAFETY: see the type; both places are valid for the answer.
+        unsafe { ffi::fw_clock_get(self.ptr(), &mut now, &mut zone) }.then_some((now, zone))
+    }
+
     /// Width and height in pixels, stride in bytes, and the pixels.
     pub fn frame(&self) -> (u32, u32, usize, &[u8]) {
         let (mut width, mut height, mut stride) = (0, 0, 0);
@@ -398,6 +414,14 @@ impl Drop for Handle {
         // SAFETY: see the type; nothing uses the core after this.
         unsafe { ffi::fw_close(self.ptr()) }
     }
+}
+
+/// The host's time: Unix time in milliseconds, and its zone in seconds east of UTC.
+pub fn host_time() -> (i64, i32) {
+    let (mut now, mut zone) = (0, 0);
+    // SAFETY: both places are valid for the answer.
+    unsafe { ffi::fw_host_time(&mut now, &mut zone) };
+    (now, zone)
 }
 
 /// Copies a C string; NULL becomes an empty one.

@@ -8,6 +8,6 @@ mod log;
 mod status;
 
 pub use ffi::Block;
-pub use handle::{Canvas, Handle, PICTURE, version_string};
+pub use handle::{Canvas, Handle, PICTURE, host_time, version_string};
 pub use log::set_log;
 pub use status::Status;

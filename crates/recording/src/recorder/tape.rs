@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
-use framewire_emulator::{Emulator, Pending, Watch, WatchEvent, WatchRequest};
+use framewire_emulator::{ClockTime, Emulator, Pending, Watch, WatchEvent, WatchRequest};
 use framewire_protocol::{Batch, Op, Outcome};
+use framewire_states::{Clock, State};
 use parking_lot::Mutex;
 use tempfile::NamedTempFile;
 use tokio::sync::watch;
 
 use super::opening::{Opening, begin, refused};
 use super::{Options, Progress, unwritten_because};
+use crate::head::WALL;
 use crate::{Head, MAX_FILE, RecordError, Writer, memory};
 
 /// Time that the emulator has for what is asked of it in the middle of a recording.
@@ -60,7 +62,7 @@ impl Tape {
         options: &Options,
     ) -> Result<Tape, RecordError> {
         let every = options.every.max(1);
-        let request = |hashes| WatchRequest { ranges: Vec::new(), every, keys: true, hashes };
+        let request = |hashes| WatchRequest { ranges: Vec::new(), every, keys: true, hashes, clock: hashes };
         let mut pictures = true;
         let mut watch = emulator.watch(request(true));
         let mut outcome = begin(&*emulator, &watch, options.start).await;
@@ -82,6 +84,7 @@ impl Tape {
             pictures: if pictures { every } else { 0 },
             time: framewire_states::time::seconds(SystemTime::now()),
             note: options.note.clone(),
+            clock: clock(&state),
         };
         let writer = Writer::begin(file, &head, state).map_err(unwritten_because)?;
         let progress = Arc::new(Mutex::new(Progress { frames: 0, bytes: writer.bytes() }));
@@ -205,6 +208,15 @@ impl Tape {
             Err(error) => Ok(format!("stopped; the last frames may be missing: {error}")),
         }
     }
+}
+
+/// With which time the clock begins, by the state before the first frame.
+fn clock(state: &[u8]) -> String {
+    let clock = State::read(state).ok().and_then(|state| state.clock());
+    clock.map_or_else(
+        || WALL.to_owned(),
+        |Clock { unix_ms, zone }| ClockTime { unix_ms, zone: zone.unwrap_or(0) }.to_string(),
+    )
 }
 
 /// Ends when the recorder is told to stop, or nobody holds it any more.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use framewire_emulator::{Emulator, EmulatorError, Run, Watch, WatchRequest};
 use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 
+use crate::head::WALL;
 use crate::{Damage, Ending, Recording, memory};
 use slices::{Slice, Slices};
 
@@ -16,6 +17,9 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 /// What of the state before the first frame is loaded: all of it, so that the game finds its battery save.
 const ALL: u8 = 31;
+
+/// The part of it that is the clock.
+const CLOCK: u8 = 8;
 
 /// Frames a second of both consoles.
 const RATE: f64 = 59.7275;
@@ -32,6 +36,18 @@ pub struct Options {
     pub restore: bool,
     /// Whether to go on behind what differs.
     pub through: bool,
+    /// What the console's clock goes by.
+    pub clock: ReplayClock,
+}
+
+/// What the console's clock goes by in a replay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReplayClock {
+    /// The recording: frames, from the time on that its state holds, or at which its state was made.
+    #[default]
+    Recorded,
+    /// Whatever it goes by in that emulator.
+    Own,
 }
 
 /// How it went.
@@ -51,6 +67,8 @@ pub struct Report {
     pub damage: Option<Damage>,
     /// Whether it was told to end before the recording did.
     pub cancelled: bool,
+    /// Whether the recording holds the console's clock. If not, that may be why a game that reads it differs.
+    pub clock_known: bool,
     /// The hashes of the pictures, one each [`Options::every`] frames.
     pub hashes: Vec<u32>,
 }
@@ -111,8 +129,8 @@ pub enum ReplayError {
         running_checksum: u32,
     },
     /// The emulator refused the state before the first frame.
-    #[error("the emulator does not take the state that the recording begins with")]
-    State,
+    #[error("the emulator does not take the state that the recording begins with: {0}")]
+    State(OpError),
     /// Somebody else let frames go by, loaded a state or reset the console.
     #[error("somebody else drove the emulator meanwhile, behind frame {0} of the recording")]
     Disturbed(u64),
@@ -201,16 +219,32 @@ struct Player<'a> {
 impl<'a> Player<'a> {
     fn new(emulator: &'a dyn Emulator, recording: &'a Recording, options: &'a Options) -> Player<'a> {
         let every = options.every.unwrap_or(recording.head().pictures);
-        let request = WatchRequest { every, hashes: every > 0, ..WatchRequest::default() };
+        let request = WatchRequest {
+            every,
+            hashes: every > 0,
+            clock: options.clock == ReplayClock::Recorded,
+            ..WatchRequest::default()
+        };
         let watch = emulator.watch(request);
-        Player { emulator, recording, options, every, watch, report: Report::default(), compared: 0 }
+        let clock_known = recording.head().clock != WALL;
+        let report = Report { clock_known, ..Report::default() };
+        Player { emulator, recording, options, every, watch, report, compared: 0 }
     }
 
     async fn play(&mut self, mut progress: impl FnMut(u64) -> ControlFlow<()>) -> Result<(), ReplayError> {
-        let state = Op::LoadState { data: self.recording.state().to_vec(), flags: ALL };
-        let outcome = done(self.emulator, vec![state, self.watch.op()]).await?;
-        if outcome.results.first() != Some(&Ok(Value::Bool(true))) {
-            return Err(ReplayError::State);
+        let flags = match self.options.clock {
+            ReplayClock::Recorded => ALL,
+            ReplayClock::Own => ALL & !CLOCK,
+        };
+        let state = Op::LoadState { data: self.recording.state().to_vec(), flags };
+        // The watch comes first, so that the state sets a clock that goes by frames.
+        let batch = Batch::new(vec![self.watch.op(), state]);
+        let outcome = self.emulator.submit(batch, Instant::now() + DEADLINE).await?;
+        match &outcome.results[..] {
+            [Ok(_), Ok(Value::Bool(true))] => {}
+            [Err(error), ..] => return Err(error.clone().into()),
+            [_, Err(error)] => return Err(ReplayError::State(error.clone())),
+            _ => return Err(ReplayError::State(OpError::failed("it gave no reason"))),
         }
         let (start, first) = (Instant::now(), outcome.frame);
         for slice in Slices::new(self.recording.entries(), self.options.speed.is_some()) {

@@ -1,5 +1,6 @@
 //! Recordings of a real core, played on another.
 
+mod clocks;
 mod damaged;
 mod ended;
 mod kept;

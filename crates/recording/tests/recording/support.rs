@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Rom, Speed};
-use framewire_emulator::{Embedded, Emulator};
+use framewire_emulator::{Clock, Embedded, Emulator};
 use framewire_protocol::{Batch, Op, Value};
 use framewire_recording::replay::{Options as Play, Report, replay};
 use framewire_recording::{Options, Recording, Recordings, Start};
@@ -20,8 +20,14 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub fn core(paused: bool) -> Arc<Embedded> {
     let console = || Box::new(|_, _: &str| {}) as _;
-    let config =
-        Config { rom: Rom::Bytes(DEMO), speed: Speed::Unlimited, paused, scripts: Vec::new(), console };
+    let config = Config {
+        rom: Rom::Bytes(DEMO),
+        speed: Speed::Unlimited,
+        paused,
+        clock: Clock::Wall,
+        scripts: Vec::new(),
+        console,
+    };
     Arc::new(Embedded::start(config).unwrap())
 }
 

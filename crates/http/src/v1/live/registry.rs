@@ -239,7 +239,7 @@ async fn watch(
     subjects: &Subjects,
     every: u32,
 ) -> Result<(Watch, u32, Vec<u8>), Problem> {
-    let request = WatchRequest { ranges: subjects.ranges.clone(), every, keys: false, hashes: false };
+    let request = WatchRequest { ranges: subjects.ranges.clone(), every, ..WatchRequest::default() };
     let watch = served.emulator.watch(request);
     let outcome = site.perform(served, watch.op().into()).await?;
     let frame = outcome.frame;

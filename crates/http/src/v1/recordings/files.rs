@@ -50,6 +50,9 @@ struct Told {
     time: String,
     /// Whatever its maker wanted to remember.
     note: String,
+    /// `wall` if its game's clock was that of a stock mGBA, which is not recorded; otherwise the time (RFC 3339) with which
+    /// the clock began, from which on it advances with the frames.
+    clock: String,
     /// The size of its file in bytes.
     size: u64,
 }
@@ -66,6 +69,7 @@ impl Told {
             every: head.pictures,
             time: head.time.clone(),
             note: head.note.clone(),
+            clock: head.clock.clone(),
             size,
         }
     }

@@ -67,6 +67,9 @@ struct Told {
     memories: Option<u64>,
     /// Where it first differs from the recording; null if it does not.
     diverged: Option<Diverged>,
+    /// `recorded`, or `unknown` if the recording does not hold the console's clock, so that a game that reads it may differ;
+    /// null as long as it is not over.
+    clock: Option<&'static str>,
     /// Where the recording is damaged; null if it is not.
     damage: Option<Damaged>,
     /// Whether it was cancelled.
@@ -112,6 +115,7 @@ impl Told {
             pictures: None,
             memories: None,
             diverged: None,
+            clock: None,
             damage: None,
             cancelled: false,
             problem: None,
@@ -129,7 +133,8 @@ impl Told {
     }
 
     fn report(&mut self, report: Report) {
-        let Report { frames, pictures, memories, divergence, damage, cancelled, .. } = report;
+        let Report { frames, pictures, memories, divergence, damage, cancelled, clock_known, .. } = report;
+        self.clock = Some(if clock_known { "recorded" } else { "unknown" });
         self.equal = Some(divergence.is_none() && damage.is_none() && !cancelled);
         (self.played, self.pictures, self.memories) = (frames, Some(pictures), Some(memories));
         self.diverged = divergence.map(Diverged::from);
@@ -156,7 +161,7 @@ impl From<&ReplayError> for Problem {
         let status = match error {
             ReplayError::Emulator(error) => return error.clone().into(),
             ReplayError::OtherGame { .. } | ReplayError::Disturbed(_) => StatusCode::CONFLICT,
-            ReplayError::State => StatusCode::UNPROCESSABLE_ENTITY,
+            ReplayError::State(_) => StatusCode::UNPROCESSABLE_ENTITY,
             ReplayError::Untold(_) => StatusCode::BAD_GATEWAY,
         };
         Problem::new(status, error.to_string())
@@ -187,7 +192,7 @@ async fn start(
     let place = name.clone();
     let read = move || -> Result<_, Problem> { Ok(Recording::read(&recordings.folder().read(&place)?)?) };
     let recording = aside(read).await?;
-    let options = Options { every: None, speed, restore, through };
+    let options = Options { speed, restore, through, ..Options::default() };
     let job = site.kept.replays.start(&served.name, served.emulator.clone(), name, recording, options);
     let job = job.map_err(|busy| {
         let detail = format!(

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use framewire_emulator::Embedded;
 use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_emulator::{Clock, Embedded};
 use framewire_http::{NameError, Served};
 use framewire_libmgba::Level;
 use serde_json::json;
@@ -17,6 +17,7 @@ fn served(name: &str) -> Served {
         rom: Rom::File(repository("rom/framewire-demo.gba")),
         speed: Speed::Times(1.0),
         paused: true,
+        clock: Clock::Wall,
         scripts: Vec::new(),
         console: || Box::new(crate::console::collect as fn(Level, &str)),
     };
