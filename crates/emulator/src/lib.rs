@@ -20,6 +20,7 @@ mod media;
 mod pending;
 mod state;
 mod watch;
+mod work_ram;
 
 pub use attached::Attached;
 pub use clock::{Clock, ClockError, ClockTime};
@@ -31,6 +32,7 @@ pub use media::{Audio, Past, Picture, PictureOf, Sound, Video};
 pub use pending::{Pending, Responder};
 pub use state::{Kind, Run, State};
 pub use watch::{Change, Discontinuity, MemoryRange, Watch, WatchEvent, WatchRequest};
+pub use work_ram::{WorkRam, work_ram};
 
 use framewire_protocol::Batch;
 use std::time::Instant;

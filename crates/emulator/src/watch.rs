@@ -15,7 +15,8 @@ pub struct WatchRequest {
     pub every: u32,
     /// Whether the keys held in each frame are told, and what breaks the order of frames: see [`Discontinuity`].
     pub keys: bool,
-    /// Whether the events of `every` tell a hash of the picture. Embedded cores only.
+    /// Whether the events of `every` tell hashes of the picture and of the work RAM. Embedded cores only. With keys, there are
+    /// events without a hash too, so that one comes at least every 30 frames.
     pub hashes: bool,
     /// Whether the console's clock advances with the frames as long as this runs. Embedded cores only.
     pub clock: bool,
@@ -86,6 +87,8 @@ pub struct WatchEvent {
     pub keys: Option<u16>,
     /// CRC32 of the picture's pixels, three bytes each, in events of `every`.
     pub hash: Option<u32>,
+    /// CRC32 of the work RAM, as [`work_ram`](crate::work_ram) has it, in events of `every`.
+    pub memory: Option<u32>,
     /// The next frame does not follow from those before. Such an event has nothing else; its `ticks` are the frames up to
     /// there. Comes with keys.
     pub discontinuity: Option<Discontinuity>,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use framewire_recording::{FormatError, RecordError, Recordings};
+use framewire_recording::{FormatError, RecordError, Recordings, Recovered};
 use framewire_states::search::Searches;
 use framewire_states::{FolderError, NameError, Snapshots, StateError};
+use tracing::{info, warn};
 
 use crate::v1::Problem;
 use crate::v1::recordings::replays::Replays;
@@ -33,10 +34,10 @@ struct Files {
 impl Kept {
     /// Keeps files in subfolders of `data`.
     pub(crate) fn new(data: Option<&Path>) -> Kept {
-        let files = data.map(|data| Files {
-            snapshots: Arc::new(Snapshots::new(data.join("snapshots"))),
-            recordings: Arc::new(Recordings::new(data.join("recordings"))),
-        });
+        let files = data.map(Files::new);
+        if let Some(files) = &files {
+            recover(&files.recordings);
+        }
         Kept { files, searches: Searches::new(SEARCHES, IDLE), replays: Replays::default() }
     }
 
@@ -59,6 +60,30 @@ impl Kept {
         self.replays.close().await;
         if let Some(files) = &self.files {
             files.recordings.close().await;
+        }
+    }
+}
+
+impl Files {
+    fn new(data: &Path) -> Files {
+        Files {
+            snapshots: Arc::new(Snapshots::new(data.join("snapshots"))),
+            recordings: Arc::new(Recordings::new(data.join("recordings"))),
+        }
+    }
+}
+
+/// Completes the recordings that an earlier server was making when it was ended, and says so in the log.
+fn recover(recordings: &Recordings) {
+    for Recovered { wanted, outcome } in recordings.recover() {
+        match outcome {
+            Ok((name, frames)) if name == wanted => info!("recording {name}: recovered {frames} frames"),
+            Ok((name, frames)) => {
+                info!(
+                    "recording {wanted}: recovered {frames} frames as {name}, as another one is called {wanted}"
+                );
+            }
+            Err(error) => warn!("recording {wanted}: it could not be recovered: {error}"),
         }
     }
 }
@@ -129,7 +154,9 @@ impl From<RecordError> for Problem {
         match error {
             RecordError::Emulator(error) => error.into(),
             RecordError::Folder(error) => error.into(),
-            RecordError::Unfinished(error) => error.as_ref().into(),
+            RecordError::Unfinished(ref cause) => {
+                Problem::new(Problem::from(cause.as_ref()).status(), error.to_string())
+            }
             RecordError::Recording(..) => Problem::new(StatusCode::CONFLICT, error.to_string()),
             RecordError::NotRecording(_) => Problem::not_found(error.to_string()),
         }

@@ -104,6 +104,8 @@ bool fw_domain(const struct fw_core*, size_t index, struct fw_block* out, struct
 uint32_t fw_domain_read(struct fw_core*, const struct fw_block*, uint32_t offset, unsigned width);
 void fw_domain_write(struct fw_core*, const struct fw_block*, uint32_t offset, unsigned width, uint32_t value);
 void fw_domain_read_range(struct fw_core*, const struct fw_block*, uint32_t offset, uint8_t* out, size_t len);
+/* The memory of a domain and its size in bytes, or NULL. Good until anything else is done with the core. */
+const uint8_t* fw_domain_memory(const struct fw_core*, const struct fw_block*, size_t* size);
 
 /* NULL past the last register. */
 const char* fw_register_name(const struct fw_core*, size_t index);

@@ -185,6 +185,11 @@ void fw_domain_read_range(struct fw_core* self, const struct fw_block* block, ui
 	}
 }
 
+const uint8_t* fw_domain_memory(const struct fw_core* self, const struct fw_block* block, size_t* size) {
+	*size = 0;
+	return self->core->getMemoryBlock(self->core, block->id, size);
+}
+
 const char* fw_register_name(const struct fw_core* self, size_t index) {
 	const struct mCoreRegisterInfo* registers;
 	size_t count = self->core->listRegisters(self->core, &registers);

@@ -119,6 +119,12 @@ impl Core {
         Ok(())
     }
 
+    /// All of a domain, with its banks one after another, without a copy. `None` if there is no such domain, or it has
+    /// no memory.
+    pub fn domain_bytes(&self, index: usize) -> Option<&[u8]> {
+        self.handle.domain_memory(&self.domains.get(index)?.block)
+    }
+
     /// Writes bytes one after another.
     ///
     /// # Errors

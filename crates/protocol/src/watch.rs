@@ -18,6 +18,10 @@ pub const FLAG_KEYS: u8 = 1;
 /// Flag of a watch: tell the hash of the picture in each event of `every`.
 pub const FLAG_HASHES: u8 = 2;
 
+/// With keys and hashes, most frames from one event to the next. So the keys of a recording are known within half a second
+/// at the console's speed.
+pub const MAX_QUIET: u32 = 30;
+
 /// The console's clock advances with the frames as long as the watch runs. Embedded cores only.
 pub const FLAG_CLOCK: u8 = 4;
 

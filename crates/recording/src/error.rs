@@ -83,8 +83,8 @@ pub enum RecordError {
     /// The file cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The file could not be completed.
-    #[error(transparent)]
+    /// The file could not be completed, or could not get its name. It stays in the folder.
+    #[error("{0}; what was recorded is kept, and becomes a recording at the next start")]
     Unfinished(std::sync::Arc<FolderError>),
     /// A recording is being made there already.
     #[error("{0} is being recorded already, as {1}; stop that first")]

@@ -36,6 +36,8 @@ pub struct Head {
     /// `wall` if the console's clock was not recorded, as in a stock mGBA; otherwise the time (RFC 3339) with which it began,
     /// from which on it advances with the frames.
     pub clock: String,
+    /// Whether it was completed by a later start of the program, after the one that made it had ended in the middle.
+    pub recovered: bool,
 }
 
 /// Where a recording begins.
@@ -78,6 +80,9 @@ impl fmt::Display for Head {
         writeln!(f, "time {}", in_a_line(&self.time))?;
         writeln!(f, "note {}", in_a_line(&self.note))?;
         writeln!(f, "clock {}", in_a_line(&self.clock))?;
+        if self.recovered {
+            writeln!(f, "recovered yes")?;
+        }
         writeln!(f)
     }
 }
@@ -123,6 +128,7 @@ impl Head {
             time: lines.text("time")?.to_owned(),
             note: lines.text("note")?.to_owned(),
             clock: lines.text("clock").unwrap_or(WALL).to_owned(),
+            recovered: lines.text("recovered").is_ok(),
         };
         Ok((head, length))
     }
@@ -159,6 +165,7 @@ pub(crate) mod tests {
             time: "2026-01-02T03:04:05Z".to_owned(),
             note: "über".to_owned(),
             clock: "2026-01-02T04:04:05.678+01:00".to_owned(),
+            recovered: false,
         }
     }
 

@@ -13,6 +13,7 @@
 mod entry;
 mod error;
 mod head;
+mod journal;
 mod memory;
 mod reader;
 mod recorder;
@@ -25,7 +26,7 @@ pub use error::{Damage, FormatError, RecordError, Wrong};
 pub use head::{Head, Start};
 pub use reader::{Ending, Recording};
 pub use recorder::{Options, Progress, Recorder, Summary};
-pub use recordings::{Active, Listed, Recordings};
+pub use recordings::{Active, Listed, Recordings, Recovered};
 pub use writer::Writer;
 
 /// The largest file that is written or read, in bytes: hours of play.

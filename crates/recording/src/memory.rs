@@ -1,19 +1,16 @@
 //! The work RAM of a console, which recordings keep a hash of.
 
 use crc32fast::Hasher;
+use framewire_emulator::{WorkRam, work_ram};
 use framewire_protocol::{Op, OpError, Value};
 
-/// The operations that read it, to be done in one batch: the GBA's two work RAMs; of the Game Boy what its work RAM and
-/// its high RAM show on the bus.
+/// The operations that read it, to be done in one batch.
 pub fn read(console: u8) -> Vec<Op> {
-    match console {
-        0 => [("wram", 0x40000), ("iwram", 0x8000)]
-            .map(|(domain, length)| Op::DomainReadRange { domain: domain.to_owned(), address: 0, length })
-            .to_vec(),
-        _ => [(0xC000, 0x2000), (0xFF80, 0x7F)]
-            .map(|(address, length)| Op::ReadRange { address, length })
-            .to_vec(),
-    }
+    let read = |WorkRam { domain, address, length }| match domain {
+        Some(domain) => Op::DomainReadRange { domain: domain.to_owned(), address, length },
+        None => Op::ReadRange { address, length },
+    };
+    work_ram(console).map(read).to_vec()
 }
 
 /// The CRC-32 of what those operations gave.

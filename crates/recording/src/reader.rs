@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::io;
 
 use crc32fast::Hasher;
@@ -103,6 +104,23 @@ impl Recording {
         self.entries.iter().filter(|entry| matches!(entry, Entry::Picture(_))).count()
     }
 
+    /// Writes what is sound of it with another head, and `reason` as its end if it has none.
+    pub(crate) fn write<W: io::Write>(&self, out: W, head: &Head, reason: &str) -> io::Result<W> {
+        let mut writer = Writer::begin(out, head, self.state.clone())?;
+        for entry in &self.entries {
+            match entry {
+                Entry::Keys { keys, frames } => writer.keys(*keys, u64::from(*frames))?,
+                Entry::Picture(hash) => writer.picture(*hash)?,
+                Entry::Memory(hash) => writer.memory(*hash)?,
+                Entry::State(_) | Entry::End { .. } => {}
+            }
+        }
+        match &self.ending {
+            Ending::Whole(reason) => writer.end(reason),
+            Ending::Damaged(_) => writer.end(reason),
+        }
+    }
+
     /// Writes it anew with other hashes of pictures, one after each `every` frames. What was damaged is left out.
     ///
     /// # Errors
@@ -135,6 +153,49 @@ impl Recording {
         match &self.ending {
             Ending::Whole(reason) => writer.end(reason),
             Ending::Damaged(damage) => writer.end(&damage.to_string()),
+        }
+    }
+}
+
+/// A place after a whole entry, where a file may end.
+pub(crate) struct Cut {
+    /// In bytes.
+    pub offset: usize,
+    /// Frames before it.
+    pub frames: u64,
+    /// Of everything before it but the checksums themselves.
+    pub checksum: Hasher,
+}
+
+impl Cut {
+    /// How many places are found: enough that the entries between them take more than the longest end.
+    const MANY: usize = 256;
+
+    /// The last places of a file, in order.
+    ///
+    /// # Errors
+    ///
+    /// If nothing of the file can be played.
+    pub fn last(file: &[u8]) -> Result<VecDeque<Cut>, FormatError> {
+        let (_, length) = Head::read(file)?;
+        let mut entries = Entries::behind(file, length);
+        let (mut cuts, mut frames) = (VecDeque::new(), 0);
+        while let Some(Ok(entry)) = entries.next() {
+            match entry {
+                Entry::State(_) if cuts.is_empty() => {}
+                Entry::State(_) | Entry::End { .. } => break,
+                _ if cuts.is_empty() => break,
+                Entry::Keys { frames: more, .. } => frames += u64::from(more),
+                Entry::Picture(_) | Entry::Memory(_) => {}
+            }
+            if cuts.len() == Cut::MANY {
+                cuts.pop_front();
+            }
+            cuts.push_back(Cut { offset: entries.offset(), frames, checksum: entries.checksum.clone() });
+        }
+        match cuts.is_empty() {
+            false => Ok(cuts),
+            true => Err(FormatError::Start(entries.damage(length, Wrong::Entry))),
         }
     }
 }

@@ -1,18 +1,24 @@
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use framewire_emulator::Emulator;
 use framewire_states::{Entry, Folder, FolderError, Name};
 use tokio::sync::Mutex;
 
-use crate::{Head, MAX_FILE, Options, Progress, RecordError, Recorder, Summary};
+use crate::{Head, MAX_FILE, Options, Progress, RecordError, Recorder, Recording, Summary, journal};
 
 /// More recordings than this are not kept.
 const LIMIT: usize = 4096;
 
 /// Bytes of a file within which its head ends.
 const HEAD: usize = 8 * 1024;
+
+/// Where files have no locks, a recording that was not written to for so long is no longer being made.
+const QUIET: Duration = Duration::from_secs(60);
 
 /// The folder of recordings, and those being made: one for each emulator.
 #[derive(Debug)]
@@ -41,6 +47,15 @@ pub struct Active {
     pub ended: Option<Result<Summary, Arc<FolderError>>>,
 }
 
+/// A recording that an earlier run of the program had not completed.
+#[derive(Debug)]
+pub struct Recovered {
+    /// What it was to be called.
+    pub wanted: Name,
+    /// What it is called, because its name was taken or not, and its frames; or why it could not be recovered.
+    pub outcome: Result<(Name, u64), FolderError>,
+}
+
 impl Recordings {
     /// The folder at `path`, which need not exist yet.
     pub fn new(path: PathBuf) -> Recordings {
@@ -67,6 +82,56 @@ impl Recordings {
         Ok(entries.filter_map(listed).collect())
     }
 
+    /// Completes the recordings that an earlier run of the program was making when it was ended, up to their last entries
+    /// that are whole. Those that another program is making are left alone; those in which nothing can be played are
+    /// removed.
+    pub fn recover(&self) -> Vec<Recovered> {
+        // Files that were uploaded when the program ended. Where they cannot be removed, recordings may still be recovered.
+        let _ = self.folder.remove_abandoned();
+        let files = journal::all(&self.folder).into_iter();
+        let recovered = files.filter_map(|(path, wanted)| {
+            let outcome = self.recover_one(&path, &wanted).transpose()?;
+            Some(Recovered { wanted, outcome })
+        });
+        recovered.collect()
+    }
+
+    /// `None` if there is nothing to be done.
+    fn recover_one(&self, path: &Path, wanted: &Name) -> Result<Option<(Name, u64)>, FolderError> {
+        let failed = |source: io::Error| FolderError::Io { action: "recover", path: path.to_owned(), source };
+        let file = match File::options().read(true).write(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(failed)?,
+        };
+        let abandoned = framewire_files::lock_if_supported(&file).unwrap_or_else(|| is_quiet(&file));
+        // Another program may have completed it before it was locked here.
+        if !abandoned || !path.exists() {
+            return Ok(None);
+        }
+        match self.folder.check_free(wanted, false) {
+            Ok(()) | Err(FolderError::Taken { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let mut bytes = Vec::new();
+        (&file).take(MAX_FILE).read_to_end(&mut bytes).map_err(failed)?;
+        let recording = match Recording::read(&bytes) {
+            Ok(recording) => recording,
+            Err(error) => {
+                fs::remove_file(path).map_err(failed)?;
+                return Err(failed(io::Error::other(error)));
+            }
+        };
+        let frames = recording.frames();
+        let head = Head { recovered: true, ..recording.head().clone() };
+        let reason = format!("the program ended in the middle; recovered up to frame {frames}");
+        let out = BufWriter::new(self.folder.begin()?);
+        let out = recording.write(out, &head, &reason).map_err(failed)?;
+        let out = out.into_inner().map_err(|error| failed(error.into_error()))?;
+        let name = self.folder.finish_as(out, wanted, false, |number| suffixed(wanted, number))?;
+        fs::remove_file(path).map_err(failed)?;
+        Ok(Some((name, frames)))
+    }
+
     /// Begins to record an emulator, which is called `whose`.
     ///
     /// # Errors
@@ -80,6 +145,10 @@ impl Recordings {
         options: Options,
     ) -> Result<(), RecordError> {
         let mut active = self.active.lock().await;
+        // One that something has just ended is not under way any more.
+        for recorder in active.values() {
+            recorder.settle().await;
+        }
         let under_way = |recorder: &&Recorder| recorder.ended().is_none();
         if let Some(recorder) = active.get(whose).filter(under_way) {
             return Err(RecordError::Recording(whose.to_owned(), recorder.name().clone()));
@@ -107,12 +176,16 @@ impl Recordings {
     pub async fn active(&self, whose: &str) -> Option<Active> {
         let active = self.active.lock().await;
         let recorder = active.get(whose)?;
+        recorder.settle().await;
         Some(Active { name: recorder.name().clone(), progress: recorder.progress(), ended: recorder.ended() })
     }
 
     /// The emulator of which a recording of this name is being made.
     pub async fn subject_of(&self, name: &Name) -> Option<String> {
         let active = self.active.lock().await;
+        for recorder in active.values().filter(|recorder| recorder.name() == name) {
+            recorder.settle().await;
+        }
         let mut under_way = active.iter().filter(|(_, recorder)| recorder.ended().is_none());
         under_way.find(|(_, recorder)| recorder.name() == name).map(|(whose, _)| whose.clone())
     }
@@ -120,8 +193,22 @@ impl Recordings {
     /// Ends all recordings and waits for their files.
     pub async fn close(&self) {
         for (_, recorder) in std::mem::take(&mut *self.active.lock().await) {
-            // Whoever could be told of a failure is gone.
+            // There is no client left to report a failure to.
             let _ = recorder.stop().await;
         }
     }
+}
+
+/// Whether a file was not written to for a while.
+fn is_quiet(file: &File) -> bool {
+    let written = file.metadata().and_then(|data| data.modified());
+    written.is_ok_and(|written| written.elapsed().is_ok_and(|since| since >= QUIET))
+}
+
+/// Another name for a recording whose own is taken: with `-recovered` at its end, and from the second on with a number.
+pub(crate) fn suffixed(name: &Name, number: u32) -> Name {
+    const ROOM: usize = 48;
+    let start = &name.as_str()[..name.as_str().len().min(ROOM)];
+    let end = if number == 1 { String::new() } else { format!("-{number}") };
+    format!("{start}-recovered{end}").parse().unwrap_or_else(|_| name.clone())
 }

@@ -73,6 +73,17 @@ impl<W: Write> Writer<W> {
         self.put(&Entry::Memory(hash))
     }
 
+    /// Hands over everything so far, so that nothing of it waits in memory. Frames with the same keys that follow become
+    /// an entry of their own.
+    ///
+    /// # Errors
+    ///
+    /// As the writer below has them.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.write_run()?;
+        self.out.flush()
+    }
+
     /// Frames so far.
     pub fn frames(&self) -> u64 {
         self.frames
@@ -107,5 +118,12 @@ impl<W: Write> Writer<W> {
         self.checksum.clone().finalize().encode(&mut bytes);
         self.bytes += bytes.len() as u64;
         self.out.write_all(&bytes)
+    }
+}
+
+impl Writer<Vec<u8>> {
+    /// Takes what was flushed since the last time.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
     }
 }

@@ -154,6 +154,34 @@ impl Folder {
         move_to(file, &self.free(name, replace)?)
     }
 
+    /// As [`finish`](Self::finish), and gives the file another name if its own is taken: the first of `other(1)`,
+    /// `other(2)` and so on that is free. Returns its name.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Full`], [`FolderError::Io`].
+    pub fn finish_as(
+        &self,
+        file: NamedTempFile,
+        name: &Name,
+        replace: bool,
+        other: impl Fn(u32) -> Name,
+    ) -> Result<Name, FolderError> {
+        file.as_file().sync_all().map_err(io_error("write", file.path()))?;
+        let _change = self.change();
+        let (mut number, mut name) = (0, name.clone());
+        let place = loop {
+            match self.free(&name, replace && number == 0) {
+                Err(FolderError::Taken { .. }) => {}
+                place => break place?,
+            }
+            number += 1;
+            name = other(number);
+        };
+        move_to(file, &place)?;
+        Ok(name)
+    }
+
     /// Removes what dead processes left unfinished.
     ///
     /// # Errors

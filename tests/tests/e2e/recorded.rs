@@ -14,9 +14,14 @@ const FRAMES: u64 = 300;
 
 #[track_caller]
 fn ask(served: &Served, method: &str, target: &str, body: &Value, status: u16) -> Value {
-    let reply = served.http.send(method, target, "application/json", body.to_string().into_bytes()).unwrap();
+    let reply = served.http.send(method, target, "application/json", bytes_of(body)).unwrap();
     assert_eq!(reply.status, status, "{method} {target}: {}", reply.text());
     serde_json::from_slice(&reply.body).unwrap()
+}
+
+/// A body; none for null. What a route leaves unread may end the connection after the reply.
+fn bytes_of(body: &Value) -> Vec<u8> {
+    if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
 }
 
 /// Records some seconds of play with keys that come whenever they come; returns the recording's file.
@@ -90,6 +95,38 @@ fn an_embedded_core() {
     assert_eq!(played["equal"], true, "{played}");
 }
 
+/// A server that is killed in the middle of a recording, and the next one in its place.
+#[test]
+fn a_recording_survives_the_kill_of_its_server() {
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path().to_str().unwrap();
+    let mut server = Framewire::serve(&["--speed", "1", "--data", data]).unwrap();
+    let http = server.http();
+    let send = |http: &framewire_e2e::Http, method: &str, target: &str, body: Value| -> Value {
+        let reply = http.send(method, target, "application/json", bytes_of(&body)).unwrap();
+        assert!(reply.status < 300, "{method} {target}: {}", reply.text());
+        serde_json::from_slice(&reply.body).unwrap()
+    };
+    send(&http, "POST", "/v1/recordings", json!({"name": "run", "every": 10}));
+    let frames =
+        |http: &framewire_e2e::Http| send(http, "GET", "/v1/recording", Value::Null)["frames"].as_u64();
+    until("two seconds of play", PATIENCE, || Ok(frames(&http) > Some(120))).unwrap();
+    let before = frames(&http).unwrap();
+    until("a second more, in which that comes to the disk", PATIENCE, || {
+        Ok(frames(&http) > Some(before + 70))
+    })
+    .unwrap();
+    server.signal(framewire_e2e::Signal::KILL).unwrap();
+    server.wait_exit(PATIENCE).unwrap();
+    let server = Framewire::serve(&["--speed", "1", "--data", data]).unwrap();
+    let full = send(&server.http(), "GET", "/v1/recordings/run", Value::Null);
+    assert_eq!((&full["recovered"], &full["damage"]), (&true.into(), &Value::Null), "{full}");
+    assert!(full["frames"].as_u64() >= Some(before), "{before}: {full}");
+    assert!(server.log().contains("recovered"), "{}", server.log());
+    let (code, said) = replay(&[&format!("{data}/recordings/run.fwr")]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
 #[test]
 fn a_stock_window() {
     let served = Served::stock();
@@ -110,6 +147,45 @@ fn a_stock_window() {
     assert_eq!(played["equal"], true, "{played}");
     let refused = ask(&served, "POST", "/v1/recordings/run/replay", &json!({}), 501);
     assert!(refused["detail"].as_str().unwrap().contains("pause"), "{refused}");
+}
+
+/// With all frames up to it, and not at the next hash.
+#[test]
+fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_its_own_frame() {
+    let served = Served::stock();
+    until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
+    let slot = json!({"op": "save_state_slot", "slot": 7, "flags": 31});
+    ask(&served, "POST", "/v1/batch", &json!({"ops": [slot]}), 200);
+    let frame = || ask(&served, "GET", "/v1/emulator", &Value::Null, 200)["frame"].as_u64().unwrap();
+    let reset = (json!({"op": "reset"}), "the console was reset");
+    let state = (json!({"op": "load_state_slot", "slot": 7, "flags": 29}), "a state was loaded");
+    // With hashes to compare, and without any that could end it.
+    for (name, every, (op, what)) in [
+        ("reset", 10, &reset),
+        ("state", 10, &state),
+        ("reset-unhashed", 3600, &reset),
+        ("state-unhashed", 3600, &state),
+    ] {
+        let request = json!({"name": name, "every": every});
+        ask(&served, "POST", "/v1/recordings", &request, 201);
+        let first = ask(&served, "POST", "/v1/batch", &json!({"ops": [{"op": "current_frame"}]}), 200);
+        let first = first["frame"].as_u64().unwrap();
+        until("some frames", PATIENCE, || Ok(frame() > first + 40)).unwrap();
+        let before = ask(&served, "POST", "/v1/batch", &json!({"ops": [{"op": "current_frame"}, op]}), 200);
+        let before = before["results"][0]["value"].as_u64().unwrap();
+        let under_way = || ask(&served, "GET", "/v1/recording", &Value::Null, 200);
+        until("its end", Duration::from_secs(1), || Ok(under_way()["ended"].is_string())).unwrap();
+        let ended = under_way();
+        let frames = ended["frames"].as_u64().unwrap();
+        assert_eq!(ended["ended"], format!("{what} after frame {frames}"));
+        // The request for the first frame came a few frames after the beginning.
+        assert!((before - first..before - first + 30).contains(&frames), "{before} {first} {ended}");
+        let file = served.folder.path().join(name);
+        fs::write(&file, served.get(&format!("/v1/recordings/{name}/file")).body).unwrap();
+        let (code, said) = replay(&[file.to_str().unwrap()]);
+        let is_unhashed = every == 3600 && said.contains("nothing to compare");
+        assert!(code == Some(0) || is_unhashed, "{code:?}: {said}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use framewire_protocol::{MemoryRange, OpError, Status};
 use parking_lot::Mutex;
 
 use crate::feed::Feed;
-use crate::{Change, Discontinuity, Watch, WatchEvent, WatchRequest};
+use crate::{Change, Discontinuity, Watch, WatchEvent, WatchRequest, WorkRam, work_ram};
 
 /// Most watches at once.
 const MAX_WATCHES: usize = 1024;
@@ -70,6 +70,8 @@ struct Begun {
     keys: Option<u16>,
     /// Frames since it began.
     ticks: u64,
+    /// Frames from its beginning to its last event.
+    reported: u64,
 }
 
 #[derive(Debug)]
@@ -152,7 +154,8 @@ impl Watches {
             return Err(OpError::new(Status::Busy, message));
         }
         let mut base = Vec::with_capacity(more);
-        let mut begun = Begun { id, feed, ranges: Vec::new(), every, flags, keys: None, ticks: 0 };
+        let mut begun =
+            Begun { id, feed, ranges: Vec::new(), every, flags, keys: None, ticks: 0, reported: 0 };
         for place in ranges {
             let room = vec![0; place.length.into()];
             let mut range = Range { place, bytes: Vec::new(), room };
@@ -223,20 +226,38 @@ impl Begun {
         self.ticks += 1;
         let ranges = self.ranges.iter_mut().enumerate();
         let changes: Vec<Change> = ranges.filter_map(|(number, range)| range.look(core, number)).collect();
-        let keys = (self.flags & watch::FLAG_KEYS != 0).then(|| core.keys());
+        let has = |flag| self.flags & flag != 0;
+        let keys = has(watch::FLAG_KEYS).then(|| core.keys());
         let beat = self.every > 0 && self.ticks.is_multiple_of(self.every.into());
-        if changes.is_empty() && keys == self.keys && !beat {
+        let quiet = self.ticks - self.reported >= watch::MAX_QUIET.into();
+        let due = beat || (quiet && has(watch::FLAG_KEYS) && has(watch::FLAG_HASHES));
+        if changes.is_empty() && keys == self.keys && !due {
             return;
         }
+        let hash = beat && has(watch::FLAG_HASHES);
         self.keys = keys;
-        let hash = beat && self.flags & watch::FLAG_HASHES != 0;
+        self.reported = self.ticks;
         feed.put(WatchEvent {
             frame: core.frame_counter(),
             ticks: self.ticks,
             changes,
             keys,
             hash: hash.then(|| crc32fast::hash(&core.frame().to_rgb())),
+            memory: hash.then(|| hash_of_memory(core)).flatten(),
             ..WatchEvent::default()
         });
     }
+}
+
+/// The CRC-32 of the console's work RAM.
+fn hash_of_memory(core: &mut Core) -> Option<u32> {
+    let mut hash = crc32fast::Hasher::new();
+    for WorkRam { domain, address, length } in work_ram(core.platform().number() as u8) {
+        if let Some(domain) = domain {
+            hash.update(core.domain_bytes(core.domain_index(domain)?)?);
+        } else {
+            hash.update(&core.read_range(address, length as usize).ok()?);
+        }
+    }
+    Some(hash.finalize())
 }

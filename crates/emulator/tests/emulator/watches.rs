@@ -67,6 +67,24 @@ fn beats_keys_and_hashes_come_as_they_are_asked_for() {
     nothing_more(&mut watch);
 }
 
+/// A hash takes about as long as a frame; an event without one costs nothing.
+#[test]
+fn keys_are_reported_every_30_frames_and_hashes_only_where_they_are_due() {
+    let emulator = start(Speed::Times(1.0), true);
+    for every in [31, 37, 59, 61, 3600] {
+        let request = WatchRequest { every, keys: true, hashes: true, ..request(vec![]) };
+        let mut watch = emulator.watch(request);
+        batch(&emulator, vec![watch.op(), Op::Advance { frames: 2 * 61 }]);
+        let mut last = 0;
+        while let Some(Some(event)) = within(Duration::from_millis(50), watch.next()) {
+            assert_eq!(event.hash.is_some(), event.ticks.is_multiple_of(every.into()), "{every}: {event:?}");
+            assert!(event.ticks <= last + 30, "{every}: nothing from frame {last} to {}", event.ticks);
+            last = event.ticks;
+        }
+        assert!(last + 30 > 2 * 61, "{every}: nothing after frame {last}");
+    }
+}
+
 #[test]
 fn a_watch_sees_a_frame_before_a_script_s_callback_changes_it() {
     let source = format!(

@@ -90,6 +90,8 @@ unsafe extern "C" {
         len: usize,
     );
 
+    pub fn fw_domain_memory(core: *const RawCore, block: *const Block, size: *mut usize) -> *const u8;
+
     pub fn fw_register_name(core: *const RawCore, index: usize) -> *const c_char;
     pub fn fw_read_register(core: *const RawCore, name: *const c_char, out: *mut i32) -> bool;
     pub fn fw_write_register(core: *mut RawCore, name: *const c_char, value: i32) -> bool;

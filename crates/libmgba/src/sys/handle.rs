@@ -227,6 +227,17 @@ impl Handle {
         }
     }
 
+    pub fn domain_memory(&self, block: &Block) -> Option<&[u8]> {
+        let mut size = 0;
+        // SAFETY: see the type; the call only reads, and `size` is a place for the answer.
+        let memory = unsafe { ffi::fw_domain_memory(self.ptr(), block, &mut size) };
+        if memory.is_null() {
+            return None;
+        }
+        // SAFETY: the core's own memory of that size, written only by calls that take `&mut self`.
+        Some(unsafe { slice::from_raw_parts(memory, size) })
+    }
+
     pub fn register_name(&self, index: usize) -> Option<String> {
         // SAFETY: see the type.
         let name = unsafe { ffi::fw_register_name(self.ptr(), index) };

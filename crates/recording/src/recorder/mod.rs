@@ -1,15 +1,16 @@
 mod opening;
 mod tape;
 
-use std::io::{self, BufWriter};
+use std::io;
 use std::sync::Arc;
 
 use framewire_emulator::Emulator;
 use framewire_states::{Folder, FolderError, Name};
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::{RecordError, Start};
+use crate::recordings::suffixed;
+use crate::{RecordError, Start, journal};
 use tape::{Finished, Tape};
 
 /// How to record.
@@ -54,6 +55,8 @@ pub struct Recorder {
     name: Name,
     progress: Arc<Mutex<Progress>>,
     stop: watch::Sender<bool>,
+    /// Asks whether what happened so far has ended it.
+    asks: mpsc::Sender<oneshot::Sender<()>>,
     end: watch::Receiver<Option<Result<Summary, Arc<FolderError>>>>,
 }
 
@@ -71,23 +74,27 @@ impl Recorder {
         options: Options,
     ) -> Result<Recorder, RecordError> {
         folder.check_free(&name, options.replace)?;
-        let file = BufWriter::new(folder.begin()?);
+        let file = journal::begin(&folder, &name)?;
         let tape = Tape::begin(emulator, file, &options).await?;
         let progress = tape.progress.clone();
         let (stop, stopped) = watch::channel(false);
+        let (asks, asked) = mpsc::channel(16);
         let (done, end) = watch::channel(None);
         let place = name.clone();
         tokio::spawn(async move {
-            let finished = tape.record(stopped).await;
+            let recorded = tape.record(stopped, asked).await;
             let summary = tokio::task::spawn_blocking(move || {
-                let Finished { file, frames, bytes, reason } = finished.map_err(unwritten(&folder))?;
-                folder.finish(file, &place, options.replace)?;
-                Ok(Summary { name: place, frames, bytes, reason })
+                let finished = recorded.finish().map_err(unwritten(&folder))?;
+                let Finished { file, frames, bytes, reason } = finished;
+                // Another file may have taken the name meanwhile.
+                let other = |number| suffixed(&place, number);
+                let name = folder.finish_as(file, &place, options.replace, other)?;
+                Ok(Summary { name, frames, bytes, reason })
             });
             let summary = summary.await.unwrap_or_else(|error| Err(unwritten_because(error)));
             done.send_replace(Some(summary.map_err(Arc::new)));
         });
-        Ok(Recorder { name, progress, stop, end })
+        Ok(Recorder { name, progress, stop, asks, end })
     }
 
     /// What it is called.
@@ -100,6 +107,15 @@ impl Recorder {
         self.progress.lock().clone()
     }
 
+    /// Waits until everything that the emulator has told so far is written down, and the file is complete if that ended it.
+    pub async fn settle(&self) {
+        let (answer, answered) = oneshot::channel();
+        let goes_on = self.asks.send(answer).await.is_ok() && answered.await.is_ok();
+        if !goes_on {
+            let _ = self.end.clone().wait_for(Option::is_some).await;
+        }
+    }
+
     /// Whether it has ended, and how.
     pub fn ended(&self) -> Option<Result<Summary, Arc<FolderError>>> {
         self.end.borrow().clone()
@@ -109,7 +125,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// If the file cannot be written.
+    /// If the file cannot be completed. What was written of it is recovered at the next start.
     pub async fn stop(&self) -> Result<Summary, Arc<FolderError>> {
         self.stop.send_replace(true);
         let mut end = self.end.clone();

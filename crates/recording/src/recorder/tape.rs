@@ -1,25 +1,33 @@
 //! The writing down of what an emulator does.
 
-use std::io::{self, BufWriter};
+use std::fs::File;
+use std::io::{self, Write};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
-use framewire_emulator::{ClockTime, Emulator, Pending, Watch, WatchEvent, WatchRequest};
+use framewire_emulator::{ClockTime, Discontinuity, Emulator, Pending, Watch, WatchEvent, WatchRequest};
+use framewire_protocol::watch::MAX_QUIET;
 use framewire_protocol::{Batch, Op, Outcome};
 use framewire_states::{Clock, State};
 use parking_lot::Mutex;
 use tempfile::NamedTempFile;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::opening::{Opening, begin, refused};
 use super::{Options, Progress, unwritten_because};
 use crate::head::WALL;
-use crate::{Head, MAX_FILE, RecordError, Writer, memory};
+use crate::journal::{Concluded, conclude};
+use crate::{Head, MAX_FILE, RecordError, Start, Writer, memory};
 
 /// Time that the emulator has for what is asked of it in the middle of a recording.
 pub(super) const DEADLINE: Duration = Duration::from_secs(3);
+
+/// How often what is written is brought to the disk.
+const SYNC: Duration = Duration::from_millis(500);
 
 /// Room left in a file for its end.
 const MARGIN: u64 = 64 * 1024;
@@ -36,17 +44,53 @@ pub(super) struct Finished {
 pub(super) struct Tape {
     emulator: Arc<dyn Emulator>,
     watch: Watch,
-    writer: Writer<BufWriter<NamedTempFile>>,
+    file: NamedTempFile,
+    /// Holds what is not written to `file` yet.
+    writer: Writer<Vec<u8>>,
     /// The frame counter before the first frame.
     first: u32,
     console: u8,
-    /// Frames from one event to the next that comes whether keys change or not.
+    /// Frames from one hash to the next.
     every: u32,
+    /// Most frames from one event to the next, whether keys change or not.
+    beat: u32,
+    /// The reset that a recording from power-on begins with is still to be told.
+    own_reset: bool,
     /// The keys held in the last frame that was told.
     keys: u16,
-    /// Whether pictures have hashes here; otherwise memory gets them.
-    pictures: bool,
+    /// Whether the emulator gives hashes; otherwise memory is read for them.
+    hashes: bool,
+    /// The frames after which memory was hashed last.
+    hashed: Option<u64>,
     pub progress: Arc<Mutex<Progress>>,
+}
+
+/// A recording that has ended, whose file is not complete yet.
+pub(super) struct Recorded {
+    writer: Writer<Vec<u8>>,
+    file: NamedTempFile,
+    progress: Arc<Mutex<Progress>>,
+    /// Why it ended, or why it could not be written further.
+    ended: io::Result<String>,
+}
+
+impl Recorded {
+    /// Completes the file. One that could not be written ends with what was.
+    pub fn finish(self) -> io::Result<Finished> {
+        let Recorded { writer, mut file, progress, ended } = self;
+        let written = ended.and_then(|reason| {
+            let frames = writer.frames();
+            write_synced(file.as_file(), &writer.end(&reason)?)?;
+            Ok(Concluded { frames, bytes: file.as_file().metadata()?.len(), reason })
+        });
+        let Concluded { frames, bytes, reason } = written.or_else(|error| {
+            conclude(file.as_file_mut(), |frames| {
+                format!("it could not be written after frame {frames}: {error}")
+            })
+        })?;
+        *progress.lock() = Progress { frames, bytes };
+        Ok(Finished { file, frames, bytes, reason })
+    }
 }
 
 /// Whether to go on, and why not.
@@ -58,17 +102,20 @@ enum Next {
 impl Tape {
     pub async fn begin(
         emulator: Arc<dyn Emulator>,
-        file: BufWriter<NamedTempFile>,
+        mut file: NamedTempFile,
         options: &Options,
     ) -> Result<Tape, RecordError> {
         let every = options.every.max(1);
-        let request = |hashes| WatchRequest { ranges: Vec::new(), every, keys: true, hashes, clock: hashes };
-        let mut pictures = true;
-        let mut watch = emulator.watch(request(true));
+        let request =
+            |every, hashes| WatchRequest { ranges: Vec::new(), every, keys: true, hashes, clock: hashes };
+        let (mut hashes, mut beat) = (true, MAX_QUIET);
+        let mut watch = emulator.watch(request(every, true));
         let mut outcome = begin(&*emulator, &watch, options.start).await;
         if refused(&outcome) {
-            pictures = false;
-            watch = emulator.watch(request(false));
+            hashes = false;
+            // Memory is read at an event.
+            beat = (1..=every.min(MAX_QUIET)).rev().find(|beat| every.is_multiple_of(*beat)).unwrap_or(1);
+            watch = emulator.watch(request(beat, false));
             outcome = begin(&*emulator, &watch, options.start).await;
         }
         let outcome = outcome?;
@@ -81,30 +128,86 @@ impl Tape {
             console,
             start: options.start,
             frame: first,
-            pictures: if pictures { every } else { 0 },
+            pictures: if hashes { every } else { 0 },
             time: framewire_states::time::seconds(SystemTime::now()),
             note: options.note.clone(),
             clock: clock(&state),
+            recovered: false,
         };
-        let writer = Writer::begin(file, &head, state).map_err(unwritten_because)?;
+        let mut writer = Writer::begin(Vec::new(), &head, state).map_err(unwritten_because)?;
+        let written = begin_to_write(&file, writer.take()).map_err(unwritten_because)?;
+        written.await.map_err(unwritten_because)?.map_err(unwritten_because)?;
+        // From here on it can be played, and is kept however it ends.
+        file.disable_cleanup(true);
         let progress = Arc::new(Mutex::new(Progress { frames: 0, bytes: writer.bytes() }));
-        Ok(Tape { emulator, watch, writer, first, console, every, keys, pictures, progress })
+        let own_reset = options.start == Start::PowerOn;
+        Ok(Tape {
+            emulator,
+            watch,
+            file,
+            writer,
+            first,
+            console,
+            every,
+            beat,
+            own_reset,
+            keys,
+            hashes,
+            hashed: None,
+            progress,
+        })
     }
 
     /// Records until it is told to stop, or must.
-    pub async fn record(mut self, mut stop: watch::Receiver<bool>) -> io::Result<Finished> {
+    pub async fn record(
+        mut self,
+        stop: watch::Receiver<bool>,
+        asks: mpsc::Receiver<oneshot::Sender<()>>,
+    ) -> Recorded {
+        let mut sync = None;
+        let mut ended = self.follow(stop, asks, &mut sync).await;
+        if let Some(sync) = sync {
+            let synced = sync.await.map_err(io::Error::other).and_then(|synced| synced);
+            ended = synced.and(ended);
+        }
+        let Tape { writer, file, progress, .. } = self;
+        Recorded { writer, file, progress, ended }
+    }
+
+    /// Writes down what the emulator reports. Gives the reason why that is over.
+    async fn follow(
+        &mut self,
+        mut stop: watch::Receiver<bool>,
+        mut asks: mpsc::Receiver<oneshot::Sender<()>>,
+        sync: &mut Option<JoinHandle<io::Result<()>>>,
+    ) -> io::Result<String> {
         let mut memory: Option<Pending> = None;
-        let reason = loop {
+        let mut ticks = interval(SYNC);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
             tokio::select! {
                 biased;
-                () = told(&mut stop) => break self.close().await?,
-                event = self.watch.next() => {
-                    let Some(event) = event else { break "the emulator is gone".to_owned() };
-                    let beat = event.ticks % u64::from(self.every) == 0;
-                    if let Next::Over(reason) = self.take(&event)? {
-                        break reason;
+                () = told(&mut stop) => return self.close().await,
+                Some(answer) = asks.recv() => {
+                    if let Next::Over(reason) = self.take_all()? {
+                        return Ok(reason);
                     }
-                    if beat && !self.pictures && memory.is_none() {
+                    self.report();
+                    // The one that asked may be gone.
+                    let _ = answer.send(());
+                }
+                synced = async { sync.as_mut().expect("begun").await }, if sync.is_some() => {
+                    *sync = None;
+                    synced.map_err(io::Error::other)??;
+                }
+                _ = ticks.tick(), if sync.is_none() => *sync = self.sync()?,
+                event = self.watch.next() => {
+                    let Some(event) = event else { return Ok("the emulator is gone".to_owned()) };
+                    let mark = event.ticks.is_multiple_of(self.every.into());
+                    if let Next::Over(reason) = self.take(&event)? {
+                        return Ok(reason);
+                    }
+                    if mark && !self.hashes && memory.is_none() {
                         memory = Some(self.submit(memory::read(self.console)));
                     }
                 }
@@ -112,21 +215,29 @@ impl Tape {
                     memory = None;
                     // Without an answer there is one hash less.
                     if let Ok(outcome) = outcome && let Next::Over(reason) = self.remember(&outcome)? {
-                        break reason;
+                        return Ok(reason);
                     }
                 }
             }
-            *self.progress.lock() = Progress { frames: self.writer.frames(), bytes: self.writer.bytes() };
+            self.report();
             if self.writer.bytes() > MAX_FILE - MARGIN {
-                break "its file is as large as they may be".to_owned();
+                return Ok("its file is as large as they may be".to_owned());
             }
-        };
-        let Tape { writer, progress, .. } = self;
-        let frames = writer.frames();
-        let file = writer.end(&reason)?.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let bytes = file.as_file().metadata()?.len();
-        *progress.lock() = Progress { frames, bytes };
-        Ok(Finished { file, frames, bytes, reason })
+        }
+    }
+
+    fn report(&self) {
+        *self.progress.lock() = Progress { frames: self.writer.frames(), bytes: self.writer.bytes() };
+    }
+
+    /// Begins to bring to the disk what was written since the last time, if anything was.
+    fn sync(&mut self) -> io::Result<Option<JoinHandle<io::Result<()>>>> {
+        self.writer.flush()?;
+        let bytes = self.writer.take();
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        begin_to_write(&self.file, bytes).map(Some)
     }
 
     fn submit(&self, ops: Vec<Op>) -> Pending {
@@ -138,8 +249,11 @@ impl Tape {
         let known = self.writer.frames();
         if event.gap || event.missed > 0 {
             return Ok(Next::Over(format!(
-                "what was held behind frame {known} is not known: the connection broke"
+                "what was held after frame {known} is not known: the connection broke"
             )));
+        }
+        if let Some(discontinuity) = event.discontinuity {
+            return self.discontinued(discontinuity, event.ticks);
         }
         if event.frame != self.first.wrapping_add(event.ticks as u32) {
             return Ok(Next::Over(displaced(known)));
@@ -152,17 +266,56 @@ impl Tape {
         self.writer.keys(self.keys, passed - 1)?;
         self.keys = event.keys.unwrap_or(self.keys);
         self.writer.keys(self.keys, 1)?;
-        if let Some(hash) = event.hash {
-            self.writer.picture(hash)?;
+        if event.ticks.is_multiple_of(self.every.into()) {
+            event.hash.map_or(Ok(()), |hash| self.writer.picture(hash))?;
+            event.memory.map_or(Ok(()), |hash| self.hashed(hash))?;
         }
         Ok(Next::On)
+    }
+
+    /// What comes after `ticks` frames cannot be recorded, and nothing before that is lost.
+    fn discontinued(&mut self, discontinuity: Discontinuity, ticks: u64) -> io::Result<Next> {
+        if std::mem::take(&mut self.own_reset) && (discontinuity, ticks) == (Discontinuity::Reset, 0) {
+            return Ok(Next::On);
+        }
+        let passed = ticks.saturating_sub(self.writer.frames());
+        // Of more frames, an event would have come before.
+        if passed <= self.beat.into() {
+            // No keys changed in them.
+            self.writer.keys(self.keys, passed)?;
+        }
+        let what = match discontinuity {
+            Discontinuity::Reset => "the console was reset",
+            Discontinuity::State => "a state was loaded",
+            Discontinuity::Game => "another game was loaded",
+        };
+        Ok(Next::Over(format!("{what} after frame {}", self.writer.frames())))
+    }
+
+    /// Takes everything that was told already.
+    fn take_all(&mut self) -> io::Result<Next> {
+        while let Some(event) = self.told_already() {
+            if let over @ Next::Over(_) = self.take(&event)? {
+                return Ok(over);
+            }
+        }
+        Ok(Next::On)
+    }
+
+    /// Writes down what memory is like here.
+    fn hashed(&mut self, hash: u32) -> io::Result<()> {
+        if self.hashed.replace(self.writer.frames()) == Some(self.writer.frames()) {
+            return Ok(());
+        }
+        self.writer.memory(hash)
     }
 
     /// Writes down what memory was like, behind the frame that the outcome is of.
     fn remember(&mut self, outcome: &Outcome) -> io::Result<Next> {
         // What was told before the outcome belongs before it.
         while let Some(event) = self.told_already() {
-            if event.frame.wrapping_sub(self.first) > outcome.frame.wrapping_sub(self.first) {
+            let later = event.frame.wrapping_sub(self.first) > outcome.frame.wrapping_sub(self.first);
+            if later && event.discontinuity.is_none() {
                 // Of a frame behind the outcome. Up to there, no keys changed.
                 self.catch_up(outcome)?;
             }
@@ -180,12 +333,12 @@ impl Tape {
             return Ok(Next::On);
         };
         // Longer ago than that, an event would have told of it.
-        if passed > u64::from(self.every) {
+        if passed > u64::from(self.beat) {
             return Ok(Next::Over(displaced(known)));
         }
         self.writer.keys(self.keys, passed)?;
         if let Ok(hash) = memory::hash(&outcome.results) {
-            self.writer.memory(hash)?;
+            self.hashed(hash)?;
         }
         Ok(Next::On)
     }
@@ -210,6 +363,17 @@ impl Tape {
     }
 }
 
+/// Has a thread write to a file and sync it.
+fn begin_to_write(file: &NamedTempFile, bytes: Vec<u8>) -> io::Result<JoinHandle<io::Result<()>>> {
+    let file = file.as_file().try_clone()?;
+    Ok(tokio::task::spawn_blocking(move || write_synced(&file, &bytes)))
+}
+
+fn write_synced(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
+    file.sync_data()
+}
+
 /// With which time the clock begins, by the state before the first frame.
 fn clock(state: &[u8]) -> String {
     let clock = State::read(state).ok().and_then(|state| state.clock());
@@ -225,5 +389,5 @@ async fn told(stop: &mut watch::Receiver<bool>) {
 }
 
 fn displaced(known: u64) -> String {
-    format!("a state was loaded or the console was reset behind frame {known}")
+    format!("a state was loaded or the console was reset after frame {known}")
 }

@@ -78,7 +78,7 @@ pub struct Report {
 pub struct Divergence {
     /// The frame of the recording, counted from 1, behind which they differ.
     pub frame: u64,
-    /// The last frame before it behind which they were compared and did not differ; 0 is the state before the first.
+    /// The last frame before it after which everything that was compared was equal; 0 is the state before the first.
     pub agreed: u64,
     /// What differs.
     pub what: Compared,
@@ -212,8 +212,18 @@ struct Player<'a> {
     every: u32,
     watch: Watch,
     report: Report,
-    /// The last frame behind which something was compared.
-    compared: u64,
+    /// What was compared in the slice under way.
+    compared: Vec<Comparison>,
+    /// The last frame after which everything that was compared was equal, before the first that differs.
+    agreed: u64,
+}
+
+/// A hash of the recording and that of the replay.
+struct Comparison {
+    frame: u64,
+    what: Compared,
+    recorded: u32,
+    played: u32,
 }
 
 impl<'a> Player<'a> {
@@ -228,7 +238,7 @@ impl<'a> Player<'a> {
         let watch = emulator.watch(request);
         let clock_known = recording.head().clock != WALL;
         let report = Report { clock_known, ..Report::default() };
-        Player { emulator, recording, options, every, watch, report, compared: 0 }
+        Player { emulator, recording, options, every, watch, report, compared: Vec::new(), agreed: 0 }
     }
 
     async fn play(&mut self, mut progress: impl FnMut(u64) -> ControlFlow<()>) -> Result<(), ReplayError> {
@@ -247,7 +257,7 @@ impl<'a> Player<'a> {
             _ => return Err(ReplayError::State(OpError::failed("it gave no reason"))),
         }
         let (start, first) = (Instant::now(), outcome.frame);
-        for slice in Slices::new(self.recording.entries(), self.options.speed.is_some()) {
+        for slice in Slices::new(self.recording.entries(), self.options.speed.is_some(), self.every) {
             let frames = self.report.frames;
             let outcome = done(self.emulator, slice.ops(self.recording.head().console)).await?;
             self.report.frames += slice.frames();
@@ -256,6 +266,7 @@ impl<'a> Player<'a> {
             }
             self.pictures(&slice).await?;
             self.memories(&slice, frames, &outcome);
+            self.judge();
             if self.report.divergence.is_some() && !self.options.through {
                 return Ok(());
             }
@@ -274,13 +285,15 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Takes the hashes of the slice's pictures, and compares those that the recording has.
+    /// Takes the hashes of pictures and memory that the emulator reports in the slice, and compares those that the recording has.
     async fn pictures(&mut self, slice: &Slice<'_>) -> Result<(), ReplayError> {
         if self.every == 0 {
             return Ok(());
         }
         let every = u64::from(self.every);
-        let mut recorded = slice.pictures(self.report.frames - slice.frames()).peekable();
+        let before = self.report.frames - slice.frames();
+        let mut recorded = slice.pictures(before).peekable();
+        let mut memories = slice.memories(before).filter(|(_, _, results)| results.is_empty()).peekable();
         while (self.report.hashes.len() as u64 + 1) * every <= self.report.frames {
             let frame = (self.report.hashes.len() as u64 + 1) * every;
             let untold = || ReplayError::Untold(frame);
@@ -291,33 +304,50 @@ impl<'a> Player<'a> {
             while recorded.next_if(|(at, _)| *at < frame).is_some() {}
             if let Some((_, hash)) = recorded.next_if(|(at, _)| *at == frame) {
                 self.report.pictures += 1;
-                self.compare(frame, Compared::Picture, hash, played);
+                self.compared.push(Comparison { frame, what: Compared::Picture, recorded: hash, played });
+            }
+            while let Some((at, hash, _)) = memories.next_if(|(at, ..)| *at <= frame) {
+                if at == frame {
+                    self.memory(frame, hash, event.memory.ok_or_else(untold)?);
+                }
             }
         }
         Ok(())
     }
 
-    /// Compares the slice's memories, which the outcome of its operations has.
+    /// Compares the slice's other memories, which the outcome of its operations has.
     fn memories(&mut self, slice: &Slice<'_>, frames: u64, outcome: &Outcome) {
-        for (frame, recorded, results) in slice.memories(frames) {
+        for (frame, recorded, results) in slice.memories(frames).filter(|(_, _, results)| !results.is_empty())
+        {
             let played = outcome.results.get(results).and_then(|results| memory::hash(results).ok());
             if let Some(played) = played {
-                self.report.memories += 1;
-                self.report.other_memories += u64::from(played != recorded);
-                self.compare(frame, Compared::Memory, recorded, played);
+                self.memory(frame, recorded, played);
             }
         }
     }
 
-    fn compare(&mut self, frame: u64, what: Compared, recorded: u32, played: u32) {
-        if recorded == played {
-            // Pictures of a slice are compared before its memories.
-            self.compared = self.compared.max(frame);
-            return;
-        }
-        let found = Divergence { frame, agreed: self.compared.min(frame), what, recorded, played };
-        if self.report.divergence.is_none_or(|earlier| found.frame < earlier.frame) {
-            self.report.divergence = Some(found);
+    fn memory(&mut self, frame: u64, recorded: u32, played: u32) {
+        self.report.memories += 1;
+        self.report.other_memories += u64::from(played != recorded);
+        self.compared.push(Comparison { frame, what: Compared::Memory, recorded, played });
+    }
+
+    /// Goes through what was compared frame by frame, up to the first that differs.
+    fn judge(&mut self) {
+        // Pictures come before memories of the same frame, and stay there.
+        self.compared.sort_by_key(|comparison| comparison.frame);
+        let compared = std::mem::take(&mut self.compared);
+        for of_frame in compared.chunk_by(|one, next| one.frame == next.frame) {
+            if self.report.divergence.is_some() {
+                return;
+            }
+            match of_frame.iter().find(|comparison| comparison.recorded != comparison.played) {
+                None => self.agreed = of_frame[0].frame,
+                Some(&Comparison { frame, what, recorded, played }) => {
+                    let agreed = self.agreed;
+                    self.report.divergence = Some(Divergence { frame, agreed, what, recorded, played });
+                }
+            }
         }
     }
 }

@@ -7,6 +7,9 @@ use crate::{Entry, memory};
 /// Frames that are run at once: a tenth of a second's work or so, for which other requests wait.
 const FRAMES: u64 = 240;
 
+/// Memories that are read in a slice at most: each is up to 288 KiB of its answer.
+const MEMORIES: usize = 16;
+
 /// Operations of a slice at most; a batch may have 4096, and the last entry may add a few.
 const OPS: usize = 2048;
 
@@ -16,6 +19,10 @@ pub(super) struct Slices<'a> {
     /// Frames of the first entry that are done already.
     done: u32,
     limit: u64,
+    /// Frames before the next step.
+    frame: u64,
+    /// Frames from one hash that the emulator reports to the next; 0 if it reports none.
+    reported: u64,
 }
 
 /// A stretch of entries.
@@ -25,25 +32,40 @@ pub(super) struct Slice<'a> {
 
 /// A part of an entry of keys, or another entry.
 enum Step<'a> {
-    Keys { keys: u16, frames: u32 },
+    Keys {
+        keys: u16,
+        frames: u32,
+    },
+    /// A hash of memory, which has to be read for it.
+    Read(&'a Entry),
     Other(&'a Entry),
 }
 
 impl<'a> Slices<'a> {
-    /// All of `entries`, `single` frames at a time or as many as a batch takes.
-    pub fn new(entries: &'a [Entry], single: bool) -> Slices<'a> {
-        Slices { entries, done: 0, limit: if single { 1 } else { FRAMES } }
+    /// All of `entries`, a single frame at a time or as many as a batch takes. The emulator reports hashes
+    /// by itself each `reported` frames.
+    pub fn new(entries: &'a [Entry], single: bool, reported: u32) -> Slices<'a> {
+        Slices {
+            entries,
+            done: 0,
+            limit: if single { 1 } else { FRAMES },
+            frame: 0,
+            reported: reported.into(),
+        }
     }
 
     fn step(&mut self, room: u64) -> Option<Step<'a>> {
         let entry = self.entries.first()?;
         let Entry::Keys { keys, frames } = entry else {
             self.entries = &self.entries[1..];
-            return Some(Step::Other(entry));
+            let reported = self.reported > 0 && self.frame.is_multiple_of(self.reported);
+            let read = matches!(entry, Entry::Memory(_)) && !reported;
+            return Some(if read { Step::Read(entry) } else { Step::Other(entry) });
         };
         let left = frames - self.done;
         let now = u32::try_from(room).unwrap_or(left).min(left);
         self.done += now;
+        self.frame += u64::from(now);
         if self.done == *frames {
             self.entries = &self.entries[1..];
             self.done = 0;
@@ -57,12 +79,15 @@ impl<'a> Iterator for Slices<'a> {
 
     fn next(&mut self) -> Option<Slice<'a>> {
         let mut slice = Slice { steps: Vec::new() };
-        let mut room = self.limit;
+        let (mut room, mut memories) = (self.limit, 0);
         while slice.steps.len() < OPS / 2
+            && memories < MEMORIES
             && let Some(step) = self.step(room)
         {
-            if let Step::Keys { frames, .. } = step {
-                room -= u64::from(frames);
+            match step {
+                Step::Keys { frames, .. } => room -= u64::from(frames),
+                Step::Read(_) => memories += 1,
+                Step::Other(_) => {}
             }
             slice.steps.push(step);
         }
@@ -84,7 +109,7 @@ impl Slice<'_> {
                 Step::Keys { keys, frames } => {
                     ops.extend([Op::SetKeys { keys: *keys }, Op::Advance { frames: *frames }]);
                 }
-                Step::Other(Entry::Memory(_)) => ops.extend(memory::read(console)),
+                Step::Read(_) => ops.extend(memory::read(console)),
                 Step::Other(_) => {}
             }
         }
@@ -99,7 +124,8 @@ impl Slice<'_> {
         })
     }
 
-    /// The recorded hashes of memories with their frames, and which results of the operations they are of.
+    /// The recorded hashes of memories with their frames, and which results of the operations they are of: none where the
+    /// emulator reports the hash by itself.
     pub fn memories(&self, before: u64) -> impl Iterator<Item = (u64, u32, Range<usize>)> {
         self.hashes(before).filter_map(|(frame, entry, results)| match entry {
             Entry::Memory(hash) => Some((frame, *hash, results)),
@@ -115,7 +141,7 @@ impl Slice<'_> {
             op = results.end;
             match step {
                 Step::Keys { .. } => None,
-                Step::Other(entry) => Some((frame, *entry, results)),
+                Step::Read(entry) | Step::Other(entry) => Some((frame, *entry, results)),
             }
         })
     }
@@ -125,14 +151,14 @@ impl Step<'_> {
     fn frames(&self) -> u64 {
         match self {
             Step::Keys { frames, .. } => u64::from(*frames),
-            Step::Other(_) => 0,
+            Step::Read(_) | Step::Other(_) => 0,
         }
     }
 
     /// How many operations do it.
     fn ops(&self) -> usize {
         match self {
-            Step::Keys { .. } | Step::Other(Entry::Memory(_)) => 2,
+            Step::Keys { .. } | Step::Read(_) => 2,
             Step::Other(_) => 0,
         }
     }
@@ -162,7 +188,7 @@ mod tests {
             [keys(1, 1000), Entry::Picture(7), keys(2, 5), keys(3, 1), Entry::Memory(8), keys(1, 239)];
         let frames: Vec<u16> = [vec![1; 1000], vec![2; 5], vec![3], vec![1; 239]].concat();
         for single in [false, true] {
-            let slices: Vec<_> = Slices::new(&entries, single).collect();
+            let slices: Vec<_> = Slices::new(&entries, single, 0).collect();
             assert_eq!(played(&slices), frames);
             let longest = slices.iter().map(Slice::frames).max();
             assert_eq!(longest, Some(if single { 1 } else { FRAMES }));
@@ -187,8 +213,8 @@ mod tests {
         let entries: Vec<Entry> = (0..20_000)
             .map(|frame| if frame % 2 == 0 { keys(frame % 8, 1) } else { Entry::Memory(0) })
             .collect();
-        assert!(Slices::new(&entries, false).all(|slice| slice.ops(0).len() <= OPS));
-        assert_eq!(Slices::new(&entries, false).map(|slice| slice.frames()).sum::<u64>(), 10_000);
-        assert_eq!(Slices::new(&[], false).count(), 0);
+        assert!(Slices::new(&entries, false, 0).all(|slice| slice.ops(0).len() <= OPS));
+        assert_eq!(Slices::new(&entries, false, 0).map(|slice| slice.frames()).sum::<u64>(), 10_000);
+        assert_eq!(Slices::new(&[], false, 0).count(), 0);
     }
 }

@@ -9,13 +9,13 @@ use crate::support::{core, played, recorded};
 async fn a_changed_byte_is_found_at_its_frame() {
     let (home, recording) = recorded(300, 1).await;
     let file = home.file("run");
-    // Behind the state there are 17 bytes a frame: keys and picture, each with its checksum.
-    let first = file.len() - 300 * 17 - (1 + 4 + 4) - (1 + 2 + 4 + 7 + 4);
+    // After the state there are 26 bytes a frame: keys, picture and memory, each with its checksum.
+    let first = file.len() - 300 * 26 - (1 + 2 + 4 + 7 + 4);
     assert_eq!(&file[first..first + 2], b"K\x01");
     let core = core(true);
     for frame in [1u64, 2, 150, 299, 300] {
         let mut changed = file.clone();
-        changed[first + (frame as usize - 1) * 17 + 2] ^= 1;
+        changed[first + (frame as usize - 1) * 26 + 2] ^= 1;
         let changed = Recording::read(&changed).unwrap();
         let Ending::Damaged(damage) = changed.ending() else { panic!("not found at frame {frame}") };
         assert_eq!(damage.frame, frame);
@@ -25,7 +25,7 @@ async fn a_changed_byte_is_found_at_its_frame() {
         assert_eq!((report.divergence, report.damage.as_ref()), (None, Some(damage)));
         // The hash of the same frame's picture.
         let mut changed = file.clone();
-        changed[first + (frame as usize - 1) * 17 + 8 + 1] ^= 1;
+        changed[first + (frame as usize - 1) * 26 + 8 + 1] ^= 1;
         let changed = Recording::read(&changed).unwrap();
         let Ending::Damaged(damage) = changed.ending() else { panic!("not found at frame {frame}") };
         assert_eq!((damage.frame, changed.frames()), (frame, frame));

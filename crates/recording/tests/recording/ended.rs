@@ -6,16 +6,10 @@ use std::time::Duration;
 use framewire_emulator::{Attached, Embedded, Emulator};
 use framewire_protocol::Op;
 use framewire_recording::replay::{Options as Play, ReplayError, replay};
-use framewire_recording::{Start, Summary};
+use framewire_recording::{Entry, Recording, Start, Writer};
 use std::sync::Arc;
 
 use crate::support::{Home, core, done, played, recorded, wait_for};
-
-/// Waits until a recording has ended by itself.
-async fn ended(home: &Home) -> Summary {
-    wait_for("the end", async || home.recordings.active("core").await.unwrap().ended.is_some()).await;
-    home.recordings.stop("core").await.unwrap()
-}
 
 async fn begun(core: &Arc<Embedded>) -> Home {
     let home = Home::new();
@@ -25,18 +19,53 @@ async fn begun(core: &Arc<Embedded>) -> Home {
     home
 }
 
+/// With nothing lost since the last hash, and a new one can begin at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_state_or_a_reset_ends_it() {
+async fn a_reset_or_a_state_ends_a_recording_in_its_own_frame() {
     let core = core(true);
-    for op in [Op::Reset {}, Op::LoadState { data: state(&core).await, flags: 29 }] {
-        let home = begun(&core).await;
-        done(&*core, vec![op, Op::Advance { frames: 40 }]).await;
-        let summary = ended(&home).await;
-        // The last event before it was that of the thirtieth frame.
-        assert_eq!(summary.frames, 30);
-        assert_eq!(summary.reason, "a state was loaded or the console was reset behind frame 30");
-        let report = played(&core, &home.recording("run")).await;
-        assert_eq!((report.frames, report.divergence), (30, None));
+    let state = state(&core).await;
+    let rom = tempfile::Builder::new().suffix(".gba").tempfile().unwrap();
+    std::fs::write(rom.path(), crate::support::DEMO).unwrap();
+    let path = rom.path().to_str().unwrap().to_owned();
+    for (op, what) in [
+        (Op::Reset {}, "the console was reset"),
+        (Op::LoadState { data: state, flags: 29 }, "a state was loaded"),
+        (Op::LoadRom { path }, "another game was loaded"),
+    ] {
+        let home = Home::new();
+        done(&*core, vec![Op::Reset {}, Op::Advance { frames: 20 }]).await;
+        home.start(&core, "run", Start::State, 60).await;
+        done(&*core, vec![Op::Advance { frames: 59 }, op, Op::Advance { frames: 3 }]).await;
+        // Asked once: no frame and no time has to pass.
+        let active = home.recordings.active("core").await.unwrap();
+        let reason = format!("{what} after frame 59");
+        assert_eq!(active.ended.unwrap().unwrap().reason, reason);
+        assert_eq!(active.progress.frames, 59);
+        home.start(&core, "next", Start::State, 60).await;
+        done(&*core, vec![Op::Advance { frames: 5 }]).await;
+        assert_eq!(home.recordings.stop("core").await.unwrap().frames, 5);
+        let recording = home.recording("run");
+        assert_eq!(recording.ending(), &framewire_recording::Ending::Whole(reason));
+        let report = played(&core, &recording).await;
+        assert_eq!((report.frames, report.divergence), (59, None));
+    }
+}
+
+/// A recording that begins with a reset is not ended by that, and is by the next one, before its first frame too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_from_power_on_is_ended_by_the_second_reset_only() {
+    let core = core(true);
+    for (frames, ops) in [(0, vec![]), (7, vec![Op::Advance { frames: 7 }])] {
+        let home = Home::new();
+        home.start(&core, "run", Start::PowerOn, 60).await;
+        assert!(home.recordings.active("core").await.unwrap().ended.is_none());
+        done(&*core, ops).await;
+        done(&*core, vec![Op::Reset {}]).await;
+        let ended = home.recordings.active("core").await.unwrap().ended.unwrap().unwrap();
+        assert_eq!(
+            (ended.frames, ended.reason),
+            (frames, format!("the console was reset after frame {frames}"))
+        );
     }
 }
 
@@ -82,6 +111,42 @@ async fn another_game_is_refused() {
     let error = replay(&*core, &other, &Play::default(), |_| ControlFlow::Continue(())).await.unwrap_err();
     assert!(matches!(error, ReplayError::OtherGame { .. }), "{error}");
     assert_eq!(core.state().frame, 0);
+}
+
+/// The file is whole, and the state in it is not one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_the_core_refuses_is_named_with_its_reason() {
+    let (_home, recording) = recorded(10, 10).await;
+    let writer = Writer::begin(Vec::new(), recording.head(), b"damaged".to_vec()).unwrap();
+    let damaged = Recording::read(&writer.end("").unwrap()).unwrap();
+    let core = core(true);
+    let error = replay(&*core, &damaged, &Play::default(), |_| ControlFlow::Continue(())).await.unwrap_err();
+    let ReplayError::State(reason) = &error else { panic!("{error}") };
+    assert!(error.to_string().contains("the state that the recording begins with"), "{error}");
+    assert!(!reason.message.is_empty() && error.to_string().contains(&reason.message), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_that_is_hashed_twice_in_a_frame_leaves_no_later_hash_uncompared() {
+    let (_home, recording) = recorded(100, 10).await;
+    let mut writer = Writer::begin(Vec::new(), recording.head(), recording.state().to_vec()).unwrap();
+    for entry in recording.entries() {
+        match entry {
+            Entry::Keys { keys, frames } => writer.keys(*keys, u64::from(*frames)).unwrap(),
+            Entry::Picture(hash) => writer.picture(*hash).unwrap(),
+            Entry::Memory(hash) => {
+                writer.memory(*hash).unwrap();
+                writer.memory(*hash).unwrap();
+            }
+            Entry::State(_) | Entry::End { .. } => {}
+        }
+    }
+    let doubled = Recording::read(&writer.end("").unwrap()).unwrap();
+    let core = core(true);
+    let once = played(&core, &recording).await;
+    let twice = played(&core, &doubled).await;
+    assert_eq!((once.divergence, twice.divergence), (None, None));
+    assert_eq!(twice.memories, 2 * once.memories);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,12 @@
 //! Recordings in a folder.
 
+use std::fs;
+
 use framewire_protocol::Op;
-use framewire_recording::{Options, RecordError, Start};
+use framewire_recording::{Ending, Options, RecordError, Start};
 use framewire_states::FolderError;
 
-use crate::support::{Home, core, done, name};
+use crate::support::{Home, core, done, name, played};
 
 fn options(replace: bool) -> Options {
     Options { start: Start::State, every: 60, note: String::new(), replace }
@@ -44,4 +46,38 @@ async fn progress_can_be_seen() {
     let frames = async || home.recordings.active("core").await.unwrap().progress.frames;
     crate::support::wait_for("40 frames", async || frames().await == 40).await;
     assert!(home.recordings.active("core").await.unwrap().ended.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_whose_name_is_taken_meanwhile_gets_another() {
+    let (home, core) = (Home::new(), core(true));
+    for expected in ["a-recovered", "a-recovered-2"] {
+        let _ = home.recordings.folder().remove(&name("a"));
+        home.start(&core, "a", Start::State, 10).await;
+        done(&*core, vec![Op::Advance { frames: 25 }]).await;
+        home.recordings.folder().write(&name("a"), b"of another program", false).unwrap();
+        let summary = home.recordings.stop("core").await.unwrap();
+        assert_eq!((summary.name.as_str(), summary.frames), (expected, 25));
+        assert_eq!(home.file("a"), b"of another program");
+        let report = played(&core, &home.recording(expected)).await;
+        assert_eq!((report.frames, report.divergence), (25, None));
+    }
+}
+
+/// A folder is in the place of the recording that it is to replace.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_that_gets_no_name_is_completed_at_the_next_start() {
+    let (home, core) = (Home::new(), core(true));
+    home.recordings.start("core", core.clone(), name("a"), options(true)).await.unwrap();
+    done(&*core, vec![Op::Advance { frames: 25 }]).await;
+    let place = home.recordings.folder().path().join("a.fwr");
+    fs::create_dir(&place).unwrap();
+    let error = home.recordings.stop("core").await.unwrap_err().to_string();
+    assert!(error.contains("a.fwr") && error.contains("at the next start"), "{error}");
+    fs::remove_dir(&place).unwrap();
+    let recovered = home.recordings.recover();
+    let (called, frames) = recovered[0].outcome.as_ref().unwrap();
+    assert_eq!((called.as_str(), *frames), ("a", 25));
+    assert_eq!(home.recording("a").ending(), &Ending::Whole("stopped".to_owned()));
+    assert_eq!(fs::read_dir(home.recordings.folder().path()).unwrap().count(), 1);
 }

@@ -4,5 +4,6 @@ mod clocks;
 mod damaged;
 mod ended;
 mod kept;
+mod killed;
 mod played;
 mod support;

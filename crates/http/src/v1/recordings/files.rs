@@ -53,6 +53,8 @@ struct Told {
     /// `wall` if its game's clock was that of a stock mGBA, which is not recorded; otherwise the time (RFC 3339) with which
     /// the clock began, from which on it advances with the frames.
     clock: String,
+    /// Whether the server that made it ended in the middle, and a later start completed what was written.
+    recovered: bool,
     /// The size of its file in bytes.
     size: u64,
 }
@@ -70,6 +72,7 @@ impl Told {
             time: head.time.clone(),
             note: head.note.clone(),
             clock: head.clock.clone(),
+            recovered: head.recovered,
             size,
         }
     }

@@ -113,7 +113,7 @@ impl Told {
 
 /// Begins to record an emulator: every key with its frame, until it is stopped.
 ///
-/// A reset, a state that is loaded or a connection that breaks ends it before that.
+/// A reset, a state or a game that is loaded, or a connection that breaks ends it in its own frame, and `ended` says which.
 #[utoipa::path(post, path = "/v1/recordings", operation_id = "startRecording", tag = "recordings", params(Which),
     request_body = Begin, responses((status = 201, description = "It is being made.", body = Told,
         headers(("location" = String, description = "Where it will be, once complete.")))))]

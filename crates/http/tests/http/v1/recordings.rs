@@ -45,7 +45,7 @@ fn what_was_recorded_is_replayed() {
     let full = body(&server.get("/v1/recordings/run"), 200);
     assert_eq!(
         (&full["frames"], &full["pictures"], &full["memories"]),
-        (&frames.into(), &(frames / 10).into(), &1.into())
+        (&frames.into(), &(frames / 10).into(), &frames.div_ceil(10).into())
     );
     assert_eq!(
         (&full["note"], &full["start"], &full["damage"]),
@@ -57,7 +57,10 @@ fn what_was_recorded_is_replayed() {
         (&replay["equal"], &replay["played"], &replay["diverged"]),
         (&true.into(), &frames.into(), &Value::Null)
     );
-    assert_eq!((&replay["pictures"], &replay["memories"]), (&(frames / 10).into(), &1.into()));
+    assert_eq!(
+        (&replay["pictures"], &replay["memories"]),
+        (&(frames / 10).into(), &frames.div_ceil(10).into())
+    );
     assert_eq!(server.number("/core/currentframe"), before);
     assert_eq!(body(&server.get("/v1/replay"), 200), replay);
     sent(&server, "POST", "/v1/recordings/run/replay", &json!({}), 200);
@@ -71,9 +74,9 @@ fn files_go_out_and_in_and_damage_is_named_with_its_frame() {
     assert_eq!(file.status, 200);
     assert!(file.body.starts_with(b"FRAMEWIRE RECORDING 1\ntitle FRAMEWIRE\n"));
     assert!(file.header("content-disposition").unwrap().contains("run.fwr"));
-    // 17 bytes a frame behind the state, and the end: 2 bytes of frames, its reason, checksums, and memory.
-    let tail = (4 + 4 + 1) + (1 + 2 + 4 + "stopped".len() + 4);
-    let of_frame = |frame: u64| file.body.len() - tail - 17 * (frames - frame + 1) as usize;
+    // 26 bytes a frame after the state, and the end: 2 bytes of frames, its reason, and a checksum.
+    let tail = 1 + 2 + 4 + "stopped".len() + 4;
+    let of_frame = |frame: u64| file.body.len() - tail - 26 * (frames - frame + 1) as usize;
     let mut changed = file.body.clone();
     changed[of_frame(123) + 2] ^= 2;
     let told = problem(&server.request("PUT", "/v1/recordings/copy/file", &changed), 422);
@@ -137,13 +140,41 @@ fn one_of_each_at_a_time() {
         let told = problem(&server.request(method, &format!("/v1/recordings/next{target}"), b""), 409);
         assert!(told["detail"].as_str().unwrap().contains("DELETE /v1/recording?emulator=demo"), "{told}");
     }
+    // A reset ends it at once, and another one can begin.
+    sent(&server, "POST", "/v1/advance", &json!({"frames": 59}), 200);
     sent(&server, "POST", "/v1/reset", &json!({}), 200);
-    sent(&server, "POST", "/v1/advance", &json!({"frames": 60}), 200);
-    wait_for("the end", || body(&server.get("/v1/recording"), 200)["ended"].is_string());
     let ended = body(&server.get("/v1/recording"), 200);
-    assert!(ended["ended"].as_str().unwrap().contains("reset"), "{ended}");
+    assert_eq!(
+        (&ended["ended"], &ended["frames"]),
+        (&"the console was reset after frame 59".into(), &59.into())
+    );
+    sent(&server, "POST", "/v1/recordings", &json!({"name": "third"}), 201);
     body(&server.request("DELETE", "/v1/recording", b""), 200);
     problem(&server.get("/v1/recording"), 404);
+}
+
+/// What a server that was killed has left is completed by the next one, and listed as that.
+#[test]
+fn a_recording_of_a_killed_server_is_listed_as_recovered() {
+    let (first, _) = recorded(10);
+    let file = first.get("/v1/recordings/run/file").body;
+    let folder = tempfile::tempdir().unwrap();
+    let recordings = folder.path().join("recordings");
+    std::fs::create_dir(&recordings).unwrap();
+    std::fs::write(recordings.join(".recording-run-Ab3dE6"), &file[..file.len() - 40]).unwrap();
+    let server = Server::demo(true, |app| app.data = Some(folder.path().to_owned()));
+    let listed = body(&server.get("/v1/recordings"), 200);
+    let run = &listed["recordings"][0];
+    assert_eq!((&run["name"], &run["recovered"]), (&"run".into(), &true.into()), "{listed}");
+    let full = body(&server.get("/v1/recordings/run"), 200);
+    assert!(
+        full["ended"].as_str().unwrap().starts_with("the program ended in the middle; recovered"),
+        "{full}"
+    );
+    assert_eq!(full["damage"], Value::Null);
+    assert!(full["clock"].as_str().unwrap().starts_with("20"), "{full}");
+    let replay = sent(&server, "POST", "/v1/recordings/run/replay", &json!({}), 200);
+    assert_eq!((&replay["equal"], &replay["clock"]), (&true.into(), &"recorded".into()), "{replay}");
 }
 
 #[test]

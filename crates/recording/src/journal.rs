@@ -1,0 +1,80 @@
+//! The file of a recording while it is being made.
+//!
+//! It lies among the recordings, under a name of its own that holds theirs, and is locked as long as its program lives.
+//! What is in it up to its last whole entry can be played, whenever and however the program ends.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use framewire_protocol::wire::Wire;
+use framewire_states::{Folder, FolderError, Name};
+use tempfile::NamedTempFile;
+
+use crate::reader::Cut;
+use crate::{Entry, MAX_FILE};
+
+/// Beginning of the names of such files. No [`Name`] begins so.
+const PREFIX: &str = ".recording-";
+
+/// Makes the file of a recording that is to be called `name`. It is removed when it is dropped, until its beginning is
+/// written and it is to stay.
+pub(crate) fn begin(folder: &Folder, name: &Name) -> Result<NamedTempFile, FolderError> {
+    let failed = |action| move |source| FolderError::Io { action, path: folder.path().to_owned(), source };
+    fs::create_dir_all(folder.path()).map_err(failed("make"))?;
+    let prefix = format!("{PREFIX}{name}-");
+    loop {
+        let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder.path());
+        let file = file.map_err(failed("write in"))?;
+        // Between its creation and its lock another program may have taken it for abandoned.
+        if framewire_files::lock(file.as_file()) && file.path().exists() {
+            return Ok(file);
+        }
+    }
+}
+
+/// The files that are there, of this program and of others, and what their recordings were to be called.
+pub(crate) fn all(folder: &Folder) -> Vec<(PathBuf, Name)> {
+    let files = fs::read_dir(folder.path()).into_iter().flatten().flatten();
+    let named = files.filter_map(|file| {
+        let name = file.file_name();
+        let (name, _) = name.to_str()?.strip_prefix(PREFIX)?.rsplit_once('-')?;
+        Some((file.path(), name.parse().ok()?))
+    });
+    named.collect()
+}
+
+/// A file that was ended.
+pub(crate) struct Concluded {
+    pub frames: u64,
+    pub bytes: u64,
+    pub reason: String,
+}
+
+/// Ends a file whose writing failed, after its last whole entry. Where the disk has no room for the end, it takes that of
+/// the last entries. `reason` is given the number of frames.
+pub(crate) fn conclude(file: &mut File, reason: impl Fn(u64) -> String) -> io::Result<Concluded> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    Read::by_ref(file).take(MAX_FILE).read_to_end(&mut bytes)?;
+    let cuts = Cut::last(&bytes).map_err(io::Error::other)?;
+    let mut failure = None;
+    for Cut { offset, frames, mut checksum } in cuts.into_iter().rev() {
+        let reason = reason(frames);
+        let mut end = Vec::new();
+        Entry::End { frames, reason: reason.clone() }.encode(&mut end);
+        checksum.update(&end);
+        checksum.finalize().encode(&mut end);
+        let total = (offset + end.len()) as u64;
+        if failure.is_some() && total > bytes.len() as u64 {
+            continue;
+        }
+        file.seek(SeekFrom::Start(offset as u64))?;
+        let written = file.write_all(&end).and_then(|()| file.set_len(total)).and_then(|()| file.sync_data());
+        match written {
+            Ok(()) => return Ok(Concluded { frames, bytes: total, reason }),
+            Err(error) => failure = Some(error),
+        }
+    }
+    Err(failure.unwrap_or_else(|| io::Error::other("nothing of it can be played")))
+}
