@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use framewire_http::Symbols;
+use framewire_http::SymbolFiles;
 
 use crate::assets;
 use crate::settings::Settings;
@@ -13,8 +13,8 @@ use crate::wanted::named_path;
 ///
 /// # Errors
 /// If a file cannot be used.
-pub fn of(settings: &Settings, name: &str, demo: bool) -> anyhow::Result<Arc<Symbols>> {
-    let mut symbols = Symbols::default();
+pub fn of(settings: &Settings, name: &str, demo: bool) -> anyhow::Result<Arc<SymbolFiles>> {
+    let mut symbols = SymbolFiles::default();
     for setting in &settings.symbols {
         let (of, path) = named_path(setting);
         if of.is_none_or(|of| of == name) {

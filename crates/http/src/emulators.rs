@@ -6,7 +6,7 @@ use framewire_emulator::{Emulator, Pending};
 use framewire_protocol::Batch;
 
 use crate::access::Permit;
-use crate::symbols::Symbols;
+use crate::symbols::{SymbolFiles, Symbols};
 
 /// Longest name of an emulator, in bytes.
 const MAX_NAME: usize = 64;
@@ -18,7 +18,7 @@ pub struct Served {
     /// The emulator.
     pub emulator: Arc<dyn Emulator>,
     /// Names for its addresses.
-    pub symbols: Arc<Symbols>,
+    symbols: Arc<SymbolFiles>,
     /// The batches that it has not answered yet.
     pub(crate) waiting: Waiting,
     /// What the caller may do with it, where that is not everything.
@@ -60,8 +60,21 @@ impl Served {
     }
 
     /// The same with names for its addresses.
-    pub fn with_symbols(self, symbols: impl Into<Arc<Symbols>>) -> Served {
+    pub fn with_symbols(self, symbols: impl Into<Arc<SymbolFiles>>) -> Served {
         Served { symbols: symbols.into(), ..self }
+    }
+
+    /// Names for the addresses of the game that it has now. When that is another one than before, files may have to be
+    /// read.
+    pub(crate) async fn symbols(&self) -> Arc<Symbols> {
+        if let Some(ready) = self.symbols.ready(self.emulator.checksum()) {
+            return ready;
+        }
+        let (files, state) = (self.symbols.clone(), self.emulator.state());
+        let read = tokio::task::spawn_blocking(move || files.read_for(&state)).await;
+        read.unwrap_or_else(|error| {
+            Arc::new(Symbols::none(format!("the symbol files were not read: {error}")))
+        })
     }
 
     /// It as a caller may use it.

@@ -53,5 +53,5 @@ pub use emulators::{Emulators, NameError, Served, is_emulator_name};
 pub use server::serve;
 #[cfg(feature = "otlp")]
 pub use span::SPANS;
-pub use symbols::{SymbolError, Symbols};
+pub use symbols::{SymbolError, SymbolFiles};
 pub use tls::{Tls, TlsError};

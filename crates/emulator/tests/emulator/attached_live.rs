@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::attached::{attach, free_port, host, ready, runtime};
 use super::support::{
-    DEMO, GAME_FRAME, UNUSED, batch, call, number, read32, refusal, seconds, soon, wait_for, within,
+    DEMO, GAME_FRAME, UNUSED, batch, call, number, read32, refusal, soon, wait_for, within,
 };
 use super::timelines::{assert_as_played, log, play, taps};
 use super::watches::{begin, range, request};

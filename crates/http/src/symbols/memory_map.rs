@@ -9,6 +9,17 @@ use super::Entry;
 #[derive(Deserialize)]
 struct Map {
     field: Vec<Field>,
+    rom: Option<Rom>,
+}
+
+/// The game that a memory map is for: each that is given has to be the game's.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct Rom {
+    pub(super) title: Option<String>,
+    /// With the console before it, as mGBA 0.10 gives it, or without.
+    pub(super) code: Option<String>,
+    /// The CRC-32 of the ROM.
+    pub(super) checksum: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -40,10 +51,20 @@ impl<'de> Deserialize<'de> for Elements {
     }
 }
 
-/// The fields of a map by name.
-pub(super) fn fields(text: &str) -> Result<impl Iterator<Item = (String, Entry)>, Box<toml::de::Error>> {
+/// A memory map.
+pub(super) struct MemoryMap {
+    /// The fields by name.
+    pub(super) fields: Vec<(String, Entry)>,
+    /// The game that it is for, if it says.
+    pub(super) rom: Option<Rom>,
+}
+
+/// Reads a memory map.
+pub(super) fn read(text: &str) -> Result<MemoryMap, Box<toml::de::Error>> {
     let map: Map = toml::from_str(text)?;
-    Ok(map.field.into_iter().map(|Field { name, address, kind: Elements { kind, count }, doc }| {
+    let fields = map.field.into_iter().map(|Field { name, address, kind: Elements { kind, count }, doc }| {
         (name, Entry { symbol: Symbol { address, kind: Some(kind), count }, doc })
-    }))
+    });
+    let named = |rom: &Rom| rom.title.is_some() || rom.code.is_some() || rom.checksum.is_some();
+    Ok(MemoryMap { fields: fields.collect(), rom: map.rom.filter(named) })
 }

@@ -1,28 +1,39 @@
 //! Names for addresses, so that `score` works where an address does.
 //!
-//! - [`Symbols`]: the names of one emulator;
+//! - [`SymbolFiles`]: the names of one emulator, each with the game that it is for;
+//! - [`Symbols`]: the names for one game;
 //! - `sym`: the symbol files of assemblers and debuggers (no$gba, RGBDS, WLA DX);
 //! - `map`: the link map of GNU ld;
 //! - `memory_map`: memory maps as the demo game has one.
 
+mod files;
 mod map;
 mod memory_map;
 mod sym;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use framewire_expression::{Names, Symbol, Type};
 
+use axum::http::StatusCode;
+
 use crate::compat::lua_integer;
+use crate::v1::Problem;
 
 /// Largest symbol file in bytes.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
+pub use files::SymbolFiles;
+use memory_map::{MemoryMap, Rom};
+
 /// Names and the bus addresses that they stand for.
 #[derive(Debug, Clone, Default)]
-pub struct Symbols {
+pub(crate) struct Symbols {
     by_name: BTreeMap<String, Entry>,
+    /// Why there are none, if there are for another game.
+    elsewhere: Option<String>,
 }
 
 /// What a name stands for.
@@ -65,7 +76,7 @@ impl Symbols {
     ///
     /// # Errors
     /// If the file cannot be read, or holds no symbols.
-    pub fn load(&mut self, path: &Path) -> Result<(), SymbolError> {
+    fn load(&mut self, path: &Path) -> Result<Option<Rom>, SymbolError> {
         let read = |error| SymbolError::Read(path.to_owned(), error);
         if std::fs::metadata(path).map_err(read)?.len() > MAX_FILE {
             return Err(SymbolError::TooLarge(path.to_owned()));
@@ -73,28 +84,52 @@ impl Symbols {
         let bytes = std::fs::read(path).map_err(read)?;
         let text = String::from_utf8_lossy(&bytes);
         let before = self.by_name.len();
+        let mut rom = None;
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
-            self.add_memory_map(&text).map_err(|error| SymbolError::MemoryMap(path.to_owned(), error))?;
+            rom =
+                self.add_memory_map(&text).map_err(|error| SymbolError::MemoryMap(path.to_owned(), error))?;
         } else if map::is_one(&text) {
             self.add_all(map::symbols(&text));
         } else {
             self.add_all(sym::symbols(&text));
         }
         match self.by_name.len() > before {
-            true => Ok(()),
+            true => Ok(rom),
             false => Err(SymbolError::Nothing(path.to_owned())),
         }
     }
 
-    /// Adds the fields of a memory map, written as the demo game's.
+    /// Adds the fields of a memory map, written as the demo game's. Gives the game that it is for.
     ///
     /// # Errors
     /// If it is something else.
-    pub fn add_memory_map(&mut self, text: &str) -> Result<(), Box<toml::de::Error>> {
-        for (name, entry) in memory_map::fields(text)? {
+    fn add_memory_map(&mut self, text: &str) -> Result<Option<Rom>, Box<toml::de::Error>> {
+        let MemoryMap { fields, rom } = memory_map::read(text)?;
+        for (name, entry) in fields {
             self.by_name.entry(name).or_insert(entry);
         }
-        Ok(())
+        Ok(rom)
+    }
+
+    /// None, for `why`.
+    pub(crate) fn none(why: String) -> Symbols {
+        Symbols { by_name: BTreeMap::new(), elsewhere: Some(why) }
+    }
+
+    /// Adds those of others that have no name of these.
+    fn add(&mut self, others: &Symbols) {
+        for (name, entry) in &others.by_name {
+            self.by_name.entry(name.clone()).or_insert_with(|| entry.clone());
+        }
+    }
+
+    /// The problem with a text in which a name may have been used: what is not there because the game is another one is
+    /// not found.
+    pub(crate) fn problem(&self, problem: Problem) -> Problem {
+        match &self.elsewhere {
+            Some(why) if problem.detail().contains(&**why) => problem.with_status(StatusCode::NOT_FOUND),
+            _ => problem,
+        }
     }
 
     fn add_all<'a>(&mut self, symbols: impl Iterator<Item = (&'a str, u32)>) {
@@ -138,10 +173,21 @@ impl Symbols {
     fn like(&self, name: &str) -> Option<&str> {
         const DIFFERENT: usize = 3;
         let most = (name.chars().count() / 3).clamp(1, DIFFERENT);
-        let near = |known: &&String| known.len().abs_diff(name.len()) <= DIFFERENT;
+        let near = |known: &&str| known.len().abs_diff(name.len()) <= most;
         let distances =
-            self.by_name.keys().filter(near).map(|known| (strsim::osa_distance(name, known), known));
-        distances.min().filter(|(distance, _)| *distance <= most).map(|(_, known)| known.as_str())
+            self.neighbours(name).filter(near).map(|known| (strsim::osa_distance(name, known), known));
+        distances.min().filter(|(distance, _)| *distance <= most).map(|(_, known)| known)
+    }
+
+    /// The known names that begin most like this one: at most 1024 before and after it in their order. Comparing with
+    /// all names of a large file would hold up a network thread.
+    fn neighbours(&self, name: &str) -> impl Iterator<Item = &str> {
+        const EACH_WAY: usize = 1024;
+        let after = (Bound::Included(name), Bound::Unbounded);
+        let before = (Bound::Unbounded, Bound::Excluded(name));
+        let after = self.by_name.range::<str, _>(after).take(EACH_WAY);
+        let before = self.by_name.range::<str, _>(before).rev().take(EACH_WAY);
+        before.chain(after).map(|(known, _)| known.as_str())
     }
 }
 
@@ -149,6 +195,9 @@ impl Names for Symbols {
     fn find(&self, name: &str) -> Result<Symbol, String> {
         if let Some(entry) = self.by_name.get(name) {
             return Ok(entry.symbol);
+        }
+        if let Some(why) = &self.elsewhere {
+            return Err(format!("no symbol is called {name:?} here: {why}"));
         }
         Err(match self.like(name) {
             _ if self.by_name.is_empty() => {
@@ -218,6 +267,17 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_name_is_compared_with_few_of_many() {
+        let mut symbols = Symbols::default();
+        let names: Vec<String> = (0..500_000).map(|number| format!("gSymbolOfAGame{number:06}")).collect();
+        symbols.add_all(names.iter().map(|name| (name.as_str(), 0)));
+        let unknown = "gSymbolOfAGame25000x";
+        assert_eq!(symbols.neighbours(unknown).count(), 2048);
+        let said = symbols.place(unknown).unwrap_err();
+        assert!(said.contains("did you mean \"gSymbolOfAGame25000"), "{said}");
+    }
+
+    #[test]
     fn what_is_no_place_is_told_with_what_was_meant() {
         let symbols = demo();
         for (text, says) in [
@@ -248,7 +308,7 @@ mod tests {
             let path = folder.path().join(name);
             std::fs::write(&path, text).unwrap();
             let mut symbols = Symbols::default();
-            symbols.load(&path).map(|()| symbols)
+            symbols.load(&path).map(|_| symbols)
         };
         let map = "Memory Configuration\n\nLinker script and memory map\n                0x02000044                score\n";
         for (name, text) in [

@@ -72,7 +72,8 @@ async fn batch(
     Key(key): Key,
     Payload(request): Payload<Request>,
 ) -> Result<Response, Problem> {
-    let context = Context { symbols: &served.symbols, encoding: request.encoding };
+    let symbols = served.symbols().await;
+    let context = Context { symbols: &symbols, encoding: request.encoding };
     let plan = Plan::new(request.ops, context)?;
     let share = site.replies.share_all(plan.ops())?;
     let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());

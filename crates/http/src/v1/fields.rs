@@ -222,7 +222,9 @@ pub(crate) fn offset(value: &Json, name: &str) -> Result<u32, Problem> {
 /// An address: a number, or a text that [`Symbols::place`] reads.
 pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Place, Problem> {
     match value {
-        Json::String(text) => symbols.place(text).map_err(|problem| Problem::in_body(name, &problem)),
+        Json::String(text) => {
+            symbols.place(text).map_err(|problem| symbols.problem(Problem::in_body(name, &problem)))
+        }
         value => integer(value)
             .and_then(|number| u32::try_from(number).ok())
             .map(|address| Place { address, kind: None })

@@ -145,8 +145,13 @@ impl Problem {
         serde_json::to_string(self).unwrap_or_default()
     }
 
+    /// It with another status.
+    pub(crate) fn with_status(self, status: StatusCode) -> Problem {
+        let title = status.canonical_reason().unwrap_or("Error");
+        Problem { status: status.as_u16(), title, ..self }
+    }
+
     /// What is wrong.
-    #[cfg(test)]
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }

@@ -61,8 +61,8 @@ struct Symbol {
 async fn list(Chosen(served): Chosen, Query(wanted): Query<Wanted>) -> Result<Json<SymbolList>, Problem> {
     let part = wanted.contains.to_lowercase();
     let after = |name: &str| wanted.after.as_deref().is_none_or(|after| name > after);
-    let mut found = served
-        .symbols
+    let all = served.symbols().await;
+    let mut found = all
         .iter()
         .filter(|(name, _)| after(name) && (part.is_empty() || name.to_lowercase().contains(&part)));
     let symbols = found.by_ref().take(MAX).map(|(name, entry)| Symbol {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Rom, Speed};
 use framewire_emulator::{Clock, Embedded, Emulator};
-use framewire_http::{App, Emulators, Served, Symbols};
+use framewire_http::{App, Emulators, Served, SymbolFiles};
 use framewire_libmgba::Level;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -82,7 +82,7 @@ impl Server {
     ) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let mut symbols = Symbols::default();
+        let mut symbols = SymbolFiles::default();
         symbols.load(&repository("rom/memory-map.toml")).unwrap();
         let served = Served::new("demo", emulator(runtime.handle())).with_symbols(symbols);
         let mut app = App::new(Emulators::new(served).unwrap(), Duration::from_secs(3));

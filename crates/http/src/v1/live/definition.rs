@@ -1,11 +1,12 @@
 //! What a client wants to be told.
 
 use framewire_emulator::MemoryRange;
-use framewire_expression::{Expression, Names, Range, Subject};
+use framewire_expression::{Expression, Range, Subject};
 use framewire_protocol::watch::{MAX_RANGES, MAX_WATCHED};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::symbols::Symbols;
 use crate::v1::Problem;
 use crate::v1::fields::Encoding;
 
@@ -56,7 +57,7 @@ impl Definition {
     ///
     /// # Errors
     /// A problem that names the field, and for an expression the column.
-    pub(super) fn compile(&self, names: &dyn Names) -> Result<Subjects, Problem> {
+    pub(super) fn compile(&self, symbols: &Symbols) -> Result<Subjects, Problem> {
         if self.watch.is_empty() && !self.events {
             let accepts =
                 "an expression such as score, u16[0x02000000] or bytes[0x02000000, 16]; or events=true";
@@ -80,8 +81,8 @@ impl Definition {
             if self.watch[..index].contains(text) {
                 return Err(Problem::parameter(place, &format!("is {text:?} again"), "each expression once"));
             }
-            let subject =
-                Subject::parse(text, names).map_err(|error| Problem::in_body(&place, &error.to_string()))?;
+            let subject = Subject::parse(text, symbols)
+                .map_err(|error| symbols.problem(Problem::in_body(&place, &error.to_string())))?;
             subjects.add(subject);
         }
         subjects.check()?;

@@ -64,7 +64,6 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
-    use framewire_expression::NoNames;
     use serde_json::json;
 
     use super::super::definition::Definition;
@@ -80,7 +79,7 @@ mod tests {
             "frame",
         ];
         let definition = Definition { watch: watch.map(str::to_owned).to_vec(), ..Definition::default() };
-        let subjects = definition.compile(&NoNames).unwrap();
+        let subjects = definition.compile(&crate::symbols::Symbols::default()).unwrap();
         assert_eq!(subjects.ranges.len(), 2, "each range once");
         assert!(subjects.uses_frame);
         let mut memory = Memory::new(subjects, &[0, 0, 0xfe]);

@@ -184,7 +184,8 @@ impl Live {
         served: &Served,
         definition: Definition,
     ) -> Result<Collector, Problem> {
-        let subjects = definition.compile(&*served.symbols)?;
+        let symbols = served.symbols().await;
+        let subjects = definition.compile(&symbols)?;
         // From before the first values on, so that nothing falls between.
         let events = definition.events.then(|| served.emulator.events());
         let patience = (!definition.watch.is_empty()).then_some(UNREAD);

@@ -80,7 +80,7 @@ pub(super) async fn until(site: &Site, served: &Served, request: Condition) -> R
         let accepts = format!("a number of frames from 1 to {MAX_FRAMES}");
         return Err(Problem::parameter("frames", &problem, accepts));
     }
-    let expression = Expression::parse(&request.until, &*served.symbols)
+    let expression = Expression::parse(&request.until, &*served.symbols().await)
         .map_err(|error| Problem::in_body("until", &error.to_string()))?;
     tokio::select! {
         waited = held(site, served, expression, request.frames.into()) => waited,

@@ -86,7 +86,8 @@ pub(super) async fn read(
     Path(text): Path<String>,
     Query(wanted): Query<Wanted>,
 ) -> Result<Response, Problem> {
-    let Place { address, kind } = place(&text, wanted.domain.as_deref(), &served.symbols)?;
+    let symbols = served.symbols().await;
+    let Place { address, kind } = place(&text, wanted.domain.as_deref(), &symbols)?;
     let Some(length) = wanted.length else {
         if wanted.format == Format::Raw {
             return Err(Problem::parameter("format", "is raw for a number", "raw together with length"));

@@ -58,8 +58,9 @@ pub(super) async fn scattered(
         ));
     }
     let (mut ops, mut types) = (Vec::new(), Vec::new());
+    let symbols = served.symbols().await;
     for text in &many.address {
-        let place = place(text, many.domain.as_deref(), &served.symbols)?;
+        let place = place(text, many.domain.as_deref(), &symbols)?;
         let kind = many.kind.map(Type::from).or(place.kind).unwrap_or(Type::U8);
         ops.push(read_op(kind, place.address, many.domain.clone()));
         types.push(kind);

@@ -66,7 +66,8 @@ pub(super) async fn write(
     Query(Where { domain }): Query<Where>,
     request: Request,
 ) -> Result<Json<AtFrame>, Problem> {
-    let place = place(&text, domain.as_deref(), &served.symbols)?;
+    let symbols = served.symbols().await;
+    let place = place(&text, domain.as_deref(), &symbols)?;
     let raw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/octet-stream");
     let bytes = body::read(request.into_body(), site.app.limits.max_body, &site).await?;
     let op = match raw {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::ok;
 use super::problems::problem;
-use crate::support::{Server, field};
+use super::{body, ok, sent};
+use crate::support::{Server, field, repository};
 
 #[test]
 fn numbers_are_written_and_read_by_name() {
@@ -128,4 +128,43 @@ fn domains_are_told_with_their_places() {
     let domains = domains["domains"].as_array().unwrap();
     let wram = domains.iter().find(|domain| domain["id"] == "wram").unwrap();
     assert_eq!((&wram["base"], &wram["size"]), (&0x0200_0000.into(), &0x4_0000.into()));
+}
+
+/// The names of one game mean nothing in another one.
+#[test]
+fn names_of_the_game_before_are_not_used_for_another_one_and_come_back() {
+    let server = Server::paused();
+    let demo = std::fs::read(repository("rom/framewire-demo.gba")).unwrap();
+    let write = |name: &str, title: &[u8; 9], last: u8| {
+        let mut rom = demo.clone();
+        rom[0xA0..0xA9].copy_from_slice(title);
+        *rom.last_mut().unwrap() ^= last;
+        std::fs::write(server.file(name), rom).unwrap();
+    };
+    write("other.gba", b"ANOTHER\0\0", 0);
+    write("rebuilt.gba", b"FRAMEWIRE", 1);
+    let load = |name: &str| {
+        sent(&server, "POST", "/v1/load", &json!({"path": server.file(name)}), 200);
+    };
+    body(&server.get("/v1/memory/score"), 200);
+    load("other.gba");
+    let says = |problem: Value| {
+        let detail = problem["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains("for another game: FRAMEWIRE") && detail.contains("is ANOTHER"), "{detail}");
+    };
+    says(problem(&server.get("/v1/memory/score"), 404));
+    says(problem(&server.get("/v1/memory?address=score"), 404));
+    says(problem(&server.request("PUT", "/v1/memory/score", b"{\"value\":1}"), 404));
+    says(problem(&server.request("POST", "/v1/wait", b"{\"until\":\"score > 1\"}"), 404));
+    says(problem(&server.get("/v1/watch?watch=score"), 404));
+    let batch = br#"{"ops":[{"op":"read32","address":"score"}]}"#;
+    says(problem(&server.request("POST", "/v1/batch", batch), 404));
+    assert_eq!(body(&server.get("/v1/symbols"), 200)["symbols"], json!([]));
+    problem(&server.get("/v1/memory/score+"), 404);
+    // Numbers need no names.
+    body(&server.get("/v1/memory/0x02000000"), 200);
+    for name in ["rebuilt.gba", "demo game.gba"] {
+        load(name);
+        body(&server.get("/v1/memory/score"), 200);
+    }
 }

@@ -50,7 +50,8 @@ pub(super) async fn begin(session: &Arc<Session>, request: Request) -> Result<Un
     match method.as_str() {
         "batch" => {
             let batch::Request { ops, encoding } = object(params)?;
-            let plan = Plan::new(ops, Context { symbols: &served.symbols, encoding })?;
+            let symbols = served.symbols().await;
+            let plan = Plan::new(ops, Context { symbols: &symbols, encoding })?;
             perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome)))).await
         }
         "wait" => {
@@ -138,8 +139,9 @@ async fn operation(
         return Err(Problem::parameter("op", "is no parameter here", "the operation's name as method").into());
     }
     params.insert("op".to_owned(), method.as_str().into());
+    let symbols = served.symbols().await;
     let plan =
-        Plan::one(params, Context { symbols: &served.symbols, encoding }).map_err(|problem| match problem
+        Plan::one(params, Context { symbols: &symbols, encoding }).map_err(|problem| match problem
             .is_about("op")
         {
             true => Error::no_method(&method, METHODS),

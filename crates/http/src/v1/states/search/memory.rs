@@ -35,7 +35,8 @@ pub(super) async fn areas(site: &Site, served: &Served, wanted: Vec<Wanted>) -> 
 async fn area(site: &Site, served: &Served, wanted: Wanted, at: &str) -> Result<Area, Problem> {
     let Wanted { domain, address, length } = wanted;
     let name = format!("{at}.address");
-    let place = |address| place_in(&address, domain.as_deref(), &served.symbols, &name);
+    let symbols = served.symbols().await;
+    let place = |address| place_in(&address, domain.as_deref(), &symbols, &name);
     let address = address.map(place).transpose()?;
     let address = address.map(|place| place.address);
     let Some(domain) = domain else {

@@ -101,3 +101,28 @@ fn streams_live_through_the_loss_of_an_attached_mgba() {
         .collect();
     assert!(told.iter().any(|name| name == "disconnected"), "{told:?}");
 }
+
+/// Another game in the window, and the first one again.
+#[test]
+fn names_go_and_come_with_their_game_in_an_attached_mgba_too() {
+    let place = Place::new();
+    let server = place.server(|_| {});
+    let _core = place.core();
+    ready(&server);
+    wait_for("the game", || server.get("/v1/emulator").text().contains("FRAMEWIRE"));
+    let mut events = Events::open(&server, "/v1/events");
+    json_of(&server.get("/v1/memory/score"), 200);
+    let demo = std::fs::read(repository("rom/framewire-demo.gba")).unwrap();
+    let mut other = demo.clone();
+    other[0xA0..0xA9].copy_from_slice(b"ANOTHER\0\0");
+    for (name, rom, title, status) in
+        [("other.gba", other, "ANOTHER", 404), ("demo.gba", demo, "FRAMEWIRE", 200)]
+    {
+        let path = server.file(name);
+        std::fs::write(&path, rom).unwrap();
+        json_of(&post(&server, "/v1/load", &json!({"path": path})), 200);
+        assert_eq!(events.wait_for("game").data["title"], title);
+        let reply = server.get("/v1/memory/score");
+        assert_eq!(reply.status, status, "{}", reply.text());
+    }
+}
