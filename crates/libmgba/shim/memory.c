@@ -1,28 +1,91 @@
-/* The bus, the memory domains and the registers. */
+/* The bus, the memory domains and the registers.
+ *
+ * A number means the bytes from its address on, least significant first, wherever
+ * it is. An aligned one is one access of its width, as hardware registers need it;
+ * any other is made of bytes. */
 #include "internal.h"
 
+#include <mgba/internal/defines.h>
+#include <mgba/internal/gb/gb.h>
+#include <mgba/internal/gba/gba.h>
+
+/* The parts of the GBA's bus that are not made of plain bytes. */
+enum { GBA_PALETTE = 5, GBA_VRAM = 6, GBA_OAM = 7, GBA_SAVE = 0xE };
+
+static bool is_gba(const struct mCore* core) {
+	return core->platform(core) == mPLATFORM_GBA;
+}
+
+/* Whether libmgba's own access of this width gives these bytes. The GBA turns
+ * numbers at odd addresses around, and repeats a byte on the bus of the save. A
+ * Game Boy's are made of bytes in any case. */
+static bool is_whole(const struct mCore* core, uint32_t address, unsigned width) {
+	return !is_gba(core) || (!(address & (width - 1)) && address >> 24 < GBA_SAVE);
+}
+
+static uint32_t bus_read(struct mCore* core, uint32_t address, unsigned width) {
+	if (width == 1) {
+		return core->busRead8(core, address);
+	}
+	if (is_whole(core, address, width)) {
+		return width == 2 ? core->busRead16(core, address) : core->busRead32(core, address);
+	}
+	uint32_t value = 0;
+	for (unsigned i = 0; i < width; ++i) {
+		value |= (uint32_t) core->busRead8(core, address + i) << (8 * i);
+	}
+	return value;
+}
+
+/* Video memory of the GBA takes no single bytes: the hardware doubles or drops
+ * them. There the byte goes in together with its neighbour. */
+static void bus_write_byte(struct mCore* core, uint32_t address, uint8_t value) {
+	uint32_t region = address >> 24;
+	if (!is_gba(core) || region < GBA_PALETTE || region > GBA_OAM) {
+		core->busWrite8(core, address, value);
+		return;
+	}
+	unsigned shift = 8 * (address & 1);
+	uint32_t pair = core->busRead16(core, address & ~1u);
+	core->busWrite16(core, address & ~1u, (pair & ~(0xFFu << shift)) | (uint32_t) value << shift);
+}
+
+static void bus_write(struct mCore* core, uint32_t address, unsigned width, uint32_t value) {
+	if (width > 1 && is_whole(core, address, width)) {
+		if (width == 2) {
+			core->busWrite16(core, address, value);
+		} else {
+			core->busWrite32(core, address, value);
+		}
+		return;
+	}
+	for (unsigned i = 0; i < width; ++i) {
+		bus_write_byte(core, address + i, value >> (8 * i));
+	}
+}
+
 uint32_t fw_read8(struct fw_core* self, uint32_t address) {
-	return self->core->busRead8(self->core, address);
+	return bus_read(self->core, address, 1);
 }
 
 uint32_t fw_read16(struct fw_core* self, uint32_t address) {
-	return self->core->busRead16(self->core, address);
+	return bus_read(self->core, address, 2);
 }
 
 uint32_t fw_read32(struct fw_core* self, uint32_t address) {
-	return self->core->busRead32(self->core, address);
+	return bus_read(self->core, address, 4);
 }
 
 void fw_write8(struct fw_core* self, uint32_t address, uint8_t value) {
-	self->core->busWrite8(self->core, address, value);
+	bus_write(self->core, address, 1, value);
 }
 
 void fw_write16(struct fw_core* self, uint32_t address, uint16_t value) {
-	self->core->busWrite16(self->core, address, value);
+	bus_write(self->core, address, 2, value);
 }
 
 void fw_write32(struct fw_core* self, uint32_t address, uint32_t value) {
-	self->core->busWrite32(self->core, address, value);
+	bus_write(self->core, address, 4, value);
 }
 
 void fw_read_range(struct fw_core* self, uint32_t address, uint8_t* out, size_t len) {
@@ -33,10 +96,28 @@ void fw_read_range(struct fw_core* self, uint32_t address, uint8_t* out, size_t 
 }
 
 void fw_write_range(struct fw_core* self, uint32_t address, const uint8_t* data, size_t len) {
-	struct mCore* core = self->core;
 	for (size_t i = 0; i < len; ++i) {
-		core->busWrite8(core, address + (uint32_t) i, data[i]);
+		bus_write_byte(self->core, address + (uint32_t) i, data[i]);
 	}
+}
+
+enum { GB_VRAM = 0x8000, GB_CART_RAM = 0xA000, VRAM_BANK = 0x2000 };
+
+static bool is_gb(const struct mCore* core, const struct fw_block* block, uint32_t start) {
+	return !is_gba(core) && block->start == start;
+}
+
+static bool is_save(const struct mCore* core, size_t id, uint32_t start) {
+	return is_gba(core) ? id == REGION_CART_SRAM || id == REGION_CART_SRAM_MIRROR : start == GB_CART_RAM;
+}
+
+/* Whether writes to a domain change it: libmgba does not write to hardware
+ * registers past the bus. */
+static bool is_writable(const struct mCore* core, const struct mCoreMemoryBlock* block) {
+	uint32_t registers = is_gba(core) ? BASE_IO : GB_BASE_IO;
+	/* WORM blocks (cartridges) take a write as a patch. */
+	bool said = block->flags & (mCORE_MEMORY_WRITE | mCORE_MEMORY_WORM);
+	return is_save(core, block->id, block->start) || (said && block->start != registers);
 }
 
 bool fw_domain(const struct fw_core* self, size_t index, struct fw_block* out, struct fw_block_names* names) {
@@ -58,9 +139,13 @@ bool fw_domain(const struct fw_core* self, size_t index, struct fw_block* out, s
 			.size = blocks[i].size,
 			.segment_start = blocks[i].segmentStart,
 			.readable = blocks[i].flags & mCORE_MEMORY_READ,
-			/* WORM blocks (cartridges) take a write as a patch. */
-			.writable = blocks[i].flags & (mCORE_MEMORY_WRITE | mCORE_MEMORY_WORM),
+			.writable = is_writable(self->core, &blocks[i]),
 		};
+		if (is_gb(self->core, out, GB_VRAM)) {
+			/* libmgba counts the cartridge's RAM behind it into each bank. */
+			out->end = GB_VRAM + VRAM_BANK;
+			out->size /= 2;
+		}
 		*names = (struct fw_block_names) {
 			.internal_name = blocks[i].internalName,
 			.short_name = blocks[i].shortName,
@@ -101,87 +186,117 @@ static struct place locate(const struct fw_block* block, uint32_t offset) {
 	return place;
 }
 
-enum { GB_VRAM = 0x8000, GB_CART_RAM = 0xA000 };
+/* Memory as it lies in libmgba; none if `bytes` is NULL. */
+struct plain {
+	uint8_t* bytes;
+	size_t size;
+};
 
-static bool is_gb(const struct mCore* core, const struct fw_block* block, uint32_t start) {
-	return core->platform(core) == mPLATFORM_GB && block->start == start;
-}
-
-/* libmgba reaches a Game Boy's cartridge RAM in windows of 8 KiB, however small
- * the RAM is, so what lies past its end must not get that far. Past the window
- * itself the access goes on in other memory, harmlessly. */
-static bool is_past_cart_ram(struct mCore* core, const struct fw_block* block, uint32_t offset, unsigned width) {
-	if (!is_gb(core, block, GB_CART_RAM)) {
+/* Finds the memory of a domain that libmgba's own access does not give whole: that
+ * writes video RAM outside of its bank, shows cartridge RAM only while the game has
+ * it unlocked, and knows one bank of flash. False for all others. */
+static bool find_plain(struct mCore* core, const struct fw_block* block, struct plain* out) {
+	if (is_gb(core, block, GB_VRAM)) {
+		struct GB* gb = core->board;
+		*out = (struct plain) { gb->video.vram, block->size };
+		return true;
+	}
+	if (!is_save(core, block->id, block->start)) {
 		return false;
 	}
-	size_t size = 0;
-	void* memory = core->getMemoryBlock(core, block->id, &size);
-	const uint32_t window = 0x2000;
-	uint32_t left = window - offset % window;
-	return memory && size % window && (uint64_t) offset + (width < left ? width : left) > size;
+	if (is_gba(core)) {
+		struct GBASavedata* save = &((struct GBA*) core->board)->memory.savedata;
+		*out = (struct plain) { save->data, save->data ? GBASavedataSize(save) : 0 };
+	} else {
+		struct GB* gb = core->board;
+		*out = (struct plain) { gb->memory.sram, gb->memory.sram ? gb->sramSize : 0 };
+	}
+	return true;
 }
 
-/* libmgba adds the bank to the bank now mapped when it writes a Game Boy's video
- * RAM, which can end outside of it. */
-static void write_gb_vram(struct mCore* core, const struct fw_block* block, uint32_t offset, unsigned width, uint32_t value) {
-	size_t size = 0;
-	uint8_t* memory = core->getMemoryBlock(core, block->id, &size);
-	for (unsigned i = 0; memory && i < width; ++i) {
-		uint64_t at = (uint64_t) offset + i;
-		if (at < size) {
-			memory[at] = value >> (8 * i);
-		}
+/* The memory of a battery save was written, which libmgba is to save. */
+static void mind_save(struct mCore* core) {
+	if (is_gba(core)) {
+		((struct GBA*) core->board)->memory.savedata.dirty |= mSAVEDATA_DIRT_NEW;
+	} else {
+		((struct GB*) core->board)->sramDirty |= mSAVEDATA_DIRT_NEW;
 	}
+}
+
+/* Whether a number in a domain is one access of libmgba's, and then where. */
+static bool locate_whole(struct mCore* core, const struct fw_block* block, uint32_t offset, unsigned width, struct place* out) {
+	struct plain plain;
+	*out = locate(block, offset);
+	return width > 1 && is_gba(core) && is_whole(core, offset, width) && out->valid && !find_plain(core, block, &plain);
+}
+
+static uint32_t domain_read_byte(struct mCore* core, const struct fw_block* block, uint32_t offset) {
+	struct plain plain;
+	if (find_plain(core, block, &plain)) {
+		return offset < plain.size ? plain.bytes[offset] : 0xFF;
+	}
+	struct place place = locate(block, offset);
+	return place.valid ? core->rawRead8(core, place.address, place.segment) : 0;
 }
 
 uint32_t fw_domain_read(struct fw_core* self, const struct fw_block* block, uint32_t offset, unsigned width) {
 	struct mCore* core = self->core;
-	if (is_past_cart_ram(core, block, offset, width)) {
-		return width == 4 ? 0xFFFFFFFF : (1u << (8 * width)) - 1;
+	struct place place;
+	if (locate_whole(core, block, offset, width, &place)) {
+		return width == 2 ? core->rawRead16(core, place.address, 0) : core->rawRead32(core, place.address, 0);
+	}
+	uint32_t value = 0;
+	for (unsigned i = 0; i < width; ++i) {
+		value |= domain_read_byte(core, block, offset + i) << (8 * i);
+	}
+	return value;
+}
+
+/* Past the bus libmgba writes no single bytes to the GBA's video memory, and draws
+ * nothing anew. */
+static bool is_written_by_bus(const struct mCore* core, struct place place) {
+	uint32_t region = place.address >> 24;
+	return is_gba(core) && place.valid && region >= GBA_PALETTE && region <= GBA_OAM;
+}
+
+static void domain_write_byte(struct mCore* core, const struct fw_block* block, uint32_t offset, uint8_t value) {
+	struct plain plain;
+	if (find_plain(core, block, &plain)) {
+		if (offset < plain.size) {
+			plain.bytes[offset] = value;
+			if (is_save(core, block->id, block->start)) {
+				mind_save(core);
+			}
+		}
+		return;
 	}
 	struct place place = locate(block, offset);
-	if (!place.valid) {
-		return 0;
-	}
-	switch (width) {
-	case 1:
-		return core->rawRead8(core, place.address, place.segment);
-	case 2:
-		return core->rawRead16(core, place.address, place.segment);
-	default:
-		return core->rawRead32(core, place.address, place.segment);
+	if (is_written_by_bus(core, place)) {
+		bus_write_byte(core, place.address, value);
+	} else if (place.valid) {
+		core->rawWrite8(core, place.address, place.segment, value);
 	}
 }
 
 void fw_domain_write(struct fw_core* self, const struct fw_block* block, uint32_t offset, unsigned width, uint32_t value) {
 	struct mCore* core = self->core;
-	if (is_gb(core, block, GB_VRAM)) {
-		write_gb_vram(core, block, offset, width, value);
-		return;
-	}
-	if (is_past_cart_ram(core, block, offset, width)) {
-		return;
-	}
-	struct place place = locate(block, offset);
-	if (!place.valid) {
-		return;
-	}
-	switch (width) {
-	case 1:
-		core->rawWrite8(core, place.address, place.segment, value);
-		break;
-	case 2:
-		core->rawWrite16(core, place.address, place.segment, value);
-		break;
-	default:
-		core->rawWrite32(core, place.address, place.segment, value);
-		break;
+	struct place place;
+	if (!locate_whole(core, block, offset, width, &place)) {
+		for (unsigned i = 0; i < width; ++i) {
+			domain_write_byte(core, block, offset + i, value >> (8 * i));
+		}
+	} else if (is_written_by_bus(core, place)) {
+		bus_write(core, place.address, width, value);
+	} else if (width == 2) {
+		core->rawWrite16(core, place.address, 0, value);
+	} else {
+		core->rawWrite32(core, place.address, 0, value);
 	}
 }
 
 void fw_domain_read_range(struct fw_core* self, const struct fw_block* block, uint32_t offset, uint8_t* out, size_t len) {
 	for (size_t i = 0; i < len; ++i) {
-		out[i] = fw_domain_read(self, block, offset + (uint32_t) i, 1);
+		out[i] = domain_read_byte(self->core, block, offset + (uint32_t) i);
 	}
 }
 

@@ -23,14 +23,18 @@ pub struct Domain {
     /// Whether reads give what is there.
     pub readable: bool,
     /// Whether writes change it; a write to a cartridge patches the ROM in
-    /// memory, never the file.
+    /// memory, never the file. Hardware registers are written on the bus only.
     pub writable: bool,
     block: Block,
 }
 
 /// Memory domains. An offset past a domain's window goes on in its next bank; on
-/// the GBA, which has no banks, it wraps around. Game Boy domains read 0xFF past
-/// their last bank. All as in Lua, and no offset is unsafe.
+/// the GBA, which has no banks, it wraps around. Game Boy domains and saves read
+/// 0xFF past their last bank. No offset is unsafe.
+///
+/// Where Lua's domains are wrong these are not: the Game Boy's video RAM has its
+/// banks one after the other, cartridge RAM is there while the game has it locked,
+/// and a number at an odd offset means the bytes there.
 impl Core {
     /// The memory domains as they were at the last load or reset.
     pub fn domains(&self) -> &[Domain] {

@@ -7,6 +7,12 @@ use crate::limits::MAX_RANGE;
 /// The bus, as the game's own processor sees it: every address answers, and
 /// reads and writes of hardware registers have their effects. A Game Boy has 16
 /// address bits; the rest is dropped.
+///
+/// A number means the bytes from its address on, least significant first. An
+/// aligned one is one access of its width; any other is made of bytes, and so is
+/// each in the GBA's memory for saves, which has 8 bits. Bytes in the GBA's video
+/// memory, which takes none by themselves, are written together with their
+/// neighbour.
 impl Core {
     /// Reads a byte.
     pub fn read8(&mut self, address: u32) -> u8 {
@@ -56,9 +62,7 @@ impl Core {
         self.handle.read_range(address, bytes);
     }
 
-    /// Writes bytes one after another, each by itself as `write8` does. Video
-    /// memory of the GBA takes no single bytes: the hardware doubles or drops
-    /// them. Use a memory domain or wider writes there.
+    /// Writes bytes one after another, each as `write8` does.
     ///
     /// # Errors
     ///

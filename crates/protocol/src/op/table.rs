@@ -126,12 +126,12 @@ ops! {
         /// Bus address.
         address: u32,
     }
-    /// Reads 16 bits from the bus.
+    /// Reads 16 bits from the bus: the two bytes from the address on, wherever that is.
     0x21 Read16 "read16" Read -> Int = "core.read16" {
         /// Bus address.
         address: u32,
     }
-    /// Reads 32 bits from the bus.
+    /// Reads 32 bits from the bus: the four bytes from the address on, wherever that is.
     0x22 Read32 "read32" Read -> Int = "core.read32" {
         /// Bus address.
         address: u32,
@@ -150,14 +150,14 @@ ops! {
         /// The value.
         value: u8,
     }
-    /// Writes 16 bits to the bus.
+    /// Writes 16 bits to the bus: the two bytes from the address on, wherever that is.
     0x25 Write16 "write16" Change -> None = "core.write16" {
         /// Bus address.
         address: u32,
         /// The value.
         value: u16,
     }
-    /// Writes 32 bits to the bus.
+    /// Writes 32 bits to the bus: the four bytes from the address on, wherever that is.
     0x26 Write32 "write32" Change -> None = "core.write32" {
         /// Bus address.
         address: u32,

@@ -1,6 +1,7 @@
 //! Where a search looks, and what is there.
 
 use framewire_protocol::{Batch, Op, Value};
+use framewire_states::Console;
 use framewire_states::search::{Area, Plan};
 
 use super::shapes::Wanted;
@@ -10,20 +11,26 @@ use crate::v1::Problem;
 use crate::v1::fields::place_in;
 use crate::v1::states::load::{next, odd};
 
-/// The work RAM of the Game Boy on its bus: its own and the high RAM, each with its length.
-const GAME_BOY: [(u32, u32); 2] = [(0xC000, 0x2000), (0xFF80, 0x7F)];
+/// The console whose memory it is.
+pub(super) async fn console(site: &Site, served: &Served) -> Result<Console, Problem> {
+    match site.perform(served, Op::Platform {}.into()).await?.single()? {
+        Value::Int(0) => Ok(Console::Gba),
+        _ => Ok(Console::Gb),
+    }
+}
 
-/// The areas that a caller wants; none are the console's work RAM.
-pub(super) async fn areas(site: &Site, served: &Served, wanted: Vec<Wanted>) -> Result<Vec<Area>, Problem> {
+/// The areas that a caller wants; without any, all of the console's work RAM.
+pub(super) async fn areas(
+    site: &Site,
+    served: &Served,
+    console: Console,
+    wanted: Vec<Wanted>,
+) -> Result<Vec<Area>, Problem> {
     let domain = |name: &str| Wanted { domain: Some(name.to_owned()), address: None, length: None };
-    let wanted = match wanted.is_empty() {
-        false => wanted,
-        true => match site.perform(served, Op::Platform {}.into()).await?.single()? {
-            Value::Int(0) => vec![domain("wram"), domain("iwram")],
-            _ => {
-                return Ok(GAME_BOY.map(|(address, length)| Area { domain: None, address, length }).to_vec());
-            }
-        },
+    let wanted = match (wanted.is_empty(), console) {
+        (false, _) => wanted,
+        (true, Console::Gba) => vec![domain("wram"), domain("iwram")],
+        (true, Console::Gb) => vec![domain("wram"), domain("hram")],
     };
     let mut areas = Vec::new();
     for (number, wanted) in wanted.into_iter().enumerate() {

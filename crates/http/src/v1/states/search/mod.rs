@@ -21,7 +21,7 @@ use crate::emulators::Served;
 use crate::kept::{SEARCHES, aside};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Path, Payload, Query, Which};
-use memory::{areas, read};
+use memory::{areas, console, read};
 use shapes::{All, Begin, Found, Left, Narrow, Told};
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
@@ -53,7 +53,8 @@ async fn begin(
     Chosen(served): Chosen,
     Payload(request): Payload<Begin>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
-    let areas = areas(&site, &served, request.areas).await?;
+    let console = console(&site, &served).await?;
+    let areas = areas(&site, &served, console, request.areas).await?;
     let plan = Plan::new(areas, request.kind.into(), request.alignment)?;
     let (frame, memory) = read(&site, &served, &plan).await?;
     let search = Search::begin(plan, memory, frame)?;
