@@ -7,7 +7,9 @@
 local PARTS = {
   "version", "ticks", "limits", "log", "refusal", "happenings", -- what all stand on
   "inbox", "connection", -- one client's bytes
-  "arguments", "holds", "timelines", "files", "game", "emulator", "lockstep", "watches", "operations", -- what can be done
+  "arguments", "holds", "timelines", "files", -- what operations are made of
+  "cartridgeram", "videoram", "memory", "game", "emulator", -- the console
+  "lockstep", "watches", "operations", -- what can be done
   "messages", "frames", "requests", "keyed", "sessions", -- how it is asked for
   "turn", "clients", "listener", "events", "steering", "stopwatch", "window", "server", -- serving those who ask
 }

@@ -47,7 +47,8 @@ parts.limits = (function()
   local limits = {
     message = 8 * MIB, -- bytes of a text message
     frame = 24 * MIB, -- bytes of a binary frame, length field excluded
-    range = 16 * MIB, -- bytes of memory that one operation reads or writes
+    range = 16 * MIB, -- bytes of memory that one operation reads
+    write = MIB // 4, -- bytes that one writes: no memory that can be written is larger
     ops = 4096, -- operations in a batch
     trace = 128, -- bytes of what logs call a request
 
@@ -158,6 +159,7 @@ parts.refusal = (function()
     BUSY = 5,
     TOO_LARGE = 6,
     LOST = 7,
+    NOT_DONE = 8,
   }
 
   -- Raises a refusal.
@@ -1205,6 +1207,456 @@ parts.files = (function()
   return files
 end)()
 
+---- cartridgeram ------------------------------------------------------------------------------------------------------
+
+parts.cartridgeram = (function()
+  -- The RAM of a Game Boy's cartridge as a memory domain. mGBA's own reads 0xFF while the game has the RAM locked, and
+  -- writes the bank that the game has mapped, whichever is meant.
+
+  local refusal = require "refusal"
+
+  local byte, pack, rep, unpack = string.byte, string.pack, string.rep, string.unpack
+
+  local BASE, BANK, PAST = 0xA000, 0x2000, 0xC000
+  local KIND = 0x147 -- where the ROM says what controller the cartridge has
+  local LOCK, UNLOCKED, LOCKED = 0, 0x0A, 0 -- the register that unlocks the RAM, and its values
+
+  local CartridgeRam = {}
+  CartridgeRam.__index = CartridgeRam
+
+  function CartridgeRam:base() return self.domain:base() end
+  function CartridgeRam.bound() return PAST end
+  function CartridgeRam:name() return self.domain:name() end
+  function CartridgeRam:size() return self.domain:size() end
+
+  -- Whether the cartridge's controller has the common lock (MBC1, MBC3, MBC5), and nothing but RAM happens on writes to it.
+  local function has_lock(kind)
+    return kind >= 0x02 and kind <= 0x03 or kind >= 0x0F and kind <= 0x13 or kind >= 0x19 and kind <= 0x1E
+  end
+
+  -- Whether the bus shows the RAM: then a byte can be changed there. It is put back; no time passes in the console.
+  local function is_unlocked()
+    local before = emu:read8(BASE)
+    local other = before ~ 0x5A
+    emu:write8(BASE, other)
+    local changed = emu:read8(BASE) == other
+    if changed then
+      emu:write8(BASE, before)
+    end
+    return changed
+  end
+
+  function CartridgeRam:readRange(offset, length)
+    local bytes = self.domain:readRange(offset, length)
+    if bytes ~= rep("\xFF", length) or not self.has_lock or is_unlocked() then
+      return bytes
+    end
+    emu:write8(LOCK, UNLOCKED)
+    bytes = self.domain:readRange(offset, length)
+    emu:write8(LOCK, LOCKED)
+    return bytes
+  end
+
+  function CartridgeRam:read8(offset)
+    return byte(self:readRange(offset, 1))
+  end
+
+  function CartridgeRam:read16(offset)
+    return (unpack("<I2", self:readRange(offset, 2)))
+  end
+
+  function CartridgeRam:read32(offset)
+    return (unpack("<I4", self:readRange(offset, 4)))
+  end
+
+  -- Writes a byte; false, and nothing is changed, if mGBA writes another one.
+  local function write_byte(self, offset, value)
+    local mapped = BASE + offset % BANK
+    local before = emu:read8(mapped)
+    self.domain:write8(offset, value)
+    if self:read8(offset) == value then
+      return true
+    elseif emu:read8(mapped) ~= before then
+      self.domain:write8(offset, before)
+    end
+    return false
+  end
+
+  -- Writes a number of some bytes, all or none of them.
+  function CartridgeRam:write(offset, count, value)
+    local before = self:readRange(offset, count)
+    local after = pack("<I" .. count, value)
+    if after == before then
+      return
+    end
+    for index = 1, count do
+      local old, new = byte(before, index), byte(after, index)
+      if old ~= new and not write_byte(self, offset + index - 1, new) then
+        for earlier = 1, index - 1 do
+          write_byte(self, offset + earlier - 1, byte(before, earlier))
+        end
+        refusal.refuse(refusal.UNSUPPORTED, "mGBA's Lua writes only the bank of cartridge RAM that the game has mapped "
+          .. "and unlocked, and offset %d is not in it", offset + index - 1)
+      end
+    end
+  end
+
+  function CartridgeRam:write8(offset, value)
+    self:write(offset, 1, value)
+  end
+
+  -- The cartridge RAM of which this is mGBA's domain.
+  return {
+    new = function(domain)
+      local kind = emu.memory.cart0:read8(KIND)
+      return setmetatable({ domain = domain, has_lock = has_lock(kind) }, CartridgeRam)
+    end,
+  }
+end)()
+
+---- videoram ----------------------------------------------------------------------------------------------------------
+
+parts.videoram = (function()
+  -- The video RAM of a Game Boy as a memory domain: its banks of 8 KiB, one after the other. mGBA's own domain counts the
+  -- cartridge's RAM behind it into each bank, and counts banks from the one that the game has mapped when it writes: with the
+  -- second one mapped it would write outside of its memory.
+
+  local concat, unpack = table.concat, string.unpack
+
+  local BANK, PAST = 0x2000, 0xA000
+  local THEIR_BANK = 0x4000 -- the distance of banks in mGBA's domain
+  local SELECT = 0xFF4F -- the register that maps a bank, in a Game Boy Color
+
+  local VideoRam = {}
+  VideoRam.__index = VideoRam
+
+  function VideoRam:base() return self.domain:base() end
+  function VideoRam.bound() return PAST end
+  function VideoRam:name() return self.domain:name() end
+  function VideoRam:size() return self.bytes end
+
+  function VideoRam:readRange(offset, length)
+    local pieces, count = {}, 0
+    while length > 0 do
+      local at = offset % self.bytes
+      local bank, within = at // BANK, at % BANK
+      local piece = math.min(length, BANK - within)
+      count = count + 1
+      pieces[count] = self.domain:readRange(bank * THEIR_BANK + within, piece)
+      offset, length = offset + piece, length - piece
+    end
+    return concat(pieces)
+  end
+
+  function VideoRam:read8(offset)
+    return self:readRange(offset, 1):byte()
+  end
+
+  function VideoRam:read16(offset)
+    return (unpack("<I2", self:readRange(offset, 2)))
+  end
+
+  function VideoRam:read32(offset)
+    return (unpack("<I4", self:readRange(offset, 4)))
+  end
+
+  function VideoRam:write8(offset, value)
+    local at = offset % self.bytes
+    local bank, within = at // BANK, at % BANK
+    local mapped = self.bytes > BANK and emu:read8(SELECT) & 1 or 0
+    if bank == mapped then
+      self.domain:write8(within, value)
+    elseif bank > mapped then
+      self.domain:write8(THEIR_BANK + within, value)
+    else
+      -- No time passes in the console between these.
+      emu:write8(SELECT, bank)
+      self.domain:write8(within, value)
+      emu:write8(SELECT, mapped)
+    end
+  end
+
+  -- The video RAM of which this is mGBA's domain.
+  return {
+    new = function(domain)
+      return setmetatable({ domain = domain, bytes = domain:size() // 2 }, VideoRam)
+    end,
+  }
+end)()
+
+---- memory ------------------------------------------------------------------------------------------------------------
+
+parts.memory = (function()
+  -- Memory: which of it the console has, and numbers made of its bytes. crates/protocol/src/access.rs has the same rules.
+  --
+  -- A number means the bytes from its address on. An aligned one is one access of mGBA's; any other is made of bytes, because
+  -- mGBA turns those around or drops their lowest bits.
+
+  local cartridgeram = require "cartridgeram"
+  local refusal = require "refusal"
+  local videoram = require "videoram"
+
+  local byte, concat, format, unpack = string.byte, table.concat, string.format, string.unpack
+  local refuse, sentence = refusal.refuse, refusal.sentence
+  local BAD_ARGUMENT, UNSUPPORTED = refusal.BAD_ARGUMENT, refusal.UNSUPPORTED
+
+  local memory = {
+    rom_writes = 0, -- how often the ROM in memory was patched
+  }
+
+  local GAME_BOY_ADVANCE = 0
+
+  -- Stretches of the bus, each with its first address and the one past its last.
+  local BUS = {
+    [true] = { -- the Game Boy Advance
+      name = "Game Boy Advance",
+      { 0, 0x4000 },
+      { 0x02000000, 0x10000000 },
+      writable = { { 0x02000000, 0x08000000 }, { 0x080000C4, 0x080000CA }, { 0x0E000000, 0x10000000 } },
+    },
+    [false] = { name = "Game Boy", { 0, 0x10000 }, writable = { { 0, 0x10000 } } },
+  }
+  -- From here on numbers on the bus are made of bytes: the memory for saves has 8 bits.
+  local SAVE = 0x0E000000
+  -- Video memory, which takes no single bytes.
+  local VIDEO, PAST_VIDEO = 0x05000000, 0x08000000
+  local ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true }
+  local VIDEO_DOMAINS = { palette = true, vram = true, oam = true }
+
+  -- What is known of the console, until the next frame.
+  local advance
+  local domains, sizes = {}, {}
+
+  -- Another game may be there.
+  function memory.forget()
+    advance = nil
+    domains, sizes = {}, {}
+  end
+
+  -- Whether the console is a Game Boy Advance.
+  local function is_advance()
+    if advance == nil then
+      advance = emu:platform() == GAME_BOY_ADVANCE
+    end
+    return advance
+  end
+
+  local function lies_in(stretches, address, length)
+    for index = 1, #stretches do
+      local stretch = stretches[index]
+      if address >= stretch[1] and address < stretch[2] and address + length <= stretch[2] then
+        return true
+      end
+    end
+    return false
+  end
+
+  local function accepted(stretches)
+    local texts = {}
+    for index, stretch in ipairs(stretches) do
+      texts[index] = format("%#x to %#x", stretch[1], stretch[2] - 1)
+    end
+    return (concat(texts, ", "):gsub("^0 ", "0x0 "))
+  end
+
+  local function hex(address)
+    return address == 0 and "0x0" or format("%#x", address)
+  end
+
+  -- Raises a refusal unless the bus has these bytes, and takes them if they are to be written.
+  function memory.check_bus(address, length, change)
+    local bus = BUS[is_advance()]
+    if not lies_in(bus, address, length) then
+      local problem = length < 2 and format("which is not on the bus of the %s", bus.name)
+        or format("and %d bytes from there go beyond what the %s has on its bus", length, bus.name)
+      refuse(BAD_ARGUMENT, "address is %s, %s; accepted is %s", hex(address), problem, accepted(bus))
+    elseif change and not lies_in(bus.writable, address, length) then
+      local what = address < 0x4000 and "the BIOS" or "the cartridge's ROM"
+      local problem = length < 2 and format("where %s is, which the bus does not write", what)
+        or format("and %d bytes from there reach %s, which the bus does not write", length, what)
+      refuse(BAD_ARGUMENT, "address is %s, %s; accepted is %s; the domain cart0 takes patches of the ROM", hex(address),
+        problem, accepted(bus.writable))
+    end
+  end
+
+  -- mGBA's domain of this name, with what is wrong with it put right; nil if there is none.
+  function memory.find(name)
+    local found = domains[name]
+    if found == nil then
+      found = emu.memory[name]
+      local better = name == "vram" and videoram or name == "sram" and cartridgeram
+      if found and better and not is_advance() then
+        found = better.new(found)
+      end
+      domains[name] = found or false
+    end
+    return found or nil
+  end
+
+  -- The domain of this name, or a refusal.
+  function memory.domain(name)
+    local found = memory.find(name)
+    if found then
+      return found
+    end
+    local names = {}
+    for each in pairs(emu.memory) do
+      names[#names + 1] = each
+    end
+    table.sort(names)
+    refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), concat(names, ", "))
+  end
+
+  -- Raises a refusal unless a domain has these bytes, and takes them if they are to be written.
+  function memory.check_domain(name, offset, length, change)
+    local found = memory.domain(name)
+    local size = sizes[name]
+    if not size then
+      size = found:size()
+      sizes[name] = size
+    end
+    if offset >= size or offset + length > size then
+      local bytes = length == 1 and "1 byte" or format("%d bytes", length)
+      local least = length > 1 and length or 1
+      local range = size >= least and format("0 to %d for %s", size - least, bytes) or format("at most %d bytes", size)
+      refuse(BAD_ARGUMENT, "address is %d, and %s from there go beyond the domain %q, which has %d bytes; accepted is %s",
+        offset, bytes, name, size, range)
+    elseif name == "eeprom" then
+      refuse(UNSUPPORTED, "mGBA's Lua shows the BIOS in place of an EEPROM; save a state with flag 2, which holds it")
+    elseif change and (name == "bios" or name == "io") then
+      refuse(BAD_ARGUMENT, "address is %d, in the domain %q, which takes no writes; accepted is a write on the bus, if that "
+        .. "part of it takes any", offset, name)
+    elseif name == "sram" and is_advance() and found:name() ~= "SRAM" and (change or offset + length > 0x10000) then
+      refuse(UNSUPPORTED, "mGBA's Lua reads only the bank of flash memory that the game has chosen, and writes none")
+    end
+  end
+
+  -- Numbers on the bus.
+
+  function memory.read8(address)
+    return emu:read8(address)
+  end
+
+  function memory.read16(address)
+    if address & 1 == 0 and address < SAVE then
+      -- Past the end of a ROM mGBA gives more than 16 bits.
+      return emu:read16(address) & 0xFFFF
+    end
+    return (unpack("<I2", emu:readRange(address, 2)))
+  end
+
+  function memory.read32(address)
+    if address & 3 == 0 and address < SAVE then
+      return emu:read32(address)
+    end
+    return (unpack("<I4", emu:readRange(address, 4)))
+  end
+
+  local function write_byte(address, value)
+    if address < VIDEO or address >= PAST_VIDEO then
+      emu:write8(address, value)
+      return
+    end
+    -- Together with its neighbour.
+    local even, shift = address & ~1, 8 * (address & 1)
+    emu:write16(even, emu:read16(even) & ~(0xFF << shift) | value << shift)
+  end
+  memory.write8 = write_byte
+
+  -- Writes a number of some bytes, lowest first, by a function for one of them.
+  local function write_bytes(write, address, count, value)
+    for index = 0, count - 1 do
+      write(address + index & 0xFFFFFFFF, value >> 8 * index & 0xFF)
+    end
+  end
+
+  function memory.write16(address, value)
+    if address & 1 == 0 and address < SAVE then
+      emu:write16(address, value)
+    else
+      write_bytes(write_byte, address, 2, value)
+    end
+  end
+
+  function memory.write32(address, value)
+    if address & 3 == 0 and address < SAVE then
+      emu:write32(address, value)
+    else
+      write_bytes(write_byte, address, 4, value)
+    end
+  end
+
+  function memory.write_range(address, data)
+    local core, write8, write = emu, emu.write8, write_byte
+    if address >= PAST_VIDEO or address + #data <= VIDEO then
+      function write(at, value)
+        write8(core, at, value)
+      end
+    end
+    for index = 1, #data do
+      write(address + index - 1 & 0xFFFFFFFF, byte(data, index))
+    end
+  end
+
+  -- Numbers in domains.
+
+  function memory.domain_read16(name, offset)
+    local found = memory.domain(name)
+    if offset & 1 == 0 then
+      return found:read16(offset) & 0xFFFF
+    end
+    return (unpack("<I2", found:readRange(offset, 2)))
+  end
+
+  function memory.domain_read32(name, offset)
+    local found = memory.domain(name)
+    if offset & 3 == 0 then
+      return found:read32(offset)
+    end
+    return (unpack("<I4", found:readRange(offset, 4)))
+  end
+
+  -- Writes a number of some bytes to a domain.
+  local function domain_write(name, offset, count, value)
+    local found = memory.domain(name)
+    if ROM_DOMAINS[name] then
+      memory.rom_writes = memory.rom_writes + 1
+    end
+    if is_advance() then
+      if VIDEO_DOMAINS[name] then
+        -- Past the bus mGBA writes no single bytes there.
+        local address = found:base() + offset % found:size()
+        local write = count == 1 and memory.write8 or count == 2 and memory.write16 or memory.write32
+        write(address, value)
+      elseif count == 2 and offset & 1 == 0 then
+        found:write16(offset, value)
+      elseif count == 4 and offset & 3 == 0 then
+        found:write32(offset, value)
+      else
+        write_bytes(function(at, each) found:write8(at, each) end, offset, count, value)
+      end
+    elseif name == "sram" then
+      found:write(offset, count, value)
+    else
+      write_bytes(function(at, each) found:write8(at, each) end, offset, count, value)
+    end
+  end
+
+  function memory.domain_write8(name, offset, value)
+    domain_write(name, offset, 1, value)
+  end
+
+  function memory.domain_write16(name, offset, value)
+    domain_write(name, offset, 2, value)
+  end
+
+  function memory.domain_write32(name, offset, value)
+    domain_write(name, offset, 4, value)
+  end
+
+  return memory
+end)()
+
 ---- game --------------------------------------------------------------------------------------------------------------
 
 parts.game = (function()
@@ -1298,6 +1750,7 @@ parts.emulator = (function()
   local happenings = require "happenings"
   local holds = require "holds"
   local log = require "log"
+  local memory = require "memory"
   local refusal = require "refusal"
   local timelines = require "timelines"
 
@@ -1343,19 +1796,6 @@ parts.emulator = (function()
     return value == true or type(value) == "number" and value ~= 0
   end
 
-  function emulator.domain(name)
-    local found = emu.memory[name]
-    if found then
-      return found
-    end
-    local names = {}
-    for each in pairs(emu.memory) do
-      names[#names + 1] = each
-    end
-    table.sort(names)
-    refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), table.concat(names, ", "))
-  end
-
   -- The value of a register. The Game Boy's have 8 bits, pairs of them 16; mGBA sets just these and leaves the rest to
   -- chance.
   function emulator.register(name)
@@ -1390,6 +1830,7 @@ parts.emulator = (function()
     if not good then
       refuse(FAILED, "%s is not loaded: %s; the game goes on as before", sentence(path), sentence(problem))
     end
+    memory.forget()
     if not emulator.yes(emu:loadFile(path)) then
       local text = "mGBA could not load %s and has given up the running game; load one in its window"
       log.error(text, sentence(path))
@@ -1404,6 +1845,7 @@ parts.emulator = (function()
     local context = registry.mCtx
     emu:reset()
     registry.mCtx = context
+    memory.forget()
     game.note(game.RESET)
   end
 
@@ -1579,9 +2021,9 @@ parts.watches = (function()
 
   local connection = require "connection"
   local game = require "game"
-  local emulator = require "emulator"
   local limits = require "limits"
   local log = require "log"
+  local memory = require "memory"
   local refusal = require "refusal"
 
   local concat, find, pack, unpack = table.concat, string.find, string.pack, string.unpack
@@ -1599,6 +2041,21 @@ parts.watches = (function()
   local keys_watched = false
   local left = 0 -- the keys that were held when the last frame began, if they are watched
 
+  -- Raises a refusal that names the range unless the console has it.
+  local function check_place(number, name, address, length)
+    local fine, problem
+    if name == "" then
+      fine, problem = pcall(memory.check_bus, address, length)
+    else
+      fine, problem = pcall(memory.check_domain, name, address, length)
+    end
+    if not fine and type(problem) == "table" then
+      refuse(problem.status, "ranges[%d]: %s", number, problem.text)
+    elseif not fine then
+      error(problem, 0)
+    end
+  end
+
   local function read_ranges(bytes)
     local ranges, at, size = {}, 1, 0
     while at <= #bytes do
@@ -1612,27 +2069,21 @@ parts.watches = (function()
         refuse(BAD_ARGUMENT, "a range of `ranges` must have 1 to %d bytes, not %d", limits.watch_length, length)
       elseif find(name, "\0", 1, true) then
         refuse(BAD_ARGUMENT, "a domain of `ranges` holds a NUL character")
-      elseif name ~= "" then
-        emulator.domain(name)
       end
+      check_place(#ranges, name, address, length)
       ranges[#ranges + 1] = { domain = name ~= "" and name, address = address, length = length }
       at, size = next_at, size + length
     end
     return ranges, size
   end
 
-  -- What a range holds; nil if its domain is gone, as another game was opened. `domains` are those that were found in this
-  -- frame: one that is kept for longer may be an earlier game's.
-  local function read(core, range, domains)
+  -- What a range holds; nil if its domain is gone, as another game was opened.
+  local function read(core, range)
     local name = range.domain
     if not name then
       return core:readRange(range.address, range.length)
     end
-    local domain = domains[name]
-    if domain == nil then
-      domain = core.memory[name] or false
-      domains[name] = domain
-    end
+    local domain = memory.find(name)
     return domain and domain:readRange(range.address, range.length) or nil
   end
 
@@ -1690,9 +2141,9 @@ parts.watches = (function()
     end
     local ranges, size = read_ranges(bytes)
     check_room(client, id, #ranges, size)
-    local values, domains = {}, {}
+    local values = {}
     for index, range in ipairs(ranges) do
-      values[index] = read(emu, range, domains) or refuse(refusal.FAILED, "mGBA gave no answer")
+      values[index] = read(emu, range) or refuse(refusal.FAILED, "mGBA gave no answer")
     end
     watches.unwatch(client, id)
     if not client.is_watching then
@@ -1715,11 +2166,11 @@ parts.watches = (function()
   end
 
   -- What is new for a watch after a frame: an item, or nil.
-  local function look(core, watch, domains)
+  local function look(core, watch)
     watch.ticks = watch.ticks + 1 & 0xFFFFFFFF
     local values, news, count = watch.values, NO_NEWS, 0
     for index, range in ipairs(watch.ranges) do
-      local value = read(core, range, domains)
+      local value = read(core, range)
       if value and value ~= values[index] then
         values[index] = value
         news, count = count > 0 and news or {}, count + 1
@@ -1741,10 +2192,10 @@ parts.watches = (function()
     end
   end
 
-  local function look_for(client, core, domains)
+  local function look_for(client, core)
     for _, watch in ipairs(client.watches) do
       keys_watched = keys_watched or watch.keys
-      local item = look(core, watch, domains)
+      local item = look(core, watch)
       if item then
         client.news = client.news or {}
         table.insert(client.news, item)
@@ -1759,7 +2210,7 @@ parts.watches = (function()
     if not core or #watching == 0 then
       return false
     end
-    local kept, any, domains = 0, false, {}
+    local kept, any = 0, false
     keys_watched = false
     for index = 1, #watching do
       local client = watching[index]
@@ -1768,7 +2219,7 @@ parts.watches = (function()
       if client.is_watching then
         kept = kept + 1
         watching[kept] = client
-        local fine, problem = pcall(look_for, client, core, domains)
+        local fine, problem = pcall(look_for, client, core)
         if not fine then
           log.error("%s", refusal.sentence(problem))
           connection.close(client, "an error in this script")
@@ -1800,13 +2251,14 @@ parts.operations = (function()
   local game = require "game"
   local limits = require "limits"
   local lockstep = require "lockstep"
+  local memory = require "memory"
   local refusal = require "refusal"
   local watches = require "watches"
 
-  local domain, register, yes = emulator.domain, emulator.register, emulator.yes
+  local domain, register, yes = memory.domain, emulator.register, emulator.yes
   local holds, timelines = emulator.holds, emulator.timelines
   local refuse, UNSUPPORTED = refusal.refuse, refusal.UNSUPPORTED
-  local byte, unpack = string.byte, string.unpack
+  local unpack = string.unpack
 
   local READ, CHANGE = "read", "change"
   local LINKED = true
@@ -1859,24 +2311,38 @@ parts.operations = (function()
   operation(0x16, "rom_size", READ, "", "int", function() return emu:romSize() end)
   operation(0x17, "checksum", READ, "", "int", function() return (unpack(">I4", emu:checksum())) end)
 
-  operation(0x20, "read8", READ, "address:u32", "int", function(address) return emu:read8(address) end)
-  operation(0x21, "read16", READ, "address:u32", "int", function(address) return emu:read16(address) end)
-  operation(0x22, "read32", READ, "address:u32", "int", function(address) return emu:read32(address) end)
+  local on_bus, in_domain = memory.check_bus, memory.check_domain
+
+  operation(0x20, "read8", READ, "address:u32", "int", memory.read8).check = function(address) on_bus(address, 1) end
+  operation(0x21, "read16", READ, "address:u32", "int", memory.read16).check = function(address) on_bus(address, 2) end
+  operation(0x22, "read32", READ, "address:u32", "int", memory.read32).check = function(address) on_bus(address, 4) end
   operation(0x23, "read_range", READ, "address:u32 length:length", "bytes", function(address, length)
     return emu:readRange(address, length)
-  end)
-  operation(0x24, "write8", CHANGE, "address:u32 value:u8", "none", function(address, value) emu:write8(address, value) end)
-  operation(0x25, "write16", CHANGE, "address:u32 value:u16", "none", function(address, value) emu:write16(address, value) end)
-  operation(0x26, "write32", CHANGE, "address:u32 value:u32", "none", function(address, value) emu:write32(address, value) end)
+  end).check = on_bus
+  operation(0x24, "write8", CHANGE, "address:u32 value:u8", "none", memory.write8).check = function(address)
+    on_bus(address, 1, true)
+  end
+  operation(0x25, "write16", CHANGE, "address:u32 value:u16", "none", memory.write16).check = function(address)
+    on_bus(address, 2, true)
+  end
+  operation(0x26, "write32", CHANGE, "address:u32 value:u32", "none", memory.write32).check = function(address)
+    on_bus(address, 4, true)
+  end
+  -- Each byte is a call of mGBA's, so that more of them would freeze it for seconds.
+  local function check_size(data)
+    if #data > limits.write then
+      refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests",
+        limits.write, #data)
+    end
+  end
+
   operation(0x27, "write_range", CHANGE, "address:u32 data:bytes", "none", function(address, data)
-    if #data > limits.range then
-      refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d", limits.range, #data)
-    end
-    local core, write8 = emu, emu.write8
-    for index = 1, #data do
-      write8(core, address + index - 1 & 0xFFFFFFFF, byte(data, index))
-    end
-  end)
+    check_size(data)
+    memory.write_range(address, data)
+  end).check = function(address, data)
+    check_size(data)
+    on_bus(address, #data, true)
+  end
 
   operation(0x30, "domains", READ, "", "names", function()
     local names = {}
@@ -1891,25 +2357,32 @@ parts.operations = (function()
   operation(0x34, "domain_size", READ, "domain:name", "int", function(name) return domain(name):size() end)
   operation(0x35, "domain_read8", READ, "domain:name address:u32", "int", function(name, address)
     return domain(name):read8(address)
-  end)
-  operation(0x36, "domain_read16", READ, "domain:name address:u32", "int", function(name, address)
-    return domain(name):read16(address)
-  end)
-  operation(0x37, "domain_read32", READ, "domain:name address:u32", "int", function(name, address)
-    return domain(name):read32(address)
-  end)
+  end).check = function(name, address)
+    in_domain(name, address, 1)
+  end
+  operation(0x36, "domain_read16", READ, "domain:name address:u32", "int", memory.domain_read16).check = function(
+    name, address)
+    in_domain(name, address, 2)
+  end
+  operation(0x37, "domain_read32", READ, "domain:name address:u32", "int", memory.domain_read32).check = function(
+    name, address)
+    in_domain(name, address, 4)
+  end
   operation(0x38, "domain_read_range", READ, "domain:name address:u32 length:length", "bytes", function(name, address, length)
     return domain(name):readRange(address, length)
-  end)
-  operation(0x39, "domain_write8", CHANGE, "domain:name address:u32 value:u8", "none", function(name, address, value)
-    domain(name):write8(address, value)
-  end)
-  operation(0x3a, "domain_write16", CHANGE, "domain:name address:u32 value:u16", "none", function(name, address, value)
-    domain(name):write16(address, value)
-  end)
-  operation(0x3b, "domain_write32", CHANGE, "domain:name address:u32 value:u32", "none", function(name, address, value)
-    domain(name):write32(address, value)
-  end)
+  end).check = in_domain
+  operation(0x39, "domain_write8", CHANGE, "domain:name address:u32 value:u8", "none", memory.domain_write8).check = function(
+    name, address)
+    in_domain(name, address, 1, true)
+  end
+  operation(0x3a, "domain_write16", CHANGE, "domain:name address:u32 value:u16", "none",
+    memory.domain_write16).check = function(name, address)
+    in_domain(name, address, 2, true)
+  end
+  operation(0x3b, "domain_write32", CHANGE, "domain:name address:u32 value:u32", "none",
+    memory.domain_write32).check = function(name, address)
+    in_domain(name, address, 4, true)
+  end
 
   operation(0x40, "read_register", READ, "register:name", "int", register)
   operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", emulator.write_register)
@@ -2263,6 +2736,9 @@ parts.frames = (function()
   local byte, pack, sub, unpack = string.byte, string.pack, string.sub, string.unpack
   local printable, by_code = refusal.printable, operations.by_code
 
+  -- The bit of a request's count that says that its addresses are not checked.
+  local UNCHECKED = 0x8000
+
   local frames = {
     -- Kinds of frames.
     REQUEST = 1,
@@ -2343,7 +2819,10 @@ parts.frames = (function()
     else
       id, answered, count, next_at = unpack("<I4I4I2", data, at)
     end
-    local request = { id = id, answered = answered, key = key, count = count, change = false }
+    local unchecked = count & UNCHECKED ~= 0
+    count = count & ~UNCHECKED
+    local request = { id = id, answered = answered, key = key, count = count, change = false, moved = 0,
+      unchecked = unchecked }
     if key then
       request.batch = sub(data, next_at - 2, stop - 1)
     end
@@ -2408,10 +2887,53 @@ parts.requests = (function()
 
   -- Refusals that say nothing of the request itself: the same may be done a moment later.
   local PASSING = { [refusal.BUSY] = true, [refusal.NO_GAME] = true }
+  local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation of this batch is refused")
+
+  -- Loads another game, so that the memory of what follows is known only then.
+  local LOADS = { load_file = true, load_rom = true }
+
+  -- Whether the memory is there that the operation at `place` in a request is for; if not, a status and what is wrong too.
+  local function check(request, place)
+    local op = request[place]
+    if not op.check or not emu then
+      return true
+    end
+    local fine, problem = pcall(op.check, request[place + 1], request[place + 2], request[place + 3])
+    if fine then
+      return true
+    elseif type(problem) == "table" then
+      return false, problem.status, problem.text
+    end
+    return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(problem)
+  end
+
+  -- Looks at the memory of all operations before anything is done, as far as it is known. Gives up to which of them that is,
+  -- or nil, the reply frame's results and how many they are.
+  local function check_all(request)
+    if request.unchecked then
+      return request.count
+    end
+    for index = 1, request.count do
+      local fine, status, problem = check(request, 5 * index - 4)
+      if not fine then
+        log.debug("%s: %s", request[5 * index - 4].name, problem)
+        return nil, NOT_DONE:rep(index - 1) .. encode_refusal(status, problem), index
+      elseif LOADS[request[5 * index - 4].name] then
+        return index
+      end
+    end
+    return request.count
+  end
 
   -- Does an operation that is at `place` in a request, the last one or not.
-  local function perform_one(request, place, is_last, client)
+  local function perform_one(request, place, is_last, client, checked)
     local op = request[place]
+    if not checked then
+      local fine, status, problem = check(request, place)
+      if not fine then
+        return false, status, problem
+      end
+    end
     if op.is_last and not is_last then
       return false, refusal.BAD_ARGUMENT, "`" .. op.name .. "` must be the last operation of its batch"
     end
@@ -2423,9 +2945,13 @@ parts.requests = (function()
   function requests.perform(request, client)
     local results, size = {}, 0
     local passing = false
+    local known, refused, refused_count = check_all(request)
+    if not known then
+      return frames.encode_reply(request.id, emulator.frame(), refused_count, refused), false
+    end
     for index = 1, request.count do
       local op = request[5 * index - 4]
-      local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client)
+      local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client, index <= known)
       local encoded
       if request.trace then
         log.debug("request %s: %s %s", request.trace, op.name, done and "done" or problem)
@@ -3388,6 +3914,7 @@ parts.server = (function()
   local game = require "game"
   local listener = require "listener"
   local lockstep = require "lockstep"
+  local memory = require "memory"
   local steering = require "steering"
   local stopwatch = require "stopwatch"
   local ticks = require "ticks"
@@ -3454,6 +3981,7 @@ parts.server = (function()
     local now = clock()
     ticks.now = ticks.now + 1
     outside, outside_ticks = outside + now - left_at, outside_ticks + 1
+    memory.forget()
     game.advance()
     local any_news = watches.look()
     emulator.advance()

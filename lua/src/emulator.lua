@@ -5,6 +5,7 @@ local game = require "game"
 local happenings = require "happenings"
 local holds = require "holds"
 local log = require "log"
+local memory = require "memory"
 local refusal = require "refusal"
 local timelines = require "timelines"
 
@@ -50,19 +51,6 @@ function emulator.yes(value)
   return value == true or type(value) == "number" and value ~= 0
 end
 
-function emulator.domain(name)
-  local found = emu.memory[name]
-  if found then
-    return found
-  end
-  local names = {}
-  for each in pairs(emu.memory) do
-    names[#names + 1] = each
-  end
-  table.sort(names)
-  refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), table.concat(names, ", "))
-end
-
 -- The value of a register. The Game Boy's have 8 bits, pairs of them 16; mGBA sets just these and leaves the rest to
 -- chance.
 function emulator.register(name)
@@ -97,6 +85,7 @@ function emulator.load_rom(path)
   if not good then
     refuse(FAILED, "%s is not loaded: %s; the game goes on as before", sentence(path), sentence(problem))
   end
+  memory.forget()
   if not emulator.yes(emu:loadFile(path)) then
     local text = "mGBA could not load %s and has given up the running game; load one in its window"
     log.error(text, sentence(path))
@@ -111,6 +100,7 @@ function emulator.reset()
   local context = registry.mCtx
   emu:reset()
   registry.mCtx = context
+  memory.forget()
   game.note(game.RESET)
 end
 

@@ -7,6 +7,9 @@ local refusal = require "refusal"
 local byte, pack, sub, unpack = string.byte, string.pack, string.sub, string.unpack
 local printable, by_code = refusal.printable, operations.by_code
 
+-- The bit of a request's count that says that its addresses are not checked.
+local UNCHECKED = 0x8000
+
 local frames = {
   -- Kinds of frames.
   REQUEST = 1,
@@ -87,7 +90,10 @@ function frames.decode_request(data, at, stop, is_keyed)
   else
     id, answered, count, next_at = unpack("<I4I4I2", data, at)
   end
-  local request = { id = id, answered = answered, key = key, count = count, change = false }
+  local unchecked = count & UNCHECKED ~= 0
+  count = count & ~UNCHECKED
+  local request = { id = id, answered = answered, key = key, count = count, change = false, moved = 0,
+    unchecked = unchecked }
   if key then
     request.batch = sub(data, next_at - 2, stop - 1)
   end

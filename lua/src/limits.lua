@@ -5,7 +5,8 @@ local MIB = 1024 * 1024
 local limits = {
   message = 8 * MIB, -- bytes of a text message
   frame = 24 * MIB, -- bytes of a binary frame, length field excluded
-  range = 16 * MIB, -- bytes of memory that one operation reads or writes
+  range = 16 * MIB, -- bytes of memory that one operation reads
+  write = MIB // 4, -- bytes that one writes: no memory that can be written is larger
   ops = 4096, -- operations in a batch
   trace = 128, -- bytes of what logs call a request
 

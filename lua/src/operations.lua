@@ -5,13 +5,14 @@ local emulator = require "emulator"
 local game = require "game"
 local limits = require "limits"
 local lockstep = require "lockstep"
+local memory = require "memory"
 local refusal = require "refusal"
 local watches = require "watches"
 
-local domain, register, yes = emulator.domain, emulator.register, emulator.yes
+local domain, register, yes = memory.domain, emulator.register, emulator.yes
 local holds, timelines = emulator.holds, emulator.timelines
 local refuse, UNSUPPORTED = refusal.refuse, refusal.UNSUPPORTED
-local byte, unpack = string.byte, string.unpack
+local unpack = string.unpack
 
 local READ, CHANGE = "read", "change"
 local LINKED = true
@@ -64,24 +65,38 @@ operation(0x15, "platform", READ, "", "int", function() return emu:platform() en
 operation(0x16, "rom_size", READ, "", "int", function() return emu:romSize() end)
 operation(0x17, "checksum", READ, "", "int", function() return (unpack(">I4", emu:checksum())) end)
 
-operation(0x20, "read8", READ, "address:u32", "int", function(address) return emu:read8(address) end)
-operation(0x21, "read16", READ, "address:u32", "int", function(address) return emu:read16(address) end)
-operation(0x22, "read32", READ, "address:u32", "int", function(address) return emu:read32(address) end)
+local on_bus, in_domain = memory.check_bus, memory.check_domain
+
+operation(0x20, "read8", READ, "address:u32", "int", memory.read8).check = function(address) on_bus(address, 1) end
+operation(0x21, "read16", READ, "address:u32", "int", memory.read16).check = function(address) on_bus(address, 2) end
+operation(0x22, "read32", READ, "address:u32", "int", memory.read32).check = function(address) on_bus(address, 4) end
 operation(0x23, "read_range", READ, "address:u32 length:length", "bytes", function(address, length)
   return emu:readRange(address, length)
-end)
-operation(0x24, "write8", CHANGE, "address:u32 value:u8", "none", function(address, value) emu:write8(address, value) end)
-operation(0x25, "write16", CHANGE, "address:u32 value:u16", "none", function(address, value) emu:write16(address, value) end)
-operation(0x26, "write32", CHANGE, "address:u32 value:u32", "none", function(address, value) emu:write32(address, value) end)
+end).check = on_bus
+operation(0x24, "write8", CHANGE, "address:u32 value:u8", "none", memory.write8).check = function(address)
+  on_bus(address, 1, true)
+end
+operation(0x25, "write16", CHANGE, "address:u32 value:u16", "none", memory.write16).check = function(address)
+  on_bus(address, 2, true)
+end
+operation(0x26, "write32", CHANGE, "address:u32 value:u32", "none", memory.write32).check = function(address)
+  on_bus(address, 4, true)
+end
+-- Each byte is a call of mGBA's, so that more of them would freeze it for seconds.
+local function check_size(data)
+  if #data > limits.write then
+    refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests",
+      limits.write, #data)
+  end
+end
+
 operation(0x27, "write_range", CHANGE, "address:u32 data:bytes", "none", function(address, data)
-  if #data > limits.range then
-    refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d", limits.range, #data)
-  end
-  local core, write8 = emu, emu.write8
-  for index = 1, #data do
-    write8(core, address + index - 1 & 0xFFFFFFFF, byte(data, index))
-  end
-end)
+  check_size(data)
+  memory.write_range(address, data)
+end).check = function(address, data)
+  check_size(data)
+  on_bus(address, #data, true)
+end
 
 operation(0x30, "domains", READ, "", "names", function()
   local names = {}
@@ -96,25 +111,32 @@ operation(0x33, "domain_name", READ, "domain:name", "text", function(name) retur
 operation(0x34, "domain_size", READ, "domain:name", "int", function(name) return domain(name):size() end)
 operation(0x35, "domain_read8", READ, "domain:name address:u32", "int", function(name, address)
   return domain(name):read8(address)
-end)
-operation(0x36, "domain_read16", READ, "domain:name address:u32", "int", function(name, address)
-  return domain(name):read16(address)
-end)
-operation(0x37, "domain_read32", READ, "domain:name address:u32", "int", function(name, address)
-  return domain(name):read32(address)
-end)
+end).check = function(name, address)
+  in_domain(name, address, 1)
+end
+operation(0x36, "domain_read16", READ, "domain:name address:u32", "int", memory.domain_read16).check = function(
+  name, address)
+  in_domain(name, address, 2)
+end
+operation(0x37, "domain_read32", READ, "domain:name address:u32", "int", memory.domain_read32).check = function(
+  name, address)
+  in_domain(name, address, 4)
+end
 operation(0x38, "domain_read_range", READ, "domain:name address:u32 length:length", "bytes", function(name, address, length)
   return domain(name):readRange(address, length)
-end)
-operation(0x39, "domain_write8", CHANGE, "domain:name address:u32 value:u8", "none", function(name, address, value)
-  domain(name):write8(address, value)
-end)
-operation(0x3a, "domain_write16", CHANGE, "domain:name address:u32 value:u16", "none", function(name, address, value)
-  domain(name):write16(address, value)
-end)
-operation(0x3b, "domain_write32", CHANGE, "domain:name address:u32 value:u32", "none", function(name, address, value)
-  domain(name):write32(address, value)
-end)
+end).check = in_domain
+operation(0x39, "domain_write8", CHANGE, "domain:name address:u32 value:u8", "none", memory.domain_write8).check = function(
+  name, address)
+  in_domain(name, address, 1, true)
+end
+operation(0x3a, "domain_write16", CHANGE, "domain:name address:u32 value:u16", "none",
+  memory.domain_write16).check = function(name, address)
+  in_domain(name, address, 2, true)
+end
+operation(0x3b, "domain_write32", CHANGE, "domain:name address:u32 value:u32", "none",
+  memory.domain_write32).check = function(name, address)
+  in_domain(name, address, 4, true)
+end
 
 operation(0x40, "read_register", READ, "register:name", "int", register)
 operation(0x41, "write_register", CHANGE, "register:name value:i32", "none", emulator.write_register)

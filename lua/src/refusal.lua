@@ -10,6 +10,7 @@ local refusal = {
   BUSY = 5,
   TOO_LARGE = 6,
   LOST = 7,
+  NOT_DONE = 8,
 }
 
 -- Raises a refusal.

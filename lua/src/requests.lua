@@ -21,10 +21,53 @@ end
 
 -- Refusals that say nothing of the request itself: the same may be done a moment later.
 local PASSING = { [refusal.BUSY] = true, [refusal.NO_GAME] = true }
+local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation of this batch is refused")
+
+-- Loads another game, so that the memory of what follows is known only then.
+local LOADS = { load_file = true, load_rom = true }
+
+-- Whether the memory is there that the operation at `place` in a request is for; if not, a status and what is wrong too.
+local function check(request, place)
+  local op = request[place]
+  if not op.check or not emu then
+    return true
+  end
+  local fine, problem = pcall(op.check, request[place + 1], request[place + 2], request[place + 3])
+  if fine then
+    return true
+  elseif type(problem) == "table" then
+    return false, problem.status, problem.text
+  end
+  return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(problem)
+end
+
+-- Looks at the memory of all operations before anything is done, as far as it is known. Gives up to which of them that is,
+-- or nil, the reply frame's results and how many they are.
+local function check_all(request)
+  if request.unchecked then
+    return request.count
+  end
+  for index = 1, request.count do
+    local fine, status, problem = check(request, 5 * index - 4)
+    if not fine then
+      log.debug("%s: %s", request[5 * index - 4].name, problem)
+      return nil, NOT_DONE:rep(index - 1) .. encode_refusal(status, problem), index
+    elseif LOADS[request[5 * index - 4].name] then
+      return index
+    end
+  end
+  return request.count
+end
 
 -- Does an operation that is at `place` in a request, the last one or not.
-local function perform_one(request, place, is_last, client)
+local function perform_one(request, place, is_last, client, checked)
   local op = request[place]
+  if not checked then
+    local fine, status, problem = check(request, place)
+    if not fine then
+      return false, status, problem
+    end
+  end
   if op.is_last and not is_last then
     return false, refusal.BAD_ARGUMENT, "`" .. op.name .. "` must be the last operation of its batch"
   end
@@ -36,9 +79,13 @@ end
 function requests.perform(request, client)
   local results, size = {}, 0
   local passing = false
+  local known, refused, refused_count = check_all(request)
+  if not known then
+    return frames.encode_reply(request.id, emulator.frame(), refused_count, refused), false
+  end
   for index = 1, request.count do
     local op = request[5 * index - 4]
-    local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client)
+    local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client, index <= known)
     local encoded
     if request.trace then
       log.debug("request %s: %s %s", request.trace, op.name, done and "done" or problem)

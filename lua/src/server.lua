@@ -7,6 +7,7 @@ local events = require "events"
 local game = require "game"
 local listener = require "listener"
 local lockstep = require "lockstep"
+local memory = require "memory"
 local steering = require "steering"
 local stopwatch = require "stopwatch"
 local ticks = require "ticks"
@@ -73,6 +74,7 @@ function server.frame()
   local now = clock()
   ticks.now = ticks.now + 1
   outside, outside_ticks = outside + now - left_at, outside_ticks + 1
+  memory.forget()
   game.advance()
   local any_news = watches.look()
   emulator.advance()

@@ -2,9 +2,9 @@
 
 local connection = require "connection"
 local game = require "game"
-local emulator = require "emulator"
 local limits = require "limits"
 local log = require "log"
+local memory = require "memory"
 local refusal = require "refusal"
 
 local concat, find, pack, unpack = table.concat, string.find, string.pack, string.unpack
@@ -22,6 +22,21 @@ local watching = {} -- the connections that watch something, those that ended un
 local keys_watched = false
 local left = 0 -- the keys that were held when the last frame began, if they are watched
 
+-- Raises a refusal that names the range unless the console has it.
+local function check_place(number, name, address, length)
+  local fine, problem
+  if name == "" then
+    fine, problem = pcall(memory.check_bus, address, length)
+  else
+    fine, problem = pcall(memory.check_domain, name, address, length)
+  end
+  if not fine and type(problem) == "table" then
+    refuse(problem.status, "ranges[%d]: %s", number, problem.text)
+  elseif not fine then
+    error(problem, 0)
+  end
+end
+
 local function read_ranges(bytes)
   local ranges, at, size = {}, 1, 0
   while at <= #bytes do
@@ -35,27 +50,21 @@ local function read_ranges(bytes)
       refuse(BAD_ARGUMENT, "a range of `ranges` must have 1 to %d bytes, not %d", limits.watch_length, length)
     elseif find(name, "\0", 1, true) then
       refuse(BAD_ARGUMENT, "a domain of `ranges` holds a NUL character")
-    elseif name ~= "" then
-      emulator.domain(name)
     end
+    check_place(#ranges, name, address, length)
     ranges[#ranges + 1] = { domain = name ~= "" and name, address = address, length = length }
     at, size = next_at, size + length
   end
   return ranges, size
 end
 
--- What a range holds; nil if its domain is gone, as another game was opened. `domains` are those that were found in this
--- frame: one that is kept for longer may be an earlier game's.
-local function read(core, range, domains)
+-- What a range holds; nil if its domain is gone, as another game was opened.
+local function read(core, range)
   local name = range.domain
   if not name then
     return core:readRange(range.address, range.length)
   end
-  local domain = domains[name]
-  if domain == nil then
-    domain = core.memory[name] or false
-    domains[name] = domain
-  end
+  local domain = memory.find(name)
   return domain and domain:readRange(range.address, range.length) or nil
 end
 
@@ -113,9 +122,9 @@ function watches.watch(client, id, every, flags, bytes)
   end
   local ranges, size = read_ranges(bytes)
   check_room(client, id, #ranges, size)
-  local values, domains = {}, {}
+  local values = {}
   for index, range in ipairs(ranges) do
-    values[index] = read(emu, range, domains) or refuse(refusal.FAILED, "mGBA gave no answer")
+    values[index] = read(emu, range) or refuse(refusal.FAILED, "mGBA gave no answer")
   end
   watches.unwatch(client, id)
   if not client.is_watching then
@@ -138,11 +147,11 @@ function watches.watch(client, id, every, flags, bytes)
 end
 
 -- What is new for a watch after a frame: an item, or nil.
-local function look(core, watch, domains)
+local function look(core, watch)
   watch.ticks = watch.ticks + 1 & 0xFFFFFFFF
   local values, news, count = watch.values, NO_NEWS, 0
   for index, range in ipairs(watch.ranges) do
-    local value = read(core, range, domains)
+    local value = read(core, range)
     if value and value ~= values[index] then
       values[index] = value
       news, count = count > 0 and news or {}, count + 1
@@ -164,10 +173,10 @@ local function look(core, watch, domains)
   end
 end
 
-local function look_for(client, core, domains)
+local function look_for(client, core)
   for _, watch in ipairs(client.watches) do
     keys_watched = keys_watched or watch.keys
-    local item = look(core, watch, domains)
+    local item = look(core, watch)
     if item then
       client.news = client.news or {}
       table.insert(client.news, item)
@@ -182,7 +191,7 @@ function watches.look()
   if not core or #watching == 0 then
     return false
   end
-  local kept, any, domains = 0, false, {}
+  local kept, any = 0, false
   keys_watched = false
   for index = 1, #watching do
     local client = watching[index]
@@ -191,7 +200,7 @@ function watches.look()
     if client.is_watching then
       kept = kept + 1
       watching[kept] = client
-      local fine, problem = pcall(look_for, client, core, domains)
+      local fine, problem = pcall(look_for, client, core)
       if not fine then
         log.error("%s", refusal.sentence(problem))
         connection.close(client, "an error in this script")

@@ -1,15 +1,22 @@
 -- Stand-ins for mGBA's objects, for what plain Lua can test. The real ones run the script in the end-to-end tests.
 
+local memory = require "memory"
+
 local fake = {}
+
+-- What mGBA's functions return unless a test says otherwise: a Game Boy Advance with large memory domains.
+local USUAL = { platform = 0, size = 0x40000, name = "WRAM" }
 
 -- An `emu` whose every function notes its call and returns the value of that name in `values`.
 function fake.emu(values)
+  values = setmetatable(values or {}, { __index = USUAL })
+  memory.forget()
   local emu = { calls = {}, memory = { wram = true, vram = true } }
   for domain in pairs(emu.memory) do
     emu.memory[domain] = setmetatable({}, { __index = function(_, name)
       return function(_, ...)
         table.insert(emu.calls, table.concat({ domain, name, ... }, " "))
-        return (values or {})[name]
+        return values[name]
       end
     end })
   end
@@ -20,7 +27,7 @@ function fake.emu(values)
         words[index] = tostring(words[index])
       end
       table.insert(emu.calls, table.concat(words, " "))
-      return (values or {})[name]
+      return values[name]
     end
   end })
 end

@@ -1,6 +1,7 @@
 local emulator = require "emulator"
 local fake = require "fake"
 local harness = require "harness"
+local memory = require "memory"
 local refusal = require "refusal"
 local test, eq = harness.test, harness.eq
 
@@ -43,7 +44,7 @@ end)
 
 test("an unknown domain is refused with those there are", function()
   begin()
-  local problem = harness.refusal(emulator.domain, "ram")
+  local problem = harness.refusal(memory.domain, "ram")
   eq(problem.status, refusal.BAD_ARGUMENT)
   eq(problem.text, "unknown memory domain \"ram\"; this console has vram, wram")
 end)

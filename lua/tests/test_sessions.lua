@@ -17,6 +17,7 @@ local function keyed_request(id, key, batch)
 end
 
 local RESET, READ = "\x80", "\x20\0\0\0\2"
+local WORK_RAM = 0x02000000
 
 local function begin(values)
   values = values or { read8 = 1, currentFrame = 1 }
@@ -92,7 +93,7 @@ end)
 
 test("replies too large to keep are dropped, but not done again", function()
   local session = begin { readRange = ("x"):rep(limits.range), currentFrame = 1 }
-  local batch = string.pack("<I1I1I4I4", 0x80, 0x23, 0, limits.range)
+  local batch = string.pack("<I1I1I4I4", 0x80, 0x23, WORK_RAM, limits.range)
   for id = 1, 4 do
     local data = string.pack("<I4I4I2", id, 1, 2) .. batch
     sessions.answer(session, frames.decode_request(data, 1, #data + 1))
@@ -113,9 +114,24 @@ test("a batch stops at the first that fails", function()
   eq(done "reset", 0)
 end)
 
+test("a batch for memory that is not there is refused before anything of it is done", function()
+  local session = begin { currentFrame = 1, platform = 1 }
+  local function reply(flag)
+    local data = string.pack("<I4I4I2", 1, 1, flag | 2) .. RESET .. string.pack("<I1I4", 0x20, 0x10000)
+    return sessions.answer(session, frames.decode_request(data, 1, #data + 1))
+  end
+  local refused = reply(0)
+  eq(status(refused), refusal.NOT_DONE)
+  eq(refused:find("address is 0x10000, which is not on the bus of the Game Boy", 1, true) ~= nil, true)
+  eq(done "reset", 0)
+  session = begin { currentFrame = 1, platform = 1, read8 = 255 }
+  eq(status(reply(0x8000)), 0, "an unchecked batch")
+  eq(done "read8", 1)
+end)
+
 test("a reply larger than a frame is refused", function()
   local session = begin { readRange = ("x"):rep(limits.range), currentFrame = 1 }
-  local data = string.pack("<I4I4I2", 1, 1, 2) .. string.pack("<I1I4I4", 0x23, 0, limits.range):rep(2)
+  local data = string.pack("<I4I4I2", 1, 1, 2) .. string.pack("<I1I4I4", 0x23, WORK_RAM, limits.range):rep(2)
   local reply = sessions.answer(session, frames.decode_request(data, 1, #data + 1))
   eq(#reply < limits.frame, true)
   eq(reply:byte(16 + 6 + limits.range), refusal.TOO_LARGE, "the second result")

@@ -144,6 +144,7 @@ test("a domain that is gone with its game has no news", function()
   local self = link()
   watches.watch(self, 1, 2, 0, range("wram", 4, 1) .. range("", 16, 1))
   emu.memory = { cart0 = emu.memory.vram }
+  require("memory").forget() -- as at the begin of each frame
   memory["16"] = "\1"
   eq(frame(self), "1@1 1=01")
   eq(frame(self), "1@2")
@@ -161,6 +162,8 @@ test("what cannot be watched is refused by what is wrong with it, and the watche
     { 0, range("w\0", 16, 1), "NUL" },
     { 0, range("", 16, 1):sub(1, -2), "ends within its range 0" },
     { 0, range("", 1, 1) .. "\200", "ends within its range 1" },
+    { 0, range("", 16, 1) .. range("", 0x10000000, 1), "ranges[1]: address is 0x10000000, which is not on the bus" },
+    { 0, range("wram", 0x3FFFF, 2), "ranges[0]: address is 262143, and 2 bytes from there go beyond the domain" },
     { 0, range("", 16, 1):rep(limits.watch_ranges + 1), "more than 256" },
     { 8, "", "from 0 to 7, not 8" },
   }

@@ -163,7 +163,7 @@ impl Site {
     }
 
     /// Does one operation for `caller` on the first emulator within the deadline. With a key it is done once, however
-    /// often it is asked for.
+    /// often it is asked for. Addresses are taken as mGBA takes them.
     pub(crate) async fn call(
         &self,
         caller: &Caller,
@@ -171,7 +171,7 @@ impl Site {
         key: Option<String>,
     ) -> Result<Value, EmulatorError> {
         let served = self.app.emulators.first().for_caller(self.gate.permit(caller));
-        let batch = Batch { key, ..op.into() };
+        let batch = Batch { key, unchecked: true, ..op.into() };
         Ok(self.perform(&served, batch).await?.single()?)
     }
 

@@ -87,7 +87,7 @@ impl From<OpError> for Failure {
                 let message = format!("{}: no ROM is loaded, open a game in mGBA", error.message);
                 return Failure::new(StatusCode::GATEWAY_TIMEOUT, message);
             }
-            Status::Failed | Status::Lost => StatusCode::BAD_GATEWAY,
+            Status::Failed | Status::Lost | Status::NotDone => StatusCode::BAD_GATEWAY,
             Status::Busy => return Failure::busy(error.message),
             Status::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         };

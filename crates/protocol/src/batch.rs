@@ -11,6 +11,12 @@ use crate::{MAX_FRAME, MAX_KEY, MAX_OPS};
 /// Bytes of a request frame in front of its operations, at most: kind, id, answered, key with its length, count.
 const MAX_REQUEST_HEAD: usize = 1 + 4 + 4 + 1 + MAX_KEY + 2;
 
+/// What [`Status::NotDone`] says; the script for a stock mGBA has the same words.
+const NOT_DONE: &str = "not done: a later operation of this batch is refused";
+
+/// The bit of a batch's count that says that it is [`Batch::unchecked`].
+const UNCHECKED: u16 = 0x8000;
+
 /// Operations done in order at one frame boundary; the first that fails is the last that is tried.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
@@ -21,12 +27,15 @@ pub struct Batch {
     pub key: Option<String>,
     /// What logs call it, at most [`MAX_TRACE`] bytes; changes nothing of what is done.
     pub trace: Option<String>,
+    /// Takes any address as mGBA's own functions do: one that the console or a memory domain does not have wraps, reads
+    /// what is on the open bus, or does nothing. Otherwise such a batch is refused, and nothing of it is done.
+    pub unchecked: bool,
 }
 
 impl Batch {
     /// A batch of these operations.
     pub fn new(ops: Vec<Op>) -> Batch {
-        Batch { ops, key: None, trace: None }
+        Batch { ops, ..Batch::default() }
     }
 
     /// Whether a request can carry it; one that does not pass must not be encoded.
@@ -72,17 +81,21 @@ impl From<Op> for Batch {
 impl Wire for Batch {
     fn encode(&self, out: &mut Vec<u8>) {
         debug_assert!(self.ops.len() <= MAX_OPS, "check() was not asked");
-        (self.ops.len() as u16).encode(out);
+        let count = self.ops.len() as u16;
+        let flag = if self.unchecked { UNCHECKED } else { 0 };
+        (count | flag).encode(out);
         self.ops.iter().for_each(|op| op.encode(out));
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let count = usize::from(reader.get::<u16>()?);
+        let count = reader.get::<u16>()?;
+        let unchecked = count & UNCHECKED != 0;
+        let count = usize::from(count & !UNCHECKED);
         if count > MAX_OPS {
             return Err(DecodeError::TooLarge { what: "batch", limit: MAX_OPS });
         }
         let ops = (0..count).map(|_| reader.get()).collect::<Result<_, _>>()?;
-        Ok(Batch::new(ops))
+        Ok(Batch { unchecked, ..Batch::new(ops) })
     }
 }
 
@@ -91,11 +104,30 @@ impl Wire for Batch {
 pub struct Outcome {
     /// The emulator's frame counter when the batch was done.
     pub frame: u32,
-    /// One result an operation, in order; after an error there are no more.
+    /// One result an operation, in order; after an error there are no more. Where an operation is refused before anything
+    /// of its batch is done, those before it are [`Status::NotDone`].
     pub results: Vec<Result<Value, OpError>>,
 }
 
 impl Outcome {
+    /// What becomes of a batch whose operation `index` is refused before anything is done.
+    pub fn refused(frame: u32, index: usize, error: OpError) -> Outcome {
+        let not_done = || Err(OpError::new(Status::NotDone, NOT_DONE));
+        let mut results: Vec<_> = std::iter::repeat_with(not_done).take(index).collect();
+        results.push(Err(error));
+        Outcome { frame, results }
+    }
+
+    /// The operation that was refused before anything was done, if one was, and why.
+    pub fn refusal(&self) -> Option<(usize, &OpError)> {
+        let nothing_done = match self.results.first() {
+            Some(Err(error)) => error.status == Status::NotDone || self.results.len() == 1,
+            _ => false,
+        };
+        let (last, before) = self.results.split_last()?;
+        Some((before.len(), last.as_ref().err()?)).filter(|_| nothing_done)
+    }
+
     /// The result of a batch of one.
     pub fn single(mut self) -> Result<Value, OpError> {
         match self.results.pop() {

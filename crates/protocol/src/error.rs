@@ -20,10 +20,12 @@ pub enum Status {
     TooLarge = 6,
     /// Whether it was done cannot be known: the endpoint's memory of the session is gone.
     Lost = 7,
+    /// Not done, because a later operation of the same batch is refused; nothing of the batch was done.
+    NotDone = 8,
 }
 
 impl Status {
-    const ALL: [Status; 7] = [
+    const ALL: [Status; 8] = [
         Status::BadArgument,
         Status::Unsupported,
         Status::NoGame,
@@ -31,6 +33,7 @@ impl Status {
         Status::Busy,
         Status::TooLarge,
         Status::Lost,
+        Status::NotDone,
     ];
 }
 

@@ -5,6 +5,7 @@
 //! - [`wire`]: little-endian primitives over a byte buffer;
 //! - [`value`]: the self-describing result of an operation;
 //! - [`op`]: **the table of operations**, from which codecs, routes and docs are made or against which they are tested;
+//! - [`access`]: which memory operations read and write, and which of it a console has;
 //! - [`timeline`] and [`watch`]: the arguments of operations that hold more than a number or a text;
 //! - [`batch`]: operations done together, and what becomes of them;
 //! - [`error`]: why an operation was refused, as a status and a sentence;
@@ -19,6 +20,7 @@
 //! The wire format is described in `docs/protocol.md`. Its test vectors, `vectors/*.tsv`, are read by this crate's
 //! tests and by the Lua script's.
 
+pub mod access;
 pub mod batch;
 pub mod error;
 pub mod event;
@@ -34,6 +36,7 @@ pub mod value;
 pub mod watch;
 pub mod wire;
 
+pub use access::{Access, Bus};
 pub use batch::{Batch, Outcome};
 pub use error::{OpError, Status};
 pub use event::{EventFrame, EventItem};

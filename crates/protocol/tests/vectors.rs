@@ -145,10 +145,20 @@ fn frames() {
                 answered: 5,
                 batch: Batch { key: Some("k1".to_owned()), ..Op::Reset {}.into() },
             }),
+            ("request", "id 7, answered 5, unchecked, read8 0xffffffff") => Frame::Request(Request {
+                id: 7,
+                answered: 5,
+                batch: Batch { unchecked: true, ..Op::Read8 { address: u32::MAX }.into() },
+            }),
             ("request", "id 1, answered 1, no operation") => request(1, 1, vec![]),
             ("reply", "id 7, frame 100, int 255") => reply(7, 100, Ok(Value::Int(255))),
             ("reply", r#"id 8, frame 100, error 1 "no""#) => {
                 reply(8, 100, Err(OpError::new(Status::BadArgument, "no")))
+            }
+            ("reply", r#"id 9, frame 100, error 8 "a", error 1 "no""#) => {
+                let error = |status, text: &str| Err(OpError::new(status, text));
+                let results = vec![error(Status::NotDone, "a"), error(Status::BadArgument, "no")];
+                Frame::Reply(Reply { id: 9, outcome: Outcome { frame: 100, results } })
             }
             ("trace", r#"id 7, "a-1""#) => Frame::Trace { id: 7, name: "a-1".to_owned() },
             ("cancel", "id 9") => Frame::Cancel(9),

@@ -10,8 +10,9 @@ local band, rshift = bit.band, bit.rshift
 local M = { REQUEST = 1, REPLY = 2, GOODBYE = 6 }
 
 local statuses = {
-  "bad argument", "unsupported", "no game", "failed", "busy", "too large", "lost",
+  "bad argument", "unsupported", "no game", "failed", "busy", "too large", "lost", "not done",
 }
+local NOT_DONE = 8
 
 local function u16(value)
   return char(band(value, 255), band(rshift(value, 8), 255))
@@ -146,8 +147,13 @@ function M.reply(data, length)
     outcome.count = take_u16(from)
     for index = 1, outcome.count do
       local status = take_u8(from)
-      if status ~= 0 then return nil, ("%s: %s"):format(statuses[status] or "refused", take_text(from)) end
-      outcome[index] = value_of(from)
+      if status == NOT_DONE then
+        take_text(from) -- a later operation says why
+      elseif status ~= 0 then
+        return nil, ("%s: %s"):format(statuses[status] or "refused", take_text(from))
+      else
+        outcome[index] = value_of(from)
+      end
     end
     return outcome
   end)

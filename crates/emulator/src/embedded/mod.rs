@@ -1,6 +1,7 @@
 //! A core in this process, owned by a thread of its own.
 
 #[cfg(target_os = "linux")]
+mod bounds;
 mod channel;
 mod clock;
 mod guest;

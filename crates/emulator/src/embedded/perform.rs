@@ -5,6 +5,7 @@ use std::path::Path;
 use framewire_libmgba::{Core, Error, Level};
 use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value};
 
+use super::bounds;
 use super::machine::Machine;
 use super::memory::Recalled;
 use super::saves::Saves;
@@ -35,15 +36,26 @@ impl Machine {
         outcome
     }
 
-    /// Does operations in order, up to and including the first that fails.
+    /// Does operations in order, up to and including the first that fails. Nothing is done if one of them is for memory
+    /// that is not there.
     fn operations(&mut self, batch: Batch) -> Outcome {
+        let Batch { ops, unchecked, .. } = batch;
+        let known = if unchecked { ops.len() } else { bounds::known(&ops).len() };
+        if !unchecked {
+            let core = &self.core;
+            let refused = |(index, op)| Some((index, bounds::check_op(core, op).err()?));
+            if let Some((index, error)) = ops[..known].iter().enumerate().find_map(refused) {
+                return Outcome::refused(core.frame_counter(), index, error);
+            }
+        }
         self.advanced = 0;
-        let mut results = Vec::with_capacity(batch.ops.len());
-        for op in batch.ops {
+        let mut results = Vec::with_capacity(ops.len());
+        for (index, op) in ops.into_iter().enumerate() {
             if matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. }) {
                 self.games = self.games.wrapping_add(1);
             }
-            let result = self.operation(op);
+            let checked = if index < known { Ok(()) } else { bounds::check_op(&self.core, &op) };
+            let result = checked.and_then(|()| self.operation(op));
             let failed = result.is_err();
             results.push(result);
             if failed {

@@ -6,9 +6,10 @@ use std::sync::{Arc, Weak};
 
 use framewire_libmgba::Core;
 use framewire_protocol::watch::{self, MAX_WATCHED};
-use framewire_protocol::{MemoryRange, OpError, Status};
+use framewire_protocol::{Access, MemoryRange, OpError, Status};
 use parking_lot::Mutex;
 
+use super::bounds;
 use crate::feed::Feed;
 use crate::{Change, Discontinuity, Watch, WatchEvent, WatchRequest, WorkRam, work_ram};
 
@@ -84,17 +85,19 @@ struct Range {
 }
 
 impl Range {
-    /// Reads the range; false if its memory domain is not there any more, because another console is.
+    /// Reads the range; false if it is not there any more, because another console is.
     fn read(&mut self, core: &mut Core) -> bool {
         let (address, room) = (self.place.address, &mut self.room[..]);
-        match &self.place.domain {
-            None => core.read_into(address, room),
-            Some(domain) => {
-                let Some(domain) = core.domain_index(domain) else { return false };
-                return core.domain_read_into(domain, address, room).is_ok();
+        let Some(name) = &self.place.domain else {
+            let is_there = bounds::bus(core).has(address, self.place.length.into());
+            if is_there {
+                core.read_into(address, room);
             }
-        }
-        true
+            return is_there;
+        };
+        let Some(domain) = core.domain_index(name) else { return false };
+        let past = u64::from(address) + u64::from(self.place.length);
+        past <= u64::from(core.domains()[domain].size) && core.domain_read_into(domain, address, room).is_ok()
     }
 
     /// What changed since it was read last.
@@ -153,6 +156,10 @@ impl Watches {
             };
             return Err(OpError::new(Status::Busy, message));
         }
+        for (number, range) in ranges.iter().enumerate() {
+            bounds::check(core, &Access::of_range(range))
+                .map_err(|error| OpError::new(error.status, format!("ranges[{number}]: {error}")))?;
+        }
         let mut base = Vec::with_capacity(more);
         let mut begun =
             Begun { id, feed, ranges: Vec::new(), every, flags, keys: None, ticks: 0, reported: 0 };
@@ -160,10 +167,7 @@ impl Watches {
             let room = vec![0; place.length.into()];
             let mut range = Range { place, bytes: Vec::new(), room };
             if !range.read(core) {
-                return Err(super::perform::unknown_domain(
-                    core,
-                    range.place.domain.as_deref().unwrap_or_default(),
-                ));
+                return Err(OpError::failed("the core gave no memory"));
             }
             range.bytes = range.room.clone();
             base.extend_from_slice(&range.bytes);

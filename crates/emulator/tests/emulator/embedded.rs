@@ -48,7 +48,7 @@ fn a_state_comes_back_byte_for_byte() {
 #[test]
 fn a_batch_is_done_at_one_frame_and_ends_at_its_first_error() {
     let emulator = start(Speed::Unlimited, false);
-    let unknown = Op::DomainRead8 { domain: "nothing".into(), address: 0 };
+    let unknown = Op::DomainSize { domain: "nothing".into() };
     let outcome = batch(&emulator, vec![Op::CurrentFrame {}, Op::CurrentFrame {}, unknown, Op::Reset {}]);
     let [Ok(first), Ok(second), Err(error)] = outcome.results.as_slice() else {
         panic!("{:?}", outcome.results);

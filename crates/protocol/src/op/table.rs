@@ -198,28 +198,28 @@ ops! {
     0x35 DomainRead8 "domain_read8" Read -> Int = "memoryDomain.read8" {
         /// Name of the memory domain.
         domain: String,
-        /// Offset in the domain; past its end it wraps.
+        /// Offset in the domain.
         address: u32,
     }
     /// Reads 16 bits from a memory domain.
     0x36 DomainRead16 "domain_read16" Read -> Int = "memoryDomain.read16" {
         /// Name of the memory domain.
         domain: String,
-        /// Offset in the domain; past its end it wraps.
+        /// Offset in the domain.
         address: u32,
     }
     /// Reads 32 bits from a memory domain.
     0x37 DomainRead32 "domain_read32" Read -> Int = "memoryDomain.read32" {
         /// Name of the memory domain.
         domain: String,
-        /// Offset in the domain; past its end it wraps.
+        /// Offset in the domain.
         address: u32,
     }
     /// Reads a range of bytes from a memory domain.
     0x38 DomainReadRange "domain_read_range" Read -> Bytes = "memoryDomain.readRange" {
         /// Name of the memory domain.
         domain: String,
-        /// Offset of the first byte; past the domain's end it wraps.
+        /// Offset of the first byte.
         address: u32,
         /// Number of bytes, at most 16 MiB.
         length: u32,
@@ -228,7 +228,7 @@ ops! {
     0x39 DomainWrite8 "domain_write8" Change -> None = "memoryDomain.write8" {
         /// Name of the memory domain.
         domain: String,
-        /// Offset in the domain; past its end it wraps.
+        /// Offset in the domain.
         address: u32,
         /// The value.
         value: u8,
@@ -237,7 +237,7 @@ ops! {
     0x3a DomainWrite16 "domain_write16" Change -> None = "memoryDomain.write16" {
         /// Name of the memory domain.
         domain: String,
-        /// Offset in the domain; past its end it wraps.
+        /// Offset in the domain.
         address: u32,
         /// The value.
         value: u16,
@@ -246,7 +246,7 @@ ops! {
     0x3b DomainWrite32 "domain_write32" Change -> None = "memoryDomain.write32" {
         /// Name of the memory domain.
         domain: String,
-        /// Offset in the domain; past its end it wraps.
+        /// Offset in the domain.
         address: u32,
         /// The value.
         value: u32,

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use framewire_channel::{Endpoint, Error, Options};
 use framewire_libmgba::Level;
-use framewire_protocol::{Effect, Frame, Keys, Status};
+use framewire_protocol::{Access, Effect, Frame, Keys, Status};
 
+use super::bounds;
 use super::guest::{Bell, Clock, Guest};
 use super::machine::Machine;
 use block::{Block, Watch};
@@ -216,6 +217,14 @@ impl Line {
             }
             Asked::Look => self.answer_done(machine),
             Asked::Watch(watches) => {
+                let bus = bounds::bus(&machine.core);
+                let refused = |watch: &Watch| {
+                    let Watch { address, length } = *watch;
+                    Access { domain: None, address, length, write: false }.on(bus).err()
+                };
+                if let Some(error) = watches.iter().find_map(refused) {
+                    return self.send(&message::refused(error.status, &error.message));
+                }
                 self.watches = watches;
                 self.answer_done(machine)
             }

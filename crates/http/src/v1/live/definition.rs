@@ -2,6 +2,7 @@
 
 use framewire_emulator::MemoryRange;
 use framewire_expression::{Expression, Range, Subject};
+use framewire_protocol::OpError;
 use framewire_protocol::watch::{MAX_RANGES, MAX_WATCHED};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -98,6 +99,8 @@ pub(super) struct Subjects {
     pub(super) ranges: Vec<MemoryRange>,
     /// Whether any changes with the frame counter.
     pub(super) uses_frame: bool,
+    /// The parameter that holds it, if that is not one of `watch`.
+    parameter: Option<&'static str>,
 }
 
 /// A subject, with the indices of its memory in [`Subjects::ranges`].
@@ -108,9 +111,9 @@ pub(super) enum Watched {
 }
 
 impl Subjects {
-    /// One expression.
-    pub(super) fn only(expression: Expression) -> Subjects {
-        let mut subjects = Subjects::default();
+    /// One expression, which this parameter holds.
+    pub(super) fn only(expression: Expression, parameter: &'static str) -> Subjects {
+        let mut subjects = Subjects { parameter: Some(parameter), ..Subjects::default() };
         subjects.add(Subject::Expression(expression));
         subjects
     }
@@ -134,6 +137,19 @@ impl Subjects {
             self.ranges.push(range);
             self.ranges.len() - 1
         })
+    }
+
+    /// What an emulator says against a watch of these, about the expression with the range that it names.
+    pub(super) fn refused(&self, error: OpError) -> Problem {
+        let named = error.message.strip_prefix("ranges[").and_then(|rest| rest.split_once("]: "));
+        let Some((number, problem)) = named else { return error.into() };
+        let reads = |watched: &Watched| match watched {
+            Watched::Number(_, ranges) => ranges.iter().any(|range| range.to_string() == number),
+            Watched::Bytes(range) => range.to_string() == number,
+        };
+        let index = self.all.iter().position(reads).unwrap_or_default();
+        let place = self.parameter.map_or_else(|| format!("watch[{index}]"), str::to_owned);
+        Problem::in_body(&place, problem)
     }
 
     fn check(&self) -> Result<(), Problem> {

@@ -244,7 +244,7 @@ async fn watch(
     let watch = served.emulator.watch(request);
     let outcome = site.perform(served, watch.op().into()).await?;
     let frame = outcome.frame;
-    match outcome.single()? {
+    match outcome.single().map_err(|error| subjects.refused(error))? {
         Value::Bytes(bytes) => Ok((watch, frame, bytes)),
         _ => Err(Problem::new(
             StatusCode::BAD_GATEWAY,

@@ -97,7 +97,7 @@ async fn held(site: &Site, served: &Served, condition: Expression, frames: u64) 
     }
     let every = u32::try_from(frames).unwrap_or(u32::MAX);
     let (mut watch, frame, mut memory) =
-        site.live.watch(site, served, Subjects::only(condition), every).await?;
+        site.live.watch(site, served, Subjects::only(condition, "until"), every).await?;
     let holds =
         |memory: &super::memory::Memory, frame| memory.number(0, frame).is_some_and(|number| number != 0);
     if holds(&memory, frame) {

@@ -98,6 +98,91 @@ fn what_cannot_be_read_or_written_is_told_and_changes_nothing() {
 }
 
 #[test]
+fn numbers_at_odd_addresses_are_the_bytes_there() {
+    let server = Server::paused();
+    let base = field("scratch");
+    let put = |path: &str, body: Value| ok(&server.request("PUT", path, body.to_string().as_bytes()));
+    put("/v1/memory/scratch", json!({"data": "0001020304050607", "encoding": "hex"}));
+    for at in 0..4u32 {
+        let two = at | (at + 1) << 8;
+        let four = 0x0302_0100 + at * 0x0101_0101;
+        for (kind, value) in [("u16", two), ("u32", four)] {
+            let (address, offset) = (base + at, base + at - 0x0200_0000);
+            let bus = ok(&server.get(&format!("/v1/memory/{address}?type={kind}")));
+            let domain = ok(&server.get(&format!("/v1/memory/{offset}?type={kind}&domain=wram")));
+            let watch = json!({"watch": [format!("{kind}[{address}]"), format!("{kind}[wram:{offset}]")]});
+            let watched =
+                crate::v1::body(&server.request("POST", "/v1/watches", watch.to_string().as_bytes()), 201);
+            let compat = server.number(&format!("/core/read{}?address={address}", &kind[1..]));
+            let found = [&bus["value"], &domain["value"], &json!(compat)];
+            assert_eq!(found, [&json!(value); 3], "{kind} at {address:#x}");
+            let values = watched["values"].as_object().unwrap();
+            assert!(values.len() == 2 && values.values().all(|found| *found == value), "{watched}");
+            assert_eq!(
+                server
+                    .request("DELETE", &format!("/v1/watches/{}", watched["id"].as_str().unwrap()), b"")
+                    .status,
+                204
+            );
+        }
+    }
+    put(&format!("/v1/memory/{}", base + 1), json!({"value": 0xD4C3_B2A1u32, "type": "u32"}));
+    let domain = format!("/v1/memory/{}?domain=wram", base + 5 - 0x0200_0000);
+    put(&domain, json!({"value": -2, "type": "i16"}));
+    let bytes = ok(&server.get("/v1/memory/scratch?length=8&encoding=hex"));
+    assert_eq!(bytes["data"], "00a1b2c3d4feff07");
+}
+
+#[test]
+fn memory_that_the_console_does_not_have_is_refused_everywhere() {
+    let server = Server::paused();
+    let ask = |method: &str, path: &str, body: Value| {
+        problem(&server.request(method, path, body.to_string().as_bytes()), 400)
+    };
+    for address in ["0x4000", "0x01ffffff", "0x10000000", "0xffffffff"] {
+        let read = problem(&server.get(&format!("/v1/memory/{address}")), 400);
+        assert_eq!(read["parameter"], "address");
+        assert_eq!(read["accepts"], "0x0 to 0x3fff, 0x2000000 to 0xfffffff", "{read}");
+        let written = ask("PUT", &format!("/v1/memory/{address}"), json!({"value": 1}));
+        assert_eq!(written["parameter"], "address");
+        let watched = ask("POST", "/v1/watches", json!({"watch": ["frame", format!("u8[{address}]")]}));
+        assert_eq!(watched["parameter"], "watch[1]", "{watched}");
+        assert_eq!(
+            ask("POST", "/v1/wait", json!({"until": format!("u8[{address}] == 1")}))["parameter"],
+            "until"
+        );
+        let area = json!({"type": "u8", "areas": [{"domain": "wram"}, {"address": address, "length": 1}]});
+        assert_eq!(ask("POST", "/v1/search", area)["parameter"], "areas[1].address");
+    }
+    problem(&server.get("/v1/memory/0x0fffffff?type=u16"), 400);
+    problem(&server.get("/v1/memory/0x0f000001?length=16777216"), 400);
+    for watch in ["u8[wram:0x40000]", "u16[wram:0x3ffff]", "bytes[wram:0x3fff0, 64]", "u8[nowhere:0]"] {
+        let told = ask("POST", "/v1/watches", json!({"watch": [watch]}));
+        assert_eq!(told["parameter"], "watch[0]", "{told}");
+        assert!(told["detail"].as_str().unwrap().contains("wram"), "{told}");
+    }
+}
+
+#[test]
+fn writes_that_would_do_nothing_are_refused() {
+    let server = Server::paused();
+    for (path, says) in [
+        ("/v1/memory/0x08000000", "cart0"),
+        ("/v1/memory/0x100", "BIOS"),
+        ("/v1/memory/0?domain=bios", "takes no writes"),
+        ("/v1/memory/0?domain=io", "takes no writes"),
+    ] {
+        let told = problem(&server.request("PUT", path, br#"{"value": 5}"#), 400);
+        assert!(told["detail"].as_str().unwrap().contains(says), "{told}");
+    }
+    // A patch of the ROM in memory.
+    ok(&server.request("PUT", "/v1/memory/0x1000?domain=cart0", br#"{"value": 5}"#));
+    assert_eq!(ok(&server.get("/v1/memory/0x08001000"))["value"], 5);
+    // mGBA-http's routes take what mGBA takes.
+    server.post_ok("/core/write8?address=0x08000000&value=5", "");
+}
+
+#[test]
 fn symbols_are_listed_in_parts() {
     let server = Server::start();
     let list = |query: &str| {

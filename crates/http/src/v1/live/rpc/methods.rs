@@ -166,11 +166,9 @@ async fn perform(
     let batch = Batch::new(plan.ops().to_vec());
     batch.check().map_err(Problem::from)?;
     let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
-    let bounded = bounds::bounded(site, served, batch, deadline).await;
-    let (batch, unknown) = bounded.map_err(|(op, problem)| plan.about(op, *problem))?;
     let pending = served.submit(batch, deadline);
     Ok(Box::pin(async move {
-        let outcome = unknown.check(pending.await.map_err(Problem::from)?);
+        let outcome = bounds::settled(plan.ops(), pending.await.map_err(Problem::from)?);
         let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
         Ok(Reply { share: Some(share), ..result(plan, outcome)?.into() })
     }))

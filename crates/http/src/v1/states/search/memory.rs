@@ -8,6 +8,7 @@ use super::shapes::Wanted;
 use crate::app::Site;
 use crate::emulators::Served;
 use crate::v1::Problem;
+use crate::v1::bounds::refused;
 use crate::v1::fields::place_in;
 use crate::v1::states::load::{next, odd};
 
@@ -83,6 +84,9 @@ pub(super) async fn read(site: &Site, served: &Served, plan: &Plan) -> Result<(u
     let ops: Vec<Op> = plan.areas().iter().map(op).collect();
     let _share = site.replies.share_all(&ops)?;
     let outcome = site.perform(served, Batch::new(ops)).await?;
+    if let Some((index, error)) = outcome.refusal() {
+        return Err(refused(&format!("areas[{index}].address"), error));
+    }
     let mut results = outcome.results.into_iter();
     let mut memory = Vec::new();
     for _ in plan.areas() {

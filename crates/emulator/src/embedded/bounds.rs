@@ -1,0 +1,40 @@
+//! Memory that operations reach, against what the core has.
+
+use framewire_libmgba::{Core, Platform};
+use framewire_protocol::{Access, Bus, Op, OpError};
+
+use super::perform::unknown_domain;
+
+/// The bus of the core's console.
+pub(super) fn bus(core: &Core) -> Bus {
+    match core.platform() {
+        Platform::Gba => Bus::Gba,
+        Platform::Gb => Bus::Gb,
+    }
+}
+
+/// Refuses memory that the core does not have, and writes that would do nothing.
+///
+/// # Errors
+/// What is accepted.
+pub(super) fn check(core: &Core, access: &Access<'_>) -> Result<(), OpError> {
+    let Some(name) = access.domain else { return access.on(bus(core)) };
+    let index = core.domain_index(name).ok_or_else(|| unknown_domain(core, name))?;
+    let domain = &core.domains()[index];
+    access.within(domain.size, domain.writable)
+}
+
+/// Refuses an operation as [`check`] does.
+///
+/// # Errors
+/// Those of [`check`].
+pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
+    Access::of(op).map_or(Ok(()), |access| check(core, &access))
+}
+
+/// The operations of a batch whose memory is known before it begins: those before another game is loaded, and that one.
+pub(super) fn known(ops: &[Op]) -> &[Op] {
+    let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
+    let end = ops.iter().position(loads).map_or(ops.len(), |index| index + 1);
+    &ops[..end]
+}

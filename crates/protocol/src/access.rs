@@ -1,0 +1,257 @@
+//! Which memory operations read and write, and which of it a console has.
+//!
+//! `lua/src/memory.lua` has the same rules for the script.
+
+use std::fmt;
+
+use crate::error::OpError;
+use crate::op::Op;
+use crate::watch::MemoryRange;
+
+/// A console's bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bus {
+    /// Game Boy Advance: BIOS, memory, and a cartridge, all below 0x10000000.
+    Gba,
+    /// Game Boy and Game Boy Color: 16 bits, all of them.
+    Gb,
+}
+
+/// Addresses from the first up to, but without, the second.
+type Stretch = (u64, u64);
+
+/// The GBA's BIOS, which is read only.
+const GBA_BIOS: Stretch = (0, 0x4000);
+/// The GBA's memory from work RAM to the cartridge's save. Within each part the console shows what is there again and again,
+/// and registers that are not used, and the ROM past its end, as an open bus.
+const GBA_MEMORY: Stretch = (0x0200_0000, 0x1000_0000);
+const GBA_ROM: Stretch = (0x0800_0000, 0x0E00_0000);
+/// The pins of a GBA cartridge, for clocks and sensors: the only part of it that takes writes.
+const GBA_PINS: Stretch = (0x0800_00C4, 0x0800_00CA);
+const GB_MEMORY: Stretch = (0, 0x1_0000);
+
+impl Bus {
+    /// What can be read.
+    fn memory(self) -> &'static [Stretch] {
+        match self {
+            Bus::Gba => &[GBA_BIOS, GBA_MEMORY],
+            Bus::Gb => &[GB_MEMORY],
+        }
+    }
+
+    /// What can be written.
+    fn writable(self) -> &'static [Stretch] {
+        match self {
+            Bus::Gba => &[(GBA_MEMORY.0, GBA_ROM.0), GBA_PINS, (GBA_ROM.1, GBA_MEMORY.1)],
+            Bus::Gb => &[GB_MEMORY],
+        }
+    }
+
+    /// Whether all of these bytes can be read.
+    pub fn has(self, address: u32, length: u32) -> bool {
+        lies_in(self.memory(), address, length)
+    }
+}
+
+impl fmt::Display for Bus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Bus::Gba => "Game Boy Advance",
+            Bus::Gb => "Game Boy",
+        })
+    }
+}
+
+fn lies_in(stretches: &[Stretch], address: u32, length: u32) -> bool {
+    let (start, end) = (u64::from(address), u64::from(address) + u64::from(length));
+    stretches.iter().any(|(first, past)| *first <= start && start < *past && end <= *past)
+}
+
+/// Bytes that an operation reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access<'a> {
+    /// The memory domain; `None` is the bus.
+    pub domain: Option<&'a str>,
+    /// Bus address, or offset in the domain.
+    pub address: u32,
+    /// How many bytes.
+    pub length: u32,
+    /// Whether they are written.
+    pub write: bool,
+}
+
+impl<'a> Access<'a> {
+    /// What this operation reads or writes; `None` if that is not memory.
+    pub fn of(op: &'a Op) -> Option<Access<'a>> {
+        let (domain, address, length, write) = match op {
+            Op::Read8 { address } => (None, *address, 1, false),
+            Op::Read16 { address } => (None, *address, 2, false),
+            Op::Read32 { address } => (None, *address, 4, false),
+            Op::ReadRange { address, length } => (None, *address, *length, false),
+            Op::Write8 { address, .. } => (None, *address, 1, true),
+            Op::Write16 { address, .. } => (None, *address, 2, true),
+            Op::Write32 { address, .. } => (None, *address, 4, true),
+            Op::WriteRange { address, data } => {
+                (None, *address, u32::try_from(data.len()).unwrap_or(u32::MAX), true)
+            }
+            Op::DomainRead8 { domain, address } => (Some(domain), *address, 1, false),
+            Op::DomainRead16 { domain, address } => (Some(domain), *address, 2, false),
+            Op::DomainRead32 { domain, address } => (Some(domain), *address, 4, false),
+            Op::DomainReadRange { domain, address, length } => (Some(domain), *address, *length, false),
+            Op::DomainWrite8 { domain, address, .. } => (Some(domain), *address, 1, true),
+            Op::DomainWrite16 { domain, address, .. } => (Some(domain), *address, 2, true),
+            Op::DomainWrite32 { domain, address, .. } => (Some(domain), *address, 4, true),
+            _ => return None,
+        };
+        Some(Access { domain: domain.map(String::as_str), address, length, write })
+    }
+
+    /// What a watch of this range reads.
+    pub fn of_range(range: &'a MemoryRange) -> Access<'a> {
+        let MemoryRange { domain, address, length } = range;
+        Access { domain: domain.as_deref(), address: *address, length: u32::from(*length), write: false }
+    }
+
+    /// Refuses what this bus does not have, and writes that would do nothing there.
+    ///
+    /// # Errors
+    ///
+    /// With the addresses that are accepted.
+    pub fn on(&self, bus: Bus) -> Result<(), OpError> {
+        let Access { address, length, .. } = *self;
+        if !bus.has(address, length) {
+            let problem = match length {
+                0 | 1 => format!("which is not on the bus of the {bus}"),
+                _ => format!("and {length} bytes from there go beyond what the {bus} has on its bus"),
+            };
+            return Err(self.refused(&problem, &accepted(bus.memory())));
+        }
+        if self.write && !lies_in(bus.writable(), address, length) {
+            let what = if u64::from(address) < GBA_BIOS.1 { "the BIOS" } else { "the cartridge's ROM" };
+            let problem = match length {
+                0 | 1 => format!("where {what} is, which the bus does not write"),
+                _ => format!("and {length} bytes from there reach {what}, which the bus does not write"),
+            };
+            let accepts = format!("{}; the domain cart0 takes patches of the ROM", accepted(bus.writable()));
+            return Err(self.refused(&problem, &accepts));
+        }
+        Ok(())
+    }
+
+    /// Refuses what a domain of `size` bytes does not have, and writes where it takes none.
+    ///
+    /// # Errors
+    ///
+    /// With the offsets that are accepted.
+    pub fn within(&self, size: u32, writable: bool) -> Result<(), OpError> {
+        let Access { domain, address, length, write } = *self;
+        let domain = domain.unwrap_or_default();
+        if !lies_in(&[(0, size.into())], address, length) {
+            let problem = format!(
+                "and {} from there go beyond the domain {domain:?}, which has {size} bytes",
+                bytes(length)
+            );
+            let accepts = match size.checked_sub(length.max(1)) {
+                Some(last) => format!("0 to {last} for {}", bytes(length)),
+                None => format!("at most {size} bytes"),
+            };
+            return Err(self.refused(&problem, &accepts));
+        }
+        if write && !writable {
+            let problem = format!("in the domain {domain:?}, which takes no writes");
+            return Err(self.refused(&problem, "a write on the bus, if that part of it takes any"));
+        }
+        Ok(())
+    }
+
+    fn refused(&self, problem: &str, accepts: &str) -> OpError {
+        let address = match self.domain {
+            Some(_) => self.address.to_string(),
+            None => format!("{:#x}", self.address),
+        };
+        OpError::bad_argument(format!("address is {address}, {problem}; accepted is {accepts}"))
+    }
+}
+
+fn bytes(length: u32) -> String {
+    match length {
+        1 => "1 byte".to_owned(),
+        _ => format!("{length} bytes"),
+    }
+}
+
+/// The addresses of these stretches, for people.
+fn accepted(stretches: &[Stretch]) -> String {
+    let all: Vec<String> =
+        stretches.iter().map(|(first, past)| format!("{first:#x} to {:#x}", past - 1)).collect();
+    all.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(bus: Bus, address: u32, length: u32, write: bool) -> Option<String> {
+        let access = Access { domain: None, address, length, write };
+        access.on(bus).err().map(|error| error.message)
+    }
+
+    #[test]
+    fn addresses_that_the_console_does_not_have_are_refused() {
+        for (bus, address, length, has) in [
+            (Bus::Gb, 0xFFFF, 1, true),
+            (Bus::Gb, 0xFFFF, 2, false),
+            (Bus::Gb, 0x1_0000, 1, false),
+            (Bus::Gb, 0, 0x1_0000, true),
+            (Bus::Gba, 0x3FFF, 1, true),
+            (Bus::Gba, 0x3FFF, 2, false),
+            (Bus::Gba, 0x01FF_FFFF, 1, false),
+            (Bus::Gba, 0x0200_0000, 0x0100_0000, true),
+            (Bus::Gba, 0x0FFF_FFFC, 4, true),
+            (Bus::Gba, 0x0FFF_FFFD, 4, false),
+            (Bus::Gba, 0x1000_0000, 1, false),
+            (Bus::Gba, u32::MAX, 4, false),
+        ] {
+            assert_eq!(on(bus, address, length, false).is_none(), has, "{bus} {address:#x} {length}");
+        }
+        let told = on(Bus::Gba, 0x1000_0000, 1, false).unwrap();
+        let expected = "address is 0x10000000, which is not on the bus of the Game Boy Advance; accepted is 0x0 to \
+                        0x3fff, 0x2000000 to 0xfffffff";
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn writes_that_would_do_nothing_are_refused() {
+        for (bus, address, length, takes) in [
+            (Bus::Gba, 0, 1, false),
+            (Bus::Gba, 0x07FF_FFFF, 1, true),
+            (Bus::Gba, 0x07FF_FFFF, 2, false),
+            (Bus::Gba, 0x0800_0000, 4, false),
+            (Bus::Gba, 0x0800_00C4, 2, true),
+            (Bus::Gba, 0x0800_00C8, 4, false),
+            (Bus::Gba, 0x0DFF_FFFF, 1, false),
+            (Bus::Gba, 0x0E00_0000, 4, true),
+            // The cartridge's memory controller.
+            (Bus::Gb, 0x2000, 1, true),
+        ] {
+            assert_eq!(on(bus, address, length, true).is_none(), takes, "{bus} {address:#x} {length}");
+        }
+        assert!(on(Bus::Gba, 0x0800_0000, 1, true).unwrap().contains("cart0"));
+    }
+
+    #[test]
+    fn offsets_outside_of_a_domain_are_refused() {
+        let access = |address, length| Access { domain: Some("wram"), address, length, write: true };
+        for (address, length, has) in [
+            (0, 0x8000, true),
+            (0x7FFF, 1, true),
+            (0x7FFD, 4, false),
+            (0x8000, 1, false),
+            (u32::MAX, 4, false),
+        ] {
+            assert_eq!(access(address, length).within(0x8000, true).is_ok(), has, "{address:#x} {length}");
+        }
+        assert!(access(0, 1).within(0, true).is_err());
+        assert!(access(0, 1).within(0x8000, false).unwrap_err().message.contains("takes no writes"));
+    }
+}

@@ -1,0 +1,102 @@
+-- The RAM of a Game Boy's cartridge as a memory domain. mGBA's own reads 0xFF while the game has the RAM locked, and
+-- writes the bank that the game has mapped, whichever is meant.
+
+local refusal = require "refusal"
+
+local byte, pack, rep, unpack = string.byte, string.pack, string.rep, string.unpack
+
+local BASE, BANK, PAST = 0xA000, 0x2000, 0xC000
+local KIND = 0x147 -- where the ROM says what controller the cartridge has
+local LOCK, UNLOCKED, LOCKED = 0, 0x0A, 0 -- the register that unlocks the RAM, and its values
+
+local CartridgeRam = {}
+CartridgeRam.__index = CartridgeRam
+
+function CartridgeRam:base() return self.domain:base() end
+function CartridgeRam.bound() return PAST end
+function CartridgeRam:name() return self.domain:name() end
+function CartridgeRam:size() return self.domain:size() end
+
+-- Whether the cartridge's controller has the common lock (MBC1, MBC3, MBC5), and nothing but RAM happens on writes to it.
+local function has_lock(kind)
+  return kind >= 0x02 and kind <= 0x03 or kind >= 0x0F and kind <= 0x13 or kind >= 0x19 and kind <= 0x1E
+end
+
+-- Whether the bus shows the RAM: then a byte can be changed there. It is put back; no time passes in the console.
+local function is_unlocked()
+  local before = emu:read8(BASE)
+  local other = before ~ 0x5A
+  emu:write8(BASE, other)
+  local changed = emu:read8(BASE) == other
+  if changed then
+    emu:write8(BASE, before)
+  end
+  return changed
+end
+
+function CartridgeRam:readRange(offset, length)
+  local bytes = self.domain:readRange(offset, length)
+  if bytes ~= rep("\xFF", length) or not self.has_lock or is_unlocked() then
+    return bytes
+  end
+  emu:write8(LOCK, UNLOCKED)
+  bytes = self.domain:readRange(offset, length)
+  emu:write8(LOCK, LOCKED)
+  return bytes
+end
+
+function CartridgeRam:read8(offset)
+  return byte(self:readRange(offset, 1))
+end
+
+function CartridgeRam:read16(offset)
+  return (unpack("<I2", self:readRange(offset, 2)))
+end
+
+function CartridgeRam:read32(offset)
+  return (unpack("<I4", self:readRange(offset, 4)))
+end
+
+-- Writes a byte; false, and nothing is changed, if mGBA writes another one.
+local function write_byte(self, offset, value)
+  local mapped = BASE + offset % BANK
+  local before = emu:read8(mapped)
+  self.domain:write8(offset, value)
+  if self:read8(offset) == value then
+    return true
+  elseif emu:read8(mapped) ~= before then
+    self.domain:write8(offset, before)
+  end
+  return false
+end
+
+-- Writes a number of some bytes, all or none of them.
+function CartridgeRam:write(offset, count, value)
+  local before = self:readRange(offset, count)
+  local after = pack("<I" .. count, value)
+  if after == before then
+    return
+  end
+  for index = 1, count do
+    local old, new = byte(before, index), byte(after, index)
+    if old ~= new and not write_byte(self, offset + index - 1, new) then
+      for earlier = 1, index - 1 do
+        write_byte(self, offset + earlier - 1, byte(before, earlier))
+      end
+      refusal.refuse(refusal.UNSUPPORTED, "mGBA's Lua writes only the bank of cartridge RAM that the game has mapped "
+        .. "and unlocked, and offset %d is not in it", offset + index - 1)
+    end
+  end
+end
+
+function CartridgeRam:write8(offset, value)
+  self:write(offset, 1, value)
+end
+
+-- The cartridge RAM of which this is mGBA's domain.
+return {
+  new = function(domain)
+    local kind = emu.memory.cart0:read8(KIND)
+    return setmetatable({ domain = domain, has_lock = has_lock(kind) }, CartridgeRam)
+  end,
+}

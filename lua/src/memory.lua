@@ -1,0 +1,268 @@
+-- Memory: which of it the console has, and numbers made of its bytes. crates/protocol/src/access.rs has the same rules.
+--
+-- A number means the bytes from its address on. An aligned one is one access of mGBA's; any other is made of bytes, because
+-- mGBA turns those around or drops their lowest bits.
+
+local cartridgeram = require "cartridgeram"
+local refusal = require "refusal"
+local videoram = require "videoram"
+
+local byte, concat, format, unpack = string.byte, table.concat, string.format, string.unpack
+local refuse, sentence = refusal.refuse, refusal.sentence
+local BAD_ARGUMENT, UNSUPPORTED = refusal.BAD_ARGUMENT, refusal.UNSUPPORTED
+
+local memory = {
+  rom_writes = 0, -- how often the ROM in memory was patched
+}
+
+local GAME_BOY_ADVANCE = 0
+
+-- Stretches of the bus, each with its first address and the one past its last.
+local BUS = {
+  [true] = { -- the Game Boy Advance
+    name = "Game Boy Advance",
+    { 0, 0x4000 },
+    { 0x02000000, 0x10000000 },
+    writable = { { 0x02000000, 0x08000000 }, { 0x080000C4, 0x080000CA }, { 0x0E000000, 0x10000000 } },
+  },
+  [false] = { name = "Game Boy", { 0, 0x10000 }, writable = { { 0, 0x10000 } } },
+}
+-- From here on numbers on the bus are made of bytes: the memory for saves has 8 bits.
+local SAVE = 0x0E000000
+-- Video memory, which takes no single bytes.
+local VIDEO, PAST_VIDEO = 0x05000000, 0x08000000
+local ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true }
+local VIDEO_DOMAINS = { palette = true, vram = true, oam = true }
+
+-- What is known of the console, until the next frame.
+local advance
+local domains, sizes = {}, {}
+
+-- Another game may be there.
+function memory.forget()
+  advance = nil
+  domains, sizes = {}, {}
+end
+
+-- Whether the console is a Game Boy Advance.
+local function is_advance()
+  if advance == nil then
+    advance = emu:platform() == GAME_BOY_ADVANCE
+  end
+  return advance
+end
+
+local function lies_in(stretches, address, length)
+  for index = 1, #stretches do
+    local stretch = stretches[index]
+    if address >= stretch[1] and address < stretch[2] and address + length <= stretch[2] then
+      return true
+    end
+  end
+  return false
+end
+
+local function accepted(stretches)
+  local texts = {}
+  for index, stretch in ipairs(stretches) do
+    texts[index] = format("%#x to %#x", stretch[1], stretch[2] - 1)
+  end
+  return (concat(texts, ", "):gsub("^0 ", "0x0 "))
+end
+
+local function hex(address)
+  return address == 0 and "0x0" or format("%#x", address)
+end
+
+-- Raises a refusal unless the bus has these bytes, and takes them if they are to be written.
+function memory.check_bus(address, length, change)
+  local bus = BUS[is_advance()]
+  if not lies_in(bus, address, length) then
+    local problem = length < 2 and format("which is not on the bus of the %s", bus.name)
+      or format("and %d bytes from there go beyond what the %s has on its bus", length, bus.name)
+    refuse(BAD_ARGUMENT, "address is %s, %s; accepted is %s", hex(address), problem, accepted(bus))
+  elseif change and not lies_in(bus.writable, address, length) then
+    local what = address < 0x4000 and "the BIOS" or "the cartridge's ROM"
+    local problem = length < 2 and format("where %s is, which the bus does not write", what)
+      or format("and %d bytes from there reach %s, which the bus does not write", length, what)
+    refuse(BAD_ARGUMENT, "address is %s, %s; accepted is %s; the domain cart0 takes patches of the ROM", hex(address),
+      problem, accepted(bus.writable))
+  end
+end
+
+-- mGBA's domain of this name, with what is wrong with it put right; nil if there is none.
+function memory.find(name)
+  local found = domains[name]
+  if found == nil then
+    found = emu.memory[name]
+    local better = name == "vram" and videoram or name == "sram" and cartridgeram
+    if found and better and not is_advance() then
+      found = better.new(found)
+    end
+    domains[name] = found or false
+  end
+  return found or nil
+end
+
+-- The domain of this name, or a refusal.
+function memory.domain(name)
+  local found = memory.find(name)
+  if found then
+    return found
+  end
+  local names = {}
+  for each in pairs(emu.memory) do
+    names[#names + 1] = each
+  end
+  table.sort(names)
+  refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), concat(names, ", "))
+end
+
+-- Raises a refusal unless a domain has these bytes, and takes them if they are to be written.
+function memory.check_domain(name, offset, length, change)
+  local found = memory.domain(name)
+  local size = sizes[name]
+  if not size then
+    size = found:size()
+    sizes[name] = size
+  end
+  if offset >= size or offset + length > size then
+    local bytes = length == 1 and "1 byte" or format("%d bytes", length)
+    local least = length > 1 and length or 1
+    local range = size >= least and format("0 to %d for %s", size - least, bytes) or format("at most %d bytes", size)
+    refuse(BAD_ARGUMENT, "address is %d, and %s from there go beyond the domain %q, which has %d bytes; accepted is %s",
+      offset, bytes, name, size, range)
+  elseif name == "eeprom" then
+    refuse(UNSUPPORTED, "mGBA's Lua shows the BIOS in place of an EEPROM; save a state with flag 2, which holds it")
+  elseif change and (name == "bios" or name == "io") then
+    refuse(BAD_ARGUMENT, "address is %d, in the domain %q, which takes no writes; accepted is a write on the bus, if that "
+      .. "part of it takes any", offset, name)
+  elseif name == "sram" and is_advance() and found:name() ~= "SRAM" and (change or offset + length > 0x10000) then
+    refuse(UNSUPPORTED, "mGBA's Lua reads only the bank of flash memory that the game has chosen, and writes none")
+  end
+end
+
+-- Numbers on the bus.
+
+function memory.read8(address)
+  return emu:read8(address)
+end
+
+function memory.read16(address)
+  if address & 1 == 0 and address < SAVE then
+    -- Past the end of a ROM mGBA gives more than 16 bits.
+    return emu:read16(address) & 0xFFFF
+  end
+  return (unpack("<I2", emu:readRange(address, 2)))
+end
+
+function memory.read32(address)
+  if address & 3 == 0 and address < SAVE then
+    return emu:read32(address)
+  end
+  return (unpack("<I4", emu:readRange(address, 4)))
+end
+
+local function write_byte(address, value)
+  if address < VIDEO or address >= PAST_VIDEO then
+    emu:write8(address, value)
+    return
+  end
+  -- Together with its neighbour.
+  local even, shift = address & ~1, 8 * (address & 1)
+  emu:write16(even, emu:read16(even) & ~(0xFF << shift) | value << shift)
+end
+memory.write8 = write_byte
+
+-- Writes a number of some bytes, lowest first, by a function for one of them.
+local function write_bytes(write, address, count, value)
+  for index = 0, count - 1 do
+    write(address + index & 0xFFFFFFFF, value >> 8 * index & 0xFF)
+  end
+end
+
+function memory.write16(address, value)
+  if address & 1 == 0 and address < SAVE then
+    emu:write16(address, value)
+  else
+    write_bytes(write_byte, address, 2, value)
+  end
+end
+
+function memory.write32(address, value)
+  if address & 3 == 0 and address < SAVE then
+    emu:write32(address, value)
+  else
+    write_bytes(write_byte, address, 4, value)
+  end
+end
+
+function memory.write_range(address, data)
+  local core, write8, write = emu, emu.write8, write_byte
+  if address >= PAST_VIDEO or address + #data <= VIDEO then
+    function write(at, value)
+      write8(core, at, value)
+    end
+  end
+  for index = 1, #data do
+    write(address + index - 1 & 0xFFFFFFFF, byte(data, index))
+  end
+end
+
+-- Numbers in domains.
+
+function memory.domain_read16(name, offset)
+  local found = memory.domain(name)
+  if offset & 1 == 0 then
+    return found:read16(offset) & 0xFFFF
+  end
+  return (unpack("<I2", found:readRange(offset, 2)))
+end
+
+function memory.domain_read32(name, offset)
+  local found = memory.domain(name)
+  if offset & 3 == 0 then
+    return found:read32(offset)
+  end
+  return (unpack("<I4", found:readRange(offset, 4)))
+end
+
+-- Writes a number of some bytes to a domain.
+local function domain_write(name, offset, count, value)
+  local found = memory.domain(name)
+  if ROM_DOMAINS[name] then
+    memory.rom_writes = memory.rom_writes + 1
+  end
+  if is_advance() then
+    if VIDEO_DOMAINS[name] then
+      -- Past the bus mGBA writes no single bytes there.
+      local address = found:base() + offset % found:size()
+      local write = count == 1 and memory.write8 or count == 2 and memory.write16 or memory.write32
+      write(address, value)
+    elseif count == 2 and offset & 1 == 0 then
+      found:write16(offset, value)
+    elseif count == 4 and offset & 3 == 0 then
+      found:write32(offset, value)
+    else
+      write_bytes(function(at, each) found:write8(at, each) end, offset, count, value)
+    end
+  elseif name == "sram" then
+    found:write(offset, count, value)
+  else
+    write_bytes(function(at, each) found:write8(at, each) end, offset, count, value)
+  end
+end
+
+function memory.domain_write8(name, offset, value)
+  domain_write(name, offset, 1, value)
+end
+
+function memory.domain_write16(name, offset, value)
+  domain_write(name, offset, 2, value)
+end
+
+function memory.domain_write32(name, offset, value)
+  domain_write(name, offset, 4, value)
+end
+
+return memory

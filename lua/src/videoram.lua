@@ -1,0 +1,65 @@
+-- The video RAM of a Game Boy as a memory domain: its banks of 8 KiB, one after the other. mGBA's own domain counts the
+-- cartridge's RAM behind it into each bank, and counts banks from the one that the game has mapped when it writes: with the
+-- second one mapped it would write outside of its memory.
+
+local concat, unpack = table.concat, string.unpack
+
+local BANK, PAST = 0x2000, 0xA000
+local THEIR_BANK = 0x4000 -- the distance of banks in mGBA's domain
+local SELECT = 0xFF4F -- the register that maps a bank, in a Game Boy Color
+
+local VideoRam = {}
+VideoRam.__index = VideoRam
+
+function VideoRam:base() return self.domain:base() end
+function VideoRam.bound() return PAST end
+function VideoRam:name() return self.domain:name() end
+function VideoRam:size() return self.bytes end
+
+function VideoRam:readRange(offset, length)
+  local pieces, count = {}, 0
+  while length > 0 do
+    local at = offset % self.bytes
+    local bank, within = at // BANK, at % BANK
+    local piece = math.min(length, BANK - within)
+    count = count + 1
+    pieces[count] = self.domain:readRange(bank * THEIR_BANK + within, piece)
+    offset, length = offset + piece, length - piece
+  end
+  return concat(pieces)
+end
+
+function VideoRam:read8(offset)
+  return self:readRange(offset, 1):byte()
+end
+
+function VideoRam:read16(offset)
+  return (unpack("<I2", self:readRange(offset, 2)))
+end
+
+function VideoRam:read32(offset)
+  return (unpack("<I4", self:readRange(offset, 4)))
+end
+
+function VideoRam:write8(offset, value)
+  local at = offset % self.bytes
+  local bank, within = at // BANK, at % BANK
+  local mapped = self.bytes > BANK and emu:read8(SELECT) & 1 or 0
+  if bank == mapped then
+    self.domain:write8(within, value)
+  elseif bank > mapped then
+    self.domain:write8(THEIR_BANK + within, value)
+  else
+    -- No time passes in the console between these.
+    emu:write8(SELECT, bank)
+    self.domain:write8(within, value)
+    emu:write8(SELECT, mapped)
+  end
+end
+
+-- The video RAM of which this is mGBA's domain.
+return {
+  new = function(domain)
+    return setmetatable({ domain = domain, bytes = domain:size() // 2 }, VideoRam)
+  end,
+}
