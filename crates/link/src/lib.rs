@@ -11,6 +11,7 @@
 //! - [`strategy`]: other ways to use sockets, for comparison and measurement.
 
 mod binary;
+mod checks;
 mod config;
 mod desk;
 mod error;

@@ -9,6 +9,7 @@ use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::LinkError;
+use crate::checks::{self, DomainSizes};
 use crate::desk::{Desk, End, asked_to_stop};
 use crate::silence::{self, Suspicion};
 use crate::submission::{Respond, Submission};
@@ -36,23 +37,40 @@ struct Work {
     respond: Respond,
     /// The results so far; the operation behind these is the one that was sent.
     outcome: Outcome,
+    /// How many of the operations were checked.
+    checked: usize,
+    /// The memory domain whose size was asked for before the next operation.
+    asked: Option<String>,
 }
 
 impl Work {
     fn new(id: u64, submission: Submission) -> Work {
         let Submission { batch, deadline, respond } = submission;
-        Work { id, batch, deadline, respond, outcome: Outcome::default() }
+        Work { id, batch, deadline, respond, outcome: Outcome::default(), checked: 0, asked: None }
     }
 
     /// Whether an operation that changes something was sent.
     fn may_have_changed(&self) -> bool {
-        let sent = self.outcome.results.len() + 1;
+        let sent = self.outcome.results.len() + usize::from(self.asked.is_none());
         self.batch.ops.iter().take(sent).any(|op| op.info().effect == Effect::Change)
     }
 
     fn refuse(mut self, error: OpError) {
         self.outcome.results.push(Err(error));
         (self.respond)(Ok(self.outcome));
+    }
+
+    /// The operations that are checked before the next one is sent: at first all up to one that loads another game, and
+    /// after it each by itself.
+    fn unchecked(&self) -> &[Op] {
+        let done = self.outcome.results.len();
+        let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
+        let end = match self.batch.ops.iter().position(loads) {
+            _ if done > 0 => done + 1,
+            Some(load) => load + 1,
+            None => self.batch.ops.len(),
+        };
+        self.batch.ops.get(self.checked..end).unwrap_or_default()
     }
 }
 
@@ -79,14 +97,29 @@ struct Connection<'a> {
     waiting: Option<(Waiting, Instant)>,
     heard: Instant,
     suspicion: Suspicion,
+    sizes: DomainSizes,
+    /// Whether mGBA has the files of this machine.
+    local: bool,
 }
 
 /// Serves the desk's requests over `stream` until it breaks or the link is asked to stop.
 pub(crate) async fn drive(desk: &mut Desk, stream: TcpStream) -> End {
     let heard = Instant::now() - HEARTBEAT;
     let (out, received, suspicion) = (Vec::new(), Vec::new(), Suspicion::default());
-    let mut connection =
-        Connection { desk, stream, out, written: 0, received, searched: 0, waiting: None, heard, suspicion };
+    let local = is_local(&stream);
+    let mut connection = Connection {
+        desk,
+        stream,
+        out,
+        written: 0,
+        received,
+        searched: 0,
+        waiting: None,
+        heard,
+        suspicion,
+        sizes: DomainSizes::default(),
+        local,
+    };
     let result = connection.serve().await;
     let Err(error) = result else { return End::Stopped };
     let problem = error.to_string();
@@ -100,6 +133,14 @@ pub(crate) async fn drive(desk: &mut Desk, stream: TcpStream) -> End {
         }
     }
     End::Broken(problem)
+}
+
+/// Whether the other end is on this machine.
+fn is_local(stream: &TcpStream) -> bool {
+    match (stream.peer_addr(), stream.local_addr()) {
+        (Ok(peer), Ok(local)) => peer.ip().is_loopback() || peer.ip() == local.ip(),
+        _ => false,
+    }
 }
 
 impl Connection<'_> {
@@ -152,6 +193,7 @@ impl Connection<'_> {
             if work.batch.key.is_some() && work.batch.effect() == Effect::Change {
                 work.refuse(OpError::new(Status::Unsupported, KEYED));
             } else {
+                self.sizes.forget_old();
                 self.advance(work);
             }
         }
@@ -164,8 +206,34 @@ impl Connection<'_> {
     }
 
     /// Sends the next of the operations that are left, or gives the outcome when none is.
-    fn advance(&mut self, work: Work) {
-        match work.batch.ops.get(work.outcome.results.len()).map(marker::message) {
+    fn advance(&mut self, mut work: Work) {
+        let unchecked = work.unchecked();
+        // mGBA-http's routes take any address as mGBA does.
+        let any_address = work.batch.unchecked;
+        let unknown = if any_address { None } else { self.sizes.unknown(unchecked) };
+        if let Some(domain) = unknown
+            && let Ok(message) = marker::message(&Op::DomainSize { domain: domain.clone() })
+        {
+            work.asked = Some(domain);
+            return self.send(message, Waiting::Work(work));
+        }
+        let check = |op: &Op| {
+            if self.local {
+                checks::check_path(op)?;
+            }
+            if any_address { Ok(()) } else { self.sizes.check(op) }
+        };
+        let refused = |(index, op)| Some((index, check(op).err()?));
+        if let Some((index, error)) = unchecked.iter().enumerate().find_map(refused) {
+            match work.outcome.results.is_empty() {
+                true => (work.respond)(Ok(Outcome::refused(work.outcome.frame, index, error))),
+                false => work.refuse(error),
+            }
+            return;
+        }
+        work.checked += unchecked.len();
+        let op = work.batch.ops.get(work.outcome.results.len());
+        match op.map(|op| marker::message(checks::as_bytes(op).as_ref().unwrap_or(op))) {
             None => (work.respond)(Ok(work.outcome)),
             Some(Ok(message)) => self.send(message, Waiting::Work(work)),
             Some(Err(not_carried)) => {
@@ -244,8 +312,19 @@ impl Connection<'_> {
     }
 
     fn replied(&mut self, mut work: Work, reply: &str) {
+        if let Some(domain) = work.asked.take() {
+            let answer = marker::parse_reply(&Op::DomainSize { domain: domain.clone() }, reply);
+            self.sizes.learn(domain, &answer);
+            return self.advance(work);
+        }
         let Some(op) = work.batch.ops.get(work.outcome.results.len()) else { return };
-        let result = marker::parse_reply(op, reply);
+        let result = match checks::as_bytes(op) {
+            Some(bytes) => marker::parse_reply(&bytes, reply).and_then(checks::number),
+            None => marker::parse_reply(op, reply),
+        };
+        if matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. }) {
+            self.sizes.forget();
+        }
         let failed = result.is_err();
         work.outcome.results.push(result);
         match failed {

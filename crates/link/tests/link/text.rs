@@ -136,3 +136,115 @@ fn closing_does_not_wait_for_a_paused_script() {
     assert!(client.closes());
     assert!(matches!(soon(&read), Err(LinkError::Stalled { .. })));
 }
+
+/// A script that answers every message by this function, and what it was asked.
+fn script(answer: impl Fn(&str) -> &'static str + Send + Sync + 'static) -> (Peer, mpsc::Receiver<String>) {
+    let (seen, messages) = mpsc::channel();
+    let seen = std::sync::Mutex::new(seen);
+    let peer = Peer::start(move |_, mut script| {
+        script.greet_as_mgba_http()?;
+        loop {
+            let message = script.message_but_heartbeats()?;
+            seen.lock().ok()?.send(message.clone()).ok()?;
+            script.reply(answer(&message))?;
+        }
+    });
+    (peer, messages)
+}
+
+fn domain_read(address: u32) -> Op {
+    Op::DomainRead8 { domain: "iwram".to_owned(), address }
+}
+
+#[test]
+fn offsets_outside_of_a_domain_went_to_the_script() {
+    let (peer, messages) = script(|message| match message {
+        "memoryDomain.size,iwram" => "32768",
+        "memoryDomain.size,nothing" => "<|ERROR|>",
+        "memoryDomain.read8,nothing,1" => "<|ERROR|>",
+        _ => "7",
+    });
+    let client = Client::start(&peer.address);
+    let outcome = client.call(Batch::new(vec![write8(), domain_read(0x7fff), domain_read(0x8000)])).unwrap();
+    let (index, refused) = outcome.refusal().expect("nothing was done");
+    assert_eq!((index, refused.status), (2, Status::BadArgument));
+    assert!(refused.message.contains("accepted is 0 to 32767"), "{refused}");
+    assert_eq!(value(client.call(domain_read(0x7fff))), Value::Int(7));
+    assert_eq!(refusal(client.call(Op::Read8 { address: 0x1000_0000 })).status, Status::BadArgument);
+    let unknown = Op::DomainRead8 { domain: "nothing".to_owned(), address: 1 };
+    assert_eq!(refusal(client.call(unknown)).status, Status::Failed);
+    // mGBA-http's routes take any.
+    assert!(client.call(Batch { unchecked: true, ..domain_read(0x8000).into() }).is_ok());
+    // Another game has other domains.
+    assert!(client.call(Op::LoadRom { path: "/no/such.gba".to_owned() }).is_ok());
+    assert_eq!(value(client.call(domain_read(0))), Value::Int(7));
+    let messages: Vec<String> = messages.try_iter().collect();
+    let expected = [
+        "memoryDomain.size,iwram",
+        "memoryDomain.read8,iwram,32767",
+        "memoryDomain.size,nothing",
+        "memoryDomain.read8,nothing,1",
+        "memoryDomain.read8,iwram,32768",
+        "mgba-http.extension.loadFile,/no/such.gba",
+        "memoryDomain.size,iwram",
+        "memoryDomain.read8,iwram,0",
+    ];
+    assert_eq!(messages, expected);
+}
+
+#[test]
+fn numbers_at_odd_addresses_were_what_mgba_makes_of_them() {
+    let (peer, messages) = script(|message| match message {
+        "memoryDomain.size,iwram" => "32768",
+        "core.readRange,33554433,2" => "34,12",
+        "core.readRange,234881024,4" | "memoryDomain.readRange,iwram,2,4" => "78,56,34,f2",
+        "core.read16,33554434" => "9",
+        _ => "<|ERROR|>",
+    });
+    let client = Client::start(&peer.address);
+    let domain = || "iwram".to_owned();
+    for (op, expected) in [
+        (Op::Read16 { address: 0x0200_0001 }, 0x1234),
+        (Op::Read16 { address: 0x0200_0002 }, 9),
+        (Op::Read32 { address: 0x0E00_0000 }, 0xf234_5678),
+        (Op::DomainRead32 { domain: domain(), address: 2 }, 0xf234_5678),
+    ] {
+        assert_eq!(value(client.call(op)), Value::Int(expected));
+    }
+    let asked = messages.try_iter().count();
+    for op in [
+        Op::Write16 { address: 0x0200_0001, value: 1 },
+        Op::Write32 { address: 0x0E00_0000, value: 1 },
+        Op::DomainWrite32 { domain: domain(), address: 2, value: 1 },
+    ] {
+        let refused = refusal(client.call(op));
+        assert_eq!(refused.status, Status::Unsupported);
+        assert!(refused.message.contains("write each byte by itself"), "{refused}");
+    }
+    assert_eq!((asked, messages.try_iter().count()), (5, 0), "nothing was written");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_of_a_pipe_went_to_an_mgba_on_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let (peer, messages) = script(|_| "true");
+    let client = Client::start(&peer.address);
+    let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    for path in [&text(&pipe), &text(folder.path()), "/dev/zero", "/proc/self/maps"] {
+        for unchecked in [false, true] {
+            let load = Op::LoadStateFile { path: path.to_owned(), flags: 29 };
+            let save = Op::ScreenshotFile { path: path.to_owned() };
+            let batch = Batch { unchecked, ..Batch::new(vec![write8(), save, load]) };
+            let outcome = client.call(batch).unwrap();
+            let (index, refused) = outcome.refusal().expect("nothing was done");
+            assert_eq!((index, refused.status), (1, Status::BadArgument));
+            assert!(refused.message.contains("accepted is a regular file, or a new one"), "{refused}");
+        }
+    }
+    let save = Op::SaveStateFile { path: text(&folder.path().join("new.ss")), flags: 31 };
+    assert_eq!(value(client.call(save)), Value::Bool(true));
+    assert_eq!(messages.try_iter().count(), 1);
+}
