@@ -1,6 +1,6 @@
 //! What differs between two memories, as ranges with old and new bytes.
 
-use crate::{Region, State};
+use crate::{Console, OnBus, Region, State};
 
 /// Bytes that differ, in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,8 +9,8 @@ pub struct Difference<'a> {
     pub domain: &'static str,
     /// The first byte's offset in the domain.
     pub offset: u32,
-    /// The first byte's address on the bus. Of banked memory that is the address in the first bank.
-    pub address: u32,
+    /// Where the first byte is on the bus; the others follow it, in the same bank.
+    pub on_bus: Option<OnBus>,
     /// What was there.
     pub old: &'a [u8],
     /// What is there.
@@ -27,34 +27,50 @@ pub fn differences<'a>(
     new: &'a State<'_>,
     join: usize,
 ) -> impl Iterator<Item = Difference<'a>> {
+    let console = old.console();
     old.memory().flat_map(move |old| {
         let new = new.memory().find(|new| new.domain == old.domain);
-        new.into_iter().flat_map(move |new| in_region(old, new, join))
+        new.into_iter().flat_map(move |new| in_region(console, old, new, join))
     })
 }
 
-fn in_region<'a>(old: Region<'a>, new: Region<'a>, join: usize) -> impl Iterator<Item = Difference<'a>> {
+fn in_region<'a>(
+    console: Console,
+    old: Region<'a>,
+    new: Region<'a>,
+    join: usize,
+) -> impl Iterator<Item = Difference<'a>> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let range = next_range(old.bytes, new.bytes, at, join)?;
+        let bank_end = |offset| {
+            let end = console.bank_end(old.domain, offset as u32)?;
+            Some(end as usize)
+        };
+        let range = next_range(old.bytes, new.bytes, at, join, bank_end)?;
         at = range.end;
         let offset = range.start as u32;
         Some(Difference {
             domain: old.domain,
             offset,
-            address: old.base.wrapping_add(offset),
+            on_bus: console.on_bus(old.domain, offset),
             old: &old.bytes[range.clone()],
             new: &new.bytes[range],
         })
     })
 }
 
-/// The first range behind `from`. What one of the memories has more is not looked at.
-fn next_range(old: &[u8], new: &[u8], from: usize, join: usize) -> Option<std::ops::Range<usize>> {
+/// The first range after `from`, within one bank. What one of the memories has more is not looked at.
+fn next_range(
+    old: &[u8],
+    new: &[u8],
+    from: usize,
+    join: usize,
+    bank_end: impl Fn(usize) -> Option<usize>,
+) -> Option<std::ops::Range<usize>> {
     let length = old.len().min(new.len());
     let differs = |at: &usize| old[*at] != new[*at];
     let start = (from..length).find(differs)?;
-    let limit = length.min(start + LONGEST);
+    let limit = length.min(start + LONGEST).min(bank_end(start).unwrap_or(length));
     let mut end = start + 1;
     // Each further difference that is near enough moves the end.
     while let Some(next) = (end..limit.min(end.saturating_add(join).saturating_add(1))).find(differs) {
@@ -68,10 +84,11 @@ mod tests {
     use super::*;
 
     fn ranges(old: &[u8], new: &[u8], join: usize) -> Vec<(u32, Vec<u8>, Vec<u8>)> {
-        let region = |bytes| Region { domain: "wram", base: 0x100, bytes };
-        let all = in_region(region(old), region(new), join);
+        let region = |bytes| Region { domain: "wram", bytes };
+        let all = in_region(Console::Gba, region(old), region(new), join);
         all.map(|difference| {
-            assert_eq!(difference.address, 0x100 + difference.offset);
+            let address = difference.on_bus.map(|place| place.address);
+            assert_eq!(address, Some(0x0200_0000 + difference.offset));
             (difference.offset, difference.old.to_vec(), difference.new.to_vec())
         })
         .collect()
@@ -87,6 +104,18 @@ mod tests {
         assert_eq!(ranges(b"abcdef", b"XbcYZf", 2), [(0, b"abcde".to_vec(), b"XbcYZ".to_vec())]);
         assert_eq!(ranges(b"abcdef", b"XbcYZf", 1).len(), 2);
         assert_eq!(ranges(b"ab", b"abc", 9), []);
+    }
+
+    #[test]
+    fn ranges_of_banked_memory_stay_in_their_bank() {
+        let (old, new) = (vec![0; 0x4000], vec![1; 0x4000]);
+        let region = |bytes| Region { domain: "wram", bytes };
+        let all = in_region(Console::Gb, region(&old), region(&new), 0);
+        let places: Vec<_> = all
+            .map(|found| (found.new.len(), found.on_bus.unwrap().bank, found.on_bus.unwrap().address))
+            .collect();
+        let bank = |number, address| (0x1000, Some(number), address);
+        assert_eq!(places, [bank(0, 0xC000), bank(1, 0xD000), bank(2, 0xD000), bank(3, 0xD000)]);
     }
 
     #[test]

@@ -64,10 +64,8 @@ struct Layout {
     size: usize,
     checksum: usize,
     frame: usize,
-    /// Domain, where it is, and its first address on the bus. Those of banked memory are of the first bank.
-    memory: &'static [(&'static str, Range<usize>, u32)],
-    /// First address of the battery save on the bus.
-    save: u32,
+    /// Domains, and where they are.
+    memory: &'static [(&'static str, Range<usize>)],
 }
 
 /// Title, and on the GBA the game's code, as they are in the ROM: what mGBA refuses a state by.
@@ -78,14 +76,13 @@ static GBA: Layout = Layout {
     checksum: 0x08,
     frame: 0x1FC,
     memory: &[
-        ("wram", 0x21000..0x61000, 0x0200_0000),
-        ("iwram", 0x19000..0x21000, 0x0300_0000),
-        ("io", 0x400..0x800, 0x0400_0000),
-        ("palette", 0x800..0xC00, 0x0500_0000),
-        ("vram", 0x1000..0x19000, 0x0600_0000),
-        ("oam", 0xC00..0x1000, 0x0700_0000),
+        ("wram", 0x21000..0x61000),
+        ("iwram", 0x19000..0x21000),
+        ("io", 0x400..0x800),
+        ("palette", 0x800..0xC00),
+        ("vram", 0x1000..0x19000),
+        ("oam", 0xC00..0x1000),
     ],
-    save: 0x0E00_0000,
 };
 
 static GB: Layout = Layout {
@@ -93,13 +90,12 @@ static GB: Layout = Layout {
     checksum: 0x04,
     frame: 0xC8,
     memory: &[
-        ("vram", 0x400..0x4400, 0x8000),
-        ("wram", 0x4400..0xC400, 0xC000),
-        ("oam", 0x260..0x300, 0xFE00),
-        ("io", 0x300..0x380, 0xFF00),
-        ("hram", 0x380..0x3FF, 0xFF80),
+        ("vram", 0x400..0x4400),
+        ("wram", 0x4400..0xC400),
+        ("oam", 0x260..0x300),
+        ("io", 0x300..0x380),
+        ("hram", 0x380..0x3FF),
     ],
-    save: 0xA000,
 };
 
 /// A part of memory in a state.
@@ -107,8 +103,6 @@ static GB: Layout = Layout {
 pub struct Region<'a> {
     /// The memory domain, as mGBA names it.
     pub domain: &'static str,
-    /// The bus address of its first byte.
-    pub base: u32,
     /// What is there.
     pub bytes: &'a [u8],
 }
@@ -223,11 +217,9 @@ impl<'a> State<'a> {
     /// The memory in it by domain. The battery save is there if the state was made with it.
     pub fn memory(&self) -> impl Iterator<Item = Region<'_>> {
         let layout = self.layout();
-        let save = self.save.as_deref().map(|bytes| Region { domain: "sram", base: layout.save, bytes });
+        let save = self.save.as_deref().map(|bytes| Region { domain: "sram", bytes });
         let memory = layout.memory.iter();
-        memory
-            .map(|(domain, range, base)| Region { domain, base: *base, bytes: &self.core[range.clone()] })
-            .chain(save)
+        memory.map(|(domain, range)| Region { domain, bytes: &self.core[range.clone()] }).chain(save)
     }
 
     /// The state proper with the names and checksum of another game's: mGBA takes it for that one.

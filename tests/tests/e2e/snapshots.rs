@@ -30,8 +30,8 @@ fn goes_out_and_in_again(served: &Served) {
     assert_eq!((png.info().width, png.info().height), (240, 160));
     write(served, 5);
     let diff = ask(served, "GET", "/v1/snapshots/diff?from=kept&domain=wram&encoding=hex", &Value::Null, 200);
-    let range = json!({"domain": "wram", "offset": 0x100, "address": 0x0200_0100, "length": 4,
-                       "old": "04030201", "new": "05000000"});
+    let range = json!({"domain": "wram", "offset": 0x100, "bank": null, "address": 0x0200_0100, "symbol": null, "length": 4,
+                       "watch": "bytes[0x2000100, 4]", "old": "04030201", "new": "05000000"});
     assert!(diff["ranges"].as_array().unwrap().contains(&range), "{diff}");
     let loaded = ask(served, "POST", "/v1/snapshots/kept/load", &json!({}), 200);
     assert_eq!((&loaded["frame"], scratch(served)), (&kept["frame"], 0x0102_0304));
@@ -49,7 +49,8 @@ fn finds_a_number(served: &Served) {
     write(served, 123_400);
     ask(served, "POST", &format!("{target}/narrow"), &json!({"is": "decreased_by", "value": 56}), 200);
     let left = ask(served, "GET", &target, &Value::Null, 200);
-    let found = json!([{"domain": "wram", "address": 0x100, "value": 123_400, "previous": 123_456}]);
+    let found = json!([{"domain": "wram", "offset": 0x100, "bank": null, "address": 0x0200_0100, "symbol": null,
+                        "watch": "u32[0x2000100]", "value": 123_400, "previous": 123_456}]);
     assert_eq!(left["candidates"], found);
 }
 

@@ -144,6 +144,25 @@ impl Symbols {
         self.by_name.iter().map(|(name, entry)| (name.as_str(), entry))
     }
 
+    /// The names of these addresses, of those that have one: `score`, or `presses[3]` in a row.
+    pub(crate) fn names_of(&self, addresses: impl Iterator<Item = u32>) -> BTreeMap<u32, String> {
+        let mut names: BTreeMap<u32, Option<String>> = addresses.map(|address| (address, None)).collect();
+        for (name, Entry { symbol, .. }) in &self.by_name {
+            let size = symbol.kind.map_or(1, |kind| u32::from(kind.size()));
+            let past = symbol.address.saturating_add(size.saturating_mul(symbol.count).max(1));
+            for (address, known) in names.range_mut(symbol.address..past) {
+                let distance = address - symbol.address;
+                if known.is_none() && distance.is_multiple_of(size) {
+                    *known = Some(match symbol.count {
+                        1 => name.clone(),
+                        _ => format!("{name}[{}]", distance / size),
+                    });
+                }
+            }
+        }
+        names.into_iter().filter_map(|(address, name)| Some((address, name?))).collect()
+    }
+
     /// The place that a text names: a number in decimal or hex behind `0x`; or a name, alone, with `+OFFSET` or
     /// `-OFFSET` in bytes, or with `[INDEX]` behind it.
     ///

@@ -13,6 +13,8 @@ mod test;
 
 use std::collections::VecDeque;
 
+use crate::OnBus;
+
 use bits::Bits;
 pub use plan::{Area, MAX_AREAS, MAX_BYTES, Plan, PlanError};
 pub use searches::Searches;
@@ -48,8 +50,10 @@ struct Step {
 pub struct Candidate<'a> {
     /// The memory domain; `None` is the bus.
     pub domain: Option<&'a str>,
-    /// Its address on the bus or its offset in the domain.
+    /// Its offset in the domain, or its address on the bus.
     pub address: u32,
+    /// Where it is on the bus, as far as that is known.
+    pub on_bus: Option<OnBus>,
     /// What it held when memory was read last.
     pub value: i64,
     /// What it held the time before that.
@@ -143,6 +147,7 @@ impl Search {
             Candidate {
                 domain: area.domain.as_deref(),
                 address,
+                on_bus: self.plan.on_bus(area.domain.as_deref(), address),
                 value: self.number(&self.now.memory, at),
                 previous: self.past.back().map(|step| self.number(&step.memory, at)),
             }

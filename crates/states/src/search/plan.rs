@@ -1,5 +1,7 @@
 use framewire_expression::Type;
 
+use crate::{Console, OnBus};
+
 /// Most bytes that one search looks at.
 pub const MAX_BYTES: usize = 1 << 20;
 
@@ -23,6 +25,7 @@ pub struct Plan {
     areas: Vec<Area>,
     pub(super) number: Type,
     alignment: u32,
+    console: Option<Console>,
 }
 
 /// Why there is no such plan.
@@ -73,7 +76,20 @@ impl Plan {
         if bytes > MAX_BYTES as u64 {
             return Err(PlanError::Bytes(bytes));
         }
-        Ok(Plan { areas, number, alignment })
+        Ok(Plan { areas, number, alignment, console: None })
+    }
+
+    /// The same in the memory of this console, so that candidates know where they are on its bus.
+    pub fn of(self, console: Console) -> Plan {
+        Plan { console: Some(console), ..self }
+    }
+
+    /// Where this byte of an area is on the bus, as far as that is known.
+    pub(super) fn on_bus(&self, domain: Option<&str>, address: u32) -> Option<OnBus> {
+        match domain {
+            None => Some(OnBus { bank: None, address }),
+            Some(domain) => self.console?.on_bus(domain, address),
+        }
     }
 
     /// Where it looks.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use framewire_protocol::{Op, Value};
-use framewire_states::diff::differences;
+use framewire_states::diff::{Difference, differences};
 use framewire_states::{Name, Snapshot, State as Apart};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -14,9 +14,11 @@ use utoipa_axum::routes;
 
 use super::Page;
 use super::load::odd;
+use super::place::Place;
 use crate::app::Site;
 use crate::emulators::Served;
 use crate::kept::aside;
+use crate::symbols::Symbols;
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Query, Which};
 use crate::v1::fields::Encoding;
@@ -73,17 +75,15 @@ struct Diff {
     next: Option<usize>,
 }
 
-/// A range of bytes that changed.
+/// A range of bytes that changed, all in one bank.
 #[derive(Serialize, ToSchema)]
 struct Range {
-    /// The memory domain.
-    domain: &'static str,
-    /// The first byte's offset in the domain.
-    offset: u32,
-    /// The first byte's address on the bus; in banked memory of the Game Boy, in the first bank.
-    address: u32,
+    #[serde(flatten)]
+    place: Place,
     /// How many bytes.
     length: usize,
+    /// An expression for watches that reads them.
+    watch: String,
     /// What was there.
     old: String,
     /// What is there.
@@ -114,7 +114,9 @@ async fn diff(
         Some(snapshot) => snapshot.into_file(),
         None => now(&site, &served).await?,
     };
-    aside(move || compare(&Apart::read(old.file())?, &Apart::read(&new)?, &between, &page)).await.map(Json)
+    let symbols = served.symbols().await;
+    let compared = move || compare(&Apart::read(old.file())?, &Apart::read(&new)?, &between, &page, &symbols);
+    aside(compared).await.map(Json)
 }
 
 /// The emulator's state, with what snapshots have of memory.
@@ -125,7 +127,13 @@ async fn now(site: &Site, served: &Served) -> Result<Vec<u8>, Problem> {
     }
 }
 
-fn compare(old: &Apart<'_>, new: &Apart<'_>, between: &Between, page: &Page) -> Result<Diff, Problem> {
+fn compare(
+    old: &Apart<'_>,
+    new: &Apart<'_>,
+    between: &Between,
+    page: &Page,
+    symbols: &Symbols,
+) -> Result<Diff, Problem> {
     if old.console() != new.console() {
         let detail = format!("a {} and a {} have no memory in common", old.console(), new.console());
         return Err(Problem::new(axum::http::StatusCode::CONFLICT, detail));
@@ -142,19 +150,25 @@ fn compare(old: &Apart<'_>, new: &Apart<'_>, between: &Between, page: &Page) -> 
         if between.domain.as_deref().is_some_and(|domain| domain != found.domain) {
             continue;
         }
+        let length = found.new.len();
         if (page.offset..page.offset.saturating_add(page.limit)).contains(&total) {
-            ranges.push(Range {
-                domain: found.domain,
-                offset: found.offset,
-                address: found.address,
-                length: found.new.len(),
-                old: between.encoding.text(found.old),
-                new: between.encoding.text(found.new),
-            });
+            ranges.push(found);
         }
         total += 1;
-        bytes += found.new.len();
+        bytes += length;
     }
+    let names = symbols.names_of(ranges.iter().filter_map(|found| Place::unbanked(found.on_bus)));
+    let shown = |found: Difference<'_>| {
+        let place = Place::new(Some(found.domain), found.offset, found.on_bus, &names);
+        Range {
+            length: found.new.len(),
+            watch: format!("bytes[{}, {}]", place.in_brackets(), found.new.len()),
+            old: between.encoding.text(found.old),
+            new: between.encoding.text(found.new),
+            place,
+        }
+    };
+    let ranges: Vec<Range> = ranges.into_iter().map(shown).collect();
     let next = page.next(ranges.len(), total).filter(|_| !ranges.is_empty());
     Ok(Diff { from: old.frame(), to: new.frame(), ranges, total, bytes, next })
 }

@@ -4,6 +4,7 @@ mod bytes;
 mod diff;
 mod load;
 mod page;
+mod place;
 mod search;
 mod snapshots;
 

@@ -28,8 +28,8 @@ fn a_value_is_found_by_how_it_changes() {
     write16(&server, 510);
     assert_eq!(narrow(&server, &search, &json!({"is": "decreased"})), 1);
     let left = body(&server.get(&format!("/v1/search/{}", search["id"])), 200);
-    let found =
-        json!([{"domain": "wram", "address": field("scratch") - 0x0200_0000, "value": 510, "previous": 517}]);
+    let found = json!([{"domain": "wram", "offset": field("scratch") - 0x0200_0000, "bank": null, "address": field("scratch"),
+                "symbol": "scratch[0]", "watch": format!("u16[{:#x}]", field("scratch")), "value": 510, "previous": 517}]);
     assert_eq!(
         (&left["candidates"], &left["next"], &left["search"]["steps"]),
         (&found, &Value::Null, &3.into())
@@ -52,9 +52,17 @@ fn candidates_come_in_pages_and_areas_by_domain_bus_or_symbol() {
     let search = sent(&server, "POST", "/v1/search", &json!({"type": "i8", "areas": areas}), 201);
     assert_eq!(search["count"], 3 + 4 + 0x400);
     let page = body(&server.get(&format!("/v1/search/{}?offset=2&limit=2", search["id"])), 200);
-    let places: Vec<_> =
-        page["candidates"].as_array().unwrap().iter().map(|one| (&one["domain"], &one["address"])).collect();
-    assert_eq!(places, [(&"wram".into(), &258.into()), (&Value::Null, &0x0300_0000.into())]);
+    let places: Vec<_> = page["candidates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (&one["domain"], &one["offset"], &one["address"]))
+        .collect();
+    let expected = [
+        (&"wram".into(), &258.into(), &0x0200_0102.into()),
+        (&Value::Null, &Value::Null, &0x0300_0000.into()),
+    ];
+    assert_eq!(places, expected);
     assert_eq!(page["next"], 4);
     let listed = body(&server.get("/v1/search"), 200);
     assert_eq!(listed["searches"], json!([search]));

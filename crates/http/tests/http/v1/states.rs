@@ -163,8 +163,9 @@ fn a_diff_names_ranges_with_old_and_new_bytes() {
     }
     let range = |offset: u32, old: &str, new: &str| {
         let address = field("scratch") + offset;
-        json!({"domain": "wram", "offset": address - 0x0200_0000, "address": address, "length": old.len() / 2,
-               "old": old, "new": new})
+        let (length, symbol) = (old.len() / 2, format!("scratch[{offset}]"));
+        json!({"domain": "wram", "offset": address - 0x0200_0000, "bank": null, "address": address, "symbol": symbol,
+               "length": length, "watch": format!("bytes[{address:#x}, {length}]"), "old": old, "new": new})
     };
     let now = body(&server.get("/v1/snapshots/diff?from=old&encoding=hex"), 200);
     assert_eq!(now["ranges"], json!([range(0, "0000", "0102"), range(5, "00", "03")]));

@@ -55,7 +55,7 @@ async fn begin(
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
     let console = console(&site, &served).await?;
     let areas = areas(&site, &served, console, request.areas).await?;
-    let plan = Plan::new(areas, request.kind.into(), request.alignment)?;
+    let plan = Plan::new(areas, request.kind.into(), request.alignment)?.of(console);
     let (frame, memory) = read(&site, &served, &plan).await?;
     let search = Search::begin(plan, memory, frame)?;
     let (id, search) = site.kept.searches.add(search, served.name.clone(), Instant::now());
@@ -75,8 +75,10 @@ async fn candidates(
     page.check()?;
     let Open { id, search, served } = Open::find(&site, &id)?;
     let told = tell(&site, id, served.name.clone(), &search);
+    let symbols = served.symbols().await;
     let search = locked(&search);
-    let found: Vec<Found> = search.candidates(page.offset).take(page.limit).map(Found::from).collect();
+    let found: Vec<_> = search.candidates(page.offset).take(page.limit).collect();
+    let found = Found::page(found, search.plan().number(), &symbols);
     let next = page.next(found.len(), search.count()).filter(|_| !found.is_empty());
     Ok(Json(Left { search: told, candidates: found, next }))
 }

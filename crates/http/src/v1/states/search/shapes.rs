@@ -1,10 +1,13 @@
 //! What searches are in JSON.
 
+use framewire_expression::Type;
 use framewire_states::search::{Candidate, Search};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::symbols::Symbols;
 use crate::v1::fields::NumberType;
+use crate::v1::states::place::Place;
 
 /// A search to begin.
 #[derive(Deserialize, ToSchema)]
@@ -115,19 +118,26 @@ pub(super) struct Left {
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchCandidate)]
 pub(super) struct Found {
-    /// The memory domain; null for the bus.
-    domain: Option<String>,
-    /// Its address on the bus, or its offset in the domain.
-    address: u32,
+    #[serde(flatten)]
+    place: Place,
+    /// An expression for watches and conditions that reads it.
+    watch: String,
     /// What it held when memory was read last.
     value: i64,
     /// What it held the time before that.
     previous: Option<i64>,
 }
 
-impl From<Candidate<'_>> for Found {
-    fn from(candidate: Candidate<'_>) -> Found {
-        let Candidate { domain, address, value, previous } = candidate;
-        Found { domain: domain.map(str::to_owned), address, value, previous }
+impl Found {
+    /// A page of candidates, which are numbers of this type.
+    pub(super) fn page(candidates: Vec<Candidate<'_>>, kind: Type, symbols: &Symbols) -> Vec<Found> {
+        let addresses = candidates.iter().filter_map(|found| Place::unbanked(found.on_bus));
+        let names = symbols.names_of(addresses);
+        let found = |candidate: Candidate<'_>| {
+            let Candidate { domain, address, on_bus, value, previous } = candidate;
+            let place = Place::new(domain, address, on_bus, &names);
+            Found { watch: format!("{}[{}]", kind.name(), place.in_brackets()), place, value, previous }
+        };
+        candidates.into_iter().map(found).collect()
     }
 }
