@@ -10,13 +10,14 @@ local textlink = require "framewire.textlink"
 
 local options = cli.read(arg, {
   usage = "luajit bridge.lua --attach HOST:PORT [options]",
-  about = "Answers /mgbaendpoint?message=TEXT (the script's echo) and /command?message=KEY,ARGUMENT,...\n"
-    .. "over a script that runs in mGBA.",
+  about = "Answers GET /mgbaendpoint?message=TEXT (the script's echo) and POST /command?message=KEY,ARGUMENT,...\n"
+    .. "over a script that runs in mGBA. Web pages of other sites are refused.",
   { "attach", "HOST:PORT", "where the script listens", default = "127.0.0.1:8888" },
   { "port", "N", "port to listen on; 0 for any free one", kind = "integer", default = 8080 },
   { "host", "ADDRESS", "address to listen on; 0.0.0.0 for other machines", default = "127.0.0.1" },
+  { "allow-host", "NAME", "a name of this machine that clients may use, besides localhost and IP addresses" },
   { "timeout", "MS", "longest wait for a reply", kind = "integer", low = 1, high = 600000, default = 3000 },
-  { "echo-key", "KEY", "the script's echo message; none if it echoes everything", default = "framewire.echo" },
+  { "echo-key", "KEY", "the script's echo message; none if it echoes all, then by POST", default = "framewire.echo" },
 })
 
 local function fail(message)
@@ -63,21 +64,26 @@ local function route(prefix)
   return function(request, response)
     local message = request:param("message") or request.method == "POST" and request.body or ""
     if message == "" then return response:text(400, "say what to send: " .. request.path .. "?message=TEXT\n") end
+    -- It would make the connection that all clients share a link's, which speaks frames.
+    if (prefix .. message):find("^%s*framewire%.hello") then
+      return response:text(400, "framewire.hello begins another protocol; send the other messages\n")
+    end
     forward(prefix .. message, response)
   end
 end
 
 local echo = route(options["echo-key"] == "none" and "" or options["echo-key"] .. ",")
 local command = route("")
+-- By POST only where the message is passed on as it is: it may change the game.
+local echo_method = options["echo-key"] == "none" and "POST" or "GET"
 
 local ok, message = http.serve {
   port = options.port,
   host = options.host,
-  handler = http.routes {
-    ["GET /mgbaendpoint"] = echo,
-    ["GET /command"] = command,
-    ["POST /command"] = command,
-  },
+  handler = http.guard(http.routes {
+    [echo_method .. " /mgbaendpoint"] = echo,
+    ["POST /command"] = command, -- as above
+  }, { hosts = { options["allow-host"] } }),
   on_start = function(loop)
     link = textlink.new(loop, script_host, tonumber(script_port), { timeout = options.timeout / 1000 })
   end,

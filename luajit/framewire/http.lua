@@ -16,6 +16,9 @@ M.new = servers.new
 --- Answers by exact path and method; see http/router.lua.
 M.routes = require("framewire.http.router").new
 
+--- Keeps web pages of other sites away; see http/guard.lua.
+M.guard = require("framewire.http.guard").new
+
 --- Serves a folder's files; see http/static.lua.
 ---@param root string
 ---@param options? table

@@ -35,6 +35,23 @@ for _, signal in ipairs { "INT", "TERM", "HUP" } do
   end
 end
 
+check.test("serve.lua gives no file to a page that has its own name resolve to this machine", function()
+  local program = start("--port 0 --allow-host Raspberry --root \"" .. check.root .. "\"")
+  for _, headers in ipairs {
+    { Host = "evil.example" }, { Host = "evil.example:80", Origin = "http://evil.example:80" },
+    { Origin = "http://evil.example" }, { ["Sec-Fetch-Site"] = "cross-site" },
+  } do
+    local answer = client.ask(program.port, "GET", "/serve.lua", headers)
+    check.equal(answer.status, 403)
+    assert(not answer.body:find("web server for a folder", 1, true))
+  end
+  for _, host in ipairs { "localhost", "127.0.0.1:" .. program.port, "raspberry", "RASPBERRY:80" } do
+    check.equal(client.ask(program.port, "GET", "/serve.lua", { Host = host }).status, 200, host)
+  end
+  program.signal("TERM")
+  check.equal(program.finish(), 0)
+end)
+
 check.test("serve.lua takes each poller, and names them when it does not know one", function()
   for _, name in ipairs { "epoll", "poll" } do
     local program = start("--port 0 --poller " .. name)

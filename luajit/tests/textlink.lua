@@ -67,14 +67,15 @@ local function run_script(listener)
 end
 
 -- Runs the bridge in front of a port. The body gets a function that asks it.
-local function with_bridge(script_port, body)
-  local bridge = process.start(("luajit \"%s/bridge.lua\" --attach 127.0.0.1:%d --port 0 --timeout 400")
-    :format(check.root, script_port))
+local function with_bridge(script_port, body, arguments)
+  local bridge = process.start(("luajit \"%s/bridge.lua\" --attach 127.0.0.1:%d --port 0 --timeout 400 %s")
+    :format(check.root, script_port, arguments or ""))
   local port = tonumber((bridge.line() or ""):match("^listening on http://127%.0%.0%.1:(%d+)$"))
   local ok, message = xpcall(function()
     assert(port, "the bridge did not start")
     body(port, function(text, path)
-      local answer = client.ask(port, "GET", (path or "/command") .. "?message=" .. url.encode(text))
+      local method = path and "GET" or "POST"
+      local answer = client.ask(port, method, (path or "/command") .. "?message=" .. url.encode(text))
       return answer.status, answer.body
     end)
   end, debug.traceback)
@@ -84,12 +85,12 @@ local function with_bridge(script_port, body)
   check.equal(code, 0, "the bridge's exit code")
 end
 
-local function with_script(body)
+local function with_script(body, arguments)
   local listener = assert(socket.listen { port = 0 })
   local _, port = listener:name()
   process.beside(function() run_script(listener) end, function()
     listener:close()
-    with_bridge(port, body)
+    with_bridge(port, body, arguments)
   end)
 end
 
@@ -138,7 +139,7 @@ check.test("fifty clients at once get their own replies", function()
     for round = 1, 5 do
       for i = 1, 50 do
         all[i] = all[i] or client.connect(port)
-        all[i]:send(("GET /mgbaendpoint?message=%d-%d HTTP/1.1\r\nHost: a\r\n\r\n"):format(round, i))
+        all[i]:send(("GET /mgbaendpoint?message=%d-%d HTTP/1.1\r\nHost: localhost\r\n\r\n"):format(round, i))
       end
       for i = 1, 50 do check.equal(assert(all[i]:receive()).body, round .. "-" .. i) end
     end
@@ -150,7 +151,7 @@ check.test("too many messages at once are refused at once", function()
     local all, statuses = {}, {}
     for i = 1, 80 do
       all[i] = client.connect(port)
-      all[i]:send("GET /command?message=silent HTTP/1.1\r\nHost: a\r\n\r\n")
+      all[i]:send("POST /command?message=silent HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
     end
     for i = 1, 80 do
       local status = assert(all[i]:receive()).status
@@ -186,4 +187,49 @@ check.test("a script that is never accepted times out", function()
     assert(seconds >= 0.4 and seconds < 1.5, "took " .. seconds)
   end)
   listener:close()
+end)
+
+check.test("no web page of another site can have the bridge change anything", function()
+  with_script(function(port)
+    local own = "http://127.0.0.1:" .. port
+    local foreign = {
+      { Origin = "http://evil.example" }, { Origin = "null" }, { Origin = "https://127.0.0.1:" .. port },
+      { Origin = "http://127.0.0.1:1" }, { ["Sec-Fetch-Site"] = "cross-site" }, { ["Sec-Fetch-Site"] = "same-site" },
+      { Host = "evil.example" }, { Host = "evil.example:" .. port }, { Host = "" }, { Host = "localhost.evil.example" },
+      { Host = "evil.example:" .. port, Origin = "http://evil.example:" .. port, ["Sec-Fetch-Site"] = "same-origin" },
+    }
+    local routes = { { "POST", "/command" }, { "GET", "/mgbaendpoint" }, { "GET", "/command" }, { "GET", "/other" } }
+    for _, headers in ipairs(foreign) do
+      for _, route in ipairs(routes) do
+        local answer = client.ask(port, route[1], route[2] .. "?message=a", headers)
+        check.equal(answer.status, 403, route[1] .. " " .. route[2] .. " of " .. next(headers))
+      end
+    end
+    check.equal(client.ask(port, "GET", "/command?message=a").status, 405, "a change by GET, as an image is asked for")
+    local mine = { Host = "127.0.0.1:" .. port, Origin = own, ["Sec-Fetch-Site"] = "same-origin" }
+    check.equal(client.ask(port, "POST", "/command?message=a", mine).body, "a")
+    for _, host in ipairs { "localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8080", "192.168.0.7:80" } do
+      check.equal(client.ask(port, "POST", "/command?message=a", { Host = host }).body, "a", host)
+    end
+  end)
+end)
+
+check.test("by GET nobody has a script that echoes everything change the game", function()
+  with_script(function(port, ask)
+    check.equal(ask("core.reset", "/mgbaendpoint"), 405)
+    local answer = client.ask(port, "POST", "/mgbaendpoint?message=text")
+    check.equal(answer.status, 200)
+    check.equal(answer.body, "text")
+  end, "--echo-key none")
+end)
+
+check.test("the bridge passes on no greeting that would turn its connection into a link's", function()
+  with_script(function(_, ask)
+    for _, text in ipairs { "framewire.hello,1,0123456789abcdef", " framewire.hello", "\r\n framewire.hello,1" } do
+      local status, body = ask(text)
+      check.equal(status, 400, text)
+      check.contains(body, "framewire.hello")
+    end
+    check.equal(select(2, ask("after it")), "after it")
+  end)
 end)

@@ -108,7 +108,8 @@ end
 ---@return table|nil answer
 ---@return string? message
 function Client:ask(method, target, headers, body)
-  local lines = { method .. " " .. target .. " HTTP/1.1", "Host: test" }
+  local lines = { method .. " " .. target .. " HTTP/1.1" }
+  if not (headers and headers.Host) then lines[2] = "Host: localhost" end
   for name, value in pairs(headers or {}) do lines[#lines + 1] = name .. ": " .. value end
   if body then lines[#lines + 1] = "Content-Length: " .. #body end
   self:send(table.concat(lines, "\r\n") .. "\r\n\r\n" .. (body or ""))

@@ -1,0 +1,62 @@
+--- Keeps web pages of other sites away from a handler.
+--
+--   local handler = http.guard(http.routes { ... }, { hosts = { "my-machine" } })
+--
+-- Any page can have a browser send requests to this machine. `Host` names this server, which is a foreign name when
+-- a page has its own name resolve to this machine (DNS rebinding); `Origin` and `Sec-Fetch-Site` name the page or say
+-- that it is another site's. Pages can forge none of them, and programs need not send the last two.
+
+local M = {}
+
+local function strip_port(authority)
+  return (authority:match("^%[(.-)%]") or authority:match("^([^:]*)")):lower()
+end
+
+-- Whether a name can only mean this machine, or is an address: that of a page cannot be one that it does not have.
+local function is_address(name)
+  return name == "localhost" or name:find(":", 1, true) ~= nil or name:find("^%d+%.%d+%.%d+%.%d+$") ~= nil
+end
+
+local function set_of(names)
+  local set = {}
+  for _, name in ipairs(names or {}) do set[name:lower()] = true end
+  return set
+end
+
+--- Why a request is refused; nil if it is not.
+---@param headers table<string, string>
+---@param hosts table<string, boolean> names that are this server's, besides addresses and localhost
+---@return string|nil reason
+function M.refusal(headers, hosts)
+  local host = headers.host
+  if host then
+    local name = strip_port(host)
+    if not is_address(name) and not hosts[name] then
+      return ("this server is not called '%s'; use its IP address or localhost, or start it with --allow-host")
+        :format(name)
+    end
+  end
+  local origin = headers.origin
+  if origin and (not host or origin:lower() ~= "http://" .. host:lower()) then
+    return "pages of another origin may not ask this server"
+  end
+  local site = headers["sec-fetch-site"]
+  if site and site ~= "same-origin" and site ~= "none" then
+    return "pages of another site may not ask this server"
+  end
+end
+
+--- Makes a handler that refuses with 403 what a web page of another site may have sent.
+---@param handler function
+---@param options? table `hosts`: names that are this server's, besides addresses and localhost
+---@return function handler
+function M.new(handler, options)
+  local hosts = set_of(options and options.hosts)
+  return function(request, response)
+    local reason = M.refusal(request.headers, hosts)
+    if reason then return response:text(403, reason .. "\n") end
+    return handler(request, response)
+  end
+end
+
+return M
