@@ -289,13 +289,12 @@ parts.inbox = (function()
     box.at, box.pieces, box.count = 1, {}, 0
   end
 
-  -- The beginning of what has arrived, of a stream of which nothing was used yet: all of it, if that is little or holds a
-  -- whole message.
+  -- The first bytes of a stream of which nothing was used yet: all that have arrived, or enough of them for a key.
   function inbox.beginning(box)
-    if box.count > 0 and (box.ended or box.size <= limits.small_read) then
+    if box.count > 0 and #box.data <= limits.small_read then
       join(box)
     end
-    return box.data
+    return sub(box.data, 1, limits.small_read + 1)
   end
 
   -- The next whole text message, or nil. Its second result is true if it is too long.
@@ -400,7 +399,7 @@ parts.connection = (function()
       mute = false, -- and it cannot be told any more
       dismissed = nil, -- the tick from which on it is kept only for its client to read why
       active = ticks.now, -- the tick of the last request
-      fresh = true, -- whether not even its first message has arrived whole
+      fresh = true, -- whether it is not known yet that its first message has a known key
 
       -- Of a link, which speaks frames:
       session = nil,
@@ -2510,6 +2509,8 @@ parts.messages = (function()
   -- mGBA-http's text messages, on top of the table of operations.
 
   local arguments = require "arguments"
+  local inbox = require "inbox"
+  local limits = require "limits"
   local log = require "log"
   local operations = require "operations"
   local refusal = require "refusal"
@@ -2520,6 +2521,10 @@ parts.messages = (function()
   local types, attempt = arguments.types, operations.attempt
 
   local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
+  local END = inbox.END
+
+  -- Messages that stand for no operation.
+  local ABOUT_CONNECTION = { ["framewire.version"] = true, ["framewire.hello"] = true }
 
   -- A result as text, by its type.
   local WRITE = {
@@ -2721,7 +2726,25 @@ parts.messages = (function()
     return read and result == refusal.FAILED and entry.op.result == "bool" and "false" or ERROR
   end
 
-  return { answer = answer, ERROR = ERROR }
+  local LONGEST_KEY = 64 -- characters; that of a known one is shorter
+
+  -- Whether a connection begins with a known message: true, false, or nil if what has arrived of it does not say yet. The
+  -- second result is true if it is at least a message, with a key that is not known.
+  local function begins_known(bytes)
+    local key, rest = bytes:match("^%s*([%w._-]*)(.*)$")
+    local first_end = sub(rest, 1, #END)
+    if #key > LONGEST_KEY or #bytes > limits.small_read and key == "" then
+      return false, false
+    elseif sub(rest, 1, 1) == "," or first_end == END then
+      local known = messages[key] ~= nil or ABOUT_CONNECTION[key] == true
+      return known, not known
+    elseif first_end == sub(END, 1, #first_end) then
+      return nil
+    end
+    return false, false
+  end
+
+  return { answer = answer, begins_known = begins_known, ERROR = ERROR }
 end)()
 
 ---- frames ------------------------------------------------------------------------------------------------------------
@@ -3183,7 +3206,7 @@ parts.turn = (function()
   local ticks = require "ticks"
   local version = require "version"
 
-  local byte, find, unpack = string.byte, string.find, string.unpack
+  local byte, find, sub, unpack = string.byte, string.find, string.sub, string.unpack
   local clock = os.clock
   local put, answer_message, answer_request = connection.put, messages.answer, sessions.answer
   local next_message, next_frame = inbox.next_message, inbox.next_frame
@@ -3234,22 +3257,29 @@ parts.turn = (function()
     log.info("a link connected%s", known and " again" or "")
   end
 
-  -- A connection that begins with the head of an HTTP request is a mistake, or a web page's: any page may send those to
-  -- this machine, with messages for this script in their bodies. So nothing of it is done. True if it was closed.
-  local function turn_http_away(self)
-    local box = self.inbox
-    if find(inbox.beginning(box), "^%s*%a+ %S+ HTTP/%d") then
-      log.warn("a client that speaks HTTP is turned away; HTTP is served by `framewire serve`, not by this script")
-      connection.close(self, "it speaks HTTP")
-      return true
+  -- Whether a connection may go on: its first message must be a known one. Any web page can have a browser connect to this
+  -- machine. What the browser sends then, the head of an HTTP request or the hello of TLS, can hold messages for this script
+  -- that the page has chosen; but it cannot begin with one.
+  local function is_client(self)
+    local bytes = inbox.beginning(self.inbox)
+    local known, is_message = messages.begins_known(bytes)
+    if known then
+      self.fresh = false
+    elseif is_message then
+      log.warn("a client is turned away: its first message has no known key, %q", refusal.sentence(sub(bytes, 1, 80)))
+      put(self, messages.ERROR .. END)
+      turn.dismiss(self, "unknown first message")
+    elseif known == false then
+      log.warn("a client is turned away: it began with %q, which is no message; HTTP and HTTPS are served by `framewire "
+        .. "serve`, not by this script", refusal.sentence(sub(bytes, 1, 80)))
+      connection.close(self, "its first bytes are no message")
     end
-    self.fresh = not box.ended
-    return false
+    return known == true
   end
 
   local function do_messages(self, deadline)
-    if self.fresh and turn_http_away(self) then
-      return false
+    if self.fresh and not is_client(self) then
+      return self.dismissed ~= nil
     end
     local box, done = self.inbox, 0
     repeat

@@ -41,7 +41,7 @@ function connection.new(socket)
     mute = false, -- and it cannot be told any more
     dismissed = nil, -- the tick from which on it is kept only for its client to read why
     active = ticks.now, -- the tick of the last request
-    fresh = true, -- whether not even its first message has arrived whole
+    fresh = true, -- whether it is not known yet that its first message has a known key
 
     -- Of a link, which speaks frames:
     session = nil,

@@ -52,13 +52,12 @@ local function join(box)
   box.at, box.pieces, box.count = 1, {}, 0
 end
 
--- The beginning of what has arrived, of a stream of which nothing was used yet: all of it, if that is little or holds a
--- whole message.
+-- The first bytes of a stream of which nothing was used yet: all that have arrived, or enough of them for a key.
 function inbox.beginning(box)
-  if box.count > 0 and (box.ended or box.size <= limits.small_read) then
+  if box.count > 0 and #box.data <= limits.small_read then
     join(box)
   end
-  return box.data
+  return sub(box.data, 1, limits.small_read + 1)
 end
 
 -- The next whole text message, or nil. Its second result is true if it is too long.

@@ -1,6 +1,8 @@
 -- mGBA-http's text messages, on top of the table of operations.
 
 local arguments = require "arguments"
+local inbox = require "inbox"
+local limits = require "limits"
 local log = require "log"
 local operations = require "operations"
 local refusal = require "refusal"
@@ -11,6 +13,10 @@ local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal
 local types, attempt = arguments.types, operations.attempt
 
 local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
+local END = inbox.END
+
+-- Messages that stand for no operation.
+local ABOUT_CONNECTION = { ["framewire.version"] = true, ["framewire.hello"] = true }
 
 -- A result as text, by its type.
 local WRITE = {
@@ -212,4 +218,22 @@ local function answer(text)
   return read and result == refusal.FAILED and entry.op.result == "bool" and "false" or ERROR
 end
 
-return { answer = answer, ERROR = ERROR }
+local LONGEST_KEY = 64 -- characters; that of a known one is shorter
+
+-- Whether a connection begins with a known message: true, false, or nil if what has arrived of it does not say yet. The
+-- second result is true if it is at least a message, with a key that is not known.
+local function begins_known(bytes)
+  local key, rest = bytes:match("^%s*([%w._-]*)(.*)$")
+  local first_end = sub(rest, 1, #END)
+  if #key > LONGEST_KEY or #bytes > limits.small_read and key == "" then
+    return false, false
+  elseif sub(rest, 1, 1) == "," or first_end == END then
+    local known = messages[key] ~= nil or ABOUT_CONNECTION[key] == true
+    return known, not known
+  elseif first_end == sub(END, 1, #first_end) then
+    return nil
+  end
+  return false, false
+end
+
+return { answer = answer, begins_known = begins_known, ERROR = ERROR }

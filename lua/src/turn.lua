@@ -15,7 +15,7 @@ local sessions = require "sessions"
 local ticks = require "ticks"
 local version = require "version"
 
-local byte, find, unpack = string.byte, string.find, string.unpack
+local byte, find, sub, unpack = string.byte, string.find, string.sub, string.unpack
 local clock = os.clock
 local put, answer_message, answer_request = connection.put, messages.answer, sessions.answer
 local next_message, next_frame = inbox.next_message, inbox.next_frame
@@ -66,22 +66,29 @@ local function greet(self, text)
   log.info("a link connected%s", known and " again" or "")
 end
 
--- A connection that begins with the head of an HTTP request is a mistake, or a web page's: any page may send those to
--- this machine, with messages for this script in their bodies. So nothing of it is done. True if it was closed.
-local function turn_http_away(self)
-  local box = self.inbox
-  if find(inbox.beginning(box), "^%s*%a+ %S+ HTTP/%d") then
-    log.warn("a client that speaks HTTP is turned away; HTTP is served by `framewire serve`, not by this script")
-    connection.close(self, "it speaks HTTP")
-    return true
+-- Whether a connection may go on: its first message must be a known one. Any web page can have a browser connect to this
+-- machine. What the browser sends then, the head of an HTTP request or the hello of TLS, can hold messages for this script
+-- that the page has chosen; but it cannot begin with one.
+local function is_client(self)
+  local bytes = inbox.beginning(self.inbox)
+  local known, is_message = messages.begins_known(bytes)
+  if known then
+    self.fresh = false
+  elseif is_message then
+    log.warn("a client is turned away: its first message has no known key, %q", refusal.sentence(sub(bytes, 1, 80)))
+    put(self, messages.ERROR .. END)
+    turn.dismiss(self, "unknown first message")
+  elseif known == false then
+    log.warn("a client is turned away: it began with %q, which is no message; HTTP and HTTPS are served by `framewire "
+      .. "serve`, not by this script", refusal.sentence(sub(bytes, 1, 80)))
+    connection.close(self, "its first bytes are no message")
   end
-  self.fresh = not box.ended
-  return false
+  return known == true
 end
 
 local function do_messages(self, deadline)
-  if self.fresh and turn_http_away(self) then
-    return false
+  if self.fresh and not is_client(self) then
+    return self.dismissed ~= nil
   end
   local box, done = self.inbox, 0
   repeat

@@ -226,6 +226,10 @@ local function renew()
   last = {}
   if random(2) == 1 then
     client.greet(socket, take, random(5))
+  elseif random(4) > 1 then
+    -- Without a known first message nothing that follows is looked at.
+    socket:arrive("framewire.echo,x" .. END)
+    settle(take, self)
   end
 end
 

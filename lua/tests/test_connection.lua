@@ -112,6 +112,7 @@ end)
 test("a message that never ends is refused and the client told", function()
   local socket, self, take = connect()
   local piece = ("x"):rep(1024 * 1024)
+  socket:arrive("framewire.echo,")
   for _ = 1, 10 do
     socket:arrive(piece)
     take()
@@ -146,7 +147,7 @@ test("what is no greeting is an error", function()
   end
 end)
 
-test("frames behind the greeting in the same packet are read", function()
+test("frames after the greeting in the same packet are read", function()
   local socket, _, take = connect()
   socket:arrive(("framewire.hello,1,%016x%s"):format(5, END) .. request(1, "\x10"))
   settle(take)

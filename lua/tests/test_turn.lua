@@ -21,11 +21,11 @@ local function resets()
   return count
 end
 
-test("a cancel behind a full queue is heeded as long as its request waits", function()
+test("a cancel after a full queue is heeded as long as its request waits", function()
   local socket, self, take = connect()
   greet(socket, take, 21)
   local count = limits.queue + 100
-  local last = count - 50 -- in the queue's second filling, its cancel behind that
+  local last = count - 50 -- in the queue's second filling, its cancel after that
   local stream = {}
   for id = 1, count do
     stream[id] = request(id, RESET)
@@ -152,4 +152,69 @@ test("messages that only look a little like HTTP are answered", function()
   socket:arrive("framewire.echo,x" .. END .. "GET / HTTP/1.1" .. END .. "framewire.echo,y" .. END)
   settle(take)
   eq(socket.written, "x<|END|><|ERROR|><|END|>y<|END|>", "later in a connection")
+end)
+
+-- How each protocol that is not this script's begins, the first of them as a browser sends it: TLS 1.2 with a session's
+-- number that the page's own server chose.
+test("no message is run after first bytes that are none, however they arrive", function()
+  local beginnings = {
+    "\x16\3\1\0\xC8\1\0\0\xC4\3\3" .. ("r"):rep(32) .. "\x20<|END|>core.addKey,0<|END|>pad",
+    "\x16\3\1\xFF\xFF\1\0\xFF\xFB\3\3" .. ("r"):rep(32) .. "\0" .. ("t"):rep(60000),
+    "SSH-2.0-OpenSSH_9.2\r\n",
+    "M-SEARCH * HTTP/1.1\r\n",
+    "EHLO example\r\n",
+    "\0\1\0\8\x21\x12\xA4\x42",
+    "\0",
+    ("\r\n"):rep(limits.small_read),
+    "core.addKey\0,0",
+    "core.addKey <|END|>",
+    "core.addKey<|end|>",
+    "core.addKey\r\n",
+    "<core.addKey",
+    ("x"):rep(100),
+  }
+  for index, beginning in ipairs(beginnings) do
+    local text = beginning .. "<|END|>core.addKey,0<|END|>framewire.echo,x<|END|>"
+    for _, size in ipairs { #text, 1000, 7, 1 } do
+      local socket, self, take = connect()
+      for at = 1, #text, size do
+        if self.socket then
+          socket:arrive(text:sub(at, at + size - 1))
+          take()
+        end
+      end
+      local case = ("beginning %d in pieces of %d"):format(index, size)
+      eq(socket.closed, 1, case)
+      eq(#emu.calls, 0, case)
+      eq(socket.written, "", case)
+    end
+  end
+end)
+
+test("an unknown first message is answered with an error, and nothing after it is run", function()
+  for _, text in ipairs { "nonsense", "nonsense,1", "core.newInVersion2,0", "", ",0" } do
+    local socket, self, take = connect()
+    socket:arrive(text .. END .. "core.addKey,0" .. END)
+    settle(take)
+    socket:arrive("core.addKey,0" .. END)
+    settle(take)
+    eq(socket.written, "<|ERROR|><|END|>", text)
+    eq(#emu.calls, 0, text)
+    eq(self.dismissed ~= nil, true, text)
+  end
+end)
+
+test("a known first message is run however it arrives", function()
+  for _, text in ipairs { "framewire.echo,x", "\r\n framewire.echo,x" } do
+    for size = 1, #text do
+      local socket, _, take = connect()
+      local bytes = text .. END
+      for at = 1, #bytes, size do
+        socket:arrive(bytes:sub(at, at + size - 1))
+        take()
+      end
+      settle(take)
+      eq(socket.written, "x" .. END, ("%q in pieces of %d"):format(text, size))
+    end
+  end
 end)

@@ -12,7 +12,7 @@ local monotonic = time.monotonic
 
 local M = {}
 
-local END = "<|END|>"
+local END, ERROR = "<|END|>", "<|ERROR|>"
 -- The longest reply: a savestate as text is under 2 MiB.
 local REPLY_LIMIT = 8388608
 
@@ -81,10 +81,14 @@ local function receive(self)
     local reply, rest = take_reply(self, data)
     if reply then
       self.pieces, self.received, self.tail = {}, 0, ""
-      -- More behind the end belongs to no message; the connection cannot be trusted any longer.
-      if rest > 0 then disconnect(self) end
+      -- More than a reply belongs to no message; the connection cannot be trusted any longer. If Framewire's script
+      -- does not know the first message of a connection, it drops all that follows, and closes it later.
+      local is_lost = rest > 0 or self.fresh and reply == ERROR
+      self.fresh = false
+      if is_lost then disconnect(self) end
       settle(self, reply)
       pump(self)
+      if is_lost then return end
     elseif self.received > REPLY_LIMIT then
       return lose(self, "the reply is too long")
     end
@@ -123,7 +127,7 @@ end
 local function connect(self)
   local link, message = socket.start_connect(self.host, self.port)
   if not link then return lose(self, message) end
-  self.socket = link
+  self.socket, self.fresh = link, true
   self.connecting_since = monotonic()
   local ok
   ok, message = self.loop:watch(link.fd, self.loop.READ + self.loop.WRITE, function(readable, writable)
@@ -199,6 +203,8 @@ function M.new(loop, host, port, options)
     --- When the socket was made, and whether its connection has been.
     connecting_since = 0,
     ready = false,
+    --- Whether nothing has come on it yet.
+    fresh = true,
     --- What has come of the reply, its length, and its last bytes.
     pieces = {}, received = 0, tail = "",
   }, Link)

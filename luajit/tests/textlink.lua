@@ -2,6 +2,7 @@
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
+local framewire = require "tests.support.framewire"
 local loops = require "framewire.loop"
 local process = require "tests.support.process"
 local socket = require "framewire.socket"
@@ -221,6 +222,32 @@ check.test("by GET nobody has a script that echoes everything change the game", 
     check.equal(answer.status, 200)
     check.equal(answer.body, "text")
   end, "--echo-key none")
+end)
+
+check.test("a wrong first command leaves the next one its answer", function()
+  local folder = process.folder()
+  local port = process.free_port()
+  process.write(folder .. "/settings.lua", ("framewire = {port = %d}"):format(port))
+  local script = check.root .. "/../lua/framewire.lua"
+  framewire.beside("textlink" .. port, function()
+    with_bridge(port, function(_, ask)
+      check.eventually(10, function() return ask("core.platform") == 200 end, "the script answers")
+    end)
+    for _ = 1, 3 do
+      -- A bridge of its own each time: its connection is new.
+      with_bridge(port, function(_, ask)
+        local status, body = ask("core.typo")
+        check.equal(status, 502)
+        check.contains(body, "the script could not")
+        status, body = ask("core.getGameTitle")
+        check.equal(status, 200, body)
+        check.equal(body, "FRAMEWIRE")
+        check.equal(ask("core.typo"), 502)
+        check.equal(select(2, ask("core.getGameTitle")), "FRAMEWIRE")
+      end)
+    end
+  end, "--lua", folder .. "/settings.lua", "--lua", script)
+  process.remove_folder(folder)
 end)
 
 check.test("the bridge passes on no greeting that would turn its connection into a link's", function()

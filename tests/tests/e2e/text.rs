@@ -65,6 +65,7 @@ fn a_large_state_and_a_message_behind_it(mgba: &StockMgba) {
 
 fn errors_are_always_replies(mgba: &StockMgba) {
     let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+    assert_eq!(client.ask("core.platform").unwrap(), "0");
     for message in [
         "",
         "nonsense",
