@@ -1073,6 +1073,77 @@ parts.files = (function()
 
   local files = {}
 
+  local WINDOWS = package.config:sub(1, 1) == "\\"
+  local SYSTEM_FOLDERS = { "/dev/", "/proc/", "/sys/" }
+  -- Errors of Linux.
+  local NO_SUCH_FILE, NO_ACCESS, NOT_PERMITTED, IS_FOLDER, READ_ONLY_DISK, IN_USE = 2, 13, 1, 21, 30, 26
+
+  -- An absolute path without `//`, `.` and `..`.
+  local function cleaned(path)
+    local names = {}
+    for name in path:gmatch("[^/]+") do
+      if name == ".." then
+        names[#names] = nil
+      elseif name ~= "." then
+        names[#names + 1] = name
+      end
+    end
+    return "/" .. table.concat(names, "/")
+  end
+
+  local function is_of_system(path)
+    if sub(path, 1, 1) ~= "/" then
+      return false
+    end
+    local name = cleaned(path) .. "/"
+    for _, folder in ipairs(SYSTEM_FOLDERS) do
+      if sub(name, 1, #folder) == folder then
+        return sub(name, 1, 9) ~= "/dev/shm/"
+      end
+    end
+    return false
+  end
+
+  -- Asks the system's shell, as Lua has no way to look at a file without opening it.
+  local function shell_says_regular(path)
+    return os.execute("[ -f '" .. path:gsub("'", "'\\''") .. "' ]") == true
+  end
+
+  -- Whether an open file has a size that is true: files of the kernel have none, and yet can be read.
+  local function has_size(file)
+    local size = file:seek("end")
+    return size and (size > 0 or file:seek("set", 0) == 0 and file:read(1) == nil), size
+  end
+
+  -- Whether mGBA may be given this path: it names a regular file, or nothing yet, or a folder, which mGBA itself refuses. mGBA
+  -- waits for the other end of a FIFO for ever, and ends when it cannot map a save. A FIFO that is opened for reading and
+  -- writing keeps nobody waiting.
+  function files.may_open(path)
+    if WINDOWS then
+      return true
+    elseif is_of_system(path) then
+      return false
+    end
+    local file, _, code = io.open(path, "r+b")
+    if file then
+      local true_size, size = has_size(file)
+      file:close()
+      return true_size and (size > 0 or shell_says_regular(path)) or false
+    elseif code == NO_SUCH_FILE or code == IS_FOLDER then
+      return true
+    elseif code == READ_ONLY_DISK or code == IN_USE then
+      return true -- a FIFO or a device gives neither
+    elseif code ~= NO_ACCESS and code ~= NOT_PERMITTED or not shell_says_regular(path) then
+      return false
+    end
+    file = io.open(path, "rb")
+    local true_size = file == nil or has_size(file)
+    if file then
+      file:close()
+    end
+    return true_size and true or false
+  end
+
   local function is_gba_elf(head)
     if #head < 28 then
       return false
@@ -1822,8 +1893,17 @@ parts.emulator = (function()
     end
   end
 
+  -- Refuses a path that must not be given to mGBA.
+  local function check_path(path)
+    if not files.may_open(path) then
+      refuse(BAD_ARGUMENT, "`path` must name a regular file, or a new one; %q is a device, a FIFO or a file of the "
+        .. "kernel", sentence(path))
+    end
+  end
+
   -- Loads a ROM if it is one. Raises a refusal that says why not otherwise.
   function emulator.load_rom(path)
+    check_path(path)
     local advance = emu:platform() == GAME_BOY_ADVANCE
     local good, problem = files.check_rom(path, advance)
     if not good then
@@ -1895,8 +1975,21 @@ parts.emulator = (function()
     return files.is_state(data, advance) and game.note_state(emulator.yes(emu:loadStateBuffer(data, flags)))
   end
 
+  -- Loads a state from a file, and says whether it did.
+  function emulator.load_state_file(path, flags)
+    check_path(path)
+    return emulator.yes(emu:loadStateFile(path, flags))
+  end
+
+  -- Has a file be the game's save, for good or until another is loaded, and says whether it is.
+  function emulator.load_save_file(path, temporary)
+    check_path(path)
+    return emulator.yes(emu:loadSaveFile(path, temporary))
+  end
+
   -- Saves a state to a file, and says whether it did. mGBA 0.10.1 cannot save one without a picture: it leaves zeros.
   function emulator.save_state_file(path, flags)
+    check_path(path)
     if emulator.yes(emu:saveStateFile(path, flags)) then
       return true
     end
@@ -1912,6 +2005,7 @@ parts.emulator = (function()
 
   -- Writes a picture to a file. mGBA does not say whether it could.
   function emulator.screenshot_file(path)
+    check_path(path)
     emu:screenshot(path)
     local good, problem = files.is_written(path, PNG)
     if not good then
@@ -2415,7 +2509,7 @@ parts.operations = (function()
   operation(0x61, "load_state", CHANGE, "data:bytes flags:flags=29", "bool", emulator.load_state)
   operation(0x62, "save_state_file", CHANGE, "path:path flags:flags=31", "bool", emulator.save_state_file)
   operation(0x63, "load_state_file", CHANGE, "path:path flags:flags=29", "bool", function(path, flags)
-    return game.note_state(yes(emu:loadStateFile(path, flags)))
+    return game.note_state(emulator.load_state_file(path, flags))
   end)
   operation(0x64, "save_state_slot", CHANGE, "slot:slot flags:flags=31", "bool", function(slot, flags)
     return yes(emu:saveStateSlot(slot, flags))
@@ -2439,7 +2533,7 @@ parts.operations = (function()
     return true
   end)
   operation(0x72, "load_save_file", CHANGE, "path:path temporary:boolean", "bool", function(path, temporary)
-    return yes(emu:loadSaveFile(path, temporary == 1))
+    return emulator.load_save_file(path, temporary == 1)
   end)
   operation(0x73, "autoload_save", CHANGE, "", "bool", function() return yes(emu:autoloadSave()) end)
 

@@ -78,8 +78,17 @@ function emulator.write_register(name, value)
   end
 end
 
+-- Refuses a path that must not be given to mGBA.
+local function check_path(path)
+  if not files.may_open(path) then
+    refuse(BAD_ARGUMENT, "`path` must name a regular file, or a new one; %q is a device, a FIFO or a file of the "
+      .. "kernel", sentence(path))
+  end
+end
+
 -- Loads a ROM if it is one. Raises a refusal that says why not otherwise.
 function emulator.load_rom(path)
+  check_path(path)
   local advance = emu:platform() == GAME_BOY_ADVANCE
   local good, problem = files.check_rom(path, advance)
   if not good then
@@ -151,8 +160,21 @@ function emulator.load_state(data, flags)
   return files.is_state(data, advance) and game.note_state(emulator.yes(emu:loadStateBuffer(data, flags)))
 end
 
+-- Loads a state from a file, and says whether it did.
+function emulator.load_state_file(path, flags)
+  check_path(path)
+  return emulator.yes(emu:loadStateFile(path, flags))
+end
+
+-- Has a file be the game's save, for good or until another is loaded, and says whether it is.
+function emulator.load_save_file(path, temporary)
+  check_path(path)
+  return emulator.yes(emu:loadSaveFile(path, temporary))
+end
+
 -- Saves a state to a file, and says whether it did. mGBA 0.10.1 cannot save one without a picture: it leaves zeros.
 function emulator.save_state_file(path, flags)
+  check_path(path)
   if emulator.yes(emu:saveStateFile(path, flags)) then
     return true
   end
@@ -168,6 +190,7 @@ end
 
 -- Writes a picture to a file. mGBA does not say whether it could.
 function emulator.screenshot_file(path)
+  check_path(path)
   emu:screenshot(path)
   local good, problem = files.is_written(path, PNG)
   if not good then

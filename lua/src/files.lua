@@ -4,6 +4,77 @@ local byte, find, rep, sub, unpack = string.byte, string.find, string.rep, strin
 
 local files = {}
 
+local WINDOWS = package.config:sub(1, 1) == "\\"
+local SYSTEM_FOLDERS = { "/dev/", "/proc/", "/sys/" }
+-- Errors of Linux.
+local NO_SUCH_FILE, NO_ACCESS, NOT_PERMITTED, IS_FOLDER, READ_ONLY_DISK, IN_USE = 2, 13, 1, 21, 30, 26
+
+-- An absolute path without `//`, `.` and `..`.
+local function cleaned(path)
+  local names = {}
+  for name in path:gmatch("[^/]+") do
+    if name == ".." then
+      names[#names] = nil
+    elseif name ~= "." then
+      names[#names + 1] = name
+    end
+  end
+  return "/" .. table.concat(names, "/")
+end
+
+local function is_of_system(path)
+  if sub(path, 1, 1) ~= "/" then
+    return false
+  end
+  local name = cleaned(path) .. "/"
+  for _, folder in ipairs(SYSTEM_FOLDERS) do
+    if sub(name, 1, #folder) == folder then
+      return sub(name, 1, 9) ~= "/dev/shm/"
+    end
+  end
+  return false
+end
+
+-- Asks the system's shell, as Lua has no way to look at a file without opening it.
+local function shell_says_regular(path)
+  return os.execute("[ -f '" .. path:gsub("'", "'\\''") .. "' ]") == true
+end
+
+-- Whether an open file has a size that is true: files of the kernel have none, and yet can be read.
+local function has_size(file)
+  local size = file:seek("end")
+  return size and (size > 0 or file:seek("set", 0) == 0 and file:read(1) == nil), size
+end
+
+-- Whether mGBA may be given this path: it names a regular file, or nothing yet, or a folder, which mGBA itself refuses. mGBA
+-- waits for the other end of a FIFO for ever, and ends when it cannot map a save. A FIFO that is opened for reading and
+-- writing keeps nobody waiting.
+function files.may_open(path)
+  if WINDOWS then
+    return true
+  elseif is_of_system(path) then
+    return false
+  end
+  local file, _, code = io.open(path, "r+b")
+  if file then
+    local true_size, size = has_size(file)
+    file:close()
+    return true_size and (size > 0 or shell_says_regular(path)) or false
+  elseif code == NO_SUCH_FILE or code == IS_FOLDER then
+    return true
+  elseif code == READ_ONLY_DISK or code == IN_USE then
+    return true -- a FIFO or a device gives neither
+  elseif code ~= NO_ACCESS and code ~= NOT_PERMITTED or not shell_says_regular(path) then
+    return false
+  end
+  file = io.open(path, "rb")
+  local true_size = file == nil or has_size(file)
+  if file then
+    file:close()
+  end
+  return true_size and true or false
+end
+
 local function is_gba_elf(head)
   if #head < 28 then
     return false

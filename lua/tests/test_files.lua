@@ -100,3 +100,63 @@ test("states are known by their magic number and size", function()
   eq(files.is_state("\x89PNG\r\n\26\n............", true), false)
   eq(files.is_state("", true), false)
 end)
+
+-- Runs with the name of a folder of its own, which is removed.
+local function with_folder(check)
+  local folder = os.tmpname()
+  os.remove(folder)
+  assert(os.execute("mkdir " .. folder))
+  local fine, problem = pcall(check, folder)
+  os.execute("chmod -R u+rwx " .. folder .. "; rm -r " .. folder)
+  if not fine then
+    error(problem, 0)
+  end
+end
+
+test("mGBA is given no FIFO, device or file of the kernel", function()
+  with_folder(function(folder)
+    local names = { "/dev/null", "//dev/./full", "/tmp/../dev/random", "/dev", "/proc/self/maps", "/proc/self/mem",
+      "/sys/kernel", folder .. "/fifo", folder .. "/locked fifo",
+      folder .. "/null", folder .. "/maps", folder .. "/zero",
+      folder .. "/link to fifo", folder .. "/fifo/below", folder .. "/socket" }
+    assert(os.execute(("cd %s && mkfifo fifo 'locked fifo' && chmod 444 'locked fifo' && ln -s /dev/null null && "
+      .. "ln -s /dev/zero zero && ln -s /proc/self/maps maps && ln -s fifo 'link to fifo' && "
+      .. "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"socket\")'"):format(folder)))
+    for _, name in ipairs(names) do
+      eq(files.may_open(name), false, name)
+    end
+  end)
+end)
+
+test("mGBA is given regular files, full, empty and locked ones, and names that are not used yet", function()
+  with_folder(function(folder)
+    assert(os.execute(("cd %s && printf x > full && : > empty && printf x > locked && : > 'locked empty' && "
+      .. "chmod 444 locked 'locked empty' && ln -s full link && printf x > \"it's\" && "
+      .. ": > \"it's; touch oops\""):format(folder)))
+    for _, name in ipairs { "full", "empty", "locked", "locked empty", "link", "new", "it's", "it's; touch oops" } do
+      eq(files.may_open(folder .. "/" .. name), true, name)
+    end
+    eq(files.may_open("/dev/shm/framewire-nothing-here"), true)
+    eq(files.may_open(folder), true, "a folder, which mGBA refuses")
+    eq(io.open(folder .. "/oops"), nil)
+    eq(io.open(folder .. "/full"):read("a"), "x", "its bytes")
+  end)
+end)
+
+test("operations on files refuse a FIFO before mGBA sees it", function()
+  local fake = require "fake"
+  local operations = require "operations"
+  emu = fake.emu { platform = 0 }
+  with_folder(function(folder)
+    local fifo = folder .. "/fifo"
+    assert(os.execute("mkfifo " .. fifo))
+    local names = { "load_file", "load_rom", "load_state_file", "save_state_file", "load_save_file", "screenshot_file" }
+    for _, name in ipairs(names) do
+      local done, status, problem = operations.attempt(operations.by_name[name], nil, fifo, 1)
+      eq(done, false, name)
+      eq(status, 1, name)
+      eq(problem:find("FIFO", 1, true) ~= nil, true, problem)
+    end
+    eq(table.concat(emu.calls, " "):find(fifo, 1, true), nil)
+  end)
+end)
