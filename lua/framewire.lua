@@ -81,7 +81,10 @@ parts.limits = (function()
 
     small_read = 4096, -- bytes read at once from a connection that sends little
     large_read = 65536, -- and from one that sends much
-    send_slice = 256 * 1024, -- bytes sent at once: mGBA copies the whole string for each send
+    send_slice = 16 * 1024, -- bytes sent at once: more take mGBA longer between a look at a connection and the write
+    first_slices = 1, -- of a reply that are sent at once; the rest goes out right after the script has slept
+    rested_slices = 8, -- of a reply that are sent then
+    rested_replies = 2, -- replies of which so much is sent then
     log_lines = 20, -- in a second; more would freeze the console's window
   }
 
@@ -90,7 +93,6 @@ parts.limits = (function()
     requests = 64,
     seconds = 0.001, -- of processor time
     reads = 512,
-    slices = 16,
   }
 
   return limits
@@ -358,10 +360,18 @@ end)()
 parts.connection = (function()
   -- One client's connection: bytes in and out, nothing of what they mean.
   --
-  -- mGBA does not ignore SIGPIPE: a second write to a connection whose other end is gone ends the emulator with all that
-  -- is in it. So each write comes right after a look at the connection that found nothing to read, because the end of a
-  -- connection, too, is something to read. What else is found is read ahead into the inbox. From a client that sends faster
-  -- than it can be served that would be more and more, so its replies are held back for a while, and sent in fewer writes.
+  -- mGBA does not ignore SIGPIPE: a write to a connection that its other end has reset ends the emulator with all that is in
+  -- it. So each write comes right after a look at the connection that found nothing to read, because the end of a connection,
+  -- too, is something to read. Nothing slow stands between the look and the write: what is written is ready before the look,
+  -- and small, as mGBA copies it. A reset alone is harmless, it is an error of the write; only an end and a reset that both
+  -- arrive within these few microseconds are not. After an end no look finds a reset any more, so nothing is written then: a
+  -- client that closes its sending side has its messages done and gets no reply.
+  --
+  -- On a busy machine another process may have its turn just in these, and that may be the client. Right after a sleep that is
+  -- unlikely, so most of a long reply is sent then.
+  --
+  -- What else a look finds is read ahead into the inbox. From a client that sends faster than it can be served that would be
+  -- more and more, so its replies are held back for a while.
 
   local inbox = require "inbox"
   local limits = require "limits"
@@ -370,15 +380,10 @@ parts.connection = (function()
 
   local concat, sub = table.concat, string.sub
 
-  local AGAIN, UNKNOWN = 1, -1
-  if C then
-    AGAIN, UNKNOWN = C.SOCKERR.AGAIN, C.SOCKERR.UNKNOWN_ERROR
-  end
+  local AGAIN = C and C.SOCKERR.AGAIN or 1
 
   local connection = {
     closed = 0, -- how many were closed so far
-    -- Set by the server: makes sure that the last error of this thread is a known one.
-    settle_errors = function() end,
   }
 
   function connection.new(socket)
@@ -386,17 +391,17 @@ parts.connection = (function()
       socket = socket, -- nil once it is closed
       inbox = inbox.new(),
       read_size = limits.small_read, -- how much to read at once; grows while reads come back full
-      outbox = {}, -- replies that were not begun to be sent
-      outbox_count = 0,
-      sending = nil, -- the string being sent, `sent` bytes of it gone
-      sent = 0,
-      unsent = 0, -- bytes in all that wait to be sent
+      outbox = {}, -- replies to be sent, from `outbox_first` to `outbox_last`
+      outbox_first = 1,
+      outbox_last = 0,
+      taken = 0, -- bytes of the first of them that are in slices already
+      slice = nil, -- the bytes to be sent next
+      burst = 0, -- slices sent since the script has slept
+      unsent = 0, -- bytes in all that wait to be sent, those of the slice included
       hold = limits.first_hold, -- bytes of replies to hold back while there is a backlog
-      wrote = false, -- whether anything was ever sent
       stuck_time = nil, -- since when nothing could be sent, by the clock and by ticks
       stuck_tick = nil,
-      ended = false, -- the client sends no more: do what has arrived, then close
-      mute = false, -- and it cannot be told any more
+      ended = false, -- the client sends no more, and gets nothing any more: do what has arrived, then close
       dismissed = nil, -- the tick from which on it is kept only for its client to read why
       active = ticks.now, -- the tick of the last request
       fresh = true, -- whether it is not known yet that its first message has a known key
@@ -440,19 +445,15 @@ parts.connection = (function()
 
   -- Adds to what is to be sent.
   function connection.put(self, bytes)
-    local count = self.outbox_count + 1
-    self.outbox[count] = bytes
-    self.outbox_count = count
+    local last = self.outbox_last + 1
+    self.outbox[last] = bytes
+    self.outbox_last = last
     self.unsent = self.unsent + #bytes
   end
 
   -- Reads once. What is ready but gives nothing is at its end; the error says nothing reliable about it.
   function connection.receive(self)
-    local socket = self.socket
-    if not self.wrote then
-      connection.settle_errors()
-    end
-    local data = socket:recv(self.read_size)
+    local data = self.socket:recv(self.read_size)
     if data and #data > 0 then
       self.silent = 0
       self.read_size = #data == self.read_size and limits.large_read or limits.small_read
@@ -461,10 +462,7 @@ parts.connection = (function()
       end
       return
     end
-    -- A client that sends its messages and then closes its sending side waits for the replies. One write is safe if it is
-    -- the first, as there was nothing the other end could have answered by a reset, and if this was no reset.
     self.ended = true
-    self.mute = self.wrote or socket.error == UNKNOWN
   end
 
   -- Reads all that has arrived. True if the other end is there and waits: only then may be written.
@@ -485,18 +483,38 @@ parts.connection = (function()
     return false
   end
 
-  -- Sends a slice of what waits. True if more could be sent at once.
-  local function send_slice(self)
-    if not self.sending then
-      local count = self.outbox_count
-      self.sending = count == 1 and self.outbox[1] or concat(self.outbox, "", 1, count)
-      self.outbox, self.outbox_count, self.sent = {}, 0, 0
+  -- Takes the next slice out of the outbox: a part of a long reply, or as many short ones as fit.
+  local function cut_slice(self)
+    local outbox, first = self.outbox, self.outbox_first
+    local reply, taken = outbox[first], self.taken
+    if #reply - taken > limits.send_slice then
+      self.taken = taken + limits.send_slice
+      return sub(reply, taken + 1, self.taken)
     end
-    local sending, socket = self.sending, self.socket
-    local slice = sending
-    if #sending > limits.send_slice then
-      slice = sub(sending, self.sent + 1, self.sent + limits.send_slice)
+    if taken > 0 then
+      reply = sub(reply, taken + 1)
+      outbox[first] = reply
     end
+    local stop, size = first, #reply
+    while stop < self.outbox_last and size + #outbox[stop + 1] <= limits.send_slice do
+      stop = stop + 1
+      size = size + #outbox[stop]
+    end
+    local slice = stop == first and reply or concat(outbox, "", first, stop)
+    self.taken, self.outbox_first = 0, stop + 1
+    if stop == self.outbox_last then
+      self.outbox, self.outbox_first, self.outbox_last = {}, 1, 0
+    else
+      for index = first, stop do
+        outbox[index] = nil
+      end
+    end
+    return slice
+  end
+
+  -- Sends the slice. The look that allows it comes right before. True if more could be sent at once.
+  local function send_slice(self, slice)
+    local socket = self.socket
     local count = socket:send(slice)
     local code = socket.error -- a failure may give any count, even 1
     if code == AGAIN then
@@ -505,16 +523,10 @@ parts.connection = (function()
       connection.close(self, "lost")
       return false
     end
-    self.wrote = true
     self.stuck_time = nil
     self.unsent = self.unsent - count
-    self.sent = self.sent + count
-    if self.sent == #sending then
-      self.sending = nil
-    elseif #sending <= limits.send_slice then
-      self.sending, self.sent = sub(sending, self.sent + 1), 0
-    end
-    return count == #slice and self.unsent > 0
+    self.slice = count < #slice and sub(slice, count + 1) or nil
+    return not self.slice and self.unsent > 0
   end
 
   -- Whether there is a backlog, for whose sake replies wait until there are more.
@@ -530,19 +542,8 @@ parts.connection = (function()
     return false
   end
 
-  -- Sends what waits, as far as the client takes it now.
-  function connection.flush(self)
-    if holds_back(self) then
-      return
-    end
-    for _ = 1, limits.turn.slices do
-      if self.unsent == 0 or not connection.drain(self) or not send_slice(self) then
-        break
-      end
-    end
-    if self.unsent == 0 or not self.socket then
-      return
-    end
+  -- Closes a connection whose client takes nothing for too long.
+  local function close_if_stuck(self)
     local now = os.time()
     if not self.stuck_time then
       self.stuck_time, self.stuck_tick = now, ticks.now
@@ -554,13 +555,46 @@ parts.connection = (function()
     end
   end
 
-  -- Closes a connection whose client sends no more. The last replies go out in one write, as a second is not safe.
-  function connection.finish(self)
-    if self.unsent > 0 and not self.mute then
-      local front = self.sending and sub(self.sending, self.sent + 1) or ""
-      self.socket:send(front .. concat(self.outbox, "", 1, self.outbox_count))
+  -- Sends what waits, as far as the client takes it now, and at most this number of slices since the script has slept. True if
+  -- one was sent.
+  local function send(self, slices)
+    if holds_back(self) then
+      return false
     end
-    connection.close(self, "by the other end")
+    local before = self.unsent
+    while self.unsent > 0 and self.burst < slices do
+      self.slice = self.slice or cut_slice(self)
+      if not connection.drain(self) then
+        break
+      end
+      self.burst = self.burst + 1
+      if not send_slice(self, self.slice) then
+        break
+      end
+    end
+    local any = self.unsent < before
+    if self.unsent == 0 then
+      self.burst = 0
+    elseif self.socket and self.burst < slices then
+      close_if_stuck(self)
+    end
+    return any
+  end
+
+  -- Sends a short reply, and the beginning of a long one.
+  function connection.flush(self)
+    send(self, limits.first_slices)
+  end
+
+  -- Sends more of a long reply, right after the script has slept.
+  function connection.flush_rested(self)
+    self.burst = 0
+    return send(self, limits.rested_slices)
+  end
+
+  -- Whether there is more to send than may be sent without a sleep.
+  function connection.has_long_reply(self)
+    return self.unsent > 0 and self.burst >= limits.first_slices and not self.ended
   end
 
   return connection
@@ -3511,7 +3545,7 @@ parts.turn = (function()
       connection.flush(self)
     end
     if self.ended and self.socket and (self.binary or self.dismissed or not self.inbox.ended) then
-      connection.finish(self)
+      connection.close(self, "by the other end")
     end
     if done then
       self.active = ticks.now
@@ -3544,34 +3578,11 @@ parts.clients = (function()
   }
 
   local closed_before = 0 -- connections that were closed before the last sweep
+  local looked_tick -- of the last look for connections that have ended
   local first_turn = 0 -- who begins, so that the last are not always the same
   local hot -- the connection whose request was done last
 
-  -- Makes room by closing the connection that has been silent for longest, if that is long.
-  local function evict()
-    local idlest
-    for _, each in ipairs(clients.all) do
-      if each.socket and (not idlest or each.active < idlest.active) then
-        idlest = each
-      end
-    end
-    local evicted = idlest and ticks.now - idlest.active > 60 * ticks.per_second
-    if evicted then
-      connection.close(idlest, "silent, and others need its place")
-    end
-    return evicted
-  end
-
-  -- Takes in who has connected, if there is room.
-  function clients.add(socket)
-    if #clients.all < limits.connections or evict() then
-      table.insert(clients.all, connection.new(socket))
-    else
-      connection.shut(socket)
-      log.warn("a client is turned away, %d are connected", #clients.all)
-    end
-  end
-
+  -- Removes the connections that are closed.
   local function sweep()
     if connection.closed == closed_before then
       return
@@ -3588,18 +3599,75 @@ parts.clients = (function()
     end
   end
 
-  -- A turn that can break nothing but its own connection.
-  function clients.take_turn(each, readable, now)
-    local fine, done = pcall(turn.take, each, readable, now)
+  -- Runs a function for a connection. An error in it ends this connection and nothing else: then the result is false.
+  local function guarded(run, each, ...)
+    local fine, result = pcall(run, each, ...)
     if not fine then
-      log.error("%s", refusal.sentence(done))
+      log.error("%s", refusal.sentence(result))
       connection.close(each, "an error in this script")
       return false
     end
+    return result
+  end
+
+  -- A turn that can break nothing but its own connection.
+  function clients.take_turn(each, readable, now)
+    local done = guarded(turn.take, each, readable, now)
     if done then
       hot, clients.request_tick = each, ticks.now
     end
     return done
+  end
+
+  -- Gives a turn to every connection with something to read, which its end is too, so that those that have ended are closed.
+  local function look_for_ended()
+    for _, each in ipairs(clients.all) do
+      if each.socket and each.socket:select(0) ~= 0 then
+        clients.take_turn(each, true, clock())
+      end
+    end
+    sweep()
+  end
+
+  -- Closes the connection that has been silent for longest, if that is more than a minute.
+  local function evict()
+    local idlest
+    for _, each in ipairs(clients.all) do
+      if not idlest or each.active < idlest.active then
+        idlest = each
+      end
+    end
+    if ticks.now - idlest.active > 60 * ticks.per_second then
+      connection.close(idlest, "silent, and others need its place")
+      sweep()
+    end
+  end
+
+  -- Whether there is room for one more connection; makes room if it can. The look at all connections takes time, so there is
+  -- one in a frame.
+  local function has_room()
+    if #clients.all < limits.connections then
+      return true
+    end
+    sweep()
+    if #clients.all == limits.connections and looked_tick ~= ticks.now then
+      looked_tick = ticks.now
+      look_for_ended()
+    end
+    if #clients.all == limits.connections then
+      evict()
+    end
+    return #clients.all < limits.connections
+  end
+
+  -- Adds a client that has connected, if there is room.
+  function clients.add(socket)
+    if has_room() then
+      table.insert(clients.all, connection.new(socket))
+    else
+      connection.shut(socket)
+      log.warn("a client is turned away, %d are connected", #clients.all)
+    end
   end
 
   -- Gives connections their turn until processor time `stop`, all of them or those that asked lately. True if a request
@@ -3622,14 +3690,39 @@ parts.clients = (function()
     return any
   end
 
+  -- A connection with more to send than may be sent without a sleep; nil if there is none.
+  function clients.with_long_reply()
+    for _, each in ipairs(clients.all) do
+      if each.socket and connection.has_long_reply(each) then
+        return each
+      end
+    end
+    return nil
+  end
+
+  -- The script has slept: sends parts of long replies, to each client in its turn.
+  function clients.send_long_replies()
+    local count, sent = #clients.all, 0
+    for step = 1, count do
+      local each = clients.all[(first_turn + step) % count + 1]
+      if each.socket and connection.has_long_reply(each) and guarded(connection.flush_rested, each) then
+        sent = sent + 1
+        if sent == limits.rested_replies then
+          first_turn = first_turn + step
+          return
+        end
+      end
+    end
+  end
+
   -- The connection that is the likeliest to ask next.
   function clients.hottest()
-    if hot and hot.socket then
+    if hot and hot.socket and not hot.ended then
       return hot
     end
     hot = nil
     for _, each in ipairs(clients.all) do
-      if each.socket and (not hot or each.active > hot.active) then
+      if each.socket and not each.ended and (not hot or each.active > hot.active) then
         hot = each
       end
     end
@@ -3727,12 +3820,6 @@ parts.listener = (function()
   function listener.accept_all()
     while listener.socket:select(0) ~= 0 and accept() do
     end
-  end
-
-  -- Without a client that waits, accepting leaves a known error behind.
-  function connection.settle_errors()
-    listener.accept_all()
-    accept()
   end
 
   function listener.close()
@@ -3972,6 +4059,7 @@ parts.window = (function()
       spent = 0, -- seconds, as far as they are known
       busy = 0, -- seconds of processor time in these
       looked_around = 0, -- `spent` when all clients had their turn
+      rested = false, -- whether it has slept
       done = false, -- whether there may be more to do without waiting
     }
   end
@@ -3979,13 +4067,18 @@ parts.window = (function()
   -- Waits up to a millisecond by `wait` for the client that is likeliest to ask, and does what is asked. `rest` is the
   -- seconds there are for all clients.
   local function look(self, wait, rest)
-    local target, ready = clients.hottest(), false
+    local target, ready, slept = clients.hottest(), false, false
     if not self.done then
       local passed
       ready, passed = wait(target and target.socket or listener.socket)
       self.spent, rest = self.spent + passed, rest - passed
+      slept = not ready
     end
     local start = clock()
+    if slept then
+      self.rested = true
+      clients.send_long_replies()
+    end
     self.done = ready and target and clients.take_turn(target, true, start)
     if not ready or not target or #clients.all > 1 then
       local all = not target or self.spent - self.looked_around >= 0.001
@@ -3999,13 +4092,27 @@ parts.window = (function()
     self.spent, self.busy = self.spent + used, self.busy + used
   end
 
-  -- Goes on serving for so many seconds. Gives those that it took.
+  -- Sleeps for a moment if there is a long reply to send and no time was left to sleep.
+  local function rest_for_long_replies(self, wait)
+    local target = not self.rested and clients.with_long_reply()
+    if target then
+      local _, passed = wait(target.socket)
+      local start = clock()
+      clients.send_long_replies()
+      local used = clock() - start
+      self.spent, self.busy = self.spent + passed + used, self.busy + used
+    end
+    self.rested = false
+  end
+
+  -- Goes on serving for `length` seconds. Gives those that it took.
   function window.serve(length)
     local self = open()
     stopwatch.begin_window()
     while self.spent < length and not lockstep.on do
       look(self, stopwatch.wait, length - self.spent)
     end
+    rest_for_long_replies(self, stopwatch.wait)
     stopwatch.end_window(self.busy)
     return self.spent
   end
@@ -4013,11 +4120,13 @@ parts.window = (function()
   -- Keeps the next frame waiting as long as lockstep says. `each_second` is called now and then, as it is between frames.
   function window.keep_waiting(each_second)
     local self, passed, waited = open(), stopwatch.lap(), 0
+    rest_for_long_replies(self, stopwatch.wait_aside)
     while lockstep.waits(passed(self.spent), self.done) do
       look(self, stopwatch.wait_aside, TURNS_SECONDS)
       if self.spent - waited >= 1 / ticks.per_second then
         waited, ticks.now = self.spent, ticks.now + 1
         each_second()
+        rest_for_long_replies(self, stopwatch.wait_aside)
       end
     end
     lockstep.run()
@@ -4048,7 +4157,7 @@ parts.server = (function()
   local clock = os.clock
 
   local LINGER = ticks.per_second -- after a request the budget is spent for so long on waiting for the next one
-  local FRAME_SECONDS = steering.MAX_BUDGET / 1000
+  local LEAST_SECONDS = 0.002 -- of a frame that clients get even if frames are missing
 
   local server = {
     address = nil, -- where to listen: set before `start`
@@ -4087,8 +4196,9 @@ parts.server = (function()
   local function serve(now)
     listener.accept_all()
     local open = ticks.now - clients.request_tick < LINGER
-    clients.serve(true, now + FRAME_SECONDS)
-    if ticks.now - clients.request_tick < LINGER and not lockstep.on then
+    clients.serve(true, now + math.max(LEAST_SECONDS, steering.allowance(steer) / 1000))
+    local asking = ticks.now - clients.request_tick < LINGER or clients.with_long_reply() ~= nil
+    if asking and not lockstep.on then
       if not open then
         steering.open(steer, busy_outside)
       end

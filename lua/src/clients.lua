@@ -17,34 +17,11 @@ local clients = {
 }
 
 local closed_before = 0 -- connections that were closed before the last sweep
+local looked_tick -- of the last look for connections that have ended
 local first_turn = 0 -- who begins, so that the last are not always the same
 local hot -- the connection whose request was done last
 
--- Makes room by closing the connection that has been silent for longest, if that is long.
-local function evict()
-  local idlest
-  for _, each in ipairs(clients.all) do
-    if each.socket and (not idlest or each.active < idlest.active) then
-      idlest = each
-    end
-  end
-  local evicted = idlest and ticks.now - idlest.active > 60 * ticks.per_second
-  if evicted then
-    connection.close(idlest, "silent, and others need its place")
-  end
-  return evicted
-end
-
--- Takes in who has connected, if there is room.
-function clients.add(socket)
-  if #clients.all < limits.connections or evict() then
-    table.insert(clients.all, connection.new(socket))
-  else
-    connection.shut(socket)
-    log.warn("a client is turned away, %d are connected", #clients.all)
-  end
-end
-
+-- Removes the connections that are closed.
 local function sweep()
   if connection.closed == closed_before then
     return
@@ -61,18 +38,75 @@ local function sweep()
   end
 end
 
--- A turn that can break nothing but its own connection.
-function clients.take_turn(each, readable, now)
-  local fine, done = pcall(turn.take, each, readable, now)
+-- Runs a function for a connection. An error in it ends this connection and nothing else: then the result is false.
+local function guarded(run, each, ...)
+  local fine, result = pcall(run, each, ...)
   if not fine then
-    log.error("%s", refusal.sentence(done))
+    log.error("%s", refusal.sentence(result))
     connection.close(each, "an error in this script")
     return false
   end
+  return result
+end
+
+-- A turn that can break nothing but its own connection.
+function clients.take_turn(each, readable, now)
+  local done = guarded(turn.take, each, readable, now)
   if done then
     hot, clients.request_tick = each, ticks.now
   end
   return done
+end
+
+-- Gives a turn to every connection with something to read, which its end is too, so that those that have ended are closed.
+local function look_for_ended()
+  for _, each in ipairs(clients.all) do
+    if each.socket and each.socket:select(0) ~= 0 then
+      clients.take_turn(each, true, clock())
+    end
+  end
+  sweep()
+end
+
+-- Closes the connection that has been silent for longest, if that is more than a minute.
+local function evict()
+  local idlest
+  for _, each in ipairs(clients.all) do
+    if not idlest or each.active < idlest.active then
+      idlest = each
+    end
+  end
+  if ticks.now - idlest.active > 60 * ticks.per_second then
+    connection.close(idlest, "silent, and others need its place")
+    sweep()
+  end
+end
+
+-- Whether there is room for one more connection; makes room if it can. The look at all connections takes time, so there is
+-- one in a frame.
+local function has_room()
+  if #clients.all < limits.connections then
+    return true
+  end
+  sweep()
+  if #clients.all == limits.connections and looked_tick ~= ticks.now then
+    looked_tick = ticks.now
+    look_for_ended()
+  end
+  if #clients.all == limits.connections then
+    evict()
+  end
+  return #clients.all < limits.connections
+end
+
+-- Adds a client that has connected, if there is room.
+function clients.add(socket)
+  if has_room() then
+    table.insert(clients.all, connection.new(socket))
+  else
+    connection.shut(socket)
+    log.warn("a client is turned away, %d are connected", #clients.all)
+  end
 end
 
 -- Gives connections their turn until processor time `stop`, all of them or those that asked lately. True if a request
@@ -95,14 +129,39 @@ function clients.serve(all, stop)
   return any
 end
 
+-- A connection with more to send than may be sent without a sleep; nil if there is none.
+function clients.with_long_reply()
+  for _, each in ipairs(clients.all) do
+    if each.socket and connection.has_long_reply(each) then
+      return each
+    end
+  end
+  return nil
+end
+
+-- The script has slept: sends parts of long replies, to each client in its turn.
+function clients.send_long_replies()
+  local count, sent = #clients.all, 0
+  for step = 1, count do
+    local each = clients.all[(first_turn + step) % count + 1]
+    if each.socket and connection.has_long_reply(each) and guarded(connection.flush_rested, each) then
+      sent = sent + 1
+      if sent == limits.rested_replies then
+        first_turn = first_turn + step
+        return
+      end
+    end
+  end
+end
+
 -- The connection that is the likeliest to ask next.
 function clients.hottest()
-  if hot and hot.socket then
+  if hot and hot.socket and not hot.ended then
     return hot
   end
   hot = nil
   for _, each in ipairs(clients.all) do
-    if each.socket and (not hot or each.active > hot.active) then
+    if each.socket and not each.ended and (not hot or each.active > hot.active) then
       hot = each
     end
   end

@@ -1,9 +1,17 @@
 -- One client's connection: bytes in and out, nothing of what they mean.
 --
--- mGBA does not ignore SIGPIPE: a second write to a connection whose other end is gone ends the emulator with all that
--- is in it. So each write comes right after a look at the connection that found nothing to read, because the end of a
--- connection, too, is something to read. What else is found is read ahead into the inbox. From a client that sends faster
--- than it can be served that would be more and more, so its replies are held back for a while, and sent in fewer writes.
+-- mGBA does not ignore SIGPIPE: a write to a connection that its other end has reset ends the emulator with all that is in
+-- it. So each write comes right after a look at the connection that found nothing to read, because the end of a connection,
+-- too, is something to read. Nothing slow stands between the look and the write: what is written is ready before the look,
+-- and small, as mGBA copies it. A reset alone is harmless, it is an error of the write; only an end and a reset that both
+-- arrive within these few microseconds are not. After an end no look finds a reset any more, so nothing is written then: a
+-- client that closes its sending side has its messages done and gets no reply.
+--
+-- On a busy machine another process may have its turn just in these, and that may be the client. Right after a sleep that is
+-- unlikely, so most of a long reply is sent then.
+--
+-- What else a look finds is read ahead into the inbox. From a client that sends faster than it can be served that would be
+-- more and more, so its replies are held back for a while.
 
 local inbox = require "inbox"
 local limits = require "limits"
@@ -12,15 +20,10 @@ local ticks = require "ticks"
 
 local concat, sub = table.concat, string.sub
 
-local AGAIN, UNKNOWN = 1, -1
-if C then
-  AGAIN, UNKNOWN = C.SOCKERR.AGAIN, C.SOCKERR.UNKNOWN_ERROR
-end
+local AGAIN = C and C.SOCKERR.AGAIN or 1
 
 local connection = {
   closed = 0, -- how many were closed so far
-  -- Set by the server: makes sure that the last error of this thread is a known one.
-  settle_errors = function() end,
 }
 
 function connection.new(socket)
@@ -28,17 +31,17 @@ function connection.new(socket)
     socket = socket, -- nil once it is closed
     inbox = inbox.new(),
     read_size = limits.small_read, -- how much to read at once; grows while reads come back full
-    outbox = {}, -- replies that were not begun to be sent
-    outbox_count = 0,
-    sending = nil, -- the string being sent, `sent` bytes of it gone
-    sent = 0,
-    unsent = 0, -- bytes in all that wait to be sent
+    outbox = {}, -- replies to be sent, from `outbox_first` to `outbox_last`
+    outbox_first = 1,
+    outbox_last = 0,
+    taken = 0, -- bytes of the first of them that are in slices already
+    slice = nil, -- the bytes to be sent next
+    burst = 0, -- slices sent since the script has slept
+    unsent = 0, -- bytes in all that wait to be sent, those of the slice included
     hold = limits.first_hold, -- bytes of replies to hold back while there is a backlog
-    wrote = false, -- whether anything was ever sent
     stuck_time = nil, -- since when nothing could be sent, by the clock and by ticks
     stuck_tick = nil,
-    ended = false, -- the client sends no more: do what has arrived, then close
-    mute = false, -- and it cannot be told any more
+    ended = false, -- the client sends no more, and gets nothing any more: do what has arrived, then close
     dismissed = nil, -- the tick from which on it is kept only for its client to read why
     active = ticks.now, -- the tick of the last request
     fresh = true, -- whether it is not known yet that its first message has a known key
@@ -82,19 +85,15 @@ end
 
 -- Adds to what is to be sent.
 function connection.put(self, bytes)
-  local count = self.outbox_count + 1
-  self.outbox[count] = bytes
-  self.outbox_count = count
+  local last = self.outbox_last + 1
+  self.outbox[last] = bytes
+  self.outbox_last = last
   self.unsent = self.unsent + #bytes
 end
 
 -- Reads once. What is ready but gives nothing is at its end; the error says nothing reliable about it.
 function connection.receive(self)
-  local socket = self.socket
-  if not self.wrote then
-    connection.settle_errors()
-  end
-  local data = socket:recv(self.read_size)
+  local data = self.socket:recv(self.read_size)
   if data and #data > 0 then
     self.silent = 0
     self.read_size = #data == self.read_size and limits.large_read or limits.small_read
@@ -103,10 +102,7 @@ function connection.receive(self)
     end
     return
   end
-  -- A client that sends its messages and then closes its sending side waits for the replies. One write is safe if it is
-  -- the first, as there was nothing the other end could have answered by a reset, and if this was no reset.
   self.ended = true
-  self.mute = self.wrote or socket.error == UNKNOWN
 end
 
 -- Reads all that has arrived. True if the other end is there and waits: only then may be written.
@@ -127,18 +123,38 @@ function connection.drain(self)
   return false
 end
 
--- Sends a slice of what waits. True if more could be sent at once.
-local function send_slice(self)
-  if not self.sending then
-    local count = self.outbox_count
-    self.sending = count == 1 and self.outbox[1] or concat(self.outbox, "", 1, count)
-    self.outbox, self.outbox_count, self.sent = {}, 0, 0
+-- Takes the next slice out of the outbox: a part of a long reply, or as many short ones as fit.
+local function cut_slice(self)
+  local outbox, first = self.outbox, self.outbox_first
+  local reply, taken = outbox[first], self.taken
+  if #reply - taken > limits.send_slice then
+    self.taken = taken + limits.send_slice
+    return sub(reply, taken + 1, self.taken)
   end
-  local sending, socket = self.sending, self.socket
-  local slice = sending
-  if #sending > limits.send_slice then
-    slice = sub(sending, self.sent + 1, self.sent + limits.send_slice)
+  if taken > 0 then
+    reply = sub(reply, taken + 1)
+    outbox[first] = reply
   end
+  local stop, size = first, #reply
+  while stop < self.outbox_last and size + #outbox[stop + 1] <= limits.send_slice do
+    stop = stop + 1
+    size = size + #outbox[stop]
+  end
+  local slice = stop == first and reply or concat(outbox, "", first, stop)
+  self.taken, self.outbox_first = 0, stop + 1
+  if stop == self.outbox_last then
+    self.outbox, self.outbox_first, self.outbox_last = {}, 1, 0
+  else
+    for index = first, stop do
+      outbox[index] = nil
+    end
+  end
+  return slice
+end
+
+-- Sends the slice. The look that allows it comes right before. True if more could be sent at once.
+local function send_slice(self, slice)
+  local socket = self.socket
   local count = socket:send(slice)
   local code = socket.error -- a failure may give any count, even 1
   if code == AGAIN then
@@ -147,16 +163,10 @@ local function send_slice(self)
     connection.close(self, "lost")
     return false
   end
-  self.wrote = true
   self.stuck_time = nil
   self.unsent = self.unsent - count
-  self.sent = self.sent + count
-  if self.sent == #sending then
-    self.sending = nil
-  elseif #sending <= limits.send_slice then
-    self.sending, self.sent = sub(sending, self.sent + 1), 0
-  end
-  return count == #slice and self.unsent > 0
+  self.slice = count < #slice and sub(slice, count + 1) or nil
+  return not self.slice and self.unsent > 0
 end
 
 -- Whether there is a backlog, for whose sake replies wait until there are more.
@@ -172,19 +182,8 @@ local function holds_back(self)
   return false
 end
 
--- Sends what waits, as far as the client takes it now.
-function connection.flush(self)
-  if holds_back(self) then
-    return
-  end
-  for _ = 1, limits.turn.slices do
-    if self.unsent == 0 or not connection.drain(self) or not send_slice(self) then
-      break
-    end
-  end
-  if self.unsent == 0 or not self.socket then
-    return
-  end
+-- Closes a connection whose client takes nothing for too long.
+local function close_if_stuck(self)
   local now = os.time()
   if not self.stuck_time then
     self.stuck_time, self.stuck_tick = now, ticks.now
@@ -196,13 +195,46 @@ function connection.flush(self)
   end
 end
 
--- Closes a connection whose client sends no more. The last replies go out in one write, as a second is not safe.
-function connection.finish(self)
-  if self.unsent > 0 and not self.mute then
-    local front = self.sending and sub(self.sending, self.sent + 1) or ""
-    self.socket:send(front .. concat(self.outbox, "", 1, self.outbox_count))
+-- Sends what waits, as far as the client takes it now, and at most this number of slices since the script has slept. True if
+-- one was sent.
+local function send(self, slices)
+  if holds_back(self) then
+    return false
   end
-  connection.close(self, "by the other end")
+  local before = self.unsent
+  while self.unsent > 0 and self.burst < slices do
+    self.slice = self.slice or cut_slice(self)
+    if not connection.drain(self) then
+      break
+    end
+    self.burst = self.burst + 1
+    if not send_slice(self, self.slice) then
+      break
+    end
+  end
+  local any = self.unsent < before
+  if self.unsent == 0 then
+    self.burst = 0
+  elseif self.socket and self.burst < slices then
+    close_if_stuck(self)
+  end
+  return any
+end
+
+-- Sends a short reply, and the beginning of a long one.
+function connection.flush(self)
+  send(self, limits.first_slices)
+end
+
+-- Sends more of a long reply, right after the script has slept.
+function connection.flush_rested(self)
+  self.burst = 0
+  return send(self, limits.rested_slices)
+end
+
+-- Whether there is more to send than may be sent without a sleep.
+function connection.has_long_reply(self)
+  return self.unsent > 0 and self.burst >= limits.first_slices and not self.ended
 end
 
 return connection

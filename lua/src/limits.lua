@@ -39,7 +39,10 @@ local limits = {
 
   small_read = 4096, -- bytes read at once from a connection that sends little
   large_read = 65536, -- and from one that sends much
-  send_slice = 256 * 1024, -- bytes sent at once: mGBA copies the whole string for each send
+  send_slice = 16 * 1024, -- bytes sent at once: more take mGBA longer between a look at a connection and the write
+  first_slices = 1, -- of a reply that are sent at once; the rest goes out right after the script has slept
+  rested_slices = 8, -- of a reply that are sent then
+  rested_replies = 2, -- replies of which so much is sent then
   log_lines = 20, -- in a second; more would freeze the console's window
 }
 
@@ -48,7 +51,6 @@ limits.turn = {
   requests = 64,
   seconds = 0.001, -- of processor time
   reads = 512,
-  slices = 16,
 }
 
 return limits

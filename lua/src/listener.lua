@@ -62,12 +62,6 @@ function listener.accept_all()
   end
 end
 
--- Without a client that waits, accepting leaves a known error behind.
-function connection.settle_errors()
-  listener.accept_all()
-  accept()
-end
-
 function listener.close()
   if listener.socket then
     connection.shut(listener.socket)

@@ -17,7 +17,7 @@ local window = require "window"
 local clock = os.clock
 
 local LINGER = ticks.per_second -- after a request the budget is spent for so long on waiting for the next one
-local FRAME_SECONDS = steering.MAX_BUDGET / 1000
+local LEAST_SECONDS = 0.002 -- of a frame that clients get even if frames are missing
 
 local server = {
   address = nil, -- where to listen: set before `start`
@@ -56,8 +56,9 @@ end
 local function serve(now)
   listener.accept_all()
   local open = ticks.now - clients.request_tick < LINGER
-  clients.serve(true, now + FRAME_SECONDS)
-  if ticks.now - clients.request_tick < LINGER and not lockstep.on then
+  clients.serve(true, now + math.max(LEAST_SECONDS, steering.allowance(steer) / 1000))
+  local asking = ticks.now - clients.request_tick < LINGER or clients.with_long_reply() ~= nil
+  if asking and not lockstep.on then
     if not open then
       steering.open(steer, busy_outside)
     end

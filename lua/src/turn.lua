@@ -226,7 +226,7 @@ function turn.take(self, readable, now)
     connection.flush(self)
   end
   if self.ended and self.socket and (self.binary or self.dismissed or not self.inbox.ended) then
-    connection.finish(self)
+    connection.close(self, "by the other end")
   end
   if done then
     self.active = ticks.now

@@ -19,6 +19,7 @@ local function open()
     spent = 0, -- seconds, as far as they are known
     busy = 0, -- seconds of processor time in these
     looked_around = 0, -- `spent` when all clients had their turn
+    rested = false, -- whether it has slept
     done = false, -- whether there may be more to do without waiting
   }
 end
@@ -26,13 +27,18 @@ end
 -- Waits up to a millisecond by `wait` for the client that is likeliest to ask, and does what is asked. `rest` is the
 -- seconds there are for all clients.
 local function look(self, wait, rest)
-  local target, ready = clients.hottest(), false
+  local target, ready, slept = clients.hottest(), false, false
   if not self.done then
     local passed
     ready, passed = wait(target and target.socket or listener.socket)
     self.spent, rest = self.spent + passed, rest - passed
+    slept = not ready
   end
   local start = clock()
+  if slept then
+    self.rested = true
+    clients.send_long_replies()
+  end
   self.done = ready and target and clients.take_turn(target, true, start)
   if not ready or not target or #clients.all > 1 then
     local all = not target or self.spent - self.looked_around >= 0.001
@@ -46,13 +52,27 @@ local function look(self, wait, rest)
   self.spent, self.busy = self.spent + used, self.busy + used
 end
 
--- Goes on serving for so many seconds. Gives those that it took.
+-- Sleeps for a moment if there is a long reply to send and no time was left to sleep.
+local function rest_for_long_replies(self, wait)
+  local target = not self.rested and clients.with_long_reply()
+  if target then
+    local _, passed = wait(target.socket)
+    local start = clock()
+    clients.send_long_replies()
+    local used = clock() - start
+    self.spent, self.busy = self.spent + passed + used, self.busy + used
+  end
+  self.rested = false
+end
+
+-- Goes on serving for `length` seconds. Gives those that it took.
 function window.serve(length)
   local self = open()
   stopwatch.begin_window()
   while self.spent < length and not lockstep.on do
     look(self, stopwatch.wait, length - self.spent)
   end
+  rest_for_long_replies(self, stopwatch.wait)
   stopwatch.end_window(self.busy)
   return self.spent
 end
@@ -60,11 +80,13 @@ end
 -- Keeps the next frame waiting as long as lockstep says. `each_second` is called now and then, as it is between frames.
 function window.keep_waiting(each_second)
   local self, passed, waited = open(), stopwatch.lap(), 0
+  rest_for_long_replies(self, stopwatch.wait_aside)
   while lockstep.waits(passed(self.spent), self.done) do
     look(self, stopwatch.wait_aside, TURNS_SECONDS)
     if self.spent - waited >= 1 / ticks.per_second then
       waited, ticks.now = self.spent, ticks.now + 1
       each_second()
+      rest_for_long_replies(self, stopwatch.wait_aside)
     end
   end
   lockstep.run()

@@ -44,7 +44,8 @@ end
 -- A socket as mGBA's behave on Linux. Its other end is in the test's hand: `arrive` sends bytes to it, `hang_up` closes
 -- the other end, `room` is how many bytes it takes. What was written is in `written`.
 function fake.socket()
-  local socket = { error = 0, incoming = "", written = "", room = math.huge, gone = false, reset = false, closed = 0 }
+  local socket = { error = 0, incoming = "", written = "", room = math.huge, gone = false, reset = false, closed = 0,
+    writes = 0, largest_write = 0 }
 
   function socket:arrive(bytes)
     self.incoming = self.incoming .. bytes
@@ -56,11 +57,13 @@ function fake.socket()
 
   function socket:select()
     assert(self.closed == 0, "a closed socket was looked at")
+    self.looked = true
     return (self.incoming ~= "" or self.gone) and 1 or 0
   end
 
   function socket:recv(count)
     assert(self.closed == 0, "a closed socket was read")
+    self.looked = self.gone
     local data = self.incoming:sub(1, count)
     self.incoming = self.incoming:sub(count + 1)
     self.error = data == "" and 1 or 0 -- at the end, too, an older error shows
@@ -70,6 +73,10 @@ function fake.socket()
   function socket:send(data)
     assert(self.closed == 0, "a closed socket was written to")
     assert(not self.reset, "a second write after the other end was gone: SIGPIPE ends mGBA")
+    assert(self.looked, "a write without a look right before it")
+    self.looked = false
+    self.writes = self.writes + 1
+    self.largest_write = math.max(self.largest_write, #data)
     self.reset = self.gone
     local count = math.min(#data, self.room)
     self.room = self.room - count

@@ -48,13 +48,33 @@ test("a client that closes is closed, once, and its descriptor forgotten", funct
   eq(self.socket, nil)
 end)
 
-test("a client that closes its sending side gets its replies", function()
+test("a client that closes its sending side is served and not written to, as a reset may follow", function()
   local socket, _, take = connect()
-  socket:arrive("core.getGameTitle" .. END .. "framewire.echo,x" .. END)
+  socket:arrive("coreAdapter.reset" .. END .. "core.getGameTitle" .. END)
   socket:hang_up()
   settle(take)
-  eq(socket.written, "GAME<|END|>x<|END|>")
+  eq(#emu.calls, 2)
+  eq(socket.writes, 0)
   eq(socket.closed, 1)
+end)
+
+test("what is written is ready before the look that allows it, and small", function()
+  local socket, self, take = connect()
+  local real_select, real_send, seen = socket.select, socket.send, nil
+  function socket.select(...)
+    seen = self.slice
+    return real_select(...)
+  end
+  function socket.send(which, data)
+    assert(rawequal(data, seen), "the bytes were made after the look")
+    return real_send(which, data)
+  end
+  socket:arrive("framewire.echo," .. ("x"):rep(1000000) .. END)
+  settle(take)
+  socket:arrive(("framewire.echo,abc" .. END):rep(100))
+  settle(take)
+  eq(#socket.written, 1000000 + #END + 100 * (3 + #END))
+  eq(socket.largest_write, limits.send_slice)
 end)
 
 -- The fake socket fails the test at a second write after the other end has gone.

@@ -129,6 +129,17 @@ test("the client that was silent for longest makes way, if that is a minute", fu
   end)
 end)
 
+test("clients that have left hold no place, looked at or not", function()
+  with_connections(3, function(listener)
+    for _ = 1, 3 do
+      arrives(listener):hang_up()
+    end
+    local new = arrives(listener, "framewire.echo,new" .. END)
+    server.frame()
+    eq(new.written, "new" .. END)
+  end)
+end)
+
 test("with all places taken by clients that ask, a new one is turned away", function()
   with_connections(3, function(listener)
     local list = fill(listener, 3)

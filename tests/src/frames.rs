@@ -63,6 +63,12 @@ impl FrameClient {
         Ok(self.last_id)
     }
 
+    /// The connection alone, for a client that goes its own way with it.
+    #[must_use]
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     /// The outcome of a request. Outcomes have to be asked for in the order of their requests.
     ///
     /// # Errors

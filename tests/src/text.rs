@@ -60,6 +60,12 @@ impl TextClient {
         self.stream.write_all(bytes).map_err(Error::io("send to the script"))
     }
 
+    /// The connection alone, for a client that goes its own way with it.
+    #[must_use]
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     /// The connection, and what was read from it and not given out.
     pub(crate) fn into_parts(self) -> (TcpStream, Vec<u8>) {
         (self.stream, self.unread)

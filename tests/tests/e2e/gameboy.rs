@@ -10,13 +10,18 @@ use super::served::{PATIENCE, Served, host};
 
 /// A ROM of 32 KiB that counts at 0xC000 for ever.
 fn game(folder: &TempDir) -> PathBuf {
+    // ld hl, 0xC000; inc (hl); jr back to inc
+    rom(folder, &[0x21, 0x00, 0xC0, 0x34, 0x18, 0xFD])
+}
+
+/// A ROM of 32 KiB with a program.
+pub fn rom(folder: &TempDir, program: &[u8]) -> PathBuf {
     let mut rom = vec![0u8; 0x8000];
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150
     rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // how the logo begins
     rom[0x134..0x138].copy_from_slice(b"TINY");
     rom[0x14D] = rom[0x134..0x14D].iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
-    // ld hl, 0xC000; inc (hl); jr back to inc
-    rom[0x150..0x156].copy_from_slice(&[0x21, 0x00, 0xC0, 0x34, 0x18, 0xFD]);
+    rom[0x150..0x150 + program.len()].copy_from_slice(program);
     let path = folder.path().join("tiny.gb");
     fs::write(&path, rom).unwrap();
     path

@@ -5,6 +5,7 @@ mod doctor;
 mod ending;
 mod game;
 mod gameboy;
+mod harm;
 mod lockstep;
 mod once;
 mod program;

@@ -1,0 +1,208 @@
+//! What clients do that must neither end nor freeze a stock mGBA.
+
+use std::io::Read;
+use std::net::Shutdown;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use framewire_e2e::{FrameClient, StockMgba, StockOptions, TextClient, paths, ports};
+use framewire_protocol::{Op, OpError, Status, Value};
+use rustix::net::sockopt::set_socket_linger;
+
+use super::gameboy;
+use super::served::{PATIENCE, Served, demo_copy, host};
+
+const ROM: u32 = 0x0800_0000;
+const RAM: u32 = 0x0200_0000;
+const MIB: u32 = 1024 * 1024;
+
+fn stock(rom: &Path) -> StockMgba {
+    StockMgba::start(&StockOptions::new(rom).script(&paths::script()).port(ports::free())).unwrap()
+}
+
+fn link(mgba: &StockMgba) -> FrameClient {
+    FrameClient::connect(mgba.address(), fastrand::u64(..), PATIENCE).unwrap()
+}
+
+fn read_range(address: u32, length: u32) -> Op {
+    Op::ReadRange { address, length }
+}
+
+fn current_frame(client: &mut FrameClient) -> i64 {
+    match client.perform(vec![Op::CurrentFrame {}]).unwrap().results[..] {
+        [Ok(Value::Int(frame))] => frame,
+        ref other => panic!("{other:?}"),
+    }
+}
+
+/// Rounds of clients that vanish, in the suite.
+const USUAL_ROUNDS: u32 = 20;
+
+/// A client asks for much, takes a little, closes its sending side, and resets the connection while replies are under way: a
+/// write after both ends mGBA by SIGPIPE. `FRAMEWIRE_VANISHING` says how many of each kind do so; without it, as many as do in
+/// a few seconds.
+#[test]
+fn clients_that_vanish_in_a_reply_leave_mgba_running() {
+    let count = std::env::var("FRAMEWIRE_VANISHING").map_or(USUAL_ROUNDS, |text| text.parse().unwrap());
+    let mgba = stock(&paths::rom());
+    let begun = Instant::now();
+    for _ in 0..count {
+        for (address, length, times) in [(ROM, MIB, 3), (RAM, 256 * 1024, 4), (ROM, 16 * MIB, 3)] {
+            let mut client = link(&mgba);
+            for _ in 0..times {
+                client.send(vec![read_range(address, length)]).unwrap();
+            }
+            let mut stream = client.into_stream();
+            let mut part = vec![0; fastrand::usize(1..300_000)];
+            assert!(stream.read(&mut part).unwrap() > 0);
+            vanish(&stream);
+        }
+        // And as one whose requests end before anything is answered.
+        let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+        client.send(format!("framewire.echo,{}<|END|>", "x".repeat(100_000)).as_bytes()).unwrap();
+        vanish(&client.into_stream());
+        // And as one whose reset is hidden by the end of its sending side, before the first reply.
+        let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+        client.send(b"core.getGameTitle<|END|>").unwrap();
+        let stream = client.into_stream();
+        stream.shutdown(Shutdown::Write).unwrap();
+        set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
+    }
+    let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
+    assert_eq!(client.ask("core.platform").unwrap(), "0");
+    println!("{} clients vanished in {:.1} s", 5 * count, begun.elapsed().as_secs_f64());
+}
+
+/// Closes the sending side, and then, at once or a moment later, everything: with bytes unread, that is a reset.
+fn vanish(stream: &std::net::TcpStream) {
+    stream.shutdown(Shutdown::Write).unwrap();
+    let begun = Instant::now();
+    let moment = Duration::from_micros(fastrand::u64(0..200));
+    while begun.elapsed() < moment {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn a_fifo_or_a_device_freezes_and_ends_no_mgba() {
+    for served in [Served::stock(), Served::hosted()] {
+        let fifo = served.folder.path().join("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let null = served.folder.path().join("null.sav");
+        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+        let files =
+            [fifo.to_str().unwrap(), null.to_str().unwrap(), "/dev/null", "/dev/full", "/proc/self/maps"];
+        for file in files {
+            for route in [
+                "/core/loadsavefile?temporary=true&path=",
+                "/core/loadsavefile?temporary=false&path=",
+                "/core/loadfile?path=",
+                "/core/loadstatefile?flags=29&path=",
+                "/core/savestatefile?flags=31&path=",
+                "/core/screenshot?path=",
+                "/mgba-http/extension/loadfile?path=",
+            ] {
+                let reply = served.http.post(&format!("{route}{file}")).unwrap();
+                assert_eq!(reply.status, 400, "{route}{file}: {}", reply.text());
+                assert!(reply.text().contains("regular file"), "{route}{file}: {}", reply.text());
+            }
+        }
+        assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
+    }
+}
+
+#[test]
+fn a_step_of_a_halted_game_boy_does_not_freeze_mgba() {
+    let folder = tempfile::tempdir().unwrap();
+    // di; xor a; ldh [IE], a; halt; and if that ever ends, again.
+    let rom = gameboy::rom(&folder, &[0xF3, 0xAF, 0xE0, 0xFF, 0x76, 0x00, 0x18, 0xFC]);
+    let mgba = stock(&rom);
+    let mut client = link(&mgba);
+    let before = current_frame(&mut client);
+    let outcome = client.perform(vec![Op::Step {}]).unwrap();
+    match &outcome.results[..] {
+        [Err(OpError { status: Status::Unsupported, message: text, .. })] => {
+            assert!(text.contains("halted"), "{text}")
+        }
+        other => panic!("{other:?}"),
+    }
+    let end = Instant::now() + PATIENCE;
+    while current_frame(&mut client) < before + 10 {
+        assert!(Instant::now() < end, "no frames are run any more");
+    }
+}
+
+#[test]
+fn two_large_writes_keep_other_requests_waiting_for_less_than_a_deadline() {
+    let folder = tempfile::tempdir().unwrap();
+    let rom = demo_copy(&folder);
+    let port = ports::free();
+    let _host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
+    let mgba = stock(&rom);
+    for address in [mgba.address(), ([127, 0, 0, 1], port).into()] {
+        let mut client = FrameClient::connect(address, fastrand::u64(..), PATIENCE).unwrap();
+        let data = match client.perform(vec![read_range(RAM, 256 * 1024)]).unwrap().single() {
+            Ok(Value::Bytes(data)) => data,
+            other => panic!("{other:?}"),
+        };
+        let begun = Instant::now();
+        for _ in 0..2 {
+            client.send(vec![Op::WriteRange { address: RAM, data: data.clone() }]).unwrap();
+        }
+        let last = client.send(vec![Op::CurrentFrame {}]).unwrap();
+        client.outcome(last - 2).unwrap().single().unwrap();
+        // A write takes longer while other programs run.
+        let one_write = begun.elapsed();
+        client.outcome(last - 1).unwrap().single().unwrap();
+        client.outcome(last).unwrap().single().unwrap();
+        let waited = begun.elapsed() - one_write;
+        assert!(waited < Duration::from_secs(2) + 2 * one_write, "{waited:?} after {one_write:?}");
+
+        let write = Op::WriteRange { address: RAM, data: vec![0; data.len() + 1] };
+        let refused = client.perform(vec![write]).unwrap().single().unwrap_err();
+        assert!(refused.message.contains("at most 262144 bytes"), "{refused}");
+    }
+}
+
+/// Frames a second, over three seconds.
+fn frame_rate(client: &mut FrameClient) -> f64 {
+    let (begun, first) = (Instant::now(), current_frame(client));
+    std::thread::sleep(Duration::from_secs(3));
+    (current_frame(client) - first) as f64 / begun.elapsed().as_secs_f64()
+}
+
+/// Other programs on this machine may spoil a try, but hardly three.
+#[test]
+fn large_reads_and_unread_replies_leave_the_frames_their_time() {
+    let mgba = stock(&paths::rom());
+    let mut probe = link(&mgba);
+    let mut rates = Vec::new();
+    for _ in 0..3 {
+        let idle = frame_rate(&mut probe);
+        let mut clients: Vec<FrameClient> = (0..20).map(|_| link(&mgba)).collect();
+        for client in &mut clients {
+            for _ in 0..40 {
+                client.send(vec![read_range(RAM, 256 * 1024)]).unwrap();
+            }
+        }
+        let mut readers: Vec<FrameClient> = (0..4).map(|_| link(&mgba)).collect();
+        for reader in &mut readers {
+            for address in [ROM, RAM, ROM, RAM] {
+                reader.send(vec![read_range(address, 16 * MIB)]).unwrap();
+            }
+        }
+        // One that takes its reply.
+        let mut patient = link(&mgba);
+        patient.send(vec![read_range(ROM, 16 * MIB)]).unwrap();
+        let busy = frame_rate(&mut probe);
+        rates.push((idle, busy));
+        drop((clients, readers));
+        let rom = patient.outcome(1).unwrap().single().unwrap();
+        assert!(matches!(&rom, Value::Bytes(bytes) if bytes.len() == 16 * MIB as usize), "the ROM");
+        if busy > 0.75 * idle {
+            return;
+        }
+    }
+    panic!("frames a second without and with these clients: {rates:?}");
+}
