@@ -104,6 +104,10 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     say::line(format_args!("listening on {scheme}://{address}")).context("cannot print the address")?;
     let emulators = served(&settings, &started)?;
     let mut app = App { access, tls, data: settings.data(), ..App::new(emulators, settings.deadline()) };
+    #[cfg(feature = "embedded")]
+    {
+        app.release_memory = Some(framewire_libmgba::release_memory);
+    }
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;

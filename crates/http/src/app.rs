@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::access::{Access, Caller, Gate};
 use crate::budget::Budget;
 use crate::emulators::{Emulators, Served};
+use crate::incoming::Incoming;
 use crate::kept::Kept;
 use crate::meter::Meter;
 use crate::request_id::Ids;
@@ -33,6 +34,8 @@ pub struct App {
     pub tls: Option<Tls>,
     /// The folder for snapshots and recordings, which need not exist yet; without one, none are kept.
     pub data: Option<PathBuf>,
+    /// Has the allocator return free memory to the system. It is called on a thread of its own after large requests.
+    pub release_memory: Option<fn()>,
     /// Whether each request leaves a line in the log: an event of level INFO and target `framewire::http`.
     pub log_requests: bool,
 }
@@ -47,6 +50,15 @@ pub struct Limits {
     /// Bytes of large results that may be held at once, for all clients together; a request that would need more is
     /// answered with 503.
     pub max_replies: usize,
+    /// Bytes of heads, bodies and messages of WebSockets that may be held at once, those under way included; what is
+    /// beyond is answered with 503. The first 16 KiB of each are not counted.
+    pub max_incoming: usize,
+    /// Of these, those of one address (for IPv6: of one /64 network).
+    pub max_incoming_per_address: usize,
+    /// The same for callers that may only look and clients that have shown no token where one is needed.
+    pub max_incoming_limited: usize,
+    /// Of these, those of one address.
+    pub max_incoming_limited_per_address: usize,
     /// Event streams, WebSockets and long waits open at once, for all clients together; a further one is answered with
     /// 503.
     pub max_streams: usize,
@@ -87,6 +99,10 @@ impl Default for Limits {
             max_body: 8 * 1024 * 1024,
             max_message: 1024 * 1024,
             max_replies: 256 * 1024 * 1024,
+            max_incoming: 128 * 1024 * 1024,
+            max_incoming_per_address: 64 * 1024 * 1024,
+            max_incoming_limited: 32 * 1024 * 1024,
+            max_incoming_limited_per_address: 12 * 1024 * 1024,
             max_streams: 512,
             max_streams_per_address: 128,
             max_watches: 256,
@@ -114,6 +130,7 @@ impl App {
             access: Access::default(),
             tls: None,
             data: None,
+            release_memory: None,
             log_requests: true,
         }
     }
@@ -122,6 +139,8 @@ impl App {
 /// What routes work with.
 pub(crate) struct Site {
     pub(crate) app: App,
+    /// The memory that what arrives may take.
+    pub(crate) incoming: Incoming,
     /// The memory that large replies may take.
     pub(crate) replies: Budget,
     /// Snapshots, recordings, searches and replays.
@@ -148,6 +167,7 @@ impl Site {
     /// A site that is served at `port`.
     pub(crate) fn new(app: App, port: u16, stopping: watch::Receiver<bool>) -> Site {
         Site {
+            incoming: Incoming::new(&app.limits, app.release_memory),
             replies: Budget::new(app.limits.max_replies),
             gate: Gate::new(app.access.clone(), port),
             kept: Kept::new(app.data.as_deref()),

@@ -11,7 +11,7 @@ use axum::http::header::CONNECTION;
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -22,10 +22,13 @@ use tokio::time::{MissedTickBehavior, interval_at, sleep, timeout};
 use tower::ServiceExt;
 use tracing::{Level, enabled, info};
 
-use crate::access::{Audience, Entry, LOGOUT, Peer, Visit, page, shield, tell_page, wants_page};
+use crate::access::{
+    Audience, Entry, LOGOUT, Peer, Rights, Visit, page, shield, tell_page, wants_page,
+};
 use crate::app::{Limits, Site};
 use crate::failure::Failure;
 use crate::guard::{Activity, Guarded, Outflow, Refusal, Verdict, Watchdog};
+use crate::incoming::{Account, OutOfMemory};
 use crate::meter::Answered;
 use crate::request_id::{RequestId, X_REQUEST_ID};
 #[cfg(feature = "otlp")]
@@ -59,7 +62,10 @@ pub(crate) async fn run(socket: TcpStream, peer: Peer, shared: Arc<Shared>, stop
     // A reply that waits for its predecessor's acknowledgement would arrive 40 ms late.
     let _ = socket.set_nodelay(true);
     let Some(stream) = secure(socket, &shared.site).await else { return };
-    let activity = Arc::new(Activity::new(peer.is_local()));
+    let site = &shared.site;
+    let trusted = peer.is_local() && site.app.access.tokens.is_none();
+    let account = Account::new(site.incoming.clone(), peer.origin(), trusted);
+    let activity = Arc::new(Activity::new(peer.is_local(), account));
     let verdict = serve(stream, peer, &shared, &activity, stop).await;
     let Some(mut stream) = activity.take_stream() else {
         return; // upgraded to something else
@@ -130,7 +136,7 @@ async fn serve(
             biased;
             end = connection.as_mut() => {
                 let malformed = end.is_err_and(|error| error.is_parse()).then_some(Verdict::Malformed);
-                return activity.oversized().map(Verdict::Refused).or(malformed);
+                return activity.refusal().map(Verdict::Refused).or(malformed);
             }
             Ok(()) = stop.changed() => match activity.is_in_head() {
                 true => return Some(Verdict::Refused(Refusal::STOPPING)),
@@ -184,10 +190,13 @@ async fn answer(
     }
     // What follows is no request any more, and this connection's end none of HTTP.
     if status == StatusCode::SWITCHING_PROTOCOLS {
+        activity.upgrade();
         return response;
     }
     // With these the rest of the body is still to come, and nobody will read it.
-    let unread = refused || matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
+    let unread = refused
+        || activity.is_cut_short()
+        || matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
     if unread || shared.last_call.load(Relaxed) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -229,7 +238,14 @@ async fn admit(
         }
         Ok(Entry::Request(caller, audience)) => (caller, audience),
     };
-    activity.introduce();
+    activity.introduce(caller.rights == Rights::Full);
+    let length = request.body().size_hint().lower();
+    // A larger one is refused where it would be read.
+    if let Some(length) = usize::try_from(length).ok().filter(|length| *length <= site.app.limits.max_body)
+        && activity.expect_body(length).is_err()
+    {
+        return Err(refuse(Failure::busy(OutOfMemory.to_string()), &visit));
+    }
     caller.trace = id.to_pass_on(enabled!(target: "framewire::http", Level::DEBUG));
     let mut response = match place {
         Some(place) => compat::answer(site, place, &caller, request.map(Body::new)).await,

@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::app::Limits;
 use crate::failure::STOPPING;
+use crate::incoming::{Account, Charge, OutOfMemory};
 use crate::stream::Stream;
 
 /// Why a connection is ended by this side.
@@ -83,6 +84,14 @@ impl Refusal {
         message: "this port speaks HTTPS only: write https:// in place of http://",
     };
 
+    /// For what arrives when other clients' requests fill the memory.
+    pub(crate) const OUT_OF_MEMORY: Refusal = Refusal {
+        status: 503,
+        reason: "Service Unavailable",
+        headers: "retry-after: 1\r\n",
+        message: "other large requests are arriving and leave no memory for this one; send it again in a second",
+    };
+
     pub(crate) const TOO_MANY: Refusal = Refusal {
         status: 503,
         reason: "Service Unavailable",
@@ -93,7 +102,7 @@ impl Refusal {
 
 /// What a connection is doing. Everything that touches it runs in the connection's task, one after the other; the
 /// atomics are there because the task moves between threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Activity {
     /// A [`Phase`].
     phase: AtomicU8,
@@ -109,8 +118,12 @@ pub(crate) struct Activity {
     line_ended: AtomicBool,
     /// It asks for something under `/v1`, as far as its first bytes tell.
     under_v1: AtomicBool,
-    /// The head has grown beyond [`Limits::MAX_HEAD`].
-    oversized: AtomicBool,
+    /// Why no more of the request is read, as a [`Fate`].
+    fate: AtomicU8,
+    /// The memory for what arrives.
+    account: Account,
+    /// Messages of a WebSocket are counted: see [`Outflow::count_messages`].
+    messages: AtomicBool,
     /// A request was let in. Until then a client from elsewhere has no more time than for a head.
     known: AtomicBool,
     /// Little of the reply may lie between here and there: see [`Outflow`].
@@ -130,17 +143,49 @@ enum Phase {
     Request,
     /// The last reply is on its way; what else arrives has no meaning.
     Closing,
+    /// It is a WebSocket.
+    Upgraded,
+}
+
+/// Why no more of a request is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Fate {
+    None,
+    /// The head has grown beyond [`Limits::MAX_HEAD`].
+    Oversized,
+    OutOfMemory,
 }
 
 impl Activity {
     /// The activity of a connection; `known` if its client needs no introduction.
-    pub(crate) fn new(known: bool) -> Activity {
-        Activity { known: known.into(), ..Activity::default() }
+    pub(crate) fn new(known: bool, account: Account) -> Activity {
+        Activity {
+            phase: AtomicU8::new(Phase::Idle as u8),
+            changes: AtomicU32::new(0),
+            blocked: AtomicBool::new(false),
+            head: AtomicU32::new(0),
+            line: AtomicU32::new(0),
+            line_ended: AtomicBool::new(false),
+            under_v1: AtomicBool::new(false),
+            fate: AtomicU8::new(Fate::None as u8),
+            account,
+            messages: AtomicBool::new(false),
+            known: known.into(),
+            short: AtomicBool::new(false),
+            returned: Mutex::default(),
+        }
     }
 
-    /// A request of the client was let in.
-    pub(crate) fn introduce(&self) {
+    /// A request of the client was let in; `full` if it may do everything.
+    pub(crate) fn introduce(&self, full: bool) {
         self.known.store(true, Relaxed);
+        self.account.set_full(full);
+    }
+
+    /// Takes the memory for a body of this many bytes.
+    pub(crate) fn expect_body(&self, bytes: usize) -> Result<(), OutOfMemory> {
+        self.account.reserve(bytes)
     }
 
     /// A request's head is complete.
@@ -153,7 +198,14 @@ impl Activity {
 
     /// Its reply is ready to be sent; `unread` if not all of the request was read, which ends the connection.
     pub(crate) fn end_request(&self, unread: bool) {
+        drop(self.account.end());
         self.enter(if unread { Phase::Closing } else { Phase::Idle });
+    }
+
+    /// From here on it is a WebSocket.
+    pub(crate) fn upgrade(&self) {
+        drop(self.account.end());
+        self.enter(Phase::Upgraded);
     }
 
     /// Whether a reply was given while the client may still be sending.
@@ -171,13 +223,37 @@ impl Activity {
         self.under_v1.load(Relaxed)
     }
 
-    /// What to say of a head that has grown too large, by what most of it is.
-    pub(crate) fn oversized(&self) -> Option<Refusal> {
-        self.oversized.load(Relaxed).then(|| match self.line.load(Relaxed) as usize > Limits::MAX_HEAD / 2 {
-            true if self.is_under_v1() => Refusal::LONG_TARGET,
-            true => Refusal::LONG_LINE,
-            false => Refusal::LONG_HEADERS,
-        })
+    /// What to say to a client of whose request no more is read, if that was not said.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        if self.is_closing() {
+            return None;
+        }
+        match self.fate() {
+            Fate::None => None,
+            Fate::OutOfMemory => Some(Refusal::OUT_OF_MEMORY),
+            // By what most of it is.
+            Fate::Oversized if (self.line.load(Relaxed) as usize) <= Limits::MAX_HEAD / 2 => {
+                Some(Refusal::LONG_HEADERS)
+            }
+            Fate::Oversized if self.is_under_v1() => Some(Refusal::LONG_TARGET),
+            Fate::Oversized => Some(Refusal::LONG_LINE),
+        }
+    }
+
+    /// Whether no more of the request is read.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.fate() != Fate::None
+    }
+
+    fn fate(&self) -> Fate {
+        let fate = self.fate.load(Relaxed);
+        [Fate::None, Fate::Oversized, Fate::OutOfMemory][usize::from(fate)]
+    }
+
+    /// Reads no more.
+    fn refuse(&self, fate: Fate, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+        self.fate.store(fate as u8, Relaxed);
+        io::Error::other(error)
     }
 
     /// Takes the socket back, if the server has let go of it.
@@ -187,7 +263,7 @@ impl Activity {
 
     fn phase(&self) -> Phase {
         let phase = self.phase.load(Relaxed);
-        [Phase::Idle, Phase::Head, Phase::Request, Phase::Closing][usize::from(phase)]
+        [Phase::Idle, Phase::Head, Phase::Request, Phase::Closing, Phase::Upgraded][usize::from(phase)]
     }
 
     fn enter(&self, phase: Phase) {
@@ -197,7 +273,17 @@ impl Activity {
 
     /// Notes bytes that arrived.
     fn received(&self, bytes: &[u8]) -> io::Result<()> {
-        match self.phase() {
+        let phase = self.phase();
+        let counts = match phase {
+            Phase::Idle | Phase::Head | Phase::Request => true,
+            Phase::Closing => false,
+            Phase::Upgraded => self.messages.load(Relaxed),
+        };
+        if counts {
+            let counted = self.account.add(bytes.len());
+            counted.map_err(|error| self.refuse(Fate::OutOfMemory, error))?;
+        }
+        match phase {
             Phase::Idle if !bytes.is_empty() => {
                 self.under_v1.store(begins_under_v1(bytes), Relaxed);
                 self.enter(Phase::Head);
@@ -212,8 +298,7 @@ impl Activity {
         }
         let before = self.head.fetch_add(bytes.len() as u32, Relaxed) as usize;
         if before + bytes.len() > Limits::MAX_HEAD && !ends_within(Limits::MAX_HEAD, before, bytes) {
-            self.oversized.store(true, Relaxed);
-            return Err(io::Error::other("the head of a request is too large"));
+            return Err(self.refuse(Fate::Oversized, "the head of a request is too large"));
         }
         Ok(())
     }
@@ -261,6 +346,23 @@ impl Outflow {
         self.0.short.store(true, Relaxed);
     }
 
+    /// Has the bytes of a WebSocket's messages counted as memory, each until [`Outflow::end_message`].
+    pub(crate) fn count_messages(&self) {
+        self.0.messages.store(true, Relaxed);
+    }
+
+    /// A message is complete. The memory that it takes is given back when the charge is dropped.
+    pub(crate) fn end_message(&self) -> Option<Charge> {
+        self.0.account.end()
+    }
+
+    /// A ping or pong with so much data was taken in. It may have come within a message, which goes on to count.
+    pub(crate) fn end_control(&self, data: usize) {
+        /// Of its frame: two bytes and the mask.
+        const HEADER: usize = 6;
+        self.0.account.subtract(HEADER + data);
+    }
+
     /// Takes the connection back from what it was upgraded to, once that has let go of it.
     pub(crate) fn take_stream(&self) -> Option<Stream> {
         self.0.take_stream()
@@ -304,7 +406,7 @@ impl Watchdog {
             Phase::Idle if !activity.known.load(Relaxed) => (limits.head.min(limits.idle), Verdict::Idle),
             Phase::Idle | Phase::Closing => (limits.idle, Verdict::Idle),
             Phase::Head => (limits.head, Verdict::Refused(Refusal::SLOW_HEAD)),
-            Phase::Request => return None,
+            Phase::Request | Phase::Upgraded => return None,
         };
         (self.tick * self.quiet >= limit).then_some(verdict)
     }
@@ -395,6 +497,10 @@ impl AsyncWrite for Guarded {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // The refusal is still to be written.
+        if self.activity.refusal().is_some() {
+            return Poll::Ready(Ok(()));
+        }
         self.stream()?.poll_shutdown(cx)
     }
 }

@@ -15,7 +15,7 @@
 //! - [`openapi`] writes the OpenAPI document from the tables;
 //! - `idempotency` reads the header by which a caller repeats a request safely;
 //! - `kept` holds what outlives a request: snapshots, recordings, searches, replays;
-//! - `budget` bounds the memory of replies, and `streams` how many streams are open;
+//! - `incoming` bounds the memory of what arrives and `budget` that of replies, `streams` how many streams are open;
 //! - `meter` counts all of it for Prometheus, and `request_id` names requests in logs;
 //!   with the feature `otlp`, `span` makes traces of them;
 //! - `failure` maps every way of failing to a status and a sentence.
@@ -32,6 +32,7 @@ mod emulators;
 mod failure;
 mod guard;
 mod idempotency;
+mod incoming;
 mod kept;
 mod meter;
 pub mod openapi;

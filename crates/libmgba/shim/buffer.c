@@ -1,5 +1,8 @@
 /* Buffers that are handed to Rust. */
 #include "internal.h"
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 void fw_free(void* memory) {
 	free(memory);
@@ -21,4 +24,10 @@ int fw_take_file(struct VFile* vf, uint8_t** out, size_t* len) {
 	}
 	vf->close(vf);
 	return status;
+}
+
+void fw_release_memory(void) {
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 }

@@ -70,6 +70,8 @@ const char* fw_version(void);
 /* ---- buffer.c ---- */
 
 void fw_free(void*);
+/* Returns free memory to the system, where the C library can. */
+void fw_release_memory(void);
 
 /* ---- memory.c: bus, memory domains, registers ---- */
 

@@ -54,5 +54,8 @@ pub use crate::log::{Level, log_off, log_to};
 pub use crate::media::Frame;
 pub use crate::platform::Platform;
 pub use crate::state::{Save, SaveId, flags};
+/// Returns the free memory of this process to the system, where the C library can (glibc). It keeps what was freed
+/// otherwise.
+pub use crate::sys::release_memory;
 pub use crate::sys::{Canvas, PICTURE};
 pub use crate::version::{Version, version};

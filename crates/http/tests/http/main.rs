@@ -9,6 +9,7 @@ mod files;
 mod game;
 mod hostile;
 mod https;
+mod incoming;
 mod intruders;
 mod keys;
 mod large;

@@ -68,6 +68,7 @@ unsafe extern "C" {
     pub fn fw_title(core: *const RawCore, out: *mut c_char);
     pub fn fw_code(core: *const RawCore, out: *mut c_char);
     pub safe fn fw_version() -> *const c_char;
+    pub safe fn fw_release_memory();
     pub fn fw_free(memory: *mut c_void);
 
     pub fn fw_read8(core: *mut RawCore, address: u32) -> u32;

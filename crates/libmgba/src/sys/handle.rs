@@ -462,6 +462,11 @@ fn take(call: impl FnOnce(*mut *mut u8, *mut usize) -> c_int) -> Result<Vec<u8>,
     Ok(bytes)
 }
 
+/// Returns free memory to the system.
+pub fn release_memory() {
+    ffi::fw_release_memory();
+}
+
 /// libmgba's version as it calls itself.
 pub fn version_string() -> String {
     // SAFETY: a string constant of libmgba.

@@ -6,7 +6,7 @@ mod emulators;
 mod guide;
 mod input;
 mod latency;
-mod live;
+pub mod live;
 mod media;
 mod memory;
 mod problems;

@@ -23,6 +23,7 @@ use crate::budget::Share;
 use crate::emulators::Served;
 use crate::failure::STOPPING;
 use crate::guard::Outflow;
+use crate::incoming::Charge;
 use crate::streams::{Client, Stream};
 use crate::v1::socket;
 
@@ -45,18 +46,20 @@ pub(super) async fn run(
 ) {
     let (out, outbox) = mpsc::channel(OUT);
     let session = Arc::new(Session::new(site, caller, served, client.0, out));
-    let mut connection = Connection { socket, outbox, heard: Instant::now() };
+    let mut connection = Connection { socket, outbox, outflow, heard: Instant::now() };
     let end = connection.serve(&session).await;
     session.end();
     if let End::TooLarge(accepted) = end {
         let reason = format!("a message is larger than the {accepted} bytes that are accepted");
-        socket::close_unread(connection.socket, close_code::SIZE, reason, &outflow, &session.site).await;
+        socket::close_unread(connection.socket, close_code::SIZE, reason, &connection.outflow, &session.site).await;
     }
 }
 
 struct Connection {
     socket: WebSocket,
     outbox: mpsc::Receiver<Outgoing>,
+    /// Knows how much memory a message takes.
+    outflow: Outflow,
     /// When the client last gave a sign of life.
     heard: Instant,
 }
@@ -107,10 +110,16 @@ impl Connection {
             Frame::Text(text) => message::read(text.as_bytes()),
             Frame::Binary(bytes) => message::read(bytes),
             // Pings are answered below us, and a close makes the next `recv` the last.
-            Frame::Ping(_) | Frame::Pong(_) | Frame::Close(_) => return Ok(()),
+            Frame::Ping(data) | Frame::Pong(data) => {
+                self.outflow.end_control(data.len());
+                return Ok(());
+            }
+            Frame::Close(_) => return Ok(()),
         };
         drop(frame);
-        match answer(session, message).await {
+        // Held until the last of its requests is answered.
+        let charge = self.outflow.end_message();
+        match answer(session, message, charge).await {
             Some(refusal) => self.send([refusal.into()], stall).await,
             None => Ok(()),
         }
@@ -153,7 +162,7 @@ async fn in_time(
 }
 
 /// Begins what is asked for, in order; the answer follows when it is done. What there is no room for is answered at once.
-async fn answer(session: &Arc<Session>, message: Message) -> Option<String> {
+async fn answer(session: &Arc<Session>, message: Message, charge: Option<Charge>) -> Option<String> {
     let (items, is_array) = match message {
         Message::One(item) => (vec![item], false),
         Message::Many(items) => (items, true),
@@ -191,7 +200,7 @@ async fn answer(session: &Arc<Session>, message: Message) -> Option<String> {
             // It fails if the subscription has ended already.
             let _ = sent.send(());
         }
-        drop(room);
+        drop((room, charge));
     });
     None
 }

@@ -50,6 +50,7 @@ async fn open(
 ) -> Result<Response, Problem> {
     let caller = Caller::of(&extensions);
     let stream = site.streams.open(client.0, Kind::Rpc)?;
+    outflow.count_messages();
     let largest = site.app.limits.max_body;
     let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
     Ok(upgrade

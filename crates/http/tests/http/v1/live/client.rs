@@ -108,9 +108,21 @@ impl Rpc {
 
     /// Opens one by showing a token.
     pub fn with_token(server: &Server, stream: TcpStream, target: &str, token: Option<&str>) -> Rpc {
+        let shown = token.map(|token| format!("Bearer {token}"));
+        let headers: Vec<_> = shown.iter().map(|shown| ("authorization", shown.as_str())).collect();
+        Rpc::with_headers(server, stream, target, &headers)
+    }
+
+    /// Opens one with these headers.
+    pub fn with_headers(
+        server: &Server,
+        stream: TcpStream,
+        target: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Rpc {
         let mut request = format!("ws://{}{target}", server.address).into_client_request().unwrap();
-        if let Some(token) = token {
-            request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().unwrap());
         }
         let (socket, _) = tungstenite::client(request, stream).expect("a WebSocket");
         Rpc { socket, last: 0, events: Vec::new() }

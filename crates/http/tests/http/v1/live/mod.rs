@@ -1,6 +1,6 @@
 //! What is told as it happens.
 
-mod client;
+pub mod client;
 mod crowd;
 mod document;
 mod ending;
