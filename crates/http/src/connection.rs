@@ -285,13 +285,14 @@ pub(crate) async fn last_reply(
     under_v1: bool,
     site: &Site,
 ) {
-    let Refusal { status, reason, headers, message } = refusal;
+    let Refusal { status, reason, headers, .. } = refusal;
+    let message = refusal.text(&site.app.limits);
     if site.app.log_requests {
         info!(target: "framewire::http", status, "turned away: {message}");
     }
     let (kind, message) = match StatusCode::from_u16(status).ok().filter(|_| under_v1) {
         Some(status) => (MEDIA_TYPE, v1::Problem::new(status, message).to_json()),
-        None => ("text/plain; charset=utf-8", message.to_owned()),
+        None => ("text/plain; charset=utf-8", message.into_owned()),
     };
     let reply = format!(
         "HTTP/1.1 {status} {reason}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n{headers}\

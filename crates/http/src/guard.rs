@@ -4,6 +4,7 @@
 //! socket and the service note what the connection is doing, and a tick of the connection's task looks whether that has
 //! gone on for too long.
 
+use std::borrow::Cow;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
@@ -16,8 +17,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::app::Limits;
 use crate::failure::STOPPING;
+use crate::framing::{Fault, Framing};
 use crate::incoming::{Account, Charge, OutOfMemory};
 use crate::stream::Stream;
+
+/// The body of the answer to plain HTTP from a server that has a certificate.
+pub const HTTPS_ONLY: &str = "this port speaks HTTPS only: write https:// in place of http://";
 
 /// Why a connection is ended by this side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,11 +82,21 @@ impl Refusal {
         Refusal { status: 408, reason: "Request Timeout", headers: "", message: STOPPING };
 
     /// For a client that speaks HTTP where HTTPS is spoken.
-    pub(crate) const HTTPS_ONLY: Refusal = Refusal {
+    pub(crate) const HTTPS_ONLY: Refusal =
+        Refusal { status: 400, reason: "Bad Request", headers: "", message: HTTPS_ONLY };
+
+    pub(crate) const TWO_LENGTHS: Refusal = Refusal {
         status: 400,
         reason: "Bad Request",
         headers: "",
-        message: "this port speaks HTTPS only: write https:// in place of http://",
+        message: "a request has one Content-Length header at most",
+    };
+
+    pub(crate) const IMPOSSIBLE_LENGTH: Refusal = Refusal {
+        status: 413,
+        reason: "Payload Too Large",
+        headers: "",
+        message: "Content-Length, or the size of a chunk, is larger or longer than that of any body",
     };
 
     /// For what arrives when other clients' requests fill the memory.
@@ -98,6 +113,15 @@ impl Refusal {
         headers: "retry-after: 1\r\n",
         message: "too many connections are open; use one for many requests (keep-alive) and try again",
     };
+
+    /// What to say to the client.
+    pub(crate) fn text(self, limits: &Limits) -> Cow<'static, str> {
+        let message = self.message;
+        if self == Refusal::IMPOSSIBLE_LENGTH {
+            return format!("{message}; bodies of up to {} bytes are accepted", limits.max_body).into();
+        }
+        message.into()
+    }
 }
 
 /// What a connection is doing. Everything that touches it runs in the connection's task, one after the other; the
@@ -154,6 +178,8 @@ enum Fate {
     None,
     /// The head has grown beyond [`Limits::MAX_HEAD`].
     Oversized,
+    TwoLengths,
+    ImpossibleLength,
     OutOfMemory,
 }
 
@@ -230,6 +256,8 @@ impl Activity {
         }
         match self.fate() {
             Fate::None => None,
+            Fate::TwoLengths => Some(Refusal::TWO_LENGTHS),
+            Fate::ImpossibleLength => Some(Refusal::IMPOSSIBLE_LENGTH),
             Fate::OutOfMemory => Some(Refusal::OUT_OF_MEMORY),
             // By what most of it is.
             Fate::Oversized if (self.line.load(Relaxed) as usize) <= Limits::MAX_HEAD / 2 => {
@@ -247,7 +275,8 @@ impl Activity {
 
     fn fate(&self) -> Fate {
         let fate = self.fate.load(Relaxed);
-        [Fate::None, Fate::Oversized, Fate::OutOfMemory][usize::from(fate)]
+        [Fate::None, Fate::Oversized, Fate::TwoLengths, Fate::ImpossibleLength, Fate::OutOfMemory]
+            [usize::from(fate)]
     }
 
     /// Reads no more.
@@ -417,11 +446,24 @@ pub(crate) struct Guarded {
     /// `None` only while it is being dropped.
     stream: Option<Stream>,
     activity: Arc<Activity>,
+    framing: Framing,
 }
 
 impl Guarded {
     pub(crate) fn new(stream: Stream, activity: Arc<Activity>) -> Guarded {
-        Guarded { stream: Some(stream), activity }
+        Guarded { stream: Some(stream), activity, framing: Framing::default() }
+    }
+
+    /// Notes bytes that arrived.
+    fn received(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.activity.received(bytes)?;
+        if self.activity.phase() == Phase::Upgraded {
+            return Ok(());
+        }
+        self.framing.pass(bytes).map_err(|fault| match fault {
+            Fault::TwoLengths => self.activity.refuse(Fate::TwoLengths, "two lengths"),
+            Fault::ImpossibleLength => self.activity.refuse(Fate::ImpossibleLength, "an impossible length"),
+        })
     }
 
     /// The stream, to be written to.
@@ -464,7 +506,7 @@ impl AsyncRead for Guarded {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(self.stream()?.poll_read(cx, buffer))?;
-        Poll::Ready(self.activity.received(&buffer.filled()[before..]))
+        Poll::Ready(self.received(&buffer.filled()[before..]))
     }
 }
 

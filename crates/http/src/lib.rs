@@ -16,6 +16,8 @@
 //! - `idempotency` reads the header by which a caller repeats a request safely;
 //! - `kept` holds what outlives a request: snapshots, recordings, searches, replays;
 //! - `incoming` bounds the memory of what arrives and `budget` that of replies, `streams` how many streams are open;
+//! - `framing` finds heads that could be understood in two ways, in the bytes before hyper has them, and `strict` in what
+//!   hyper makes of them;
 //! - `meter` counts all of it for Prometheus, and `request_id` names requests in logs;
 //!   with the feature `otlp`, `span` makes traces of them;
 //! - `failure` maps every way of failing to a status and a sentence.
@@ -30,6 +32,7 @@ mod console;
 mod docs;
 mod emulators;
 mod failure;
+mod framing;
 mod guard;
 mod idempotency;
 mod incoming;

@@ -1,7 +1,7 @@
 //! What RFC 9112 has a server refuse and hyper lets pass: requests that another server in front of this one might take for
 //! something else.
 
-use axum::http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use axum::http::header::{HOST, ORIGIN, TRANSFER_ENCODING};
 use axum::http::{HeaderMap, StatusCode, Uri, Version};
 
 use crate::failure::Failure;
@@ -10,6 +10,7 @@ use crate::failure::Failure;
 pub(crate) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
     check_scheme(target)?;
     check_host(version, headers)?;
+    check_origin(headers)?;
     check_framing(headers)
 }
 
@@ -36,11 +37,17 @@ fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// RFC 9112, 6: how long the body is must not be said twice.
-fn check_framing(headers: &HeaderMap) -> Result<(), Failure> {
-    if headers.get_all(CONTENT_LENGTH).iter().nth(1).is_some() {
-        return Err(Failure::bad_request("a request has one Content-Length header at most"));
+/// Browsers name one page. Of several origins only the first would be judged.
+fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
+    if headers.get_all(ORIGIN).iter().nth(1).is_some() {
+        return Err(Failure::bad_request("a request has one Origin header at most"));
     }
+    Ok(())
+}
+
+/// RFC 9112, 6: how long the body is must not be said twice. hyper refuses lengths that differ; `framing` refuses equal
+/// ones, which hyper takes for one.
+fn check_framing(headers: &HeaderMap) -> Result<(), Failure> {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
         (None, _) => Ok(()),

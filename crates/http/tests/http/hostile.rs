@@ -145,3 +145,48 @@ fn hostile_requests_are_refused_or_understood_in_one_way() {
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), cases.len(), faults.join("\n"));
     assert_eq!(server.get("/healthz").status, 200);
 }
+
+/// Sends a head and reads the status and text of the answer.
+fn answer(server: &Server, head: &str) -> (u64, String) {
+    let mut stream = server.connect();
+    stream.write_all(head.as_bytes()).unwrap();
+    let (status, body) = read_answer(&mut stream).unwrap().expect("an answer");
+    (status, String::from_utf8(body).unwrap())
+}
+
+#[test]
+fn a_length_that_no_body_can_have_is_413_with_a_reason() {
+    let server = Server::start();
+    let zeros = format!("{}5", "0".repeat(64));
+    for length in ["18446744073709551615", "18446744073709551614", "99999999999999999999999", &zeros] {
+        for path in ["/v1/batch", "/mgbaendpoint"] {
+            let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n");
+            let (status, text) = answer(&server, &head);
+            assert!(status == 413 && text.contains("8388608 bytes"), "{length} at {path}: {status} {text}");
+            assert_eq!(text.starts_with('{'), path.starts_with("/v1"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn headers_that_may_be_there_once_are_refused_twice() {
+    let server = Server::start();
+    let twice = |line: &str| format!("{line}\r\n{line}\r\n");
+    for (name, lines) in [
+        ("Content-Length", twice("content-length: 2")),
+        ("Content-Length", "Content-Length: 2\r\ncontent-length: 2\r\n".to_owned()),
+        ("Origin", twice("origin: http://localhost")),
+        ("Origin", "origin: http://localhost\r\norigin: http://evil.example\r\n".to_owned()),
+    ] {
+        let before = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        let head = format!("POST /v1/reset HTTP/1.1\r\nhost: localhost\r\n{lines}\r\n{{}}");
+        let (status, text) = answer(&server, &head);
+        assert!(status == 400 && text.contains(name), "{name}: {status} {text}");
+        // On a connection that was used before, too.
+        let mut stream = server.connect();
+        for (request, expected) in [(before, 200), (&head, 400)] {
+            stream.write_all(request.as_bytes()).unwrap();
+            assert_eq!(read_answer(&mut stream).unwrap().unwrap().0, expected, "{name}");
+        }
+    }
+}

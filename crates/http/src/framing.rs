@@ -1,0 +1,240 @@
+//! Faults of a request's head that hyper passes over or answers without a word: found in the bytes before hyper has them.
+
+/// `Content-Length` as it is written before its value.
+const LENGTH: &[u8] = b"content-length:";
+const CODING: &[u8] = b"transfer-encoding:";
+/// Bytes of a line that are looked at. No sound length needs more, of a body or of a chunk.
+const LOOKED_AT: usize = 64;
+
+/// Why a head is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// `Content-Length` is given more than once; hyper takes equal ones for one.
+    TwoLengths,
+    /// It is a number that no body can have, or longer than any; hyper answers 431 without a text. The same of a chunk.
+    ImpossibleLength,
+}
+
+/// Follows the heads of one connection's requests through the bytes that arrive.
+#[derive(Debug)]
+pub(crate) struct Framing {
+    place: Place,
+    /// The beginning of a line of which the end has not arrived.
+    line: [u8; LOOKED_AT],
+    /// As many bytes of it are known.
+    known: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Head {
+        /// A line of it has come.
+        begun: bool,
+        length: Option<u64>,
+        /// A body in chunks follows it.
+        chunked: bool,
+    },
+    /// As many bytes of a body are left.
+    Body(u64),
+    /// The line with the size of a chunk.
+    ChunkSize,
+    /// As many bytes of a chunk are left, the end of its line among them.
+    Chunk(u64),
+    /// The lines after the last chunk, up to an empty one.
+    Trailer,
+    /// hyper ends the connection.
+    Unknown,
+}
+
+const START: Place = Place::Head { begun: false, length: None, chunked: false };
+
+impl Default for Framing {
+    fn default() -> Framing {
+        Framing { place: START, line: [0; LOOKED_AT], known: 0 }
+    }
+}
+
+impl Framing {
+    /// Looks at the next bytes.
+    pub(crate) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
+        while !bytes.is_empty() {
+            bytes = match self.place {
+                Place::Unknown => return Ok(()),
+                Place::Body(left) => {
+                    let (left, rest) = skip(left, bytes);
+                    self.place = if left == 0 { START } else { Place::Body(left) };
+                    rest
+                }
+                Place::Chunk(left) => {
+                    let (left, rest) = skip(left, bytes);
+                    self.place = if left == 0 { Place::ChunkSize } else { Place::Chunk(left) };
+                    rest
+                }
+                Place::Head { .. } | Place::ChunkSize | Place::Trailer => self.lines(bytes)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Takes one line, or what has arrived of it, and returns the rest.
+    fn lines<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Fault> {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let piece = &bytes[..end.unwrap_or(bytes.len())];
+        if let (Some(_), 0) = (end, self.known) {
+            self.line(piece)?;
+        } else {
+            let room = piece.len().min(LOOKED_AT - self.known);
+            self.line[self.known..self.known + room].copy_from_slice(&piece[..room]);
+            self.known += room;
+            if end.is_some() {
+                let (line, known) = (self.line, std::mem::take(&mut self.known));
+                self.line(&line[..known])?;
+            }
+        }
+        Ok(end.map_or(&[], |end| &bytes[end + 1..]))
+    }
+
+    /// A line has ended.
+    fn line(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match &mut self.place {
+            Place::Head { .. } => return self.head_line(line),
+            Place::ChunkSize => self.place = after_size(line)?,
+            Place::Trailer if line.is_empty() => self.place = START,
+            Place::Trailer | Place::Body(_) | Place::Chunk(_) | Place::Unknown => {}
+        }
+        Ok(())
+    }
+
+    fn head_line(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let Place::Head { begun, length, chunked } = &mut self.place else { return Ok(()) };
+        if line.is_empty() {
+            self.place = match (*begun, *chunked, *length) {
+                // An empty line before a request has no meaning.
+                (false, ..) | (true, false, None | Some(0)) => START,
+                (true, false, Some(length)) => Place::Body(length),
+                (true, true, _) => Place::ChunkSize,
+            };
+            return Ok(());
+        }
+        *begun = true;
+        let is = |name: &[u8]| line.len() >= name.len() && line[..name.len()].eq_ignore_ascii_case(name);
+        if is(CODING) {
+            *chunked = true;
+        } else if is(LENGTH) {
+            if length.is_some() {
+                return Err(Fault::TwoLengths);
+            }
+            if line.len() >= LOOKED_AT {
+                return Err(Fault::ImpossibleLength);
+            }
+            match number(&line[LENGTH.len()..]) {
+                Some(Ok(number)) => *length = Some(number),
+                Some(Err(fault)) => return Err(fault),
+                // hyper refuses it.
+                None => self.place = Place::Unknown,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Goes over bytes of which `left` have no meaning here. Returns how many of these are left then, and the rest.
+fn skip(left: u64, bytes: &[u8]) -> (u64, &[u8]) {
+    let here = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+    (left - here as u64, &bytes[here..])
+}
+
+/// What follows the line with the size of a chunk.
+fn after_size(line: &[u8]) -> Result<Place, Fault> {
+    let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+    if end >= LOOKED_AT {
+        return Err(Fault::ImpossibleLength);
+    }
+    let size = str::from_utf8(&line[..end]).ok().and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    Ok(match size {
+        Some(0) => Place::Trailer,
+        Some(size) => size.checked_add(2).map_or(Place::Unknown, Place::Chunk),
+        // hyper refuses it.
+        None => Place::Unknown,
+    })
+}
+
+/// A number that could be a length; `None` if it is not written as one.
+fn number(text: &[u8]) -> Option<Result<u64, Fault>> {
+    let digits = text.trim_ascii();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number = digits
+        .iter()
+        .try_fold(0_u64, |number, digit| number.checked_mul(10)?.checked_add(u64::from(digit - b'0')));
+    // The largest two have a meaning of their own within hyper.
+    Some(number.filter(|number| *number < u64::MAX - 1).ok_or(Fault::ImpossibleLength))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found, whatever pieces the bytes arrive in.
+    fn found(text: &str) -> Result<(), Fault> {
+        let whole = Framing::default().pass(text.as_bytes());
+        for size in [1, 2, 7, 64] {
+            let mut framing = Framing::default();
+            let pieces = text.as_bytes().chunks(size).try_for_each(|piece| framing.pass(piece));
+            assert_eq!(pieces, whole, "in pieces of {size}: {text:?}");
+        }
+        whole
+    }
+
+    #[test]
+    fn two_lengths_are_found_in_any_request_of_a_connection() {
+        let plain = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+        let post = "POST / HTTP/1.1\r\nContent-Length: 33\r\n\r\ncontent-length: 1\ncontent-length: 2";
+        let two = "\r\nPOST / HTTP/1.1\nContent-length: 2\r\nx: y\r\nCONTENT-LENGTH:2\r\n\r\nab";
+        assert_eq!(found(plain), Ok(()));
+        assert_eq!(post.split_once("\r\n\r\n").unwrap().1.len(), 35);
+        let post = post.replace("33", "35");
+        assert_eq!(found(&post), Ok(()), "a body is no head");
+        for before in ["", plain, &post, &format!("{plain}{post}{plain}")] {
+            assert_eq!(found(&format!("{before}{two}")), Err(Fault::TwoLengths), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn a_length_that_no_body_can_have_is_found() {
+        let with = |length: &str| found(&format!("POST / HTTP/1.1\r\ncontent-length: {length}\r\n\r\n"));
+        let zeros = format!("{}5", "0".repeat(70));
+        for length in ["18446744073709551615", "18446744073709551614", "99999999999999999999999999", &zeros] {
+            assert_eq!(with(length), Err(Fault::ImpossibleLength), "{length}");
+        }
+        for length in ["9000000000000000000", "0", "1x", "", "-1", "00000000000000000005"] {
+            assert_eq!(with(length), Ok(()), "{length}");
+        }
+    }
+
+    const TWO: &str = "POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 1\r\n\r\n";
+
+    #[test]
+    fn two_lengths_are_found_after_bodies_in_chunks() {
+        let head = "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n";
+        let line = "content-length: 1\r\n";
+        let longest = format!("5;{}\r\nabcde\r\n0\r\n\r\n", "x".repeat(200));
+        let inside = format!("{:x}\r\n{line}{line}\r\n0\r\n{line}{line}\r\n", 2 * line.len());
+        for body in ["0\r\n\r\n", "3\r\nabc\r\n0A ;x\r\n0123456789\r\n0\r\nend: 1\r\n\r\n", &longest, &inside]
+        {
+            let chunked = format!("{head}{body}");
+            assert_eq!(found(&chunked), Ok(()), "{body:?}");
+            assert_eq!(found(&format!("{chunked}{TWO}")), Err(Fault::TwoLengths), "{body:?}");
+        }
+        let zeros = format!("{head}{}5\r\nabcde\r\n0\r\n\r\n", "0".repeat(70));
+        assert_eq!(found(&zeros), Err(Fault::ImpossibleLength));
+    }
+
+    #[test]
+    fn two_lengths_are_found_after_an_upgrade_that_was_not_made() {
+        let before = "GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n";
+        assert_eq!(found(&format!("{before}{TWO}")), Err(Fault::TwoLengths));
+    }
+}
