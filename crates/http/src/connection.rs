@@ -18,7 +18,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval_at, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
 use tower::ServiceExt;
 use tracing::{Level, enabled, info};
 
@@ -72,7 +72,7 @@ pub(crate) async fn run(socket: TcpStream, peer: Peer, shared: Arc<Shared>, stop
     };
     match verdict {
         None if activity.is_closing() => linger(&mut stream, &shared.site).await,
-        None | Some(Verdict::Idle) => {}
+        None | Some(Verdict::Idle | Verdict::Left) => {}
         // The system would go on offering the rest of the reply for minutes.
         Some(Verdict::Stalled) => {
             let _ = stream.socket().set_zero_linger();
@@ -131,6 +131,8 @@ async fn serve(
     let mut watchdog = Watchdog::new(limits);
     let mut ticks = interval_at(tokio::time::Instant::now() + watchdog.tick(), watchdog.tick());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // When to end what is done for a client that has left.
+    let mut leave = None;
     loop {
         tokio::select! {
             biased;
@@ -142,10 +144,28 @@ async fn serve(
                 true => return Some(Verdict::Refused(Refusal::STOPPING)),
                 false => connection.as_mut().graceful_shutdown(),
             },
-            _ = ticks.tick() => if let Some(verdict) = watchdog.judge(activity, limits) {
-                return Some(verdict);
+            _ = ticks.tick() => {
+                if let Some(verdict) = watchdog.judge(activity, limits) {
+                    return Some(verdict);
+                }
+                leave = watchdog.leave(activity, shared.site.app.deadline);
+            }
+            () = until(leave) => {
+                // Another request may have begun since.
+                leave = watchdog.leave(activity, shared.site.app.deadline);
+                if leave.is_some_and(|leave| leave <= Instant::now()) {
+                    return Some(Verdict::Left);
+                }
             }
         }
+    }
+}
+
+/// Ends at that time, or never.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -155,8 +175,8 @@ async fn answer(
     activity: &Arc<Activity>,
     request: Request<Incoming>,
 ) -> Response {
-    activity.begin_request();
     let start = Instant::now();
+    activity.begin_request(start);
     let site = &shared.site;
     let _in_flight = site.meter.begin();
     let id = site.ids.of(request.headers());

@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -35,6 +35,8 @@ pub(crate) enum Verdict {
     Idle,
     /// Its client does not read the reply.
     Stalled,
+    /// Its client sends no more and has waited for the reply as long as such a client may.
+    Left,
 }
 
 /// A reply to a request that never reached a route.
@@ -146,8 +148,20 @@ pub(crate) struct Activity {
     fate: AtomicU8,
     /// The memory for what arrives.
     account: Account,
+    /// When the present request began, in milliseconds since `birth`.
+    begun: AtomicU64,
+    birth: Instant,
+    /// The reply has no end of its own: see [`Outflow::has_no_end`].
+    endless: AtomicBool,
     /// Messages of a WebSocket are counted: see [`Outflow::count_messages`].
     messages: AtomicBool,
+    /// The socket is to look whether the client has left, and notes it below.
+    look: AtomicBool,
+    /// The client was there when the socket looked during the present request.
+    seen: AtomicBool,
+    left: AtomicBool,
+    /// When that was noted of a client seen before, in milliseconds since `birth`.
+    left_at: AtomicU64,
     /// A request was let in. Until then a client from elsewhere has no more time than for a head.
     known: AtomicBool,
     /// Little of the reply may lie between here and there: see [`Outflow`].
@@ -196,7 +210,14 @@ impl Activity {
             under_v1: AtomicBool::new(false),
             fate: AtomicU8::new(Fate::None as u8),
             account,
+            begun: AtomicU64::new(0),
+            birth: Instant::now(),
+            endless: AtomicBool::new(false),
             messages: AtomicBool::new(false),
+            look: AtomicBool::new(false),
+            seen: AtomicBool::new(false),
+            left: AtomicBool::new(false),
+            left_at: AtomicU64::new(0),
             known: known.into(),
             short: AtomicBool::new(false),
             returned: Mutex::default(),
@@ -215,7 +236,10 @@ impl Activity {
     }
 
     /// A request's head is complete.
-    pub(crate) fn begin_request(&self) {
+    pub(crate) fn begin_request(&self, now: Instant) {
+        self.begun.store(self.age(now), Relaxed);
+        self.seen.store(false, Relaxed);
+        self.endless.store(false, Relaxed);
         self.head.store(0, Relaxed);
         self.line.store(0, Relaxed);
         self.line_ended.store(false, Relaxed);
@@ -283,6 +307,34 @@ impl Activity {
     fn refuse(&self, fate: Fate, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
         self.fate.store(fate as u8, Relaxed);
         io::Error::other(error)
+    }
+
+    /// Until when a client that has left is waited for: it may have said only that it sends no more. `None` if it is
+    /// there, as far as the socket knows, or nothing is done for it.
+    fn stays_until(&self, patience: Duration) -> Option<Instant> {
+        let busy = self.phase() == Phase::Request || self.endless.load(Relaxed);
+        if busy && self.left.load(Relaxed) {
+            let since = self.begun.load(Relaxed).max(self.left_at.load(Relaxed));
+            return Some(self.birth + Duration::from_millis(since) + patience);
+        }
+        // The socket looks when the connection flushes, which it does whenever it is polled.
+        self.look.store(busy, Relaxed);
+        None
+    }
+
+    /// Notes whether the client has left.
+    fn looked(&self, is_left: bool) {
+        if !is_left {
+            self.seen.store(true, Relaxed);
+        } else if !self.left.swap(true, Relaxed) && self.seen.load(Relaxed) {
+            self.left_at.store(self.age(Instant::now()), Relaxed);
+        }
+    }
+
+    /// Milliseconds from the connection's beginning to `now`.
+    fn age(&self, now: Instant) -> u64 {
+        let age = now.saturating_duration_since(self.birth).as_millis();
+        u64::try_from(age).unwrap_or(u64::MAX)
     }
 
     /// Takes the socket back, if the server has let go of it.
@@ -375,6 +427,11 @@ impl Outflow {
         self.0.short.store(true, Relaxed);
     }
 
+    /// Says that the reply has no end of its own, so that it does not go on for a client that has left.
+    pub(crate) fn has_no_end(&self) {
+        self.0.endless.store(true, Relaxed);
+    }
+
     /// Has the bytes of a WebSocket's messages counted as memory, each until [`Outflow::end_message`].
     pub(crate) fn count_messages(&self) {
         self.0.messages.store(true, Relaxed);
@@ -402,6 +459,9 @@ impl Outflow {
         self.0.blocked.load(Relaxed)
     }
 }
+
+/// A reply that comes at its deadline arrives within this.
+const LATE_REPLY: Duration = Duration::from_millis(500);
 
 /// Judges a connection at each tick.
 #[derive(Debug)]
@@ -439,6 +499,11 @@ impl Watchdog {
         };
         (self.tick * self.quiet >= limit).then_some(verdict)
     }
+
+    /// When to end what is done for a client that has left; `None` if it is there.
+    pub(crate) fn leave(&self, activity: &Activity, deadline: Duration) -> Option<Instant> {
+        activity.stays_until(deadline + LATE_REPLY)
+    }
 }
 
 /// A connection's socket, which notes what passes through it.
@@ -466,8 +531,18 @@ impl Guarded {
         })
     }
 
+    /// Looks whether the client has left, if that is wanted.
+    fn look(&self) {
+        if self.activity.look.load(Relaxed)
+            && let Some(stream) = &self.stream
+        {
+            self.activity.looked(stream.is_left());
+        }
+    }
+
     /// The stream, to be written to.
     fn outward(&mut self) -> io::Result<Pin<&mut Stream>> {
+        self.look();
         if self.activity.short.swap(false, Relaxed)
             && let Some(stream) = &self.stream
         {
@@ -530,6 +605,7 @@ impl AsyncWrite for Guarded {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.look();
         let result = self.stream()?.poll_flush(cx);
         // What TLS has encrypted, and the socket does not take, waits here. Plain sockets have nothing to flush.
         if matches!(self.stream, Some(Stream::Tls(_))) {

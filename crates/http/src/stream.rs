@@ -4,7 +4,8 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use futures_util::FutureExt;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
@@ -22,6 +23,14 @@ impl Stream {
             Stream::Plain(stream) => stream,
             Stream::Tls(stream) => stream.get_ref().0,
         }
+    }
+
+    /// Whether the other end sends no more: it has closed the connection, or only its own side of it. Bytes that it sent
+    /// before may still wait here.
+    pub(crate) fn is_left(&self) -> bool {
+        // Writable too: then the answer is there at once, whether or not something waits to be read.
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        matches!(self.socket().ready(interest).now_or_never(), Some(Ok(ready)) if ready.is_read_closed())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -12,6 +13,7 @@ use super::definition::Definition;
 use super::sse;
 use super::watches::Resumed;
 use crate::app::Site;
+use crate::guard::Outflow;
 use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Query, Which};
@@ -20,7 +22,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(events))
 }
 
-/// No parameters beside those of all routes.
+/// No parameters other than those of all routes.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
@@ -38,10 +40,11 @@ async fn events(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     client: Client,
+    Extension(outflow): Extension<Outflow>,
     headers: HeaderMap,
     Query(Nothing {}): Query<Nothing>,
 ) -> Result<Response, Problem> {
     let open = site.streams.open(client.0, Kind::Events)?;
     let reader = site.live.read(&site, &served, Definition::of_events(), sse::last_id(&headers)).await?;
-    Ok(sse::response(site, reader, open))
+    Ok(sse::response(site, reader, open, &outflow))
 }

@@ -12,6 +12,7 @@ use futures_util::stream::unfold;
 use super::feed::{Reader, Told};
 use crate::app::Site;
 use crate::failure::STOPPING;
+use crate::guard::Outflow;
 use crate::streams::Stream;
 
 /// How long a stream may be silent. Both ends notice by it that the other is gone.
@@ -25,7 +26,8 @@ pub(super) fn last_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Streams until the feed ends, the client goes or the server stops.
-pub(super) fn response(site: Arc<Site>, reader: Reader, open: Stream) -> Response {
+pub(super) fn response(site: Arc<Site>, reader: Reader, open: Stream, outflow: &Outflow) -> Response {
+    outflow.has_no_end();
     struct State {
         site: Arc<Site>,
         reader: Reader,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::LOCATION;
@@ -16,6 +17,7 @@ use super::definition::{BUFFER, Definition};
 use super::registry::Listed;
 use super::sse;
 use crate::app::Site;
+use crate::guard::Outflow;
 use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Path, Payload, Query, Which};
@@ -107,6 +109,7 @@ async fn read(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     client: Client,
+    Extension(outflow): Extension<Outflow>,
     headers: HeaderMap,
     Query(query): Query<Parameters>,
 ) -> Result<Response, Problem> {
@@ -116,13 +119,13 @@ async fn read(
     let open = site.streams.open(client.0, Kind::Events)?;
     let reader = match id {
         Some(_) if definition != Definition::default() => {
-            let problem = "is given beside other parameters, but says already what is watched";
+            let problem = "is given next to other parameters, but says already what is watched";
             return Err(Problem::parameter("id", problem, "either id or the others"));
         }
         Some(id) => site.live.get(&id)?.feed.read(last_id),
         None => site.live.read(&site, &served, definition, last_id).await?,
     };
-    Ok(sse::response(site, reader, open))
+    Ok(sse::response(site, reader, open, &outflow))
 }
 
 /// Makes a watch, to be read by its id. It ends when nobody reads it for 10 minutes.

@@ -73,6 +73,7 @@ async fn multipart(
     let seat = site.seats.take(site.streams.open(client.0, Kind::Mjpeg)?)?;
     let newest = site.studios.look(&served, site.app.deadline).await?;
     outflow.keep_short();
+    outflow.has_no_end();
     let reel = Reel {
         newest,
         format,

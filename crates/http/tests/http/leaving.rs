@@ -1,0 +1,129 @@
+//! Clients that leave in the middle of a request, and those that only say that they send no more.
+
+use std::io::Write;
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use socket2::SockRef;
+
+use super::support::{Reply, Server, wait_for};
+
+/// How a client leaves.
+#[derive(Debug, Clone, Copy)]
+enum Leaving {
+    /// It closes the connection.
+    Close,
+    /// It closes its own side only, and never reads.
+    HalfClose,
+    /// It resets the connection.
+    Reset,
+}
+
+const LEAVING: [Leaving; 3] = [Leaving::Close, Leaving::HalfClose, Leaving::Reset];
+
+/// Sends a request.
+fn send(server: &Server, head: &str, body: &str) -> TcpStream {
+    let mut stream = server.connect();
+    write!(stream, "{head} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        .unwrap();
+    stream
+}
+
+/// Leaves. What is returned keeps a connection open that is only half closed.
+fn leave(stream: TcpStream, how: Leaving) -> Option<TcpStream> {
+    match how {
+        Leaving::Close => None,
+        Leaving::HalfClose => {
+            stream.shutdown(Shutdown::Write).unwrap();
+            Some(stream)
+        }
+        Leaving::Reset => {
+            SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
+            None
+        }
+    }
+}
+
+/// The streams of a kind that are open.
+fn open(server: &Server, kind: &str) -> i64 {
+    let name = format!("framewire_streams{{kind=\"{kind}\"}} ");
+    let text = server.text("/metrics");
+    text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+}
+
+#[test]
+fn wait_left_by_its_client_frees_its_slot() {
+    let server = Server::start();
+    let forever = json!({"until": "0", "frames": 216_000}).to_string();
+    for how in LEAVING {
+        let begun = Instant::now();
+        let left: Vec<_> = (0..130).map(|_| leave(send(&server, "POST /v1/wait", &forever), how)).collect();
+        wait_for("the waits to be there", || open(&server, "wait") > 0);
+        let end = Instant::now() + Duration::from_secs(5);
+        while server.request("POST", "/v1/wait", br#"{"until":"1"}"#).status != 200 {
+            assert!(Instant::now() < end, "{how:?}: no slot was free 5 s after 130 clients had left");
+        }
+        wait_for("all slots to be free", || open(&server, "wait") == 0);
+        assert!(begun.elapsed() < Duration::from_secs(15), "{how:?}: {:?}", begun.elapsed());
+        drop(left);
+    }
+}
+
+#[test]
+fn requests_without_an_end_of_their_own_end_when_their_client_leaves() {
+    let server = Server::with(|app| app.deadline = Duration::from_millis(500));
+    let targets = [
+        ("GET /v1/screen?frame=4000000000&timeout=60000", "wait"),
+        ("GET /v1/events", "events"),
+        ("GET /v1/watch?watch=1", "events"),
+        ("GET /v1/video.mjpeg", "mjpeg"),
+    ];
+    for (head, kind) in targets {
+        for how in LEAVING {
+            let sent: Vec<_> = (0..4).map(|_| send(&server, head, "")).collect();
+            wait_for(&format!("{head} to begin, {how:?}"), || open(&server, kind) == 4);
+            let left: Vec<_> = sent.into_iter().map(|stream| leave(stream, how)).collect();
+            wait_for(&format!("{head} to end, {how:?}"), || open(&server, kind) == 0);
+            drop(left);
+        }
+    }
+}
+
+/// As `nc -N` does.
+#[test]
+fn a_client_that_only_sends_no_more_still_gets_its_reply() {
+    let server = Server::start();
+    let wait = json!({"until": "0", "frames": 120}).to_string();
+    let large = "GET /core/readrange?address=0x02000000&length=262144";
+    for (head, body, text) in
+        [("POST /v1/wait", wait.as_str(), "\"frames\":120"), ("GET /healthz", "", "ok"), (large, "", "00,")]
+    {
+        let mut stream = leave(send(&server, head, body), Leaving::HalfClose).unwrap();
+        let reply = Reply::read(&mut stream);
+        assert!(reply.status == 200 && reply.text().contains(text), "{head}: {}", reply.status);
+    }
+}
+
+#[test]
+fn a_client_that_stays_waits_longer_than_the_deadline() {
+    let server = Server::with(|app| app.deadline = Duration::from_millis(300));
+    let reply = server.request("POST", "/v1/wait", br#"{"until":"0","frames":200}"#);
+    assert!(reply.text().contains("\"frames\":200"), "{}", reply.text());
+}
+
+#[test]
+fn a_client_that_sends_no_more_has_the_deadline_from_then_on() {
+    let server = Server::with(|app| {
+        app.deadline = Duration::from_secs(2);
+        app.limits.head = Duration::from_millis(400);
+    });
+    let mut stream = send(&server, "POST /v1/wait", r#"{"until":"0","frames":240}"#);
+    wait_for("the wait to begin", || open(&server, "wait") == 1);
+    // Longer than a client may wait that sends no more from the beginning.
+    let between = server.request("POST", "/v1/wait", br#"{"until":"0","frames":180}"#);
+    assert!(between.text().contains("\"frames\":180"), "{}", between.text());
+    stream.shutdown(Shutdown::Write).unwrap();
+    let reply = Reply::read(&mut stream);
+    assert!(reply.status == 200 && reply.text().contains("\"frames\":240"), "{}", reply.text());
+}
