@@ -23,7 +23,7 @@ use tower::ServiceExt;
 use tracing::{Level, enabled, info};
 
 use crate::access::{
-    Audience, Entry, LOGOUT, Peer, Rights, Visit, page, shield, tell_page, wants_page,
+    Audience, Caller, Entry, LOGOUT, Peer, Rights, Visit, page, shield, tell_page, wants_page,
 };
 use crate::app::{Limits, Site};
 use crate::failure::Failure;

@@ -10,6 +10,7 @@ use framewire_states::search::Searches;
 use framewire_states::{FolderError, NameError, Snapshots, StateError};
 use tracing::{info, warn};
 
+use crate::access::Owner;
 use crate::v1::Problem;
 use crate::v1::recordings::replays::Replays;
 
@@ -21,9 +22,16 @@ const IDLE: Duration = Duration::from_secs(10 * 60);
 pub(crate) struct Kept {
     /// `None` where there is no folder for them.
     files: Option<Files>,
-    /// Each with the name of its emulator.
-    pub(crate) searches: Searches<String>,
+    pub(crate) searches: Searches<SearchOf>,
     pub(crate) replays: Replays,
+}
+
+/// What a search belongs to.
+#[derive(Debug, Clone)]
+pub(crate) struct SearchOf {
+    /// The name of its emulator.
+    pub(crate) emulator: String,
+    pub(crate) owner: Owner,
 }
 
 struct Files {

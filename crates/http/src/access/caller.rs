@@ -1,10 +1,15 @@
 //! Who asks.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::extract::FromRequestParts;
 use axum::http::header::{FORWARDED, VIA};
-use axum::http::{Extensions, HeaderMap, HeaderName};
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, HeaderName, StatusCode};
+
+use crate::failure::Failure;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -31,6 +36,8 @@ pub(crate) enum Reach {
 pub(crate) struct Caller {
     pub(crate) reach: Reach,
     pub(crate) rights: Rights,
+    /// The address or network that it is counted as.
+    pub(crate) origin: IpAddr,
     /// What the emulator's log is to call the request.
     pub(crate) trace: Option<Arc<str>>,
 }
@@ -41,8 +48,54 @@ impl Caller {
         extensions.get().cloned().unwrap_or(Caller {
             reach: Reach::Remote,
             rights: Rights::Read,
+            origin: IpAddr::from([0, 0, 0, 0]),
             trace: None,
         })
+    }
+
+    /// Whom what this caller makes belongs to.
+    pub(crate) fn as_owner(&self) -> Owner {
+        Owner { rights: self.rights, origin: self.origin }
+    }
+}
+
+/// Who made a watch or a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owner {
+    rights: Rights,
+    origin: IpAddr,
+}
+
+impl Owner {
+    /// Whether it may only look.
+    pub(crate) fn only_looks(&self) -> bool {
+        self.rights == Rights::Read
+    }
+
+    /// Whether it may change or end what `other` has made. Callers that may only look may do so with their own; they show
+    /// the same token, and so are told apart by where they are.
+    pub(crate) fn may_change(&self, other: &Owner) -> bool {
+        self.rights == Rights::Full || self == other
+    }
+
+    /// The same as an error; `what` is what should be changed.
+    pub(crate) fn check_change(&self, other: &Owner, what: &str) -> Result<(), Failure> {
+        if self.may_change(other) {
+            return Ok(());
+        }
+        let message = format!(
+            "the token that was shown may only look: it changes and ends what was made with it from the same address, and \
+             {what} was made by another"
+        );
+        Err(Failure::new(StatusCode::FORBIDDEN, message))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Owner {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Owner, Infallible> {
+        Ok(Caller::of(&parts.extensions).as_owner())
     }
 }
 

@@ -101,13 +101,20 @@ impl Gate {
             Admitted::Page(origin) => Audience::Page(origin.clone()),
             Admitted::Embedded => Audience::Any,
         };
-        if rights == Rights::Read && !may_only_look(method, path) {
-            return Err(Failure::new(
-                StatusCode::FORBIDDEN,
-                format!("the token that was shown may only look, and {method} {path} changes something"),
-            ));
+        self.may(rights, method, path)?;
+        let caller = Caller { reach: peer.reach(headers), rights, origin: peer.origin(), trace: None };
+        Ok(Entry::Request(caller, audience))
+    }
+
+    /// Refuses what these rights do not reach as far as its method and path tell.
+    pub(crate) fn may(&self, rights: Rights, method: &Method, path: &str) -> Result<(), Failure> {
+        if rights == Rights::Full || may_only_look(method, path) {
+            return Ok(());
         }
-        Ok(Entry::Request(Caller { reach: peer.reach(headers), rights, trace: None }, audience))
+        Err(Failure::new(
+            StatusCode::FORBIDDEN,
+            format!("the token that was shown may only look, and {method} {path} changes something"),
+        ))
     }
 
     fn identify(

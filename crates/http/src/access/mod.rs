@@ -18,7 +18,7 @@ mod session;
 mod shield;
 mod token;
 
-pub(crate) use caller::{Caller, Peer, Rights};
+pub(crate) use caller::{Caller, Owner, Peer, Reach, Rights};
 pub use files::{Files, FilesError};
 pub(crate) use gate::{Audience, Entry, Gate, Visit};
 pub(crate) use login::{LOGOUT, page, wants_page};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use framewire_http::{Files, Token, Tokens};
 
-use super::support::{Reply, Server, field};
+use super::support::{Reply, Server, field, wait_for};
 
 /// Which server a case is sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +153,12 @@ const CASES: &[Case] = &[
     case("the read-only token posts where nothing is", Guarded, Post("/v1/no/such", "{}"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
     case("the read-only token deletes", Guarded, Other("DELETE", "/v1/snapshots/a"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
     case("the read-only token puts", Guarded, Other("PUT", "/v1/state"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token ends another's watch", Guarded, Other("DELETE", "/v1/watches/{watch}"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token ends a shared watch", Guarded, Other("DELETE", "/v1/watches/{shared}"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token narrows another's search", Guarded, Post("/v1/search/1/narrow", r#"{"is":"changed"}"#), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token undoes a step of another's search", Guarded, Post("/v1/search/1/undo", ""), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token ends another's search", Guarded, Other("DELETE", "/v1/search/1"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("a read-only session ends another's search", Guarded, Other("DELETE", "/v1/search/1"), "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 403),
     case("a read-only session pokes", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 403),
     case("the token for a foreign page", Guarded, Poke, "host: {host}\r\norigin: http://evil.example\r\nauthorization: Bearer {token}\r\n", 403),
     case("the token under a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSERauthorization: Bearer {token}\r\n", 403),
@@ -181,6 +187,8 @@ struct Scene {
     read: String,
     session: String,
     look: String,
+    /// The id of a watch that the full token made, and of one that belongs to all who read it.
+    watches: [String; 2],
 }
 
 impl Scene {
@@ -205,10 +213,37 @@ impl Scene {
             read: read.reveal().to_owned(),
             session: String::new(),
             look: String::new(),
+            watches: Default::default(),
         };
         scene.session = scene.log_in(&scene.token);
         scene.look = scene.log_in(&scene.read);
+        scene.watches = scene.watch_and_search();
         scene
+    }
+
+    /// Has the full token begin a watch and a search, and read a watch.
+    fn watch_and_search(&self) -> [String; 2] {
+        let shown = format!("authorization: Bearer {}\r\n", self.token);
+        let ask = |method, target, body: &str| {
+            let reply = self.guarded.request_with(method, target, &shown, body.as_bytes());
+            let json: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+            (reply.status, json)
+        };
+        let (status, watch) = ask("POST", "/v1/watches", r#"{"watch":["u8[0x02000000]"]}"#);
+        assert_eq!(status, 201, "{watch}");
+        let (status, search) = ask("POST", "/v1/search", r#"{"type":"u8"}"#);
+        assert_eq!((status, &search["id"]), (201, &serde_json::json!(1)), "{search}");
+        let mut reader = self.guarded.connect();
+        write!(reader, "GET /v1/watch?watch=1 HTTP/1.1\r\nhost: localhost\r\n{shown}\r\n").unwrap();
+        let own = watch["id"].as_str().unwrap().to_owned();
+        let mut shared = None;
+        wait_for("the shared watch", || {
+            let (_, list) = ask("GET", "/v1/watches", "");
+            let ids = list["watches"].as_array().unwrap().iter().map(|watch| watch["id"].as_str().unwrap());
+            shared = ids.map(str::to_owned).find(|id| *id != own);
+            shared.is_some()
+        });
+        [own, shared.unwrap()]
     }
 
     /// The id of a new session.
@@ -237,6 +272,8 @@ impl Scene {
             .replace("{read}", &self.read)
             .replace("{session}", &self.session)
             .replace("{look}", &self.look)
+            .replace("{watch}", &self.watches[0])
+            .replace("{shared}", &self.watches[1])
             .replace("{outside}", self.outside.path().to_str().unwrap())
             .replace("BROWSER", BROWSER)
     }
@@ -324,6 +361,43 @@ fn nobody_who_may_not_changes_or_learns_anything() {
     let shown = format!("authorization: Bearer {}\r\n", scene.token);
     assert_eq!(scene.guarded.request_with("GET", &scratch, &shown, b"").text(), "0");
     assert_eq!(scene.files(), files);
+    let watch = format!("/v1/watches/{}", scene.watches[0]);
+    for target in [watch.as_str(), "/v1/search/1"] {
+        let reply = scene.guarded.request_with("GET", target, &shown, b"");
+        assert_eq!(reply.status, 200, "{target} is gone");
+    }
+}
+
+/// What a read-only token may do with watches and searches: everything with its own.
+#[test]
+fn a_read_only_token_changes_and_ends_its_own_watches_and_searches_only() {
+    let scene = Scene::new();
+    let ask = |token: &str, method: &str, target: &str, body: &str| {
+        let shown = format!("authorization: Bearer {token}\r\n");
+        scene.guarded.request_with(method, target, &shown, body.as_bytes())
+    };
+    let location = |reply: &Reply| reply.header("location").unwrap().to_owned();
+    let (read, full) = (&scene.read, &scene.token);
+    let begun = ask(read, "POST", "/v1/search", r#"{"type":"u8"}"#);
+    let search = location(&begun);
+    assert_eq!(ask(read, "POST", &format!("{search}/narrow"), r#"{"is":"unchanged"}"#).status, 200);
+    assert_eq!(ask(read, "POST", &format!("{search}/undo"), "").status, 200);
+    assert_eq!(ask(full, "DELETE", &search, "").status, 204, "the full token ends any");
+    // Its searches push out one another, never those of the full token.
+    for _ in 0..20 {
+        assert_eq!(ask(read, "POST", "/v1/search", r#"{"type":"u8"}"#).status, 201);
+    }
+    assert_eq!(ask(full, "GET", "/v1/search/1", "").status, 200);
+    let watch = location(&ask(read, "POST", "/v1/watches", r#"{"watch":["u8[0]"]}"#));
+    assert_eq!(ask(read, "DELETE", &watch, "").status, 204);
+    // And its watches leave room for others.
+    let make = |token: &str, number: u32| {
+        let body = format!(r#"{{"watch":["u8[{}]"]}}"#, 0x0200_0000 + number);
+        ask(token, "POST", "/v1/watches", &body).status
+    };
+    let made = (0..70).filter(|number| make(read, *number) == 201).count();
+    assert_eq!(made, 64);
+    assert_eq!(make(full, 100), 201);
 }
 
 #[test]

@@ -38,18 +38,24 @@ impl<T: Clone> Searches<T> {
     }
 
     /// Keeps a search that belongs to `owner`; returns its number, and itself. Where there is no room for it, the one that
-    /// was not asked for the longest is forgotten.
-    pub fn add(&self, search: Search, owner: T, now: Instant) -> (u64, Arc<Mutex<Search>>) {
+    /// was not asked for the longest is forgotten, of those whose owners are `replaceable`. `None` if there is no such one.
+    pub fn add(
+        &self,
+        search: Search,
+        owner: T,
+        now: Instant,
+        replaceable: impl Fn(&T) -> bool,
+    ) -> Option<(u64, Arc<Mutex<Search>>)> {
         let mut held = self.held(now);
-        while held.searches.len() >= self.limit
-            && let Some(oldest) = held.searches.iter().min_by_key(|(_, entry)| entry.used).map(|(id, _)| *id)
-        {
+        while held.searches.len() >= self.limit {
+            let entries = held.searches.iter().filter(|(_, entry)| replaceable(&entry.owner));
+            let oldest = entries.min_by_key(|(_, entry)| entry.used).map(|(id, _)| *id)?;
             held.searches.remove(&oldest);
         }
         held.last += 1;
         let (id, search) = (held.last, Arc::new(Mutex::new(search)));
         held.searches.insert(id, Entry { used: now, search: search.clone(), owner });
-        (id, search)
+        Some((id, search))
     }
 
     /// The search of this number, which is in use now.
@@ -97,7 +103,7 @@ mod tests {
         let start = Instant::now();
         let second = |count| start + Duration::from_secs(count);
         let searches = Searches::new(2, Duration::from_secs(10));
-        let add = |owner, now| searches.add(search(), owner, now).0;
+        let add = |owner, now| searches.add(search(), owner, now, |_| true).unwrap().0;
         let ids = |now| searches.list(now).into_iter().map(|(id, ..)| id).collect::<Vec<_>>();
         assert_eq!(add("a", start), 1);
         assert_eq!(add("b", second(5)), 2);
@@ -109,6 +115,7 @@ mod tests {
         // The first was asked for before the third was begun.
         assert_eq!(add("d", second(17)), 4);
         assert_eq!(ids(second(17)), [3, 4]);
+        assert!(searches.add(search(), "e", second(17), |owner| *owner == "b").is_none());
         assert!(searches.remove(3, second(18)) && !searches.remove(3, second(18)));
     }
 }

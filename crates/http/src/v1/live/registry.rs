@@ -13,6 +13,7 @@ use super::definition::{Definition, Subjects};
 use super::feed::{Feed, Reader};
 use super::memory::Memory;
 use super::ring::Snapshot;
+use crate::access::Owner;
 use crate::app::Site;
 use crate::emulators::Served;
 use crate::failure::Failure;
@@ -20,6 +21,9 @@ use crate::v1::Problem;
 
 /// Why a feed ended that was kept for somebody who might have come back.
 const NO_ROOM: &str = "nobody read it, and others needed its place";
+
+/// The part of all watches that callers that may only look can make by `POST /v1/watches`, as a divisor.
+const ONLY_LOOKING: usize = 4;
 
 /// The feeds of a server.
 #[derive(Debug)]
@@ -36,8 +40,8 @@ pub(super) struct Listed {
     pub(super) feed: Arc<Feed>,
     /// Name of its emulator.
     pub(super) emulator: String,
-    /// Made by `POST /v1/watches`, and not shared by what it watches.
-    pub(super) kept: bool,
+    /// Who made it by `POST /v1/watches`; `None` for one that is shared by all who watch the same.
+    pub(super) owner: Option<Owner>,
     /// Closes when its watch is over.
     over: watch::Receiver<()>,
 }
@@ -45,7 +49,9 @@ pub(super) struct Listed {
 impl Listed {
     /// Whether it is only kept for somebody who may come back.
     fn is_spare(&self) -> bool {
-        !self.kept && !self.feed.definition.watch.is_empty() && self.feed.readers().borrow().count == 0
+        self.owner.is_none()
+            && !self.feed.definition.watch.is_empty()
+            && self.feed.readers().borrow().count == 0
     }
 }
 
@@ -70,7 +76,7 @@ impl Live {
         last_id: Option<&str>,
     ) -> Result<Reader, Problem> {
         let is_it = |listed: &&Listed| {
-            !listed.kept && listed.emulator == served.name && listed.feed.definition == definition
+            listed.owner.is_none() && listed.emulator == served.name && listed.feed.definition == definition
         };
         if let Some(listed) = self.feeds().iter().find(is_it) {
             return Ok(listed.feed.read(last_id));
@@ -81,7 +87,7 @@ impl Live {
         if let Some(listed) = feeds.iter().find(is_it) {
             return Ok(listed.feed.read(last_id));
         }
-        self.start(&mut feeds, site, served, collector, false).map(|listed| listed.feed.read(last_id))
+        self.start(&mut feeds, site, served, collector, None).map(|listed| listed.feed.read(last_id))
     }
 
     /// Makes a feed that is read by its id.
@@ -90,9 +96,10 @@ impl Live {
         site: &Arc<Site>,
         served: &Served,
         definition: Definition,
+        owner: Owner,
     ) -> Result<Listed, Problem> {
         let collector = self.begin(site, served, definition).await?;
-        self.start(&mut self.feeds(), site, served, collector, true)
+        self.start(&mut self.feeds(), site, served, collector, Some(owner))
     }
 
     /// The feeds of an emulator.
@@ -117,9 +124,18 @@ impl Live {
         })
     }
 
-    /// Ends the feed of this id; whoever reads it is told so.
-    pub(super) fn delete(&self, id: &str) -> Result<(), Problem> {
-        self.get(id)?.feed.end("it was deleted");
+    /// Ends the feed of this id; its readers learn why. Of callers that may only look only the one that made it may.
+    pub(super) fn delete(&self, id: &str, caller: Owner) -> Result<(), Problem> {
+        let listed = self.get(id)?;
+        match listed.owner {
+            Some(owner) => caller.check_change(&owner, id)?,
+            None if caller.only_looks() => {
+                let message = format!("the token that was shown may only look, and others may read {id} too");
+                return Err(Problem::new(StatusCode::FORBIDDEN, message));
+            }
+            None => {}
+        }
+        listed.feed.end("it was deleted");
         self.remove(id);
         Ok(())
     }
@@ -210,7 +226,7 @@ impl Live {
         site: &Arc<Site>,
         served: &Served,
         mut collector: Collector,
-        kept: bool,
+        owner: Option<Owner>,
     ) -> Result<Listed, Problem> {
         let most = site.app.limits.max_watches;
         if feeds.len() >= most
@@ -222,11 +238,19 @@ impl Live {
             let message = format!("there are {most} watches, and more are not accepted; delete some");
             return Err(Failure::busy(message).into());
         }
-        if kept {
+        let only_looks = |owner: &Option<Owner>| owner.as_ref().is_some_and(Owner::only_looks);
+        let share = most / ONLY_LOOKING;
+        if only_looks(&owner) && feeds.iter().filter(|listed| only_looks(&listed.owner)).count() >= share {
+            let message = format!(
+                "there are {share} watches of callers that may only look, and more are not accepted; delete some"
+            );
+            return Err(Failure::busy(message).into());
+        }
+        if owner.is_some() {
             collector.patience = Some(UNREAD_KEPT);
         }
         let (feed, over) = (collector.feed.clone(), collector.over.subscribe());
-        let listed = Listed { feed, emulator: served.name.clone(), kept, over };
+        let listed = Listed { feed, emulator: served.name.clone(), owner, over };
         feeds.push(listed.clone());
         tokio::spawn(collector.run(site.clone()));
         Ok(listed)

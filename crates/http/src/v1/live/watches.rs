@@ -16,6 +16,7 @@ use utoipa_axum::routes;
 use super::definition::{BUFFER, Definition};
 use super::registry::Listed;
 use super::sse;
+use crate::access::Owner;
 use crate::app::Site;
 use crate::guard::Outflow;
 use crate::streams::{Client, Kind};
@@ -135,9 +136,10 @@ async fn read(
 async fn create(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
+    owner: Owner,
     Payload(definition): Payload<Definition>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Watch>), Problem> {
-    let listed = site.live.create(&site, &served, definition).await?;
+    let listed = site.live.create(&site, &served, definition, owner).await?;
     let watch = Watch::from(listed);
     let location = [(LOCATION, format!("/v1/watches/{}", watch.id))];
     Ok((StatusCode::CREATED, location, Json(watch)))
@@ -158,11 +160,15 @@ async fn show(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Result<J
     Ok(Json(site.live.get(&id)?.into()))
 }
 
-/// Ends a watch; whoever reads it is told so.
+/// Ends a watch; its readers get `end`. A read-only token ends only the watches that it made from the same address.
 #[utoipa::path(delete, path = "/v1/watches/{id}", operation_id = "deleteWatch", tag = "watches",
     params(("id" = String, Path, description = "The watch.")),
     responses((status = 204, description = "It has ended.")))]
-async fn delete(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
-    site.live.delete(&id)?;
+async fn delete(
+    State(site): State<Arc<Site>>,
+    caller: Owner,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    site.live.delete(&id, caller)?;
     Ok(StatusCode::NO_CONTENT)
 }

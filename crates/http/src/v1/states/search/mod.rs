@@ -16,9 +16,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Page;
+use crate::access::Owner;
 use crate::app::Site;
 use crate::emulators::Served;
-use crate::kept::{SEARCHES, aside};
+use crate::failure::Failure;
+use crate::kept::{SEARCHES, SearchOf, aside};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Path, Payload, Query, Which};
 use memory::{areas, console, read};
@@ -37,7 +39,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     responses((status = 200, description = "All of them.", body = All)))]
 async fn list(State(site): State<Arc<Site>>) -> Json<All> {
     let searches = site.kept.searches.list(Instant::now());
-    let told = |(id, search, owner): (u64, Arc<Mutex<Search>>, String)| tell(&site, id, owner, &search);
+    let told = |(id, search, of): (u64, Arc<Mutex<Search>>, SearchOf)| tell(&site, id, of.emulator, &search);
     Json(All { searches: searches.into_iter().map(told).collect() })
 }
 
@@ -51,6 +53,7 @@ async fn list(State(site): State<Arc<Site>>) -> Json<All> {
 async fn begin(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
+    owner: Owner,
     Payload(request): Payload<Begin>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
     let console = console(&site, &served).await?;
@@ -58,7 +61,13 @@ async fn begin(
     let plan = Plan::new(areas, request.kind.into(), request.alignment)?.of(console);
     let (frame, memory) = read(&site, &served, &plan).await?;
     let search = Search::begin(plan, memory, frame)?;
-    let (id, search) = site.kept.searches.add(search, served.name.clone(), Instant::now());
+    let of = SearchOf { emulator: served.name.clone(), owner };
+    let added = site.kept.searches.add(search, of, Instant::now(), |other| owner.may_change(&other.owner));
+    let (id, search) = added.ok_or_else(|| {
+        Failure::busy(format!(
+            "{SEARCHES} searches of others are under way, and a token that may only look does not end them; try again later"
+        ))
+    })?;
     let location = [(LOCATION, format!("/v1/search/{id}"))];
     Ok((StatusCode::CREATED, location, Json(tell(&site, id, served.name.clone(), &search))))
 }
@@ -89,10 +98,11 @@ async fn candidates(
     responses((status = 200, description = "It was narrowed.", body = Told)))]
 async fn narrow(
     State(site): State<Arc<Site>>,
+    caller: Owner,
     Path(id): Path<String>,
     Payload(Narrow { is, value }): Payload<Narrow>,
 ) -> Result<Json<Told>, Problem> {
-    let Open { id, search, served } = Open::find(&site, &id)?;
+    let Open { id, search, served } = Open::to_change(&site, &id, caller)?;
     let plan = locked(&search).plan().clone();
     let test = test(&is, value, plan.number())?;
     let (frame, memory) = read(&site, &served, &plan).await?;
@@ -105,8 +115,12 @@ async fn narrow(
 #[utoipa::path(post, path = "/v1/search/{id}/undo", operation_id = "undoSearch", tag = "search",
     params(("id" = u64, Path, description = "Number of the search.")),
     responses((status = 200, description = "It is as it was before.", body = Told)))]
-async fn undo(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Result<Json<Told>, Problem> {
-    let Open { id, search, served } = Open::find(&site, &id)?;
+async fn undo(
+    State(site): State<Arc<Site>>,
+    caller: Owner,
+    Path(id): Path<String>,
+) -> Result<Json<Told>, Problem> {
+    let Open { id, search, served } = Open::to_change(&site, &id, caller)?;
     match locked(&search).undo() {
         true => {}
         false => return Err(Problem::new(StatusCode::CONFLICT, "there is no step left that can be undone")),
@@ -118,8 +132,12 @@ async fn undo(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Result<J
 #[utoipa::path(delete, path = "/v1/search/{id}", operation_id = "endSearch", tag = "search",
     params(("id" = u64, Path, description = "Number of the search.")),
     responses((status = 204, description = "It is gone.")))]
-async fn remove(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
-    let Open { id, .. } = Open::find(&site, &id)?;
+async fn remove(
+    State(site): State<Arc<Site>>,
+    caller: Owner,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let Open { id, .. } = Open::to_change(&site, &id, caller)?;
     site.kept.searches.remove(id, Instant::now());
     Ok(StatusCode::NO_CONTENT)
 }
@@ -134,6 +152,17 @@ struct Open {
 impl Open {
     /// The search of this number. Its emulator is only read, which every caller may do.
     fn find(site: &Site, id: &str) -> Result<Open, Problem> {
+        Ok(Open::with_owner(site, id)?.0)
+    }
+
+    /// The same, for a caller that changes it.
+    fn to_change(site: &Site, id: &str, caller: Owner) -> Result<Open, Problem> {
+        let (open, owner) = Open::with_owner(site, id)?;
+        caller.check_change(&owner, &format!("search {id}"))?;
+        Ok(open)
+    }
+
+    fn with_owner(site: &Site, id: &str) -> Result<(Open, Owner), Problem> {
         let missing = || {
             let idle = site.kept.searches.idle().as_secs() / 60;
             Problem::not_found(format!(
@@ -142,9 +171,9 @@ impl Open {
             ))
         };
         let number = id.parse().map_err(|_| missing())?;
-        let (search, owner) = site.kept.searches.get(number, Instant::now()).ok_or_else(missing)?;
-        let served = site.app.emulators.get(&owner).cloned().ok_or_else(missing)?;
-        Ok(Open { id: number, search, served })
+        let (search, of) = site.kept.searches.get(number, Instant::now()).ok_or_else(missing)?;
+        let served = site.app.emulators.get(&of.emulator).cloned().ok_or_else(missing)?;
+        Ok((Open { id: number, search, served }, of.owner))
     }
 }
 
