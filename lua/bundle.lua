@@ -5,13 +5,13 @@
 
 -- In the order of a reader: what each part stands on comes before it.
 local PARTS = {
-  "version", "ticks", "limits", "log", "refusal", "happenings", -- what all stand on
+  "version", "ticks", "limits", "stopwatch", "log", "refusal", "happenings", -- what all stand on
   "inbox", "connection", -- one client's bytes
   "arguments", "holds", "timelines", "files", -- what operations are made of
   "cartridgeram", "videoram", "memory", "game", "emulator", -- the console
   "lockstep", "watches", "operations", -- what can be done
   "messages", "frames", "requests", "keyed", "sessions", -- how it is asked for
-  "turn", "clients", "listener", "events", "steering", "stopwatch", "window", "server", -- serving those who ask
+  "turn", "clients", "listener", "events", "steering", "window", "server", -- serving those who ask
 }
 
 local folder = arg[0]:match("^(.*)bundle%.lua$")

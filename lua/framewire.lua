@@ -66,7 +66,8 @@ parts.limits = (function()
     sessions = 64, -- remembered after their connection is gone
     replies = 8192, -- kept in a session for repeats
     reply_bytes = 32 * MIB, -- in those
-    keyed_replies = 16384, -- kept by the keys of their requests
+    keyed_replies = 131072, -- kept by the keys of their requests
+    keyed_seconds = 600, -- for which a key is remembered
     waiting_holds = 65536, -- for an earlier one of the same key
     steps = 65536, -- of a timeline
     happenings = 16384, -- in a frame
@@ -96,6 +97,97 @@ parts.limits = (function()
   }
 
   return limits
+end)()
+
+---- stopwatch ---------------------------------------------------------------------------------------------------------
+
+parts.stopwatch = (function()
+  -- Time spent serving clients. os.clock() is processor time: it stands still while this script is blocked in select().
+  -- A wait that runs its full length took what was asked for, but how long one took that ended early cannot be seen. So
+  -- that is estimated, from the whole length of some windows where there is a clock for that.
+
+  local MILLISECOND = 0.001
+  local SHORTEST, LONGEST = MILLISECOND / 100, MILLISECOND
+  local WINDOWS = 16 -- for one estimate
+
+  local stopwatch = {
+    gap = LONGEST / 2, -- seconds that a wait is taken to last when it ends early; without a clock it stays, to be safe
+  }
+
+  local windows, early, known, whole = 0, 0, 0, 0
+  local wall -- a clock that goes on while this script is blocked, coarse but right on average; nil if there is none
+  local began
+
+  -- Finds a clock that Lua can read on this machine.
+  function stopwatch.find_clock()
+    if package.config:sub(1, 1) == "\\" then
+      wall = os.clock -- counts all time on Windows
+      return
+    end
+    local file = io.open("/proc/uptime") -- Linux
+    if file then
+      file:setvbuf("no") -- or the same bytes would be read again
+      wall = function()
+        file:seek("set")
+        return tonumber(file:read(12):match("^[%d.]+"))
+      end
+    end
+  end
+
+  -- Seconds by that clock, which nobody can set; nil without one.
+  function stopwatch.seconds()
+    return wall and wall()
+  end
+
+  -- Waits up to a millisecond for a socket to have something to read. Whether it has, and the seconds that passed.
+  function stopwatch.wait(socket)
+    if socket:select(1) == 0 then
+      known = known + MILLISECOND
+      return false, MILLISECOND
+    end
+    early = early + 1
+    return true, stopwatch.gap
+  end
+
+  -- As `wait`, outside of windows: it counts for no estimate.
+  function stopwatch.wait_aside(socket)
+    local ready = socket:select(1) ~= 0
+    return ready, ready and stopwatch.gap or MILLISECOND
+  end
+
+  -- A function that gives the seconds since it was called last, at first since now: by the clock if there is one, or else
+  -- by what it is told was `spent` so far.
+  function stopwatch.lap()
+    local before = wall and wall() or 0
+    return function(spent)
+      local now = wall and wall() or spent
+      local passed = now - before
+      before = now
+      return passed
+    end
+  end
+
+  function stopwatch.begin_window()
+    began = wall and wall()
+  end
+
+  -- `busy` is the processor time of this window.
+  function stopwatch.end_window(busy)
+    if not began then
+      return
+    end
+    windows, known, whole = windows + 1, known + busy, whole + wall() - began
+    if windows < WINDOWS then
+      return
+    end
+    if early >= WINDOWS then
+      local mean = (whole - known) / early
+      stopwatch.gap = (stopwatch.gap + math.max(SHORTEST, math.min(LONGEST, mean))) / 2
+    end
+    windows, early, known, whole = 0, 0, 0, 0
+  end
+
+  return stopwatch
 end)()
 
 ---- log ---------------------------------------------------------------------------------------------------------------
@@ -3036,8 +3128,14 @@ parts.requests = (function()
     return frames.encode_reply(id, emulator.frame(), 1, encode_refusal(status, text))
   end
 
-  -- Refusals that say nothing of the request itself: the same may be done a moment later.
-  local PASSING = { [refusal.BUSY] = true, [refusal.NO_GAME] = true }
+  -- Refusals of operations that were not begun: the same may be done a moment later.
+  local NOT_BEGUN = {
+    [refusal.BAD_ARGUMENT] = true,
+    [refusal.UNSUPPORTED] = true,
+    [refusal.NO_GAME] = true,
+    [refusal.BUSY] = true,
+  }
+
   local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation of this batch is refused")
 
   -- Loads another game, so that the memory of what follows is known only then.
@@ -3095,7 +3193,7 @@ parts.requests = (function()
   -- whether nothing was done for a reason that passes.
   function requests.perform(request, client)
     local results, size = {}, 0
-    local passing = false
+    local changed = false
     local known, refused, refused_count = check_all(request)
     if not known then
       return frames.encode_reply(request.id, emulator.frame(), refused_count, refused), false
@@ -3104,6 +3202,9 @@ parts.requests = (function()
       local op = request[5 * index - 4]
       local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client, index <= known)
       local encoded
+      if op.change and (done or not NOT_BEGUN[result]) then
+        changed = true
+      end
       if request.trace then
         log.debug("request %s: %s %s", request.trace, op.name, done and "done" or problem)
       elseif not done then
@@ -3113,7 +3214,6 @@ parts.requests = (function()
         encoded = encode[op.result](result)
       else
         encoded = encode_refusal(result, problem)
-        passing = index == 1 and PASSING[result] == true
       end
       if size + #encoded > MAX_RESULTS then
         done, encoded = false, TOO_LARGE
@@ -3124,7 +3224,7 @@ parts.requests = (function()
         break
       end
     end
-    return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results)), passing
+    return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results)), changed
   end
 
   return requests
@@ -3134,41 +3234,136 @@ end)()
 
 parts.keyed = (function()
   -- Replies by the keys that callers chose, for repetitions that outlive a session: a bridge that was killed and started
-  -- again, a client that never heard the answer. The oldest are forgotten first.
+  -- again, a client that never heard the answer.
+  --
+  -- A key is never forgotten before its time: when there are too many, requests with new ones are refused. When the replies
+  -- are too large together the oldest are dropped and their keys are not, so that a repeat is refused rather than done again.
+  -- The embedded core has the same rules.
 
   local limits = require "limits"
+  local refusal = require "refusal"
+  local stopwatch = require "stopwatch"
 
-  local pack, sub = string.pack, string.sub
+  local pack, sub, unpack = string.pack, string.sub, string.unpack
+
+  -- The words are those of crates/protocol/src/error.rs.
+  local USED = "the key was used for another request; choose a new one"
+  local DROPPED = "it was done before, and its reply is not kept any more"
+  local FULL = "the emulator remembers as many keys as it can, each for 10 minutes; send the request again later, or without a "
+    .. "key if it may be done twice"
+
+  local UNDER_WAY = "the frames of the request with this key are still to run; send it again when they were run"
+
+  local SMALL = 64 -- bytes of what was asked for that are kept as they are
+  local MULTIPLIER = 0x9E3779B97F4A7C15
 
   local keyed = {}
 
-  local replies, batches = {}, {} -- by key: the reply, and the bytes of what was asked for
-  local order = {} -- the keys in the order they were done, from `first` to `last`
+  local digests, replies = {}, {} -- by key: what was asked for, and the reply
+  local under_way = {} -- the keys whose reply is not final yet
+  local order, times = {}, {} -- the keys in the order they were done, and when, from `first` to `last`
   local first, last = 1, 0
-  local bytes = 0
+  local whole = 1 -- the first in `order` whose reply was not dropped
+  local bytes = 0 -- of the replies
 
-  -- The reply that was given to a batch under a key, as the one to request `id`; nil if the key is not known, and true with
-  -- it if the key was another batch's.
-  function keyed.recall(key, batch, id)
-    local reply = replies[key]
-    if reply and batches[key] ~= batch then
-      return nil, true
+  local elapsed, seen = 0, os.time()
+
+  -- Seconds that go by, also when somebody sets the system's time; where the script has no other clock, when they set it back.
+  local function seconds()
+    local measured = stopwatch.seconds()
+    if measured then
+      return measured
     end
-    return reply and sub(reply, 1, 5) .. pack("<I4", id) .. sub(reply, 10)
+    local now = os.time()
+    elapsed = elapsed + math.max(0, now - seen)
+    seen = now
+    return elapsed
   end
 
-  -- Keeps the reply to a batch of a key that is not kept.
-  function keyed.remember(key, batch, reply)
-    last = last + 1
-    order[last] = key
-    replies[key], batches[key] = reply, batch
-    bytes = bytes + #reply + #batch
-    while last - first >= limits.keyed_replies or bytes > limits.reply_bytes and first < last do
-      local oldest = order[first]
-      order[first] = nil
+  -- What is compared of two batches: a small one itself, of a large one a hash over all its bytes.
+  local function digest(batch)
+    local length = #batch
+    if length <= SMALL then
+      return batch
+    end
+    local hash = length
+    for at = 1, length - 31, 32 do
+      local a, b, c, d = unpack("<i8i8i8i8", batch, at)
+      hash = (hash ~ a) * MULTIPLIER
+      hash = (hash ~ hash >> 32 ~ b) * MULTIPLIER
+      hash = (hash ~ hash >> 32 ~ c) * MULTIPLIER
+      hash = (hash ~ hash >> 32 ~ d) * MULTIPLIER
+      hash = hash ~ hash >> 32
+    end
+    for at = length - 31, length - 7, 8 do
+      hash = (hash ~ unpack("<i8", batch, at)) * MULTIPLIER
+      hash = hash ~ hash >> 32
+    end
+    return pack("<i8i8", length, hash)
+  end
+
+  local function drop(key)
+    bytes = bytes - #(replies[key] or "")
+    replies[key] = nil
+  end
+
+  -- Forgets the keys whose time is over.
+  local function expire(now)
+    while first <= last and now - times[first] >= limits.keyed_seconds do
+      local key = order[first]
+      drop(key)
+      digests[key], under_way[key], order[first], times[first] = nil, nil, nil, nil
       first = first + 1
-      bytes = bytes - #replies[oldest] - #batches[oldest]
-      replies[oldest], batches[oldest] = nil, nil
+    end
+    whole = math.max(whole, first)
+  end
+
+  -- The reply that was given to a batch under a key, as the one to request `id`; nil if the key is new. If the batch cannot be
+  -- done under this key, nil with a status and a text.
+  function keyed.recall(key, batch, id)
+    expire(seconds())
+    local known = digests[key]
+    if not known then
+      if last - first + 1 >= limits.keyed_replies then
+        return nil, refusal.BUSY, FULL
+      end
+      return nil
+    end
+    if known ~= digest(batch) then
+      return nil, refusal.BAD_ARGUMENT, USED
+    elseif under_way[key] then
+      return nil, refusal.BUSY, UNDER_WAY
+    end
+    local reply = replies[key]
+    if not reply then
+      return nil, refusal.LOST, DROPPED
+    end
+    return sub(reply, 1, 5) .. pack("<I4", id) .. sub(reply, 10)
+  end
+
+  local function drop_oldest_replies()
+    while bytes > limits.reply_bytes do
+      drop(order[whole])
+      whole = whole + 1
+    end
+  end
+
+  -- Keeps the reply to a batch of a key that is new; if it `is_under_way`, until `replace` gives the final one.
+  function keyed.remember(key, batch, reply, is_under_way)
+    last = last + 1
+    order[last], times[last] = key, seconds()
+    digests[key], replies[key], under_way[key] = digest(batch), reply, is_under_way or nil
+    bytes = bytes + #reply
+    drop_oldest_replies()
+  end
+
+  -- Puts the final reply in place of one that was under way.
+  function keyed.replace(key, reply)
+    under_way[key] = nil
+    if replies[key] then
+      bytes = bytes + #reply - #replies[key]
+      replies[key] = reply
+      drop_oldest_replies()
     end
   end
 
@@ -3261,16 +3456,16 @@ parts.sessions = (function()
       return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
     end
     local key = request.key
-    local others
+    local status, text
     if key then
-      reply, others = keyed.recall(key, request.batch, id)
+      reply, status, text = keyed.recall(key, request.batch, id)
     end
-    if others then
-      reply = requests.refused(id, refusal.BAD_ARGUMENT, "the key was used for another request; choose a new one")
+    if status then
+      reply = requests.refused(id, status, text)
     elseif not reply then
-      local passing
-      reply, passing = requests.perform(request, session.connection)
-      if key and not passing then
+      local changed
+      reply, changed = requests.perform(request, session.connection)
+      if key and changed then
         keyed.remember(key, request.batch, reply)
       end
     end
@@ -3947,92 +4142,6 @@ parts.steering = (function()
   end
 
   return steering
-end)()
-
----- stopwatch ---------------------------------------------------------------------------------------------------------
-
-parts.stopwatch = (function()
-  -- Time spent serving clients. os.clock() is processor time: it stands still while this script is blocked in select().
-  -- A wait that runs its full length took what was asked for, but how long one took that ended early cannot be seen. So
-  -- that is estimated, from the whole length of some windows where there is a clock for that.
-
-  local MILLISECOND = 0.001
-  local SHORTEST, LONGEST = MILLISECOND / 100, MILLISECOND
-  local WINDOWS = 16 -- for one estimate
-
-  local stopwatch = {
-    gap = LONGEST / 2, -- seconds that a wait is taken to last when it ends early; without a clock it stays, to be safe
-  }
-
-  local windows, early, known, whole = 0, 0, 0, 0
-  local wall -- a clock that goes on while this script is blocked, coarse but right on average; nil if there is none
-  local began
-
-  -- Finds a clock that Lua can read on this machine.
-  function stopwatch.find_clock()
-    if package.config:sub(1, 1) == "\\" then
-      wall = os.clock -- counts all time on Windows
-      return
-    end
-    local file = io.open("/proc/uptime") -- Linux
-    if file then
-      file:setvbuf("no") -- or the same bytes would be read again
-      wall = function()
-        file:seek("set")
-        return tonumber(file:read(12):match("^[%d.]+"))
-      end
-    end
-  end
-
-  -- Waits up to a millisecond for a socket to have something to read. Whether it has, and the seconds that passed.
-  function stopwatch.wait(socket)
-    if socket:select(1) == 0 then
-      known = known + MILLISECOND
-      return false, MILLISECOND
-    end
-    early = early + 1
-    return true, stopwatch.gap
-  end
-
-  -- As `wait`, outside of windows: it counts for no estimate.
-  function stopwatch.wait_aside(socket)
-    local ready = socket:select(1) ~= 0
-    return ready, ready and stopwatch.gap or MILLISECOND
-  end
-
-  -- A function that gives the seconds since it was called last, at first since now: by the clock if there is one, or else
-  -- by what it is told was `spent` so far.
-  function stopwatch.lap()
-    local before = wall and wall() or 0
-    return function(spent)
-      local now = wall and wall() or spent
-      local passed = now - before
-      before = now
-      return passed
-    end
-  end
-
-  function stopwatch.begin_window()
-    began = wall and wall()
-  end
-
-  -- `busy` is the processor time of this window.
-  function stopwatch.end_window(busy)
-    if not began then
-      return
-    end
-    windows, known, whole = windows + 1, known + busy, whole + wall() - began
-    if windows < WINDOWS then
-      return
-    end
-    if early >= WINDOWS then
-      local mean = (whole - known) / early
-      stopwatch.gap = (stopwatch.gap + math.max(SHORTEST, math.min(LONGEST, mean))) / 2
-    end
-    windows, early, known, whole = 0, 0, 0, 0
-  end
-
-  return stopwatch
 end)()
 
 ---- window ------------------------------------------------------------------------------------------------------------

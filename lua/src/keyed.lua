@@ -1,39 +1,134 @@
 -- Replies by the keys that callers chose, for repetitions that outlive a session: a bridge that was killed and started
--- again, a client that never heard the answer. The oldest are forgotten first.
+-- again, a client that never heard the answer.
+--
+-- A key is never forgotten before its time: when there are too many, requests with new ones are refused. When the replies
+-- are too large together the oldest are dropped and their keys are not, so that a repeat is refused rather than done again.
+-- The embedded core has the same rules.
 
 local limits = require "limits"
+local refusal = require "refusal"
+local stopwatch = require "stopwatch"
 
-local pack, sub = string.pack, string.sub
+local pack, sub, unpack = string.pack, string.sub, string.unpack
+
+-- The words are those of crates/protocol/src/error.rs.
+local USED = "the key was used for another request; choose a new one"
+local DROPPED = "it was done before, and its reply is not kept any more"
+local FULL = "the emulator remembers as many keys as it can, each for 10 minutes; send the request again later, or without a "
+  .. "key if it may be done twice"
+
+local UNDER_WAY = "the frames of the request with this key are still to run; send it again when they were run"
+
+local SMALL = 64 -- bytes of what was asked for that are kept as they are
+local MULTIPLIER = 0x9E3779B97F4A7C15
 
 local keyed = {}
 
-local replies, batches = {}, {} -- by key: the reply, and the bytes of what was asked for
-local order = {} -- the keys in the order they were done, from `first` to `last`
+local digests, replies = {}, {} -- by key: what was asked for, and the reply
+local under_way = {} -- the keys whose reply is not final yet
+local order, times = {}, {} -- the keys in the order they were done, and when, from `first` to `last`
 local first, last = 1, 0
-local bytes = 0
+local whole = 1 -- the first in `order` whose reply was not dropped
+local bytes = 0 -- of the replies
 
--- The reply that was given to a batch under a key, as the one to request `id`; nil if the key is not known, and true with
--- it if the key was another batch's.
-function keyed.recall(key, batch, id)
-  local reply = replies[key]
-  if reply and batches[key] ~= batch then
-    return nil, true
+local elapsed, seen = 0, os.time()
+
+-- Seconds that go by, also when somebody sets the system's time; where the script has no other clock, when they set it back.
+local function seconds()
+  local measured = stopwatch.seconds()
+  if measured then
+    return measured
   end
-  return reply and sub(reply, 1, 5) .. pack("<I4", id) .. sub(reply, 10)
+  local now = os.time()
+  elapsed = elapsed + math.max(0, now - seen)
+  seen = now
+  return elapsed
 end
 
--- Keeps the reply to a batch of a key that is not kept.
-function keyed.remember(key, batch, reply)
-  last = last + 1
-  order[last] = key
-  replies[key], batches[key] = reply, batch
-  bytes = bytes + #reply + #batch
-  while last - first >= limits.keyed_replies or bytes > limits.reply_bytes and first < last do
-    local oldest = order[first]
-    order[first] = nil
+-- What is compared of two batches: a small one itself, of a large one a hash over all its bytes.
+local function digest(batch)
+  local length = #batch
+  if length <= SMALL then
+    return batch
+  end
+  local hash = length
+  for at = 1, length - 31, 32 do
+    local a, b, c, d = unpack("<i8i8i8i8", batch, at)
+    hash = (hash ~ a) * MULTIPLIER
+    hash = (hash ~ hash >> 32 ~ b) * MULTIPLIER
+    hash = (hash ~ hash >> 32 ~ c) * MULTIPLIER
+    hash = (hash ~ hash >> 32 ~ d) * MULTIPLIER
+    hash = hash ~ hash >> 32
+  end
+  for at = length - 31, length - 7, 8 do
+    hash = (hash ~ unpack("<i8", batch, at)) * MULTIPLIER
+    hash = hash ~ hash >> 32
+  end
+  return pack("<i8i8", length, hash)
+end
+
+local function drop(key)
+  bytes = bytes - #(replies[key] or "")
+  replies[key] = nil
+end
+
+-- Forgets the keys whose time is over.
+local function expire(now)
+  while first <= last and now - times[first] >= limits.keyed_seconds do
+    local key = order[first]
+    drop(key)
+    digests[key], under_way[key], order[first], times[first] = nil, nil, nil, nil
     first = first + 1
-    bytes = bytes - #replies[oldest] - #batches[oldest]
-    replies[oldest], batches[oldest] = nil, nil
+  end
+  whole = math.max(whole, first)
+end
+
+-- The reply that was given to a batch under a key, as the one to request `id`; nil if the key is new. If the batch cannot be
+-- done under this key, nil with a status and a text.
+function keyed.recall(key, batch, id)
+  expire(seconds())
+  local known = digests[key]
+  if not known then
+    if last - first + 1 >= limits.keyed_replies then
+      return nil, refusal.BUSY, FULL
+    end
+    return nil
+  end
+  if known ~= digest(batch) then
+    return nil, refusal.BAD_ARGUMENT, USED
+  elseif under_way[key] then
+    return nil, refusal.BUSY, UNDER_WAY
+  end
+  local reply = replies[key]
+  if not reply then
+    return nil, refusal.LOST, DROPPED
+  end
+  return sub(reply, 1, 5) .. pack("<I4", id) .. sub(reply, 10)
+end
+
+local function drop_oldest_replies()
+  while bytes > limits.reply_bytes do
+    drop(order[whole])
+    whole = whole + 1
+  end
+end
+
+-- Keeps the reply to a batch of a key that is new; if it `is_under_way`, until `replace` gives the final one.
+function keyed.remember(key, batch, reply, is_under_way)
+  last = last + 1
+  order[last], times[last] = key, seconds()
+  digests[key], replies[key], under_way[key] = digest(batch), reply, is_under_way or nil
+  bytes = bytes + #reply
+  drop_oldest_replies()
+end
+
+-- Puts the final reply in place of one that was under way.
+function keyed.replace(key, reply)
+  under_way[key] = nil
+  if replies[key] then
+    bytes = bytes + #reply - #replies[key]
+    replies[key] = reply
+    drop_oldest_replies()
   end
 end
 

@@ -19,8 +19,14 @@ function requests.refused(id, status, text)
   return frames.encode_reply(id, emulator.frame(), 1, encode_refusal(status, text))
 end
 
--- Refusals that say nothing of the request itself: the same may be done a moment later.
-local PASSING = { [refusal.BUSY] = true, [refusal.NO_GAME] = true }
+-- Refusals of operations that were not begun: the same may be done a moment later.
+local NOT_BEGUN = {
+  [refusal.BAD_ARGUMENT] = true,
+  [refusal.UNSUPPORTED] = true,
+  [refusal.NO_GAME] = true,
+  [refusal.BUSY] = true,
+}
+
 local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation of this batch is refused")
 
 -- Loads another game, so that the memory of what follows is known only then.
@@ -78,7 +84,7 @@ end
 -- whether nothing was done for a reason that passes.
 function requests.perform(request, client)
   local results, size = {}, 0
-  local passing = false
+  local changed = false
   local known, refused, refused_count = check_all(request)
   if not known then
     return frames.encode_reply(request.id, emulator.frame(), refused_count, refused), false
@@ -87,6 +93,9 @@ function requests.perform(request, client)
     local op = request[5 * index - 4]
     local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client, index <= known)
     local encoded
+    if op.change and (done or not NOT_BEGUN[result]) then
+      changed = true
+    end
     if request.trace then
       log.debug("request %s: %s %s", request.trace, op.name, done and "done" or problem)
     elseif not done then
@@ -96,7 +105,6 @@ function requests.perform(request, client)
       encoded = encode[op.result](result)
     else
       encoded = encode_refusal(result, problem)
-      passing = index == 1 and PASSING[result] == true
     end
     if size + #encoded > MAX_RESULTS then
       done, encoded = false, TOO_LARGE
@@ -107,7 +115,7 @@ function requests.perform(request, client)
       break
     end
   end
-  return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results)), passing
+  return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results)), changed
 end
 
 return requests

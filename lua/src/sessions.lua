@@ -81,16 +81,16 @@ function sessions.answer(session, request)
     return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
   end
   local key = request.key
-  local others
+  local status, text
   if key then
-    reply, others = keyed.recall(key, request.batch, id)
+    reply, status, text = keyed.recall(key, request.batch, id)
   end
-  if others then
-    reply = requests.refused(id, refusal.BAD_ARGUMENT, "the key was used for another request; choose a new one")
+  if status then
+    reply = requests.refused(id, status, text)
   elseif not reply then
-    local passing
-    reply, passing = requests.perform(request, session.connection)
-    if key and not passing then
+    local changed
+    reply, changed = requests.perform(request, session.connection)
+    if key and changed then
       keyed.remember(key, request.batch, reply)
     end
   end

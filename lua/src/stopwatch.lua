@@ -30,6 +30,11 @@ function stopwatch.find_clock()
   end
 end
 
+-- Seconds by that clock, which nobody can set; nil without one.
+function stopwatch.seconds()
+  return wall and wall()
+end
+
 -- Waits up to a millisecond for a socket to have something to read. Whether it has, and the seconds that passed.
 function stopwatch.wait(socket)
   if socket:select(1) == 0 then

@@ -2,6 +2,7 @@ local frames = require "frames"
 local harness = require "harness"
 local keyed = require "keyed"
 local limits = require "limits"
+local refusal = require "refusal"
 local test, eq = harness.test, harness.eq
 
 test("a key's reply is given again under the new request's id", function()
@@ -12,18 +13,77 @@ end)
 
 test("a key that was used for another request is told apart from one that is new", function()
   keyed.remember("used", "a batch", frames.encode_reply(7, 100, 0, ""))
-  local reply, others = keyed.recall("used", "another batch", 8)
+  local reply, status = keyed.recall("used", "another batch", 8)
   eq(reply, nil)
-  eq(others, true)
+  eq(status, refusal.BAD_ARGUMENT)
   eq(select("#", keyed.recall("new", "a batch", 8)), 1)
 end)
 
-test("the oldest keys are forgotten first", function()
+test("large batches of one key that differ anywhere are told apart", function()
+  for _, length in ipairs { 65, 96, 100, 127, 128, 1000 } do
+    local batch = string.rep("x", length)
+    keyed.remember("large " .. length, batch, "reply to it")
+    for at = 1, length do
+      local other = batch:sub(1, at - 1) .. "y" .. batch:sub(at + 1)
+      eq(select(2, keyed.recall("large " .. length, other, 1)), refusal.BAD_ARGUMENT, length .. " bytes, at " .. at)
+    end
+    eq(select(2, keyed.recall("large " .. length, batch .. "x", 1)), refusal.BAD_ARGUMENT)
+    eq(keyed.recall("large " .. length, batch, 1) ~= nil, true)
+  end
+end)
+
+-- Has seconds go by.
+local function later(by)
+  local time = os.time
+  os.time = function() return time() + by end -- luacheck: ignore
+  return function() os.time = time end -- luacheck: ignore
+end
+
+test("a key is not forgotten before its time, however many come after it", function()
+  local undo = later(limits.keyed_seconds)
+  eq(keyed.recall("a key", "a batch", 1), nil, "all of the tests before")
   for number = 1, limits.keyed_replies do
+    eq(select("#", keyed.recall("key " .. number, "", 1)), 1)
     keyed.remember("key " .. number, "", frames.encode_reply(number, 0, 0, ""))
   end
-  eq(keyed.recall("a key", "a batch", 1), nil)
-  eq(keyed.recall("key 1", "", 1) ~= nil, true)
-  keyed.remember("one more", "", frames.encode_reply(1, 0, 0, ""))
-  eq(keyed.recall("key 1", "", 1), nil)
+  eq(select(2, keyed.recall("one more", "", 1)), refusal.BUSY)
+  eq(keyed.recall("key 1", "", 1), frames.encode_reply(1, 0, 0, ""))
+  local undo_more = later(limits.keyed_seconds)
+  eq(select("#", keyed.recall("one more", "", 1)), 1)
+  undo_more()
+  undo()
+end)
+
+test("a key lives for its time although the system's time is set forward", function()
+  local stopwatch = require "stopwatch"
+  local seconds = stopwatch.seconds
+  local uptime = 1000000
+  stopwatch.seconds = function() return uptime end
+  local undo = later(10 * limits.keyed_seconds)
+  keyed.remember("before", "press A", "reply to it")
+  undo()
+  undo = later(100 * limits.keyed_seconds)
+  eq(keyed.recall("before", "press A", 1) ~= nil, true)
+  uptime = uptime + limits.keyed_seconds
+  eq(select("#", keyed.recall("before", "press A", 1)), 1, "its time is over")
+  undo()
+  stopwatch.seconds = seconds
+end)
+
+test("large writes take no room from other keys", function()
+  keyed.remember("tap", "press A", "reply to it")
+  local write = string.rep("w", 200000)
+  for number = 1, 400 do
+    keyed.remember("write " .. number, write, "reply to it")
+  end
+  eq(keyed.recall("tap", "press A", 1) ~= nil, true)
+end)
+
+test("a batch whose large reply was dropped is refused and not done again", function()
+  local large = string.rep("r", limits.reply_bytes // 2)
+  for _, key in ipairs { "a", "b", "c" } do
+    keyed.remember(key, "save", large)
+  end
+  eq(select(2, keyed.recall("a", "save", 1)), refusal.LOST)
+  eq(keyed.recall("c", "save", 1) ~= nil, true)
 end)

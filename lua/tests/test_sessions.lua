@@ -168,3 +168,16 @@ test("a key that was used for another request is refused, and nothing is done", 
   eq(status(sessions.answer(session, keyed_request(2, "used", write))), refusal.BAD_ARGUMENT)
   eq(done "write8", 0)
 end)
+
+test("a timeline that was refused because another one plays is done later under the same key", function()
+  local session = begin()
+  local function play(keys)
+    return "\x56" .. string.pack("<s4", string.pack("<I4I2I4I2", 0, keys, 5, 0))
+  end
+  eq(status(sessions.answer(session, keyed_request(1, "first", play(1)))), 0)
+  eq(status(sessions.answer(session, keyed_request(2, "second", play(1)))), refusal.BAD_ARGUMENT)
+  local cancel_all = "\x57" .. string.pack("<I4", 0)
+  sessions.answer(session, request(3, 3, cancel_all))
+  eq(status(sessions.answer(session, keyed_request(4, "second", play(1)))), 0)
+  sessions.answer(session, request(5, 5, cancel_all))
+end)

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::access::{Access, Caller, Gate};
 use crate::budget::Budget;
 use crate::emulators::{Emulators, Served};
+use crate::idempotency::KeyedReplies;
 use crate::incoming::Incoming;
 use crate::kept::Kept;
 use crate::meter::Meter;
@@ -72,6 +73,13 @@ pub struct Limits {
     pub max_connections_per_address: usize,
     /// Viewers and listeners of pictures and sound at once; a further one is answered with 503.
     pub max_viewers: u32,
+    /// Values of `Idempotency-Key` that are remembered at once; a request with a further one is answered with 503.
+    pub max_keys: usize,
+    /// For how long each is remembered, from the end of its request on.
+    pub keyed_life: Duration,
+    /// Bytes of the replies that are kept under keys. When they are more, the oldest replies are dropped, and repeats of
+    /// their requests are answered with 410.
+    pub max_keyed_bytes: usize,
     /// Time for a request's head to arrive, from its first byte on.
     pub head: Duration,
     /// Time for a request's body to arrive, from its head on.
@@ -109,6 +117,9 @@ impl Default for Limits {
             max_connections: 4096,
             max_connections_per_address: 256,
             max_viewers: 32,
+            max_keys: 131_072,
+            keyed_life: Duration::from_secs(600),
+            max_keyed_bytes: 64 * 1024 * 1024,
             head: Duration::from_secs(10),
             body: Duration::from_secs(30),
             // Longer than the pools of common clients keep a connection, so that it is they who close it.
@@ -145,6 +156,8 @@ pub(crate) struct Site {
     pub(crate) replies: Budget,
     /// Snapshots, recordings, searches and replays.
     pub(crate) kept: Kept,
+    /// The requests that came with an `Idempotency-Key`.
+    pub(crate) keyed: Arc<KeyedReplies>,
     /// What is counted.
     pub(crate) meter: Meter,
     /// What requests are called that have no name.
@@ -171,6 +184,7 @@ impl Site {
             replies: Budget::new(app.limits.max_replies),
             gate: Gate::new(app.access.clone(), port),
             kept: Kept::new(app.data.as_deref()),
+            keyed: Arc::new(KeyedReplies::new(&app.limits)),
             meter: Meter::new(),
             ids: Ids::new(),
             streams: Streams::new(&app.limits),
@@ -211,7 +225,7 @@ impl Site {
         let _waiting = served.waiting.begin();
         let outcome = served.submit(batch, deadline).await?;
         match &outcome.results[..] {
-            [Err(error)] if error.is_key_reused() => Err(error.clone().into()),
+            [Err(error)] if error.is_about_key() => Err(error.clone().into()),
             _ => Ok(outcome),
         }
     }

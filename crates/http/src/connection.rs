@@ -37,7 +37,7 @@ use crate::stream::Stream;
 use crate::streams::Client;
 use crate::tls::HANDSHAKE;
 use crate::v1::problem::MEDIA_TYPE;
-use crate::{compat, routes, strict, v1};
+use crate::{compat, idempotency, routes, strict, v1};
 
 /// Largest request head plus what a client may have sent behind it, in hyper's buffer.
 const BUFFER: usize = 2 * Limits::MAX_HEAD;
@@ -251,6 +251,9 @@ async fn admit(
         }
         Ok(Entry::Login) => {
             let path = visit.path().to_owned();
+            if let Err(failure) = idempotency::key(visit.method, visit.path(), visit.headers) {
+                return Err(refuse(failure, &visit));
+            }
             let login = site.gate.login(peer, request.map(Body::new), site).await;
             let mut response = login.unwrap_or_else(|failure| failure.answer(&path));
             shield(response.headers_mut(), false);
@@ -267,17 +270,25 @@ async fn admit(
         return Err(refuse(Failure::busy(OutOfMemory.to_string()), &visit));
     }
     caller.trace = id.to_pass_on(enabled!(target: "framewire::http", Level::DEBUG));
-    let mut response = match place {
-        Some(place) => compat::answer(site, place, &caller, request.map(Body::new)).await,
-        None if *request.method() == Method::POST && request.uri().path() == LOGOUT => {
+    let key = idempotency::key(request.method(), request.uri().path(), request.headers());
+    let mut response = match (key, place) {
+        (Err(failure), _) => failure.answer(visit.path()),
+        (Ok(_), None) if *request.method() == Method::POST && request.uri().path() == LOGOUT => {
             site.gate.logout(visit)
         }
-        None => {
-            request.extensions_mut().insert(caller);
-            request.extensions_mut().insert(Client(peer.origin()));
-            request.extensions_mut().insert(Outflow::new(activity.clone()));
-            let Ok(response) = router.clone().oneshot(request.map(Body::new)).await;
-            response
+        (Ok(key), _) => {
+            if place.is_none() {
+                request.extensions_mut().insert(Client(peer.origin()));
+                request.extensions_mut().insert(Outflow::new(activity.clone()));
+            }
+            let request = request.map(Body::new);
+            match key {
+                None => respond(site, router, place, caller, request).await,
+                Some(key) => {
+                    let activity = activity.clone();
+                    respond_once(site, router, place, caller, key, request, activity).await
+                }
+            }
         }
     };
     shield(response.headers_mut(), !matches!(audience, Audience::Own));
@@ -285,6 +296,41 @@ async fn admit(
         tell_page(&origin, response.headers_mut());
     }
     Ok(response)
+}
+
+/// Answers a request that was let in.
+async fn respond(
+    site: &Site,
+    router: &Router,
+    place: Option<&'static compat::Place>,
+    caller: Caller,
+    mut request: Request<Body>,
+) -> Response {
+    match place {
+        Some(place) => compat::answer(site, place, &caller, request).await,
+        None => {
+            request.extensions_mut().insert(caller);
+            let Ok(response) = router.clone().oneshot(request).await;
+            response
+        }
+    }
+}
+
+/// Answers a request that was let in and has an `Idempotency-Key`. The connection's activity counts its body.
+async fn respond_once(
+    site: &Arc<Site>,
+    router: &Router,
+    place: Option<&'static compat::Place>,
+    caller: Caller,
+    key: String,
+    request: Request<Body>,
+    activity: Arc<Activity>,
+) -> Response {
+    let path = request.uri().path().to_owned();
+    let (own, router, sender) = (site.clone(), router.clone(), caller.clone());
+    let work = async move |request| respond(&own, &router, place, sender, request).await;
+    let answered = idempotency::once(site, &caller, key, request, activity, work).await;
+    answered.unwrap_or_else(|failure| failure.answer(&path))
 }
 
 /// The answer to a request that is not let in. A person who only has to log in gets the page for it.

@@ -80,6 +80,12 @@ impl Failure {
 
 impl From<OpError> for Failure {
     fn from(error: OpError) -> Failure {
+        if error.is_key_reused() {
+            return Failure::new(StatusCode::UNPROCESSABLE_ENTITY, error.message);
+        }
+        if error.is_outcome_dropped() {
+            return Failure::new(StatusCode::GONE, error.message);
+        }
         let status = match error.status {
             Status::BadArgument => StatusCode::BAD_REQUEST,
             Status::Unsupported => StatusCode::NOT_IMPLEMENTED,

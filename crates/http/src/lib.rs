@@ -13,7 +13,7 @@
 //! - `console` serves the page for people;
 //! - [`compat`] holds **the table of mGBA-http's 62 routes**, from which dispatch, checks and documents come;
 //! - [`openapi`] writes the OpenAPI document from the tables;
-//! - `idempotency` reads the header by which a caller repeats a request safely;
+//! - `idempotency` does requests with an `Idempotency-Key` once, and answers their repeats;
 //! - `kept` holds what outlives a request: snapshots, recordings, searches, replays;
 //! - `incoming` bounds the memory of what arrives and `budget` that of replies, `streams` how many streams are open;
 //! - `framing` finds heads that could be understood in two ways, in the bytes before hyper has them, and `strict` in what

@@ -137,6 +137,18 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// Whether anything may have been changed by `ops`, which this came of.
+    pub fn has_changed(&self, ops: &[Op]) -> bool {
+        let may_have = |result: &Result<Value, OpError>| match result {
+            Ok(_) => true,
+            Err(error) => !error.status.is_refusal(),
+        };
+        let changes = ops.iter().map(|op| op.info().effect == Effect::Change);
+        changes.zip(&self.results).any(|(change, result)| change && may_have(result))
+    }
+}
+
 impl Wire for Outcome {
     fn encode(&self, out: &mut Vec<u8>) {
         self.frame.encode(out);

@@ -25,6 +25,14 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether nothing was done, so that the same operation may succeed later.
+    pub fn is_refusal(self) -> bool {
+        matches!(
+            self,
+            Status::BadArgument | Status::Unsupported | Status::NoGame | Status::Busy | Status::NotDone
+        )
+    }
+
     const ALL: [Status; 8] = [
         Status::BadArgument,
         Status::Unsupported,
@@ -52,6 +60,13 @@ impl Wire for Status {
 
 /// What [`OpError::key_reused`] says; the script for a stock mGBA has the same words.
 const KEY_REUSED: &str = "the key was used for another request; choose a new one";
+
+/// What [`OpError::outcome_dropped`] says, and the script too.
+const OUTCOME_DROPPED: &str = "it was done before, and its reply is not kept any more";
+
+/// What [`OpError::keys_full`] says, and the script too.
+const KEYS_FULL: &str = "the emulator remembers as many keys as it can, each for 10 minutes; send the request again later, or \
+                         without a key if it may be done twice";
 
 /// A refused operation: the kind, and a sentence for people that says what is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,6 +97,28 @@ impl OpError {
     /// Whether it is [`OpError::key_reused`].
     pub fn is_key_reused(&self) -> bool {
         self.status == Status::BadArgument && self.message == KEY_REUSED
+    }
+
+    /// The batch of a key was done, and its outcome is not kept any more.
+    pub fn outcome_dropped() -> Self {
+        OpError::new(Status::Lost, OUTCOME_DROPPED)
+    }
+
+    /// Whether it is [`OpError::outcome_dropped`].
+    pub fn is_outcome_dropped(&self) -> bool {
+        self.status == Status::Lost && self.message == OUTCOME_DROPPED
+    }
+
+    /// Too many keys are remembered for another one.
+    pub fn keys_full() -> Self {
+        OpError::new(Status::Busy, KEYS_FULL)
+    }
+
+    /// Whether it refuses a batch as a whole for its key.
+    pub fn is_about_key(&self) -> bool {
+        self.is_key_reused()
+            || self.is_outcome_dropped()
+            || self.status == Status::Busy && self.message == KEYS_FULL
     }
 
     /// The emulator tried and failed.

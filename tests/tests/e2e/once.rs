@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{Framewire, Http, Proxy, Signal, demo, paths, ports, until};
+use framewire_e2e::{Framewire, Http, Proxy, Signal, StockMgba, StockOptions, demo, paths, ports, until};
 
-use super::served::{PATIENCE, host};
+use super::served::{PATIENCE, Served, demo_copy, host};
 
 const BUTTONS: [&str; 10] = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"];
 
@@ -105,4 +105,64 @@ fn presses(game: &Http) -> Option<u64> {
     let words =
         bytes.chunks_exact(4).map(|word| u64::from(u32::from_le_bytes([word[0], word[1], word[2], word[3]])));
     (bytes.len() == 40).then(|| words.sum())
+}
+
+/// What mGBA itself did is remembered in its script: the bridge may be killed in between.
+#[test]
+fn a_change_repeated_after_the_bridge_was_killed_is_not_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = ports::free();
+    let options = StockOptions::new(&demo_copy(&folder)).script(&paths::script()).port(port);
+    let _mgba = StockMgba::start(&options).unwrap();
+    let bridge = || Framewire::serve(&["--attach", &format!("127.0.0.1:{port}")]).unwrap();
+    let ready = |http: &Http| until("the game runs", PATIENCE, || Ok(presses(http).is_some())).unwrap();
+    let mut running = bridge();
+    let http = running.http();
+    ready(&http);
+    let state = http.get("/v1/state?flags=0").unwrap().body;
+    let load = |http: &Http| {
+        http.exchange("PUT", "/v1/state", &[("idempotency-key", "load")], state.clone()).unwrap()
+    };
+    let tap = |http: &Http| {
+        let body = br#"{"keys":["L"],"frames":2}"#.to_vec();
+        http.exchange("POST", "/v1/tap?wait=true", &[("idempotency-key", "tap")], body).unwrap()
+    };
+    let first = load(&http);
+    assert_eq!(first.status, 200, "{}", first.text());
+    let tapped = tap(&http);
+    assert_eq!(tapped.status, 200, "{}", tapped.text());
+    assert_eq!(tap(&http).text(), tapped.text());
+    let before = presses(&http).unwrap();
+    let frame = |http: &Http| http.get("/core/currentframe").unwrap().text().parse::<u64>().unwrap();
+    let loaded = frame(&http);
+    until("a second of the game", PATIENCE, || Ok(frame(&http) > loaded + 60)).unwrap();
+
+    running.signal(Signal::KILL).unwrap();
+    running.wait_exit(PATIENCE).unwrap();
+    running = bridge();
+    let http = running.http();
+    ready(&http);
+    let seen = frame(&http);
+    assert_eq!(load(&http).text(), first.text());
+    let again = tap(&http);
+    assert_eq!((again.status, presses(&http).unwrap()), (200, before), "{}", again.text());
+    assert!(frame(&http) >= seen, "the state was loaded again");
+}
+
+/// A refusal because a timeline plays passes, whichever emulator it is.
+#[test]
+fn a_tap_refused_while_another_plays_is_done_later_under_its_key() {
+    for served in [Served::embedded(), Served::stock()] {
+        let post = |path: &str, key: &str, body: &str| {
+            served.http.exchange("POST", path, &[("idempotency-key", key)], body.into()).unwrap()
+        };
+        let first = post("/v1/tap", "first", r#"{"keys":["R"],"frames":30}"#);
+        assert_eq!(first.status, 200, "{}", first.text());
+        let refused = post("/v1/tap", "second", r#"{"keys":["R"]}"#);
+        assert_eq!(refused.status, 409, "{}", refused.text());
+        until("the first to end", PATIENCE, || {
+            Ok(post("/v1/tap", "second", r#"{"keys":["R"]}"#).status == 200)
+        })
+        .unwrap();
+    }
 }

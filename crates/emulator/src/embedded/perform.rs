@@ -1,13 +1,13 @@
 //! Operations on a core.
 
 use std::path::Path;
+use std::time::Instant;
 
 use framewire_libmgba::{Core, Error, Level};
-use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value};
+use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Value};
 
 use super::bounds;
 use super::machine::Machine;
-use super::memory::Recalled;
 use super::saves::Saves;
 use super::taps;
 use crate::Discontinuity;
@@ -19,19 +19,14 @@ impl Machine {
     pub fn perform(&mut self, mut batch: Batch) -> Outcome {
         let key = batch.key.take().filter(|_| batch.effect() == Effect::Change);
         let Some(key) = key else { return self.operations(batch) };
-        match self.memory.recall(&key, &batch) {
-            Recalled::Outcome(outcome) => return outcome.clone(),
-            Recalled::Another => {
-                let error = OpError::key_reused();
-                return Outcome { frame: self.core.frame_counter(), results: vec![Err(error)] };
-            }
-            Recalled::Nothing => {}
+        if let Some(known) = self.memory.recall(&key, &batch, Instant::now()) {
+            let frame = self.core.frame_counter();
+            return known.unwrap_or_else(|refusal| Outcome { frame, results: vec![Err(refusal)] });
         }
         let outcome = self.operations(batch.clone());
-        // A refusal that says nothing of the request itself: with the same key it may be done a moment later.
-        let passing = matches!(&outcome.results[..], [Err(error)] if error.status == Status::Busy);
-        if !passing {
-            self.memory.remember(key, &batch, outcome.clone());
+        // A batch that was refused and changed nothing may be done a moment later with the same key.
+        if outcome.has_changed(&batch.ops) {
+            self.memory.remember(key, &batch, outcome.clone(), Instant::now());
         }
         outcome
     }

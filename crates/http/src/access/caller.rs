@@ -14,7 +14,7 @@ use crate::failure::Failure;
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// What a caller may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Rights {
     /// Look.
     Read,
@@ -23,7 +23,7 @@ pub(crate) enum Rights {
 }
 
 /// Where a caller is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reach {
     /// On this machine.
     Local,

@@ -21,7 +21,7 @@ mod token;
 pub(crate) use caller::{Caller, Owner, Peer, Reach, Rights};
 pub use files::{Files, FilesError};
 pub(crate) use gate::{Audience, Entry, Gate, Visit};
-pub(crate) use login::{LOGOUT, page, wants_page};
+pub(crate) use login::{LOGIN, LOGOUT, page, wants_page};
 pub(crate) use pages::tell_page;
 pub use pages::{PageError, Pages};
 pub(crate) use permit::Permit;

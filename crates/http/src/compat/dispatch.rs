@@ -9,7 +9,7 @@ use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use framewire_emulator::EmulatorError;
-use framewire_protocol::{Status, Value};
+use framewire_protocol::{Effect, Status, Value};
 use percent_encoding::percent_decode_str;
 use tracing::info;
 
@@ -22,7 +22,7 @@ use crate::access::Caller;
 use crate::app::Site;
 use crate::body::read;
 use crate::failure::Failure;
-use crate::idempotency;
+use crate::idempotency::{self, NothingDone};
 
 /// The routes of one path.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ pub(crate) async fn answer(site: &Site, place: &Place, caller: &Caller, request:
 
 async fn run(site: &Site, route: &Route, caller: &Caller, request: Request) -> Result<Response, Failure> {
     let (parts, body) = request.into_parts();
-    let key = idempotency::key(&parts.headers)?;
+    let key = idempotency::read(&parts.headers)?;
     let mut args = Args::default();
     if let Some(arg) = read_body(site, route.body, body).await? {
         args.push(arg);
@@ -115,6 +115,7 @@ async fn run(site: &Site, route: &Route, caller: &Caller, request: Request) -> R
         )
     })?;
     let share = site.replies.share(&op)?;
+    let effect = op.info().effect;
     let value = match site.call(caller, op, key).await {
         // mGBA-http's clients know no reasons.
         Err(EmulatorError::Refused(error))
@@ -125,7 +126,11 @@ async fn run(site: &Site, route: &Route, caller: &Caller, request: Request) -> R
         }
         answer => answer.map_err(|error| refusal(route, error))?,
     };
-    Ok(route.reply.response(value, share))
+    let mut response = route.reply.response(value, share);
+    if effect == Effect::Read {
+        response.extensions_mut().insert(NothingDone);
+    }
+    Ok(response)
 }
 
 /// A name is looked up by the emulator, which says what there is; callers know it as a parameter.

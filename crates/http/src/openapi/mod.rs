@@ -81,7 +81,7 @@ pub fn document() -> OpenApi {
         paths.paths.insert(path.to_owned(), item);
     }
     let schemas = utoipa::openapi::ComponentsBuilder::new().schema(Run::name(), Run::schema());
-    let components = FAILURES.iter().fold(schemas, |components, failure| {
+    let components = FAILURES.iter().chain(&KEY_FAILURES).fold(schemas, |components, failure| {
         let (_, name, description) = failure;
         components.response(*name, text_response(description, string(), None))
     });
@@ -101,6 +101,9 @@ fn operation(route: &Route) -> Operation {
         .parameters(Some(route.params.iter().map(parameter)))
         .parameters(Some((route.verb == Verb::Post).then(idempotency_key)))
         .response("200", success(route.reply));
+    if route.verb == Verb::Post {
+        operation = with_key_failures(operation);
+    }
     operation = match route.body {
         RequestBody::Ignored => operation,
         RequestBody::Savestate => operation.request_body(Some(
@@ -121,6 +124,22 @@ fn operation(route: &Route) -> Operation {
         )),
     };
     with_failures(operation).build()
+}
+
+/// What requests with a key may be answered with besides.
+const KEY_FAILURES: [(&str, &str, &str); 2] = [
+    (
+        "410",
+        "ReplyDropped",
+        "The request of this Idempotency-Key was done, and its reply is not kept any more.",
+    ),
+    ("422", "KeyReused", "The Idempotency-Key was used for another request."),
+];
+
+fn with_key_failures(operation: OperationBuilder) -> OperationBuilder {
+    KEY_FAILURES.iter().fold(operation, |operation, (status, name, description)| {
+        operation.response(*status, referred(name, description))
+    })
 }
 
 fn with_failures(operation: OperationBuilder) -> OperationBuilder {
@@ -177,10 +196,14 @@ fn idempotency_key() -> Parameter {
         .required(Required::False)
         .description(Some(
             "Names this request, such as by a UUID: repeated with the same key because its answer was never heard, it is \
-             done once and answered as the first time. The last 16,384 keys are remembered.",
+             done once and answered as the first time. A key is remembered for 10 minutes after its request was done.",
         ))
         .schema(Some(
-            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(MAX_KEY)),
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .min_length(Some(1))
+                .max_length(Some(MAX_KEY))
+                .pattern(Some("^[ -~]+$")),
         ))
         .build()
 }

@@ -1,22 +1,29 @@
 //! The part of the document that is about `/v1`: what the handlers say of themselves, and what holds for all of them.
 
+use axum::http::Method;
 use utoipa::PartialSchema;
 use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
 
 use super::tokens;
+use crate::idempotency;
 use crate::v1::problem::MEDIA_TYPE;
 use crate::v1::router;
 
 /// What any route may answer with beside success, as a [`Problem`](crate::v1::Problem).
-const PROBLEMS: [(&str, &str, &str); 14] = [
+const PROBLEMS: [(&str, &str, &str); 15] = [
     ("400", "V1BadRequest", "A parameter or the body cannot be used; nothing was done."),
     ("401", "V1Unauthorized", "A token is needed, or the one that was given is not valid."),
     ("403", "V1Forbidden", "The token, the web page or the host name does not allow this."),
     ("404", "V1NotFound", "The path, the emulator or what the path names is not there."),
     ("408", "V1Slow", "The body did not arrive in time."),
     ("409", "V1Conflict", "It cannot be done in the present state."),
+    (
+        "410",
+        "V1ReplyDropped",
+        "The request of this Idempotency-Key was done, and its reply is not kept any more.",
+    ),
     ("413", "V1TooLarge", "The request or its result is larger than is accepted."),
     (
         "422",
@@ -38,9 +45,13 @@ pub(super) fn document() -> OpenApi {
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
             describe_bytes(operation);
+            let keyed = takes_key(&method, path);
+            if keyed {
+                operation.parameters.get_or_insert_default().push(super::idempotency_key().into());
+            }
             let of_server =
                 method == HttpMethod::Get && is_known_to_server(path) && !is_of_emulator(operation);
-            add_problems(operation, of_server);
+            add_problems(operation, of_server, keyed);
         }
     }
     let components = document.components.get_or_insert_default();
@@ -128,12 +139,26 @@ fn own<T>(described: &mut RefOr<T>) -> Option<&mut T> {
     }
 }
 
-/// Adds the problems that an operation may answer with; `of_server` if it looks at what the server itself knows.
-fn add_problems(operation: &mut Operation, of_server: bool) {
+/// Whether requests of an operation may have an `Idempotency-Key`.
+fn takes_key(method: &HttpMethod, path: &str) -> bool {
+    let method = match method {
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Patch => Method::PATCH,
+        HttpMethod::Delete => Method::DELETE,
+        _ => return false,
+    };
+    idempotency::applies(&method, path)
+}
+
+/// Adds the problems that an operation may answer with; `of_server` if it looks at what the server itself knows, `keyed` if
+/// its requests may have an `Idempotency-Key`.
+fn add_problems(operation: &mut Operation, of_server: bool, keyed: bool) {
     let reads = operation.request_body.is_some();
     for (status, name, description) in PROBLEMS {
         let may = match status {
             "408" => reads,
+            "410" => keyed,
             "404" | "409" | "422" | "501" | "502" | "504" => !of_server,
             _ => true,
         };

@@ -11,11 +11,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Chosen, Key, Once, Payload, Which};
+use super::extract::{Chosen, Key, Payload, Which};
 use super::fields::{Context, Encoding, Object};
 use super::plan::Plan;
 use super::{Problem, bounds, control};
 use crate::app::Site;
+use crate::idempotency::NothingDone;
 use crate::openapi::BatchOp;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
@@ -64,7 +65,7 @@ pub(crate) enum OpResult {
 /// Does operations in order at one frame boundary, all or, on the first error, none after it.
 ///
 /// Each operation is an object with the name of one of GET /v1/operations as `op`, and its arguments.
-#[utoipa::path(post, path = "/v1/batch", operation_id = "batch", tag = "batch", params(Which, Once),
+#[utoipa::path(post, path = "/v1/batch", operation_id = "batch", tag = "batch", params(Which),
     request_body = Request, responses((status = 200, description = "What became of them.", body = Done)))]
 async fn batch(
     State(site): State<Arc<Site>>,
@@ -80,5 +81,10 @@ async fn batch(
     let batch = Batch { key, ..Batch::new(plan.ops().to_vec()) };
     let outcome = bounds::perform(&site, &served, batch, deadline).await;
     let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
-    Ok(share.json(&plan.done(outcome)))
+    let nothing_done = !outcome.has_changed(plan.ops());
+    let mut response = share.json(&plan.done(outcome));
+    if nothing_done {
+        response.extensions_mut().insert(NothingDone);
+    }
+    Ok(response)
 }

@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Problem;
-use super::extract::{Chosen, Key, Once, Payload, Which};
+use super::extract::{Chosen, Key, Payload, Which};
 use super::fields::shown;
 use crate::app::Site;
 use crate::emulators::Served;
@@ -56,7 +56,9 @@ pub(super) async fn change(
 }
 
 /// Stops frames. Requests are answered all the same.
-#[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "control", params(Which, Once),
+///
+/// An mGBA in its window answers 501: its scripts cannot pause it. Pause it there, or use POST /v1/lockstep.
+#[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "control", params(Which),
     responses((status = 200, description = "No frame goes by.", body = AtFrame)))]
 async fn pause(
     State(site): State<Arc<Site>>,
@@ -67,7 +69,7 @@ async fn pause(
 }
 
 /// Lets frames go by again: ends a pause, and lockstep.
-#[utoipa::path(post, path = "/v1/resume", operation_id = "resume", tag = "control", params(Which, Once),
+#[utoipa::path(post, path = "/v1/resume", operation_id = "resume", tag = "control", params(Which),
     responses((status = 200, description = "Frames go by.", body = AtFrame)))]
 async fn resume(
     State(site): State<Arc<Site>>,
@@ -78,7 +80,7 @@ async fn resume(
 }
 
 /// Resets the console.
-#[utoipa::path(post, path = "/v1/reset", operation_id = "reset", tag = "control", params(Which, Once),
+#[utoipa::path(post, path = "/v1/reset", operation_id = "reset", tag = "control", params(Which),
     responses((status = 200, description = "It was reset.", body = AtFrame)))]
 async fn reset(
     State(site): State<Arc<Site>>,
@@ -114,7 +116,7 @@ struct Advanced {
 ///
 /// An embedded core does so at any time, and stays paused or goes on as before. An attached mGBA needs lockstep, and runs
 /// them right after the reply.
-#[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(Which, Once),
+#[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(Which),
     request_body = Advance, responses((status = 200, description = "They were run, or will be.", body = Advanced)))]
 async fn advance(
     State(site): State<Arc<Site>>,
@@ -144,7 +146,7 @@ struct Lockstep {
 }
 
 /// Has each frame wait until POST /v1/advance asks for it.
-#[utoipa::path(post, path = "/v1/lockstep", operation_id = "lockstep", tag = "control", params(Which, Once),
+#[utoipa::path(post, path = "/v1/lockstep", operation_id = "lockstep", tag = "control", params(Which),
     request_body = Lockstep, responses((status = 200, description = "Frames wait.", body = AtFrame)))]
 async fn lockstep(
     State(site): State<Arc<Site>>,
@@ -195,7 +197,7 @@ fn rate_schema() -> Schema {
 }
 
 /// Changes how fast frames go by.
-#[utoipa::path(post, path = "/v1/speed", operation_id = "speed", tag = "control", params(Which, Once),
+#[utoipa::path(post, path = "/v1/speed", operation_id = "speed", tag = "control", params(Which),
     request_body = Speed, responses((status = 200, description = "They do.", body = AtFrame)))]
 async fn speed(
     State(site): State<Arc<Site>>,
@@ -224,7 +226,7 @@ struct Load {
 }
 
 /// Puts in another game and resets.
-#[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(Which, Once), request_body = Load,
+#[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(Which), request_body = Load,
     responses((status = 200, description = "It is running.", body = AtFrame)))]
 async fn load(
     State(site): State<Arc<Site>>,

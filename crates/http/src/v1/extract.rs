@@ -25,17 +25,6 @@ pub(crate) struct Which {
     emulator: Option<String>,
 }
 
-/// The header that [`Key`] reads, for `#[utoipa::path(params(Once))]`.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Header)]
-#[expect(dead_code, reason = "describes what `Key` reads")]
-pub(crate) struct Once {
-    /// Names this request, such as by a UUID: repeated with the same key because its answer was never heard, it is done
-    /// once and answered as the first time. The last 16,384 keys are remembered.
-    #[param(rename = "Idempotency-Key", min_length = 1, max_length = 255, pattern = "^[ -~]+$")]
-    key: Option<String>,
-}
-
 /// The emulator that a request is about, as its sender may use it.
 pub(crate) struct Chosen(pub(crate) Arc<Served>);
 
@@ -125,8 +114,13 @@ impl<S: Sync> FromRequestParts<S> for Key {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Key, Problem> {
-        Ok(Key(idempotency::key(&parts.headers)?))
+        Ok(Key(idempotency::read(&parts.headers)?))
     }
+}
+
+/// The name in [`Which`], if it is given.
+pub(crate) fn emulator_of(parts: &Parts) -> Option<String> {
+    pairs(parts).find(is_choice).map(value_of)
 }
 
 fn pairs(parts: &Parts) -> impl Iterator<Item = &str> {

@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 
 use super::Problem;
 use super::control::{AtFrame, change};
-use super::extract::{Chosen, Key, Once, Path, Payload, Query, Which};
+use super::extract::{Chosen, Key, Path, Payload, Query, Which};
 use super::timeline::{Input, KeySet, Seen, Timeline, unplayed};
 use crate::app::Site;
 use crate::emulators::Served;
@@ -98,7 +98,7 @@ struct Wait {
 ///
 /// The emulator itself plays them, so that no delay on the way moves them. The reply names the frames of each press. While
 /// they are played their keys belong to them: holds wait, and a timeline with one of these keys is refused with 409.
-#[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(Which, Once, Wait),
+#[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(Which, Wait),
     request_body = Input,
     responses((status = 200, description = "They are played, or were, with wait=true.", body = Played)))]
 async fn play(
@@ -123,7 +123,7 @@ struct Tap {
 }
 
 /// Presses keys together from the next frame on, for 1 frame or more, and lets go of them.
-#[utoipa::path(post, path = "/v1/tap", operation_id = "tap", tag = "input", params(Which, Once, Wait), request_body = Tap,
+#[utoipa::path(post, path = "/v1/tap", operation_id = "tap", tag = "input", params(Which, Wait), request_body = Tap,
     responses((status = 200, description = "They are pressed, or were, with wait=true.", body = Played)))]
 async fn tap(
     State(site): State<Arc<Site>>,
@@ -144,7 +144,7 @@ struct Hold {
 }
 
 /// Holds keys from the next frame on, until POST /v1/release. For a number of frames, see POST /v1/tap.
-#[utoipa::path(post, path = "/v1/hold", operation_id = "hold", tag = "input", params(Which, Once), request_body = Hold,
+#[utoipa::path(post, path = "/v1/hold", operation_id = "hold", tag = "input", params(Which), request_body = Hold,
     responses((status = 200, description = "They are held.", body = AtFrame)))]
 async fn hold(
     State(site): State<Arc<Site>>,
@@ -164,7 +164,7 @@ struct Release {
 }
 
 /// Lets go of keys from the next frame on, whoever holds them.
-#[utoipa::path(post, path = "/v1/release", operation_id = "release", tag = "input", params(Which, Once),
+#[utoipa::path(post, path = "/v1/release", operation_id = "release", tag = "input", params(Which),
     request_body = Release, responses((status = 200, description = "They are up.", body = AtFrame)))]
 async fn release(
     State(site): State<Arc<Site>>,
@@ -186,7 +186,7 @@ struct Cancelled {
 }
 
 /// Ends all timelines and holds, those that wait too, and lets go of their keys.
-#[utoipa::path(delete, path = "/v1/input", operation_id = "cancelAllInput", tag = "input", params(Which, Once),
+#[utoipa::path(delete, path = "/v1/input", operation_id = "cancelAllInput", tag = "input", params(Which),
     responses((status = 200, description = "Nothing is played any more.", body = Cancelled)))]
 async fn cancel_all(
     State(site): State<Arc<Site>>,
@@ -198,7 +198,7 @@ async fn cancel_all(
 
 /// Ends a timeline and lets go of its keys.
 #[utoipa::path(delete, path = "/v1/input/{id}", operation_id = "cancelInput", tag = "input",
-    params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), Which, Once),
+    params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), Which),
     responses((status = 200, description = "It is not played any more.", body = Cancelled)))]
 async fn cancel(
     State(site): State<Arc<Site>>,

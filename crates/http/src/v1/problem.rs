@@ -175,10 +175,12 @@ impl From<EmulatorError> for Problem {
 
 impl From<OpError> for Problem {
     fn from(error: OpError) -> Problem {
-        if error.is_key_reused() {
-            return Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("Idempotency-Key: {error}"));
+        let about_key = error.is_about_key();
+        let problem = Problem::from(Failure::from(error));
+        if about_key {
+            return Problem { detail: format!("Idempotency-Key: {}", problem.detail).into(), ..problem };
         }
-        Failure::from(error).into()
+        problem
     }
 }
 

@@ -124,7 +124,7 @@ fn a_key_used_for_another_request_is_refused_and_presses_nothing() {
     };
     assert_eq!(hold("A").status, 200);
     let reply = hold("B");
-    assert_eq!(reply.status, 400);
+    assert_eq!(reply.status, 422);
     assert!(reply.text().contains("used for another request"), "{}", reply.text());
     assert_eq!(server.number("/core/getkeys"), 1);
 }

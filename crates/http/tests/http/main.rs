@@ -17,6 +17,7 @@ mod leaving;
 mod log;
 mod memory;
 mod metrics;
+mod once;
 mod own;
 mod page;
 mod slow;

@@ -15,7 +15,7 @@ use crate::symbols::Place;
 use crate::v1::bounds::perform_one;
 use crate::v1::control::AtFrame;
 use crate::v1::convenience::write_op;
-use crate::v1::extract::{Chosen, Key, Once, Path, Query, Which};
+use crate::v1::extract::{Chosen, Key, Path, Query, Which};
 use crate::v1::fields::{Encoding, NumberType, integer, shown};
 use crate::v1::{Problem, reading};
 use crate::{body, openapi};
@@ -54,7 +54,7 @@ fn value_schema() -> RefOr<Schema> {
 ///
 /// The address is decimal, hex behind 0x, or a symbol. A body of type application/octet-stream is written as it is.
 #[utoipa::path(put, path = "/v1/memory/{address}", operation_id = "writeMemory", tag = "memory",
-    params(("address" = String, Path, description = "The address."), Which, Once, Where),
+    params(("address" = String, Path, description = "The address."), Which, Where),
     request_body(description = "What to write.", content(
         (NewContent = "application/json"), (Vec<u8> = "application/octet-stream"))),
     responses((status = 200, description = "It was written.", body = AtFrame)))]

@@ -19,7 +19,7 @@ use crate::app::Site;
 use crate::body;
 use crate::v1::Problem;
 use crate::v1::control::AtFrame;
-use crate::v1::extract::{Chosen, Query, Which};
+use crate::v1::extract::{Chosen, Key, Query, Which};
 use crate::v1::memory::FRAME;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
@@ -91,9 +91,10 @@ async fn save(
 async fn restore(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
+    Key(key): Key,
     Query(Restore { flags, force }): Query<Restore>,
     body: Body,
 ) -> Result<Json<AtFrame>, Problem> {
     let bytes = body::read(body, site.app.limits.max_body, &site).await?;
-    load(&site, &served, bytes.into(), How { flags, force }).await.map(Json)
+    load(&site, &served, key, bytes.into(), How { flags, force }).await.map(Json)
 }

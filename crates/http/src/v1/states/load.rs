@@ -47,7 +47,13 @@ pub(super) fn check_flags(flags: u8) -> Result<u8, Problem> {
 }
 
 /// Loads a state, if it is of the running game or is to be loaded all the same.
-pub(super) async fn load(site: &Site, served: &Served, bytes: Vec<u8>, how: How) -> Result<AtFrame, Problem> {
+pub(super) async fn load(
+    site: &Site,
+    served: &Served,
+    key: Option<String>,
+    bytes: Vec<u8>,
+    how: How,
+) -> Result<AtFrame, Problem> {
     check_flags(how.flags)?;
     let state = State::read(&bytes)?;
     let mut ops = vec![Op::Checksum {}, Op::GameTitle {}];
@@ -72,7 +78,8 @@ pub(super) async fn load(site: &Site, served: &Served, bytes: Vec<u8>, how: How)
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
     };
-    let mut outcome = site.perform(served, Op::LoadState { data, flags: how.flags }.into()).await?;
+    let batch = Batch { key, ..Op::LoadState { data, flags: how.flags }.into() };
+    let mut outcome = site.perform(served, batch).await?;
     match outcome.results.pop() {
         Some(Ok(Value::Bool(true))) => Ok(AtFrame { frame: outcome.frame }),
         Some(Ok(Value::Bool(false))) => Err(Problem::new(

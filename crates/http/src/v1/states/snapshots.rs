@@ -22,7 +22,7 @@ use crate::budget::Share;
 use crate::kept::{aside, unwritten};
 use crate::v1::Problem;
 use crate::v1::control::AtFrame;
-use crate::v1::extract::{Chosen, Path, Payload, Query, Which};
+use crate::v1::extract::{Chosen, Key, Path, Payload, Query, Which};
 
 /// How a caller has a snapshot replaced.
 const REPLACE: &str = "\"replace\": true";
@@ -271,10 +271,11 @@ async fn restore(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     Path(name): Path<String>,
+    Key(key): Key,
     Payload(how): Payload<How>,
 ) -> Result<Json<AtFrame>, Problem> {
     let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
     let _share = share(&site, &snapshots, &name).await?;
     let snapshot = aside(move || snapshots.read(&name)).await?;
-    load(&site, &served, snapshot.into_file(), how).await.map(Json)
+    load(&site, &served, key, snapshot.into_file(), how).await.map(Json)
 }

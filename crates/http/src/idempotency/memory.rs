@@ -1,0 +1,247 @@
+//! The requests that are remembered by their keys.
+//!
+//! A key is remembered for a stated time after its request was done, and never forgotten sooner: when there are too many, new
+//! ones are refused. When the replies take too much memory, the oldest replies are dropped and their keys are not, so that a
+//! repeat is refused rather than done again.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::response::Response;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::reply::KeptReply;
+use super::{Digest, NothingDone};
+use crate::access::{Reach, Rights};
+use crate::app::Limits;
+use crate::failure::Failure;
+
+/// Requests with a key that may be under way at once.
+const UNDER_WAY: usize = 1024;
+/// Callers that may only look have this fraction of the memory, on their own, so that they take none from others.
+const READERS: usize = 32;
+/// One reply may have this fraction of the memory, so that it drives out few others.
+const PART_OF_ONE: usize = 8;
+
+/// What a key is remembered by.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Name {
+    pub(super) rights: Rights,
+    pub(super) reach: Reach,
+    pub(super) emulator: String,
+    pub(super) key: String,
+}
+
+/// How much is remembered, and for how long.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    keys: usize,
+    bytes: usize,
+    life: Duration,
+}
+
+/// The requests that are remembered.
+pub(crate) struct KeyedReplies {
+    full: Mutex<Memory>,
+    read: Mutex<Memory>,
+}
+
+/// What is known of a key.
+pub(super) enum Known {
+    /// Its request was done.
+    Done(Arc<KeptReply>),
+    /// Its request is being done.
+    UnderWay(Over),
+    /// Nothing: the request is to be done.
+    New(Turn),
+}
+
+/// The end of a request under way.
+pub(super) struct Over(watch::Receiver<()>);
+
+impl Over {
+    /// Waits for it.
+    pub(super) async fn wait(mut self) {
+        // Nothing is ever sent: the other end is dropped.
+        let _ = self.0.changed().await;
+    }
+}
+
+/// The right to do the request of a key. Dropped before its end, nothing is remembered.
+pub(super) struct Turn {
+    keyed: Arc<KeyedReplies>,
+    name: Arc<Name>,
+    digest: Digest,
+    /// Dropped at the end.
+    _over: watch::Sender<()>,
+    ended: bool,
+}
+
+impl Turn {
+    /// Keeps the reply, if anything was done.
+    pub(super) async fn end(mut self, response: Response) -> Response {
+        let nothing_done = response.extensions().get::<NothingDone>().is_some();
+        if nothing_done || !response.status().is_success() {
+            return response;
+        }
+        let most = self.keyed.memory(&self.name).lock().bounds.bytes / PART_OF_ONE;
+        let (response, kept) = KeptReply::of(response, most).await;
+        self.ended = true;
+        self.keyed.memory(&self.name).lock().keep(&self.name, self.digest, kept, Instant::now());
+        response
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.keyed.memory(&self.name).lock().forget(&self.name);
+        }
+    }
+}
+
+impl KeyedReplies {
+    /// A memory within these limits.
+    pub(crate) fn new(limits: &Limits) -> KeyedReplies {
+        let Limits { max_keys, max_keyed_bytes, keyed_life, .. } = *limits;
+        let memory = |share: usize| {
+            let bounds =
+                Bounds { keys: (max_keys / share).max(1), bytes: max_keyed_bytes / share, life: keyed_life };
+            Mutex::new(Memory::new(bounds))
+        };
+        KeyedReplies { full: memory(1), read: memory(READERS) }
+    }
+
+    fn memory(&self, name: &Name) -> &Mutex<Memory> {
+        match name.rights {
+            Rights::Full => &self.full,
+            Rights::Read => &self.read,
+        }
+    }
+
+    /// What is known of a key. If that is nothing, its request is under way from now on.
+    pub(super) fn find(self: &Arc<Self>, name: &Arc<Name>, digest: Digest) -> Result<Known, Failure> {
+        let mut memory = self.memory(name).lock();
+        memory.expire(Instant::now());
+        match memory.entries.get(name) {
+            Some(entry) if entry.digest != digest => Err(Failure::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "Idempotency-Key: the key was used for another request; choose a new one",
+            )),
+            Some(Entry { state: State::UnderWay(over), .. }) => Ok(Known::UnderWay(Over(over.clone()))),
+            Some(Entry { state: State::Done(Some(reply)), .. }) => Ok(Known::Done(reply.clone())),
+            Some(Entry { state: State::Done(None), .. }) => Err(Failure::new(
+                StatusCode::GONE,
+                "Idempotency-Key: the request was done before, and its reply is not kept any more; ask for what you \
+                 need in a request of its own",
+            )),
+            None => {
+                let over = memory.begin(name, digest, Instant::now())?;
+                Ok(Known::New(Turn {
+                    keyed: self.clone(),
+                    name: name.clone(),
+                    digest,
+                    _over: over,
+                    ended: false,
+                }))
+            }
+        }
+    }
+}
+
+struct Memory {
+    bounds: Bounds,
+    entries: HashMap<Arc<Name>, Entry>,
+    /// The requests that were done, the oldest first.
+    done: VecDeque<(Instant, Arc<Name>)>,
+    /// How many of these have lost their reply.
+    dropped: usize,
+    /// Bytes of the replies that are kept.
+    bytes: usize,
+}
+
+struct Entry {
+    digest: Digest,
+    state: State,
+}
+
+enum State {
+    UnderWay(watch::Receiver<()>),
+    /// `None` where the reply was dropped.
+    Done(Option<Arc<KeptReply>>),
+}
+
+impl Memory {
+    fn new(bounds: Bounds) -> Memory {
+        Memory { bounds, entries: HashMap::new(), done: VecDeque::new(), dropped: 0, bytes: 0 }
+    }
+
+    /// Notes that a request is under way.
+    fn begin(
+        &mut self,
+        name: &Arc<Name>,
+        digest: Digest,
+        now: Instant,
+    ) -> Result<watch::Sender<()>, Failure> {
+        if self.entries.len() - self.done.len() >= UNDER_WAY {
+            return Err(Failure::busy(format!(
+                "{UNDER_WAY} requests with an Idempotency-Key are under way; wait for replies"
+            )));
+        }
+        if self.entries.len() >= self.bounds.keys {
+            return Err(self.full(now));
+        }
+        let (sender, over) = watch::channel(());
+        self.entries.insert(name.clone(), Entry { digest, state: State::UnderWay(over) });
+        Ok(sender)
+    }
+
+    /// There is no room for another key.
+    fn full(&self, now: Instant) -> Failure {
+        let Bounds { keys, life, .. } = self.bounds;
+        let oldest = self.done.front().map_or(now, |(done, _)| *done);
+        let wait = life.saturating_sub(now.duration_since(oldest)).as_secs() + 1;
+        let message = format!(
+            "{keys} values of Idempotency-Key are remembered, each for {} s, and there is no room for another; send the \
+             request again in {wait} s, or without a key if it may be done twice",
+            life.as_secs()
+        );
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, message).with_header(RETRY_AFTER, wait.into())
+    }
+
+    /// Keeps the reply to a request under way.
+    fn keep(&mut self, name: &Arc<Name>, digest: Digest, reply: Option<KeptReply>, now: Instant) {
+        self.bytes += reply.as_ref().map_or(0, KeptReply::size);
+        self.entries.insert(name.clone(), Entry { digest, state: State::Done(reply.map(Arc::new)) });
+        self.done.push_back((now, name.clone()));
+        while self.bytes > self.bounds.bytes {
+            let Some((_, oldest)) = self.done.get(self.dropped) else { break };
+            if let Some(Entry { state: State::Done(reply), .. }) = self.entries.get_mut(oldest) {
+                self.bytes -= reply.take().map_or(0, |reply| reply.size());
+            }
+            self.dropped += 1;
+        }
+    }
+
+    /// Forgets a request that is not under way any more and has no reply to keep.
+    fn forget(&mut self, name: &Arc<Name>) {
+        self.entries.remove(name);
+    }
+
+    /// Forgets what was done long enough ago.
+    fn expire(&mut self, now: Instant) {
+        while let Some((done, _)) = self.done.front()
+            && now.duration_since(*done) >= self.bounds.life
+        {
+            let Some((_, name)) = self.done.pop_front() else { return };
+            if let Some(Entry { state: State::Done(Some(reply)), .. }) = self.entries.remove(&name) {
+                self.bytes -= reply.size();
+            }
+            self.dropped = self.dropped.saturating_sub(1);
+        }
+    }
+}
