@@ -7,7 +7,7 @@
 
 mod refusal;
 mod source;
-mod unique;
+pub(crate) mod unique;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -20,7 +20,7 @@ use source::Source;
 /// Reads a body of JSON, which is an object; an empty one is an object without fields.
 pub(crate) fn body<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
     let text = if text.trim_ascii().is_empty() { b"{}" } else { text };
-    match unique::read(text)? {
+    match unique::read(text).map_err(|error| error.problem("the body"))? {
         body @ Json::Object(_) => read(body, "the body"),
         other => Err(Refusal::kind(&other, "an object in JSON, such as {}").problem("the body")),
     }

@@ -7,22 +7,59 @@ use serde_json::Value as Json;
 use crate::v1::Problem;
 use crate::v1::fields::Object;
 
-/// Reads JSON in which no object has a key twice: which of the two counts is for nobody to guess.
-pub(super) fn read(text: &[u8]) -> Result<Json, Problem> {
-    let mut reader = serde_json::Deserializer::from_slice(text);
-    let unreadable =
-        |error: &serde_json::Error| Problem::bad_request(format!("the body cannot be read as JSON: {error}"));
-    let read: Result<Unique, _> = serde_path_to_error::deserialize(&mut reader);
-    let Unique(value) = read.map_err(|error| {
-        let place = error.path().to_string();
-        match (error.inner().is_data(), place.as_str()) {
-            (true, ".") => Problem::bad_request(format!("the body {}", error.inner())),
-            (true, place) => Problem::unusable(place, &error.inner().to_string()),
-            (false, _) => unreadable(error.inner()),
+/// Why JSON cannot be read.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// It is no JSON.
+    Syntax(serde_json::Error),
+    /// An object has a key twice.
+    Twice {
+        /// Which object; empty for the whole.
+        place: String,
+        /// What is wrong with it, to follow the place.
+        problem: String,
+    },
+}
+
+impl Unreadable {
+    /// The problem with `whole`, which is what was read.
+    pub(crate) fn problem(self, whole: &str) -> Problem {
+        match self {
+            Unreadable::Syntax(error) => {
+                Problem::bad_request(format!("{whole} cannot be read as JSON: {error}"))
+            }
+            Unreadable::Twice { place, problem } if place.is_empty() => {
+                Problem::bad_request(format!("{whole} {problem}"))
+            }
+            Unreadable::Twice { place, problem } => Problem::unusable(&place, &problem),
         }
-    })?;
-    reader.end().map_err(|error| unreadable(&error))?;
-    Ok(value)
+    }
+}
+
+/// Reads JSON in which no object has a key twice: which of the two counts is for nobody to guess.
+pub(crate) fn read(text: &[u8]) -> Result<Json, Unreadable> {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    match Unique::deserialize(&mut reader).and_then(|unique| reader.end().map(|()| unique)) {
+        Ok(Unique(value)) => Ok(value),
+        Err(error) if error.is_data() => {
+            Err(Unreadable::Twice { place: place_of_error(text), problem: bare(&error) })
+        }
+        Err(error) => Err(Unreadable::Syntax(error)),
+    }
+}
+
+/// The error without its line and column, which do not help people who have the place.
+fn bare(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.clone(), |(text, _)| text.to_owned())
+}
+
+/// Reads a text again that cannot be read, to learn where.
+fn place_of_error(text: &[u8]) -> String {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let read: Result<Unique, _> = serde_path_to_error::deserialize(&mut reader);
+    let place = read.err().map(|error| error.path().to_string()).unwrap_or_default();
+    if place == "." { String::new() } else { place }
 }
 
 struct Unique(Json);

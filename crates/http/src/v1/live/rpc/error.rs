@@ -21,8 +21,8 @@ impl Error {
     }
 
     /// The message is JSON, but no request.
-    pub(super) fn invalid_request(detail: &str) -> Error {
-        Error { code: -32600, message: "Invalid Request", data: Problem::bad_request(detail).into() }
+    pub(super) fn invalid_request(problem: Problem) -> Error {
+        Error { code: -32600, message: "Invalid Request", data: problem.into() }
     }
 
     /// No method is called so.

@@ -3,6 +3,9 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::error::Error;
+use crate::v1::Problem;
+use crate::v1::fields::shown;
+use crate::v1::reading::unique::{self, Unreadable};
 
 /// Most requests in one array.
 const MAX_BATCH: usize = 1024;
@@ -40,23 +43,27 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    fn new(id: Json, detail: &str) -> Refused {
-        Refused { id, error: Error::invalid_request(detail) }
+    fn new(id: Json, problem: Problem) -> Refused {
+        Refused { id, error: Error::invalid_request(problem) }
+    }
+
+    /// A field holds something else than is accepted there, or nothing.
+    fn field(id: Json, name: &str, value: Option<&Json>, accepts: &str) -> Refused {
+        let problem = value.map_or("is missing".to_owned(), |value| format!("is {}", shown(value)));
+        Refused::new(id, Problem::parameter(name, &problem, accepts))
     }
 }
 
 /// Reads a message.
 pub(super) fn read(text: &[u8]) -> Message {
     let refused = |error| Message::One(Err(Refused { id: Json::Null, error }));
-    match serde_json::from_slice(text) {
-        Err(error) => refused(Error::parse(&error)),
-        Ok(Json::Array(items)) if items.is_empty() => {
-            refused(Error::invalid_request("the array is empty; it holds at least one request"))
+    match unique::read(text) {
+        Err(Unreadable::Syntax(error)) => refused(Error::parse(&error)),
+        Err(twice) => refused(Error::invalid_request(twice.problem("the message"))),
+        Ok(Json::Array(items)) if items.is_empty() || items.len() > MAX_BATCH => {
+            let detail = format!("the array holds {} requests; 1 to {MAX_BATCH} are accepted", items.len());
+            refused(Error::invalid_request(Problem::bad_request(detail)))
         }
-        Ok(Json::Array(items)) if items.len() > MAX_BATCH => refused(Error::invalid_request(&format!(
-            "the array holds {} requests; {MAX_BATCH} are accepted",
-            items.len()
-        ))),
         Ok(Json::Array(items)) => Message::Many(items.into_iter().map(request).collect()),
         Ok(item) => Message::One(request(item)),
     }
@@ -64,36 +71,47 @@ pub(super) fn read(text: &[u8]) -> Message {
 
 fn request(item: Json) -> Result<Request, Refused> {
     let Json::Object(mut object) = item else {
-        return Err(Refused::new(Json::Null, "a request is an object with jsonrpc, id, method and params"));
+        let detail =
+            format!("{} is no request; one is an object with jsonrpc, id, method and params", shown(&item));
+        return Err(Refused::new(Json::Null, Problem::bad_request(detail)));
     };
     let id = object.remove("id");
-    let (id, known) = match id {
+    let is_id = match &id {
         // It must come back as it was written, and of these numbers only the nearest fraction is known.
-        Some(Json::Number(number)) if number.is_f64() => {
-            return Err(Refused::new(Json::Null, "id is a text, or a whole number of at most 64 bits"));
-        }
-        Some(Json::String(_) | Json::Number(_) | Json::Null) | None => (id.clone(), id.unwrap_or(Json::Null)),
-        Some(_) => return Err(Refused::new(Json::Null, "id is a text or a number")),
+        Some(Json::Number(number)) => !number.is_f64(),
+        Some(Json::String(_) | Json::Null) | None => true,
+        Some(_) => false,
     };
-    if object.remove("jsonrpc") != Some(Json::from("2.0")) {
-        return Err(Refused::new(known, "jsonrpc is \"2.0\""));
+    if !is_id {
+        let accepts = "a text, or a whole number of at most 64 bits";
+        return Err(Refused::field(Json::Null, "id", id.as_ref(), accepts));
     }
-    let Some(Json::String(method)) = object.remove("method") else {
-        return Err(Refused::new(known, "method is the name of a method, such as \"read8\""));
+    let known = id.clone().unwrap_or_default();
+    let version = object.remove("jsonrpc");
+    if version.as_ref().is_none_or(|version| version != "2.0") {
+        return Err(Refused::field(known, "jsonrpc", version.as_ref(), "\"2.0\""));
+    }
+    let method = match object.remove("method") {
+        Some(Json::String(method)) => method,
+        other => {
+            let accepts = "the name of a method, such as \"read8\"";
+            return Err(Refused::field(known, "method", other.as_ref(), accepts));
+        }
     };
     let params = match object.remove("params") {
         None => Params::Named(Map::new()),
         Some(Json::Object(named)) => Params::Named(named),
         Some(Json::Array(items)) => Params::InOrder(items),
-        Some(_) => {
-            return Err(Refused::new(known, "params is an object, or an array for an operation's arguments"));
+        other => {
+            let accepts = "an object, or an array of an operation's arguments";
+            return Err(Refused::field(known, "params", other.as_ref(), accepts));
         }
     };
     match object.keys().next() {
         None => Ok(Request { id, method, params }),
         Some(other) => {
-            let detail = format!("{other:?} is no field of a request; it has jsonrpc, id, method and params");
-            Err(Refused::new(known, &detail))
+            let accepts = "jsonrpc, id, method and params";
+            Err(Refused::new(known, Problem::parameter(other.as_str(), "is no field of a request", accepts)))
         }
     }
 }
@@ -145,8 +163,31 @@ mod tests {
             (r#"{"jsonrpc":"2.0","method":"x","id":1.5}"#, Json::Null, -32600),
             (r#"{"jsonrpc":"2.0","method":1,"id":18446744073709551615}"#, json!(u64::MAX), -32600),
             (r#"{"jsonrpc":"2.0","method":"x","id":3,"parms":{}}"#, json!(3), -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","method":"y","id":3}"#, Json::Null, -32600),
+            (
+                r#"{"jsonrpc":"2.0","id":4,"method":"x","params":{"op":"read8","op":"write8"}}"#,
+                Json::Null,
+                -32600,
+            ),
+            (r#"[{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}]"#, Json::Null, -32600),
         ] {
             assert_eq!(code(text), (id, expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_was_there_and_what_is_accepted() {
+        for (text, says) in [
+            (r#"{"jsonrpc":"1.0","method":"x","id":1}"#, r#"jsonrpc is "1.0"; accepted is "2.0""#),
+            (r#"{"method":"x","id":1}"#, r#"jsonrpc is missing; accepted is "2.0""#),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "method is missing; accepted is the name"),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#, "id is 1.5; accepted is a text"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":5}"#, "params is 5; accepted is an object"),
+            (r#"{"jsonrpc":"2.0","method":"x","method":"reset"}"#, r#"has "method" twice"#),
+        ] {
+            let Message::One(Err(refused)) = read(text.as_bytes()) else { panic!("{text}") };
+            let error = serde_json::to_value(refused.error).unwrap();
+            assert!(error["data"]["detail"].as_str().unwrap().contains(says), "{text}: {error}");
         }
     }
 
