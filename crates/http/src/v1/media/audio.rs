@@ -1,6 +1,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::Message;
 use axum::response::Response;
@@ -11,6 +12,7 @@ use utoipa_axum::routes;
 
 use super::line::{End, Heard, Line, bounded};
 use crate::app::Site;
+use crate::guard::Outflow;
 use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Nothing, Query, Which};
@@ -32,6 +34,7 @@ async fn audio(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     client: Client,
+    Extension(outflow): Extension<Outflow>,
     Query(Nothing {}): Query<Nothing>,
     upgrade: Result<Upgrade, Problem>,
 ) -> Result<Response, Problem> {
@@ -44,7 +47,7 @@ async fn audio(
         )
     })?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
-        let mut line = Line::new(socket, site);
+        let mut line = Line::new(socket, site, outflow);
         let Err(end) = play(&mut line, audio).await;
         line.close(end).await;
         drop(seat);

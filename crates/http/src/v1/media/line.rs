@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::flight::Flight;
 use crate::app::Site;
 use crate::failure::STOPPING;
-use crate::v1::socket;
+use crate::guard::Outflow;
+use crate::v1::socket::{self, Reason};
 
 /// For how long the other end may leave a ping without an answer.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -22,6 +23,7 @@ const MAX_HEARD: usize = 1024;
 pub(super) struct Line {
     socket: WebSocket,
     site: Arc<Site>,
+    outflow: Outflow,
     flight: Flight,
     /// When something was last sent.
     sent: Instant,
@@ -36,7 +38,7 @@ pub(super) enum Heard {
 }
 
 /// Why a [`Line`] ends.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum End {
     /// The other end is gone.
     Gone,
@@ -48,6 +50,8 @@ pub(super) enum End {
     Silence,
     /// The other end sent something that means nothing here; the text says what would.
     Nonsense(&'static str),
+    /// The other end sent something that cannot be received.
+    Fault(Reason),
 }
 
 /// Bounds what the other end may send.
@@ -56,9 +60,9 @@ pub(super) fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
 }
 
 impl Line {
-    pub fn new(socket: WebSocket, site: Arc<Site>) -> Line {
+    pub fn new(socket: WebSocket, site: Arc<Site>, outflow: Outflow) -> Line {
         let now = Instant::now();
-        Line { socket, site, flight: Flight::new(now), sent: now }
+        Line { socket, site, outflow, flight: Flight::new(now), sent: now }
     }
 
     /// Whether the other end takes what it is sent; if not, an answer to a ping will tell when it does again.
@@ -68,7 +72,7 @@ impl Line {
 
     /// Sends messages, and a ping behind them.
     pub async fn send(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), End> {
-        let Line { socket, site, flight, sent } = self;
+        let Line { socket, site, flight, sent, .. } = self;
         *sent = Instant::now();
         let ping = Message::Ping(Bytes::copy_from_slice(&flight.launch(*sent)));
         let all = async {
@@ -117,7 +121,10 @@ impl Line {
                 Some(Ok(Message::Text(text))) => return Ok(Heard::Text(text.to_string())),
                 Some(Ok(Message::Binary(_))) => return Ok(Heard::Text(String::new())),
                 Some(Ok(Message::Ping(_))) => {} // answered already
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(End::Gone),
+                Some(Err(error)) => {
+                    return Err(socket::fault(&error, MAX_HEARD).map_or(End::Gone, End::Fault));
+                }
+                Some(Ok(Message::Close(_))) | None => return Err(End::Gone),
             }
         }
     }
@@ -129,6 +136,9 @@ impl Line {
             End::Stopping => (close_code::AWAY, STOPPING),
             End::NoEmulator => (close_code::AWAY, "the emulator is gone"),
             End::Silence => (close_code::POLICY, "nothing was read for two minutes"),
+            End::Fault(reason) => {
+                return socket::close_unread(self.socket, reason, &self.outflow, &self.site).await;
+            }
             End::Nonsense(accepted) => (close_code::UNSUPPORTED, accepted),
         };
         socket::close(self.socket, code, reason).await;

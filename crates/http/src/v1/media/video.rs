@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::Message;
 use axum::response::Response;
@@ -16,6 +17,7 @@ use super::params::number;
 use super::shot::Shot;
 use super::studio::Newest;
 use crate::app::Site;
+use crate::guard::Outflow;
 use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Query, Which};
@@ -48,6 +50,7 @@ async fn video(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,
     client: Client,
+    Extension(outflow): Extension<Outflow>,
     Query(params): Query<Params>,
     upgrade: Result<Upgrade, Problem>,
 ) -> Result<Response, Problem> {
@@ -57,7 +60,7 @@ async fn video(
     let newest = site.studios.look(&served, site.app.deadline).await?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
         let skipped = site.meter.pictures_skipped.clone();
-        let mut line = Line::new(socket, site);
+        let mut line = Line::new(socket, site, outflow);
         let Err(end) = show(&mut line, newest, rate, &skipped).await;
         line.close(end).await;
         drop(seat);

@@ -25,7 +25,7 @@ use crate::failure::STOPPING;
 use crate::guard::Outflow;
 use crate::incoming::Charge;
 use crate::streams::{Client, Stream};
-use crate::v1::socket;
+use crate::v1::socket::{self, Reason};
 
 /// Messages on their way to the client. A slow one holds up those who have something for it, and nobody else.
 const OUT: usize = 64;
@@ -49,9 +49,9 @@ pub(super) async fn run(
     let mut connection = Connection { socket, outbox, outflow, heard: Instant::now() };
     let end = connection.serve(&session).await;
     session.end();
-    if let End::TooLarge(accepted) = end {
-        let reason = format!("a message is larger than the {accepted} bytes that are accepted");
-        socket::close_unread(connection.socket, close_code::SIZE, reason, &connection.outflow, &session.site).await;
+    if let End::Fault(reason) = end {
+        let Connection { socket, outflow, .. } = connection;
+        socket::close_unread(socket, reason, &outflow, &session.site).await;
     }
 }
 
@@ -68,8 +68,8 @@ struct Connection {
 enum End {
     /// The client is gone, does not read, or was told why.
     Gone,
-    /// The client sends a message that is larger than this.
-    TooLarge(usize),
+    /// The client sends something that cannot be received.
+    Fault(Reason),
 }
 
 impl Connection {
@@ -84,8 +84,10 @@ impl Connection {
                 _ = self.outbox.recv_many(&mut texts, OUT) => self.send(texts.drain(..), limits.stall).await,
                 frame = self.socket.recv() => match frame {
                     Some(Ok(frame)) => self.received(session, frame, limits.stall).await,
-                    Some(Err(error)) if socket::is_too_large(&error) => Err(End::TooLarge(limits.max_body)),
-                    _ => Err(End::Gone),
+                    Some(Err(error)) => {
+                        Err(socket::fault(&error, limits.max_body).map_or(End::Gone, End::Fault))
+                    }
+                    None => Err(End::Gone),
                 },
                 _ = ping.tick() => match self.heard.elapsed() < limits.idle {
                     true => self.write(Frame::Ping(Default::default()), limits.stall).await,

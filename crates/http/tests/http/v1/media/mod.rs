@@ -4,6 +4,7 @@ mod audio;
 mod multipart;
 mod screen;
 mod slow;
+mod sockets;
 mod video;
 mod viewer;
 

@@ -1,0 +1,87 @@
+//! What every WebSocket does with clients that break its rules (RFC 6455).
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use crate::support::{Reply, Server};
+use crate::v1::problems::problem;
+
+const SOCKETS: [&str; 3] = ["/v1/ws", "/v1/video", "/v1/audio"];
+
+fn open(server: &Server, target: &str, key: &str) -> (TcpStream, Reply) {
+    let mut stream = server.connect();
+    write!(
+        stream,
+        "GET {target} HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
+         sec-websocket-version: 13\r\nsec-websocket-key: {key}\r\n\r\n"
+    )
+    .unwrap();
+    let reply = Reply::read(&mut stream);
+    (stream, reply)
+}
+
+/// The code of the close frame that ends a WebSocket; `None` if there is none.
+fn close_code(stream: &mut TcpStream) -> Option<u16> {
+    loop {
+        let mut head = [0; 2];
+        stream.read_exact(&mut head).ok()?;
+        let length = match head[1] {
+            126 => {
+                let mut length = [0; 2];
+                stream.read_exact(&mut length).ok()?;
+                u16::from_be_bytes(length).into()
+            }
+            127 => {
+                let mut length = [0; 8];
+                stream.read_exact(&mut length).ok()?;
+                u64::from_be_bytes(length) as usize
+            }
+            length => usize::from(length),
+        };
+        let mut payload = vec![0; length];
+        stream.read_exact(&mut payload).ok()?;
+        if head[0] == 0x88 {
+            return payload.first_chunk().map(|code| u16::from_be_bytes(*code));
+        }
+    }
+}
+
+#[test]
+fn a_key_that_is_not_16_bytes_begins_no_websocket() {
+    let server = Server::start();
+    for target in SOCKETS {
+        for key in
+            ["", "x", "dGhlIHNhbXBsZSBub25j", "dGhlIHNhbXBsZSBub25jZQ", "dGhlIHNhbXBsZSBub25jZSEh", "!!!"]
+        {
+            let (_, reply) = open(&server, target, key);
+            let told = problem(&reply, 400);
+            assert!(told["detail"].as_str().unwrap().contains("16 random bytes"), "{target} {key}: {told}");
+        }
+        assert_eq!(open(&server, target, "dGhlIHNhbXBsZSBub25jZQ==").1.status, 101, "{target}");
+    }
+}
+
+#[test]
+fn what_breaks_the_rules_is_answered_with_a_close_frame() {
+    let server = Server::start();
+    // Masked with zeros, so that the payload stands as it is.
+    let faults: [(&str, &[u8], u16); 8] = [
+        ("a frame without a mask", b"\x81\x01x", 1002),
+        ("a reserved bit", b"\xC1\x81\0\0\0\0x", 1002),
+        ("an unknown kind of frame", b"\x83\x81\0\0\0\0x", 1002),
+        ("a ping in parts", b"\x09\x81\0\0\0\0x", 1002),
+        ("a long ping", b"\x89\xFE\x00\x80\0\0\0\0", 1002),
+        ("the end of a message that has no beginning", b"\x80\x81\0\0\0\0x", 1002),
+        ("text that is not UTF-8", b"\x81\x82\0\0\0\0\xFF\xFE", 1007),
+        ("text in parts that is not UTF-8", b"\x01\x81\0\0\0\0\xFF\x80\x81\0\0\0\0\xFE", 1007),
+    ];
+    for target in SOCKETS {
+        for (name, bytes, code) in faults {
+            let (mut stream, reply) = open(&server, target, "dGhlIHNhbXBsZSBub25jZQ==");
+            assert_eq!(reply.status, 101);
+            let padding = if name == "a long ping" { 128 } else { 0 };
+            stream.write_all(&[bytes, &vec![b'x'; padding]].concat()).unwrap();
+            assert_eq!(close_code(&mut stream), Some(code), "{name} at {target}");
+        }
+    }
+}
