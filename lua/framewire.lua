@@ -503,6 +503,7 @@ parts.connection = (function()
       binary = false,
       pinged = false, -- whether it has a heartbeat
       silent = 0, -- seconds in which nothing was heard of it
+      heard = true, -- whether anything was since lockstep looked last
       queue = {}, -- requests decoded and not done yet, from `queue_first` to `queue_last`
       queue_first = 1,
       queue_last = 0,
@@ -547,7 +548,7 @@ parts.connection = (function()
   function connection.receive(self)
     local data = self.socket:recv(self.read_size)
     if data and #data > 0 then
-      self.silent = 0
+      self.silent, self.heard = 0, true
       self.read_size = #data == self.read_size and limits.large_read or limits.small_read
       if not self.dismissed then
         inbox.push(self.inbox, data)
@@ -2178,56 +2179,114 @@ parts.lockstep = (function()
   local lockstep = {
     on = false,
     LONGEST = 60, -- seconds that a frame waits in all: mGBA's window must not hang for as long as somebody asks
+    GONE = 1, -- seconds without a connection of the link that began it, after which it ends
+    SILENT = 1.75, -- seconds in which nothing is heard on that connection although it has a heartbeat
   }
 
+  local MOST = 0.25 -- seconds between two looks that count as silence
+
   local timeout = 0 -- seconds
-  local owed = 0 -- frames to run
-  local advancer -- who asked for them last
+  local owner -- the session of the link that began it
+  local unheard = 0 -- seconds in which a frame has waited and nothing was heard of the owner
+  local wanted, done = 0, 0 -- frames that were asked for, and those of them that were run
+  local goals = {} -- session to what it asked for last: how many `frames`, and the number of the `last` of them in `wanted`
+  local cut = {} -- session to how many frames were run of how many, if lockstep ended before the last of them
   local now, asked = 0, 0 -- seconds that this frame has waited, and had when anything was asked last
+  local any = false -- whether a client has asked for anything since the last look
 
-  -- Begins, or goes on with another time-out.
-  function lockstep.begin(seconds)
-    lockstep.on, timeout, asked = true, seconds, now
+  -- A link's session begins it, or goes on with another time-out.
+  function lockstep.begin(session, seconds)
+    lockstep.on, owner, unheard, timeout, asked = true, session, 0, seconds, now
   end
 
+  -- Ends it. Frames that are still owed run when mGBA has them run.
   function lockstep.stop()
-    lockstep.on, owed, advancer = false, 0, nil
+    for session, goal in pairs(goals) do
+      if goal.last > done then
+        cut[session] = { run = math.max(0, goal.frames - (goal.last - done)), asked = goal.frames }
+      end
+    end
+    lockstep.on, owner, wanted, done, goals = false, nil, 0, 0, {}
   end
 
-  -- A client wants frames. Gives all that are owed.
-  function lockstep.advance(client, frames)
-    owed, advancer = owed + frames, client
-    return owed
+  -- A client asks for something. What links do by themselves, such as a ping, is not of this kind.
+  function lockstep.ask()
+    any = true
   end
 
-  -- Whether a client's next request waits until the frames that it asked for were run.
-  function lockstep.is_ahead(client)
-    return owed > 0 and advancer == client
+  -- A session wants frames. Returns how many are owed.
+  function lockstep.advance(session, frames)
+    wanted = wanted + frames
+    goals[session] = { last = wanted, frames = frames }
+    return wanted - done
   end
 
-  -- Whether the next frame may not be run yet. `passed` seconds have gone since the last call, and `any` says whether a
-  -- client asked for something in them.
-  function lockstep.waits(passed, any)
-    if not lockstep.on or owed > 0 then
+  -- How many frames are still to run of those that a session has asked for; its next requests wait for them.
+  function lockstep.ahead(session)
+    local goal = goals[session]
+    if not goal then
+      return 0
+    elseif goal.last <= done then
+      goals[session] = nil
+      return 0
+    end
+    return goal.last - done
+  end
+
+  -- How many frames were run of how many that a session had asked for, if lockstep ended before the last of them; else nil.
+  -- It is said once.
+  function lockstep.take_cut(session)
+    local found = cut[session]
+    if not found then
+      return nil
+    end
+    cut[session] = nil
+    return found.run, found.asked
+  end
+
+  -- Whether the link that began it is gone, `passed` seconds after the last look.
+  local function is_abandoned(passed)
+    local connection = owner.connection
+    if connection and (connection.heard or not connection.pinged) then
+      connection.heard, unheard = false, 0
+      return false
+    end
+    unheard = unheard + math.min(passed, MOST) -- a longer look is a pause of mGBA or of the machine, not of the link
+    return unheard >= (connection and lockstep.SILENT or lockstep.GONE)
+  end
+
+  local function finish(reason)
+    lockstep.stop()
+    happenings.add(happenings.LOCKSTEP_OVER)
+    log.warn("lockstep is over: %s; a frame has waited for %.1f s", reason, now)
+    return false
+  end
+
+  -- Whether the next frame may not be run yet, `passed` seconds after the last call.
+  function lockstep.waits(passed)
+    if not lockstep.on or wanted > done then
       return false
     end
     now = now + passed
     if any then
-      asked = now
+      asked, any = now, false
     end
-    if now - asked < timeout and now < lockstep.LONGEST then
-      return true
+    if is_abandoned(passed) then
+      return finish("the link that began it is gone")
+    elseif now - asked >= timeout then
+      return finish("nothing was asked for its time-out")
+    elseif now >= lockstep.LONGEST then
+      return finish("no frame was asked for")
     end
-    lockstep.stop()
-    happenings.add(happenings.LOCKSTEP_OVER)
-    log.warn("lockstep is over: a frame has waited for %.1f s", now)
-    return false
+    return true
   end
 
   -- The frame is run now.
   function lockstep.run()
-    now, asked = 0, 0
-    owed = math.max(0, owed - 1)
+    now, asked, any = 0, 0, false
+    if wanted > done then
+      done = done + 1
+    end
   end
 
   return lockstep
@@ -2676,15 +2735,15 @@ parts.operations = (function()
     if not lockstep.on then
       refuse(UNSUPPORTED, "mGBA's Lua cannot run frames; begin lockstep, in which each frame waits for `advance`")
     end
-    return emulator.frame() + lockstep.advance(client, frames) & 0xFFFFFFFF
+    return emulator.frame() + lockstep.advance(client.session, frames) & 0xFFFFFFFF
   end, LINKED).is_last = true
-  operation(0x86, "lockstep", CHANGE, "timeout:timeout", "none", function(timeout)
+  operation(0x86, "lockstep", CHANGE, "timeout:timeout", "none", function(client, timeout)
     if timeout == 0 then
       lockstep.stop()
     else
-      lockstep.begin(timeout / 1000)
+      lockstep.begin(client.session, timeout / 1000)
     end
-  end)
+  end, LINKED)
 
   operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
   operation(0x91, "screenshot_file", CHANGE, "path:path", "none", emulator.screenshot_file)
@@ -2731,6 +2790,7 @@ parts.messages = (function()
   local arguments = require "arguments"
   local inbox = require "inbox"
   local limits = require "limits"
+  local lockstep = require "lockstep"
   local log = require "log"
   local operations = require "operations"
   local refusal = require "refusal"
@@ -2931,6 +2991,7 @@ parts.messages = (function()
       log.warn("unknown message %q", sentence(key))
       return ERROR
     end
+    lockstep.ask()
     local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
     local done, result, problem
     if read then
@@ -3019,6 +3080,25 @@ parts.frames = (function()
   -- A whole reply frame from encoded results, joined.
   function frames.encode_reply(id, frame, count, results)
     return pack("<I4I1I4I4I2", 11 + #results, frames.REPLY, id, frame, count) .. results
+  end
+
+  -- The reply frame to a batch that ended with `advance`, which did not go to the frame that it was to reach but to this one.
+  function frames.at_frame(reply, frame)
+    local front, results = sub(reply, 1, 9), sub(reply, 14)
+    if sub(results, -10, -9) == "\0\3" then
+      results = sub(results, 1, -9) .. pack("<i8", frame)
+    end
+    return front .. pack("<I4", frame) .. results
+  end
+
+  -- As `at_frame`, with a refusal in place of what `advance` gave.
+  function frames.with_refusal(reply, frame, status, text)
+    local _, _, id, _, count, at = unpack("<I4I1I4I4I2", reply)
+    local results = sub(reply, at)
+    if sub(results, -10, -9) == "\0\3" then
+      results = sub(results, 1, -11) .. frames.encode_refusal(status, text)
+    end
+    return frames.encode_reply(id, frame, count, results)
   end
 
   function frames.encode_pong(id, frame)
@@ -3112,6 +3192,7 @@ parts.requests = (function()
   local emulator = require "emulator"
   local frames = require "frames"
   local limits = require "limits"
+  local lockstep = require "lockstep"
   local log = require "log"
   local operations = require "operations"
   local refusal = require "refusal"
@@ -3194,6 +3275,7 @@ parts.requests = (function()
   function requests.perform(request, client)
     local results, size = {}, 0
     local changed = false
+    lockstep.ask()
     local known, refused, refused_count = check_all(request)
     if not known then
       return frames.encode_reply(request.id, emulator.frame(), refused_count, refused), false
@@ -3224,7 +3306,7 @@ parts.requests = (function()
         break
       end
     end
-    return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results)), changed
+    return frames.encode_reply(request.id, emulator.frame() + lockstep.ahead(client and client.session) & 0xFFFFFFFF, #results, table.concat(results)), changed
   end
 
   return requests
@@ -3380,12 +3462,19 @@ parts.sessions = (function()
   -- When the replies are too large together the oldest are dropped, and a repeat is told so. When they are too many,
   -- requests that change something are refused as busy until the link has caught up.
 
+  local emulator = require "emulator"
+  local frames = require "frames"
   local keyed = require "keyed"
   local limits = require "limits"
+  local lockstep = require "lockstep"
   local refusal = require "refusal"
   local requests = require "requests"
 
+  local CUT = "lockstep ended after %d of %d frames; the others run as mGBA has them run"
+
   local sessions = {}
+
+  local unfinished = {} -- those whose late reply is not final yet
 
   -- A session that was never used.
   function sessions.new()
@@ -3398,6 +3487,7 @@ parts.sessions = (function()
       bytes = 0,
       answered = nil, -- every request before this one was answered and is forgotten
       connection = nil,
+      late = nil, -- the reply to an `advance` that waits for its frames: with its id, key and connection
       used = 0, -- a count that says which session was used last
     }
   end
@@ -3465,12 +3555,49 @@ parts.sessions = (function()
     elseif not reply then
       local changed
       reply, changed = requests.perform(request, session.connection)
+      local is_late = lockstep.ahead(session) > 0
       if key and changed then
-        keyed.remember(key, request.batch, reply)
+        keyed.remember(key, request.batch, reply, is_late)
+      end
+      if is_late then
+        session.late = { id = id, reply = reply, key = key, connection = session.connection }
+        unfinished[session] = true
       end
     end
     remember(session, id, reply)
     return reply
+  end
+
+  -- Finishes a session's late reply if its frames were run, or never will be as frames that a client asked for.
+  function sessions.finish(session)
+    if not unfinished[session] or lockstep.ahead(session) > 0 then
+      return
+    end
+    unfinished[session] = nil
+    local late = session.late
+    local run, asked = lockstep.take_cut(session)
+    local reply
+    if run then
+      reply = frames.with_refusal(late.reply, emulator.frame(), refusal.FAILED, CUT:format(run, asked))
+    else
+      reply = frames.at_frame(late.reply, emulator.frame())
+    end
+    local predicted = session.replies[late.id]
+    if predicted then
+      session.bytes = session.bytes + #reply - #predicted
+      session.replies[late.id] = reply
+    end
+    if late.key then
+      keyed.replace(late.key, reply)
+    end
+    late.reply = reply
+  end
+
+  -- A frame was run: finishes late replies, also of sessions whose link is gone.
+  function sessions.finish_all()
+    for session in pairs(unfinished) do
+      sessions.finish(session)
+    end
   end
 
   local known = {} -- by name
@@ -3665,6 +3792,24 @@ parts.turn = (function()
     return true
   end
 
+  -- Whether a link's next request may be done: those after an `advance` wait until its frames were run, and so does its
+  -- reply. A connection that was made meanwhile asks for that reply again.
+  local function is_free(self)
+    local session = self.session
+    if lockstep.ahead(session) > 0 then
+      return false
+    end
+    sessions.finish(session)
+    local late = session.late
+    if late then
+      session.late = nil
+      if late.connection == self then
+        put(self, late.reply)
+      end
+    end
+    return true
+  end
+
   local function do_requests(self, deadline)
     if not read_frames(self) then
       log.warn("a link sent what is no frame of protocol %d", version.protocol)
@@ -3672,16 +3817,25 @@ parts.turn = (function()
       return true
     end
     local queue, done = self.queue, 0
+    if self.session.late then
+      if not is_free(self) then
+        return false
+      end
+      done = 1
+    end
     while self.queue_first <= self.queue_last do
       local full = done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline
-      if full or lockstep.is_ahead(self) then
+      if full or not is_free(self) then
         return done > 0
       end
       local request = queue[self.queue_first]
       queue[self.queue_first] = nil
       self.queue_first = self.queue_first + 1
       if not (self.cancelled and self.cancelled[request.id]) then
-        put(self, answer_request(self.session, request))
+        local reply = answer_request(self.session, request)
+        if not self.session.late then
+          put(self, reply)
+        end
       end
       done = done + 1
     end
@@ -3731,7 +3885,7 @@ parts.turn = (function()
     elseif self.unsent < limits.full_outbox or self.ended then
       read(self, readable)
       if self.binary then
-        done = (self.inbox.size > 0 or self.queue_first <= self.queue_last) and do_requests(self, now + SECONDS)
+        done = (self.inbox.size > 0 or self.queue_first <= self.queue_last or self.session.late ~= nil) and do_requests(self, now + SECONDS)
       elseif self.inbox.size > 0 then
         done = do_messages(self, now + SECONDS)
       end
@@ -4230,7 +4384,7 @@ parts.window = (function()
   function window.keep_waiting(each_second)
     local self, passed, waited = open(), stopwatch.lap(), 0
     rest_for_long_replies(self, stopwatch.wait_aside)
-    while lockstep.waits(passed(self.spent), self.done) do
+    while lockstep.waits(passed(self.spent)) do
       look(self, stopwatch.wait_aside, TURNS_SECONDS)
       if self.spent - waited >= 1 / ticks.per_second then
         waited, ticks.now = self.spent, ticks.now + 1
@@ -4257,6 +4411,7 @@ parts.server = (function()
   local listener = require "listener"
   local lockstep = require "lockstep"
   local memory = require "memory"
+  local sessions = require "sessions"
   local steering = require "steering"
   local stopwatch = require "stopwatch"
   local ticks = require "ticks"
@@ -4328,6 +4483,7 @@ parts.server = (function()
     game.advance()
     local any_news = watches.look()
     emulator.advance()
+    sessions.finish_all()
     events.tell(clients.all, any_news)
     count_frames()
     listener.retry(server.address, server.port)

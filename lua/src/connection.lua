@@ -51,6 +51,7 @@ function connection.new(socket)
     binary = false,
     pinged = false, -- whether it has a heartbeat
     silent = 0, -- seconds in which nothing was heard of it
+    heard = true, -- whether anything was since lockstep looked last
     queue = {}, -- requests decoded and not done yet, from `queue_first` to `queue_last`
     queue_first = 1,
     queue_last = 0,
@@ -95,7 +96,7 @@ end
 function connection.receive(self)
   local data = self.socket:recv(self.read_size)
   if data and #data > 0 then
-    self.silent = 0
+    self.silent, self.heard = 0, true
     self.read_size = #data == self.read_size and limits.large_read or limits.small_read
     if not self.dismissed then
       inbox.push(self.inbox, data)

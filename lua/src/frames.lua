@@ -49,6 +49,25 @@ function frames.encode_reply(id, frame, count, results)
   return pack("<I4I1I4I4I2", 11 + #results, frames.REPLY, id, frame, count) .. results
 end
 
+-- The reply frame to a batch that ended with `advance`, which did not go to the frame that it was to reach but to this one.
+function frames.at_frame(reply, frame)
+  local front, results = sub(reply, 1, 9), sub(reply, 14)
+  if sub(results, -10, -9) == "\0\3" then
+    results = sub(results, 1, -9) .. pack("<i8", frame)
+  end
+  return front .. pack("<I4", frame) .. results
+end
+
+-- As `at_frame`, with a refusal in place of what `advance` gave.
+function frames.with_refusal(reply, frame, status, text)
+  local _, _, id, _, count, at = unpack("<I4I1I4I4I2", reply)
+  local results = sub(reply, at)
+  if sub(results, -10, -9) == "\0\3" then
+    results = sub(results, 1, -11) .. frames.encode_refusal(status, text)
+  end
+  return frames.encode_reply(id, frame, count, results)
+end
+
 function frames.encode_pong(id, frame)
   return pack("<I4I1I4I4", 9, frames.PONG, id, frame)
 end

@@ -7,56 +7,114 @@ local log = require "log"
 local lockstep = {
   on = false,
   LONGEST = 60, -- seconds that a frame waits in all: mGBA's window must not hang for as long as somebody asks
+  GONE = 1, -- seconds without a connection of the link that began it, after which it ends
+  SILENT = 1.75, -- seconds in which nothing is heard on that connection although it has a heartbeat
 }
 
+local MOST = 0.25 -- seconds between two looks that count as silence
+
 local timeout = 0 -- seconds
-local owed = 0 -- frames to run
-local advancer -- who asked for them last
+local owner -- the session of the link that began it
+local unheard = 0 -- seconds in which a frame has waited and nothing was heard of the owner
+local wanted, done = 0, 0 -- frames that were asked for, and those of them that were run
+local goals = {} -- session to what it asked for last: how many `frames`, and the number of the `last` of them in `wanted`
+local cut = {} -- session to how many frames were run of how many, if lockstep ended before the last of them
 local now, asked = 0, 0 -- seconds that this frame has waited, and had when anything was asked last
+local any = false -- whether a client has asked for anything since the last look
 
--- Begins, or goes on with another time-out.
-function lockstep.begin(seconds)
-  lockstep.on, timeout, asked = true, seconds, now
+-- A link's session begins it, or goes on with another time-out.
+function lockstep.begin(session, seconds)
+  lockstep.on, owner, unheard, timeout, asked = true, session, 0, seconds, now
 end
 
+-- Ends it. Frames that are still owed run when mGBA has them run.
 function lockstep.stop()
-  lockstep.on, owed, advancer = false, 0, nil
+  for session, goal in pairs(goals) do
+    if goal.last > done then
+      cut[session] = { run = math.max(0, goal.frames - (goal.last - done)), asked = goal.frames }
+    end
+  end
+  lockstep.on, owner, wanted, done, goals = false, nil, 0, 0, {}
 end
 
--- A client wants frames. Gives all that are owed.
-function lockstep.advance(client, frames)
-  owed, advancer = owed + frames, client
-  return owed
+-- A client asks for something. What links do by themselves, such as a ping, is not of this kind.
+function lockstep.ask()
+  any = true
 end
 
--- Whether a client's next request waits until the frames that it asked for were run.
-function lockstep.is_ahead(client)
-  return owed > 0 and advancer == client
+-- A session wants frames. Returns how many are owed.
+function lockstep.advance(session, frames)
+  wanted = wanted + frames
+  goals[session] = { last = wanted, frames = frames }
+  return wanted - done
 end
 
--- Whether the next frame may not be run yet. `passed` seconds have gone since the last call, and `any` says whether a
--- client asked for something in them.
-function lockstep.waits(passed, any)
-  if not lockstep.on or owed > 0 then
+-- How many frames are still to run of those that a session has asked for; its next requests wait for them.
+function lockstep.ahead(session)
+  local goal = goals[session]
+  if not goal then
+    return 0
+  elseif goal.last <= done then
+    goals[session] = nil
+    return 0
+  end
+  return goal.last - done
+end
+
+-- How many frames were run of how many that a session had asked for, if lockstep ended before the last of them; else nil.
+-- It is said once.
+function lockstep.take_cut(session)
+  local found = cut[session]
+  if not found then
+    return nil
+  end
+  cut[session] = nil
+  return found.run, found.asked
+end
+
+-- Whether the link that began it is gone, `passed` seconds after the last look.
+local function is_abandoned(passed)
+  local connection = owner.connection
+  if connection and (connection.heard or not connection.pinged) then
+    connection.heard, unheard = false, 0
+    return false
+  end
+  unheard = unheard + math.min(passed, MOST) -- a longer look is a pause of mGBA or of the machine, not of the link
+  return unheard >= (connection and lockstep.SILENT or lockstep.GONE)
+end
+
+local function finish(reason)
+  lockstep.stop()
+  happenings.add(happenings.LOCKSTEP_OVER)
+  log.warn("lockstep is over: %s; a frame has waited for %.1f s", reason, now)
+  return false
+end
+
+-- Whether the next frame may not be run yet, `passed` seconds after the last call.
+function lockstep.waits(passed)
+  if not lockstep.on or wanted > done then
     return false
   end
   now = now + passed
   if any then
-    asked = now
+    asked, any = now, false
   end
-  if now - asked < timeout and now < lockstep.LONGEST then
-    return true
+  if is_abandoned(passed) then
+    return finish("the link that began it is gone")
+  elseif now - asked >= timeout then
+    return finish("nothing was asked for its time-out")
+  elseif now >= lockstep.LONGEST then
+    return finish("no frame was asked for")
   end
-  lockstep.stop()
-  happenings.add(happenings.LOCKSTEP_OVER)
-  log.warn("lockstep is over: a frame has waited for %.1f s", now)
-  return false
+  return true
 end
 
 -- The frame is run now.
 function lockstep.run()
-  now, asked = 0, 0
-  owed = math.max(0, owed - 1)
+  now, asked, any = 0, 0, false
+  if wanted > done then
+    done = done + 1
+  end
 end
 
 return lockstep

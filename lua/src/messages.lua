@@ -3,6 +3,7 @@
 local arguments = require "arguments"
 local inbox = require "inbox"
 local limits = require "limits"
+local lockstep = require "lockstep"
 local log = require "log"
 local operations = require "operations"
 local refusal = require "refusal"
@@ -203,6 +204,7 @@ local function answer(text)
     log.warn("unknown message %q", sentence(key))
     return ERROR
   end
+  lockstep.ask()
   local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
   local done, result, problem
   if read then

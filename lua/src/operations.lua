@@ -211,15 +211,15 @@ operation(0x85, "advance", CHANGE, "frames:frames", "int", function(client, fram
   if not lockstep.on then
     refuse(UNSUPPORTED, "mGBA's Lua cannot run frames; begin lockstep, in which each frame waits for `advance`")
   end
-  return emulator.frame() + lockstep.advance(client, frames) & 0xFFFFFFFF
+  return emulator.frame() + lockstep.advance(client.session, frames) & 0xFFFFFFFF
 end, LINKED).is_last = true
-operation(0x86, "lockstep", CHANGE, "timeout:timeout", "none", function(timeout)
+operation(0x86, "lockstep", CHANGE, "timeout:timeout", "none", function(client, timeout)
   if timeout == 0 then
     lockstep.stop()
   else
-    lockstep.begin(timeout / 1000)
+    lockstep.begin(client.session, timeout / 1000)
   end
-end)
+end, LINKED)
 
 operation(0x90, "screenshot", READ, "", "bytes", emulator.screenshot)
 operation(0x91, "screenshot_file", CHANGE, "path:path", "none", emulator.screenshot_file)

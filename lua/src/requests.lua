@@ -3,6 +3,7 @@
 local emulator = require "emulator"
 local frames = require "frames"
 local limits = require "limits"
+local lockstep = require "lockstep"
 local log = require "log"
 local operations = require "operations"
 local refusal = require "refusal"
@@ -85,6 +86,7 @@ end
 function requests.perform(request, client)
   local results, size = {}, 0
   local changed = false
+  lockstep.ask()
   local known, refused, refused_count = check_all(request)
   if not known then
     return frames.encode_reply(request.id, emulator.frame(), refused_count, refused), false
@@ -115,7 +117,7 @@ function requests.perform(request, client)
       break
     end
   end
-  return frames.encode_reply(request.id, emulator.frame(), #results, table.concat(results)), changed
+  return frames.encode_reply(request.id, emulator.frame() + lockstep.ahead(client and client.session) & 0xFFFFFFFF, #results, table.concat(results)), changed
 end
 
 return requests

@@ -8,6 +8,7 @@ local game = require "game"
 local listener = require "listener"
 local lockstep = require "lockstep"
 local memory = require "memory"
+local sessions = require "sessions"
 local steering = require "steering"
 local stopwatch = require "stopwatch"
 local ticks = require "ticks"
@@ -79,6 +80,7 @@ function server.frame()
   game.advance()
   local any_news = watches.look()
   emulator.advance()
+  sessions.finish_all()
   events.tell(clients.all, any_news)
   count_frames()
   listener.retry(server.address, server.port)

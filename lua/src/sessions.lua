@@ -5,12 +5,19 @@
 -- When the replies are too large together the oldest are dropped, and a repeat is told so. When they are too many,
 -- requests that change something are refused as busy until the link has caught up.
 
+local emulator = require "emulator"
+local frames = require "frames"
 local keyed = require "keyed"
 local limits = require "limits"
+local lockstep = require "lockstep"
 local refusal = require "refusal"
 local requests = require "requests"
 
+local CUT = "lockstep ended after %d of %d frames; the others run as mGBA has them run"
+
 local sessions = {}
+
+local unfinished = {} -- those whose late reply is not final yet
 
 -- A session that was never used.
 function sessions.new()
@@ -23,6 +30,7 @@ function sessions.new()
     bytes = 0,
     answered = nil, -- every request before this one was answered and is forgotten
     connection = nil,
+    late = nil, -- the reply to an `advance` that waits for its frames: with its id, key and connection
     used = 0, -- a count that says which session was used last
   }
 end
@@ -90,12 +98,49 @@ function sessions.answer(session, request)
   elseif not reply then
     local changed
     reply, changed = requests.perform(request, session.connection)
+    local is_late = lockstep.ahead(session) > 0
     if key and changed then
-      keyed.remember(key, request.batch, reply)
+      keyed.remember(key, request.batch, reply, is_late)
+    end
+    if is_late then
+      session.late = { id = id, reply = reply, key = key, connection = session.connection }
+      unfinished[session] = true
     end
   end
   remember(session, id, reply)
   return reply
+end
+
+-- Finishes a session's late reply if its frames were run, or never will be as frames that a client asked for.
+function sessions.finish(session)
+  if not unfinished[session] or lockstep.ahead(session) > 0 then
+    return
+  end
+  unfinished[session] = nil
+  local late = session.late
+  local run, asked = lockstep.take_cut(session)
+  local reply
+  if run then
+    reply = frames.with_refusal(late.reply, emulator.frame(), refusal.FAILED, CUT:format(run, asked))
+  else
+    reply = frames.at_frame(late.reply, emulator.frame())
+  end
+  local predicted = session.replies[late.id]
+  if predicted then
+    session.bytes = session.bytes + #reply - #predicted
+    session.replies[late.id] = reply
+  end
+  if late.key then
+    keyed.replace(late.key, reply)
+  end
+  late.reply = reply
+end
+
+-- A frame was run: finishes late replies, also of sessions whose link is gone.
+function sessions.finish_all()
+  for session in pairs(unfinished) do
+    sessions.finish(session)
+  end
 end
 
 local known = {} -- by name

@@ -151,6 +151,24 @@ local function read_frames(self)
   return true
 end
 
+-- Whether a link's next request may be done: those after an `advance` wait until its frames were run, and so does its
+-- reply. A connection that was made meanwhile asks for that reply again.
+local function is_free(self)
+  local session = self.session
+  if lockstep.ahead(session) > 0 then
+    return false
+  end
+  sessions.finish(session)
+  local late = session.late
+  if late then
+    session.late = nil
+    if late.connection == self then
+      put(self, late.reply)
+    end
+  end
+  return true
+end
+
 local function do_requests(self, deadline)
   if not read_frames(self) then
     log.warn("a link sent what is no frame of protocol %d", version.protocol)
@@ -158,16 +176,25 @@ local function do_requests(self, deadline)
     return true
   end
   local queue, done = self.queue, 0
+  if self.session.late then
+    if not is_free(self) then
+      return false
+    end
+    done = 1
+  end
   while self.queue_first <= self.queue_last do
     local full = done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline
-    if full or lockstep.is_ahead(self) then
+    if full or not is_free(self) then
       return done > 0
     end
     local request = queue[self.queue_first]
     queue[self.queue_first] = nil
     self.queue_first = self.queue_first + 1
     if not (self.cancelled and self.cancelled[request.id]) then
-      put(self, answer_request(self.session, request))
+      local reply = answer_request(self.session, request)
+      if not self.session.late then
+        put(self, reply)
+      end
     end
     done = done + 1
   end
@@ -217,7 +244,7 @@ function turn.take(self, readable, now)
   elseif self.unsent < limits.full_outbox or self.ended then
     read(self, readable)
     if self.binary then
-      done = (self.inbox.size > 0 or self.queue_first <= self.queue_last) and do_requests(self, now + SECONDS)
+      done = (self.inbox.size > 0 or self.queue_first <= self.queue_last or self.session.late ~= nil) and do_requests(self, now + SECONDS)
     elseif self.inbox.size > 0 then
       done = do_messages(self, now + SECONDS)
     end

@@ -81,7 +81,7 @@ end
 function window.keep_waiting(each_second)
   local self, passed, waited = open(), stopwatch.lap(), 0
   rest_for_long_replies(self, stopwatch.wait_aside)
-  while lockstep.waits(passed(self.spent), self.done) do
+  while lockstep.waits(passed(self.spent)) do
     look(self, stopwatch.wait_aside, TURNS_SECONDS)
     if self.spent - waited >= 1 / ticks.per_second then
       waited, ticks.now = self.spent, ticks.now + 1

@@ -212,7 +212,7 @@ local function on_each_wait(socket, run)
   end
 end
 
-test("in lockstep a frame is run when it is asked for, and what was asked behind waits for it", function()
+test("in lockstep a frame is run when it is asked for, and what was asked after it waits", function()
   serve(function()
     local new = link(208)
     local waits = 0
@@ -231,13 +231,68 @@ test("in lockstep a frame is run when it is asked for, and what was asked behind
     end)
     next_frame()
     eq(waits, 10)
-    eq(told(new), "reply 1 0, reply 2 0, kind 5, reply 3 0", "a ping is answered at once")
+    eq(told(new), "reply 1 0, reply 2 0, kind 5", "a ping is answered at once")
     next_frame()
     eq(waits, 10, "the second frame does not wait")
-    eq(told(new), "")
+    eq(told(new), "", "`advance` is answered when its frames were run")
     next_frame()
     eq(waits, 20)
-    eq(told(new), "reply 4 0, reply 5 0")
+    eq(told(new), "reply 3 0, reply 4 0, reply 5 0")
+  end)
+end)
+
+-- The last number in the reply that a link was sent.
+local function value(socket)
+  local number = string.unpack("<i8", socket.written, -8)
+  socket.written = ""
+  return number
+end
+
+test("`advance` tells the frame that was reached, also after a reset meanwhile, and again to who asks again", function()
+  serve(function()
+    local new = link(213)
+    ask(new, 1, "<I1I4", LOCKSTEP, 60000)
+    ask(new, 2, "<I1I4", ADVANCE, 2)
+    next_frame()
+    next_frame()
+    new.written = ""
+    emu.frame = 11
+    ask(new, 3, "<I1I4", ADVANCE, 2)
+    server.frame()
+    eq(value(new), 11)
+    emu.frame = 12
+    server.frame()
+    emu.frame = 1
+    new:hang_up()
+    server.frame()
+    local again = fake.socket()
+    table.insert(listener.waiting, again)
+    again:arrive(("framewire.hello,1,%016x%s"):format(213, END))
+    again:arrive(client.request(3, string.pack("<I1I4", ADVANCE, 2), 3))
+    again:arrive(client.request(4, string.pack("<I1", RESUME), 3))
+    server.frame()
+    local _, _, number = again.written:find("\3\0\0\0\1\0\0\0\1\0\0\3(.)\0\0\0\0\0\0\0")
+    eq(number, "\1", "one reply, with the frame as it is")
+  end)
+end)
+
+test("what links do by themselves keeps no frame waiting beyond the time-out", function()
+  serve(function()
+    local new, prober = link(214), fake.socket()
+    table.insert(listener.waiting, prober)
+    ask(new, 1, "<I1I4", LOCKSTEP, 40)
+    for _, each in ipairs { new, prober } do
+      on_each_wait(each, function()
+        new:arrive(string.pack("<I4I1I4", 5, frames.PING, 1))
+        prober:arrive("framewire.version" .. END)
+      end)
+    end
+    local began = os.time()
+    next_frame()
+    eq(os.time() - began < 5, true)
+    eq(prober.written:sub(1, 12), "framewire 0.")
+    next_frame()
+    eq(told(new):find("event 1 4", 1, true) ~= nil, true)
   end)
 end)
 
@@ -281,6 +336,71 @@ test("seconds with lockstep in them do not steer the serving window", function()
   end)
   steering.steer, os.time = real_steer, real_time -- luacheck: ignore
   assert(fine, problem)
+end)
+
+local function keyed(id, key, batch)
+  return string.pack("<s4", string.pack("<I1I4I4s1I2", frames.KEYED_REQUEST, id, id, key, 1) .. batch)
+end
+
+test("a keyed `advance` is busy for another bridge until its frames were run, and then gives the frame reached", function()
+  serve(function()
+    local new, other = link(215), link(216)
+    local advance = string.pack("<I1I4", ADVANCE, 3)
+    ask(new, 1, "<I1I4", LOCKSTEP, 60000)
+    new:arrive(keyed(2, "advance", advance))
+    next_frame()
+    new:hang_up()
+    other:arrive(keyed(1, "advance", advance))
+    next_frame()
+    eq(told(other), "reply 1 5", "the frames are still to run")
+    emu.frame = 1 -- the console was reset meanwhile
+    server.frame()
+    other.written = ""
+    other:arrive(keyed(2, "advance", advance))
+    ask(other, 3, "<I1", RESUME)
+    next_frame()
+    local _, _, number = other.written:find("\2\2\0\0\0\2\0\0\0\1\0\0\3(.)\0\0\0\0\0\0\0")
+    eq(number, "\2", "the frame that was reached")
+  end)
+end)
+
+test("`advance` fails when lockstep is ended before its frames were run, and so does its repetition", function()
+  serve(function()
+    local new, other = link(217), link(218)
+    local advance = string.pack("<I1I4", ADVANCE, 5)
+    ask(new, 1, "<I1I4", LOCKSTEP, 60000)
+    new:arrive(keyed(2, "cut short", advance))
+    next_frame()
+    next_frame()
+    eq(told(new), "reply 1 0")
+    ask(other, 1, "<I1", RESUME)
+    next_frame()
+    next_frame()
+    eq(new.written:find("lockstep ended after 2 of 5 frames", 1, true) ~= nil, true, new.written)
+    eq(told(new), "reply 2 4")
+    other:arrive(keyed(2, "cut short", advance))
+    next_frame()
+    eq(other.written:find("lockstep ended after 2 of 5 frames", 1, true) ~= nil, true, other.written)
+  end)
+end)
+
+test("an error while a long reply is sent ends its connection and no other", function()
+  serve(function()
+    local new, other = link(219), link(220)
+    local sends, send = 0, new.send
+    function new.send(...)
+      sends = sends + 1
+      assert(sends == 1, "mGBA raised an error")
+      return send(...)
+    end
+    ask(new, 1, "<I1I4I4", 0x23, 0x02000000, 100000)
+    ask(other, 1, "<I1", 0x10)
+    next_frame()
+    next_frame()
+    eq(sends, 2)
+    eq(new.closed, 1)
+    eq(told(other), "reply 1 0")
+  end)
 end)
 
 test("`advance` is the last of its batch", function()

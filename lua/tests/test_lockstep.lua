@@ -3,47 +3,55 @@ local happenings = require "happenings"
 local lockstep = require "lockstep"
 local test, eq = harness.test, harness.eq
 
-local function begin(seconds)
+local function session()
+  return { connection = { heard = true, pinged = false } }
+end
+
+local function begin(seconds, owner)
   happenings.take()
+  lockstep.stop()
   lockstep.run()
-  lockstep.begin(seconds)
+  lockstep.begin(owner or session(), seconds)
 end
 
 test("a frame waits until it is asked for, and goes on waiting after those that were", function()
   begin(1)
-  eq(lockstep.waits(0, false), true)
-  local client, other = {}, {}
+  eq(lockstep.waits(0), true)
+  local client, other = session(), session()
   eq(lockstep.advance(client, 2), 2)
-  eq(lockstep.is_ahead(client), true)
-  eq(lockstep.is_ahead(other), false)
-  for _ = 1, 2 do
-    eq(lockstep.waits(0, false), false)
+  eq(lockstep.ahead(client), 2)
+  eq(lockstep.ahead(other), 0)
+  eq(lockstep.advance(other, 1), 3)
+  for left = 1, -1, -1 do
+    eq(lockstep.waits(0), false)
     lockstep.run()
+    eq(lockstep.ahead(client), math.max(left, 0))
+    eq(lockstep.ahead(other), left + 1)
   end
-  eq(lockstep.is_ahead(client), false)
-  eq(lockstep.waits(0, false), true)
+  eq(lockstep.waits(0), true)
   lockstep.stop()
-  eq(lockstep.waits(0, false), false)
+  eq(lockstep.waits(0), false)
 end)
 
 test("frames add up, and are forgotten with lockstep", function()
   begin(1)
-  lockstep.advance({}, 3)
-  eq(lockstep.advance({}, 4), 7)
+  lockstep.advance(session(), 3)
+  eq(lockstep.advance(session(), 4), 7)
   lockstep.stop()
-  lockstep.begin(1)
-  eq(lockstep.waits(0, false), true)
+  lockstep.begin(session(), 1)
+  eq(lockstep.waits(0), true)
   lockstep.stop()
 end)
 
 test("it ends when nothing was asked for its time-out, and says so", function()
   begin(1)
-  eq(lockstep.waits(0.9, false), true)
-  eq(lockstep.waits(0.05, true), true)
-  eq(lockstep.waits(0.9, false), true)
+  eq(lockstep.waits(0.9), true)
+  lockstep.ask()
+  eq(lockstep.waits(0.05), true)
+  eq(lockstep.waits(0.9), true)
   eq(lockstep.on, true)
   eq(happenings.take(), "")
-  eq(lockstep.waits(0.1, false), false)
+  eq(lockstep.waits(0.1), false)
   eq(lockstep.on, false)
   eq(happenings.take(), happenings.LOCKSTEP_OVER)
 end)
@@ -51,24 +59,96 @@ end)
 test("a frame that ran begins the time-out anew", function()
   begin(1)
   for _ = 1, 10 do
-    eq(lockstep.waits(0.9, false), true)
-    lockstep.advance({}, 1)
-    eq(lockstep.waits(0, true), false)
+    eq(lockstep.waits(0.9), true)
+    lockstep.advance(session(), 1)
+    lockstep.ask()
+    eq(lockstep.waits(0), false)
     lockstep.run()
   end
-  lockstep.begin(0.5)
-  eq(lockstep.waits(0.6, false), false)
+  lockstep.begin(session(), 0.5)
+  eq(lockstep.waits(0.6), false)
   happenings.take()
 end)
 
 test("one frame does not wait for ever, however much is asked", function()
   begin(60)
   local waited = 0
-  while lockstep.waits(0.5, true) do
+  lockstep.ask()
+  while lockstep.waits(0.5) do
+    lockstep.ask()
     waited = waited + 0.5
     eq(waited < lockstep.LONGEST, true)
   end
   lockstep.run()
   eq(waited > lockstep.LONGEST - 1, true)
   eq(happenings.take(), happenings.LOCKSTEP_OVER)
+end)
+
+-- The seconds that a frame waits, looked at ten times a second.
+local function wait()
+  local waited = 0
+  while lockstep.waits(0.1) do
+    waited = waited + 0.1
+  end
+  lockstep.run()
+  eq(happenings.take(), happenings.LOCKSTEP_OVER)
+  return waited
+end
+
+test("it ends within two seconds when the connection of who began it is gone", function()
+  local owner = session()
+  begin(60, owner)
+  eq(lockstep.waits(5), true)
+  owner.connection = nil
+  local waited = wait()
+  eq(waited > 0.7 and waited < 1.1, true, waited)
+end)
+
+test("it ends within two seconds when the heartbeat of who began it has stopped", function()
+  local owner = session()
+  begin(60, owner)
+  owner.connection.pinged = true
+  eq(lockstep.waits(5), true)
+  local waited = wait()
+  eq(waited > 1.5 and waited < 2, true, waited)
+end)
+
+test("one long pause of the machine is not taken for the silence of a link", function()
+  local owner = session()
+  begin(60, owner)
+  owner.connection.pinged = true
+  eq(lockstep.waits(0.1), true)
+  eq(lockstep.waits(5), true)
+  lockstep.stop()
+end)
+
+test("frames that were still owed when lockstep ended are counted once", function()
+  begin(60)
+  local first, second, third = session(), session(), session()
+  lockstep.advance(first, 2)
+  lockstep.advance(second, 4)
+  lockstep.advance(third, 9)
+  for _ = 1, 3 do
+    lockstep.run()
+  end
+  eq(lockstep.ahead(first), 0)
+  lockstep.stop()
+  eq(lockstep.take_cut(first), nil)
+  local run, asked = lockstep.take_cut(second)
+  eq(run, 1)
+  eq(asked, 4)
+  eq(lockstep.take_cut(second), nil)
+  eq(lockstep.take_cut(third), 0)
+end)
+
+test("it goes on when the connection of who began it is made again", function()
+  local owner = session()
+  begin(60, owner)
+  for _ = 1, 5 do
+    owner.connection = nil
+    eq(lockstep.waits(0.8), true)
+    owner.connection = { heard = true, pinged = true }
+    eq(lockstep.waits(0.1), true)
+  end
+  lockstep.stop()
 end)

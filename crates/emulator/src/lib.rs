@@ -42,7 +42,10 @@ use tokio::sync::broadcast;
 /// compile.
 pub trait Emulator: Send + Sync + 'static {
     /// Hands over a batch, to be done at a frame boundary. Returns at once; the outcome, or the reason why there is
-    /// none, arrives by `deadline` at the latest. A batch whose deadline passed before it was begun is not done.
+    /// none, arrives by `deadline` at the latest, or where frames of an earlier [`Op::Advance`] are still to run, so much
+    /// later. A batch whose deadline passed before it was begun is not done.
+    ///
+    /// [`Op::Advance`]: framewire_protocol::Op::Advance
     fn submit(&self, batch: Batch, deadline: Instant) -> Pending;
 
     /// How the emulator is, without waiting for it.

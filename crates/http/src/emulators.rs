@@ -6,6 +6,7 @@ use framewire_emulator::{Emulator, Pending};
 use framewire_protocol::Batch;
 
 use crate::access::Permit;
+use crate::lockstep::Holder;
 use crate::symbols::{SymbolFiles, Symbols};
 
 /// Longest name of an emulator, in bytes.
@@ -21,6 +22,8 @@ pub struct Served {
     symbols: Arc<SymbolFiles>,
     /// The batches that it has not answered yet.
     pub(crate) waiting: Waiting,
+    /// Who began its lockstep.
+    pub(crate) lockstep: Holder,
     /// What the caller may do with it, where that is not everything.
     permit: Option<Permit>,
 }
@@ -55,6 +58,7 @@ impl Served {
             emulator,
             symbols: Arc::default(),
             waiting: Waiting::default(),
+            lockstep: Holder::default(),
             permit: None,
         }
     }
@@ -87,6 +91,7 @@ impl Served {
             emulator: self.emulator.clone(),
             symbols: self.symbols.clone(),
             waiting: self.waiting.clone(),
+            lockstep: self.lockstep.clone(),
             permit,
         })
     }
@@ -97,6 +102,7 @@ impl Served {
         let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));
         match permitted {
             Ok(()) => {
+                self.lockstep.note(&batch.ops);
                 self.emulator.submit(batch, deadline)
             }
             Err(refusal) => Pending::refused(refusal),

@@ -37,6 +37,7 @@ mod guard;
 mod idempotency;
 mod incoming;
 mod kept;
+mod lockstep;
 mod meter;
 pub mod openapi;
 mod request_id;

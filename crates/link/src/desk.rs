@@ -75,10 +75,6 @@ impl Desk {
         self.status.lock().phase
     }
 
-    pub fn stalled(&self) -> LinkError {
-        LinkError::Stalled { address: self.config.address.clone() }
-    }
-
     pub fn absent(&self, problem: &str) -> LinkError {
         LinkError::Absent { address: self.config.address.clone(), problem: problem.to_owned() }
     }
@@ -87,7 +83,12 @@ impl Desk {
     fn reason(&self) -> LinkError {
         let status = self.status.lock();
         match status.phase {
-            Phase::Greeting | Phase::Ready => self.stalled(),
+            // The script has not said a word on this connection, however short the request's deadline is.
+            Phase::Greeting => LinkError::Stalled { address: self.config.address.clone() },
+            Phase::Ready => {
+                let address = self.config.address.clone();
+                if status.stalled { LinkError::Stalled { address } } else { LinkError::Late { address } }
+            }
             Phase::Connecting | Phase::Absent => {
                 self.absent(status.problem.as_deref().unwrap_or("still connecting"))
             }

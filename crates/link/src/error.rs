@@ -12,12 +12,21 @@ pub enum LinkError {
         /// What the system said.
         problem: String,
     },
-    /// Connected, but nothing was answered by the deadline.
+    /// Connected, but nothing was heard for a while, and nothing by the deadline.
     #[error(
         "the emulator at {address} is connected but does not answer; it is paused, has no ROM loaded, or a menu is \
          open: continue it in mGBA's window. The request was withdrawn"
     )]
     Stalled {
+        /// Where it is.
+        address: String,
+    },
+    /// Connected, and heard of lately, but this request was not answered by its deadline.
+    #[error(
+        "the emulator at {address} is connected but did not answer in time: it is busy with earlier requests, or with the \
+         frames of an advance, or was paused a moment ago. The request was withdrawn; try again"
+    )]
+    Late {
         /// Where it is.
         address: String,
     },

@@ -349,9 +349,12 @@ impl Connection<'_> {
         if let Some((Waiting::Work(work), since)) = self.waiting.take_if(overdue) {
             self.waiting = Some((Waiting::Nobody, since));
             let address = self.desk.config.address.clone();
-            let error = match work.may_have_changed() {
-                true => LinkError::Overdue { address },
-                false => LinkError::Stalled { address },
+            let error = if work.may_have_changed() {
+                LinkError::Overdue { address }
+            } else if self.desk.status.lock().stalled {
+                LinkError::Stalled { address }
+            } else {
+                LinkError::Late { address }
             };
             (work.respond)(Err(error));
         }

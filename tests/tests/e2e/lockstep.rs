@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{FrameClient, Key, StockMgba, StockOptions, demo, paths, ports, until};
+use framewire_e2e::{
+    FrameClient, Framewire, Key, Reply, Signal, StockMgba, StockOptions, demo, paths, ports, until,
+};
 use framewire_protocol::event::{self, EventFrame, EventItem};
 use framewire_protocol::{KeyStep, MemoryRange, Op, OpError, Outcome, Value, timeline, watch};
 
@@ -54,7 +56,7 @@ fn frames_wait_for_the_client_and_are_let_go_when_it_says_no_more() {
         client.send(vec![game_frame(), Op::Advance { frames: 1 }]).unwrap();
         let next = client.send(vec![game_frame(), Op::Read16 { address: demo::field("held") }]).unwrap();
         let before = client.outcome(next - 1).unwrap();
-        assert_eq!(before.frame, start + step - 1);
+        assert_eq!(before.frame, start + step, "it is answered when the frame was run");
         assert_eq!(ints(before), [game + i64::from(step) - 1, i64::from(start + step)]);
         let after = client.outcome(next).unwrap();
         assert_eq!(after.frame, start + step);
@@ -93,6 +95,102 @@ fn a_window_in_lockstep_can_be_closed_after_the_time_out() {
     client.perform(vec![Op::Lockstep { timeout: 1000 }]).unwrap().results[0].as_ref().unwrap();
     mgba.close_window().unwrap();
     assert_eq!(mgba.wait_exit(PATIENCE).unwrap().code(), Some(0));
+}
+
+/// A server whose only emulator is the window.
+fn server(mgba: &StockMgba) -> Framewire {
+    let server = Framewire::serve(&["--attach", &mgba.address().to_string()]).unwrap();
+    until("the window is reached", PATIENCE, || {
+        Ok(server.http().get("/v1/emulator")?.text().contains(r#""run":"running""#))
+    })
+    .unwrap();
+    server
+}
+
+fn post(server: &Framewire, path: &str, body: &str) -> Reply {
+    server.http().send("POST", path, "application/json", body.into()).unwrap()
+}
+
+#[test]
+fn lockstep_of_a_server_that_asks_for_nothing_more_ends_at_its_time_out() {
+    let (mut mgba, client) = window();
+    drop(client);
+    let server = server(&mgba);
+    let begun = Instant::now();
+    assert_eq!(post(&server, "/v1/lockstep", r#"{"timeout": 2000}"#).status, 200);
+    until("lockstep is over", PATIENCE, || {
+        Ok(server.http().get("/v1/emulator")?.text().contains(r#""lockstep":false"#))
+    })
+    .unwrap();
+    let waited = begun.elapsed().as_secs_f64();
+    assert!((1.9..4.0).contains(&waited), "{waited} s");
+    assert_eq!(post(&server, "/v1/lockstep", r#"{"timeout": 2000}"#).status, 200);
+    mgba.close_window().unwrap();
+    assert_eq!(mgba.wait_exit(Duration::from_secs(10)).unwrap().code(), Some(0));
+}
+
+#[test]
+fn lockstep_ends_within_two_seconds_of_the_server_that_began_it() {
+    let (_mgba, mut client) = window();
+    for signal in [Signal::KILL, Signal::STOP, Signal::TERM] {
+        let mut server = server(&_mgba);
+        assert_eq!(post(&server, "/v1/lockstep", r#"{"timeout": 60000}"#).status, 200);
+        let still = client.perform(vec![game_frame()]).unwrap().frame;
+        server.signal(signal).unwrap();
+        let begun = Instant::now();
+        until("frames go by", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > still + 3))
+            .unwrap();
+        let waited = begun.elapsed().as_secs_f64();
+        // The server notices the end of its work at once, and its death has to be noticed.
+        assert!(waited < if signal == Signal::TERM { 1.0 } else { 2.2 }, "{signal:?}: {waited} s");
+    }
+}
+
+#[test]
+fn an_advance_of_many_frames_in_a_window_is_answered_when_they_were_run() {
+    let (mgba, mut client) = window();
+    let server = server(&mgba);
+    post(&server, "/v1/lockstep", r#"{"timeout": 10000}"#);
+    let number = |reply: Reply, name: &str| {
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        let reply: serde_json::Value = serde_json::from_str(&reply.text()).unwrap();
+        reply[name].as_i64().unwrap()
+    };
+    let read = format!("/v1/memory/{}?type=u32", demo::field("frame"));
+    let game = number(server.http().get(&read).unwrap(), "value");
+    let from = number(post(&server, "/v1/advance", "{}"), "frame");
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let advance = scope.spawn(|| post(&server, "/v1/advance", r#"{"frames": 300}"#));
+        until("some of them were run", PATIENCE, || {
+            Ok(i64::from(client.perform(vec![game_frame()])?.frame) > from + 10)
+        })
+        .unwrap();
+        // It would have to wait for longer than its deadline of 3 s.
+        let behind = server.http().get(&read).unwrap();
+        assert_eq!(number(behind, "value"), game + 301);
+        assert!(begun.elapsed() > Duration::from_secs(3), "{:?}", begun.elapsed());
+        assert_eq!(number(advance.join().unwrap(), "frame"), from + 300);
+    });
+}
+
+#[test]
+fn an_advance_fails_when_another_client_ends_lockstep_before_its_frames_were_run() {
+    let (mgba, mut client) = window();
+    let mut other = FrameClient::connect(mgba.address(), 8, PATIENCE).unwrap();
+    client.perform(vec![Op::Lockstep { timeout: 10_000 }]).unwrap().results[0].as_ref().unwrap();
+    let start = client.perform(vec![game_frame()]).unwrap().frame;
+    let advance = client.send(vec![Op::Advance { frames: 600 }]).unwrap();
+    until("some frames were run", PATIENCE, || Ok(other.perform(vec![game_frame()])?.frame > start + 10))
+        .unwrap();
+    other.perform(vec![Op::Resume {}]).unwrap().results[0].as_ref().unwrap();
+    let outcome = client.outcome(advance).unwrap();
+    assert!((start + 10..start + 600).contains(&outcome.frame), "{outcome:?}");
+    let refused = outcome.single().unwrap_err();
+    assert!(
+        refused.message.contains("lockstep ended after") && refused.message.contains("of 600 frames"),
+        "{refused}"
+    );
 }
 
 #[test]

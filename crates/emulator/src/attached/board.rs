@@ -8,6 +8,7 @@ use framewire_protocol::{Batch, EventFrame, EventItem, Op, Outcome, Value};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::advances::Advances;
 use super::watches::Watches;
 use crate::Happening;
 use crate::event::Teller;
@@ -44,6 +45,7 @@ pub(super) struct Board {
     pub game_changed: Notify,
     /// As far as is known: another client may have begun or ended it.
     lockstep: AtomicBool,
+    pub advances: Advances,
 }
 
 /// What an operation of a batch changes here when it is done.
@@ -74,6 +76,7 @@ impl Board {
             game: Mutex::default(),
             game_changed: Notify::new(),
             lockstep: AtomicBool::new(false),
+            advances: Advances::default(),
         }
     }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use framewire_link::{Link, Phase};
+use framewire_link::{Link, Phase, Script};
 use framewire_protocol::{Batch, Op};
 use tokio::time::{sleep, timeout};
 
 use super::board::{Board, Game};
 use super::submit;
 
-/// How often the game is asked for its title and code, which change with the ROM.
+/// How long an answer may take; and how often mGBA-http's script, which has no events, is asked for the game's title and code.
 const IDENTIFY: Duration = Duration::from_secs(1);
 /// How long until what could not be asked is tried again.
 const RETRY: Duration = Duration::from_millis(50);
@@ -20,21 +20,30 @@ fn is_ready(link: &Link) -> bool {
     status.phase == Phase::Ready && !status.stalled
 }
 
-/// Keeps the board's game up to date as long as the link is ready.
+/// Keeps the board's game up to date. Framewire's script reports another game by an event, so it is asked after that and after
+/// each connection only: a request at other times would keep a frame waiting in lockstep.
 pub(super) async fn identify(link: Arc<Link>, board: Arc<Board>) {
-    let mut period = RETRY;
     loop {
-        let _ = timeout(period, board.game_changed.notified()).await;
-        period = RETRY;
-        if !is_ready(&link) {
-            continue;
+        if link.status().script == Some(Script::MgbaHttp) {
+            let _ = timeout(IDENTIFY, board.game_changed.notified()).await;
+        } else {
+            board.game_changed.notified().await;
         }
-        let batch = Batch::new(vec![Op::GameTitle {}, Op::GameCode {}, Op::Checksum {}]);
-        if let Ok(outcome) = submit(&link, &board, batch, Instant::now() + IDENTIFY).await {
-            board.identified(outcome.frame, Game::from(outcome));
-            period = IDENTIFY;
+        while !ask_for_game(&link, &board).await {
+            sleep(RETRY).await;
         }
     }
+}
+
+/// Asks which game it is. False if there was no answer.
+async fn ask_for_game(link: &Link, board: &Arc<Board>) -> bool {
+    if !is_ready(link) {
+        return false;
+    }
+    let batch = Batch::new(vec![Op::GameTitle {}, Op::GameCode {}, Op::Checksum {}]);
+    let Ok(outcome) = submit(link, board, batch, Instant::now() + IDENTIFY).await else { return false };
+    board.identified(outcome.frame, Game::from(outcome));
+    true
 }
 
 /// Begins watches anew that the script has forgotten.

@@ -2,17 +2,19 @@
 //!
 //! - `watches`: the watches of this emulator, over the connections that come and go;
 //! - `board`: what the link's task, the front ends and the keepers share;
+//! - `advances`: which requests wait for frames that others have asked for;
 //! - `keepers`: tasks that keep up to date what a reconnection or another game changes.
 
+mod advances;
 mod board;
 mod keepers;
 mod watches;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use framewire_link::{Config, Link, LinkError, Phase, Script};
-use framewire_protocol::Batch;
+use framewire_protocol::{Batch, Op};
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
@@ -20,7 +22,11 @@ use tokio::task::AbortHandle;
 use crate::{
     Audio, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Run, State, Video, Watch, WatchRequest,
 };
+use advances::Advances;
 use board::Board;
+
+/// How long the end of lockstep may take when the emulator is closed.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// An attached emulator.
 pub struct Attached {
@@ -44,9 +50,14 @@ impl Attached {
         Attached { link, address, board, keepers }
     }
 
-    /// Waits until what is open is answered, then closes the connection in good order.
+    /// Waits until what is open is answered, then ends lockstep, if it is on, and closes the connection in good order.
     pub async fn close(&self) {
         self.retire();
+        if self.board.in_lockstep() {
+            // Without this the frame would go on waiting until the script notices that the link is gone.
+            let end = Op::Lockstep { timeout: 0 }.into();
+            let _ = submit(&self.link, &self.board, end, Instant::now() + FAREWELL).await;
+        }
         self.link.close().await;
     }
 
@@ -63,9 +74,13 @@ impl Drop for Attached {
     }
 }
 
-/// Hands a batch to the link, and has the board note what it begins.
+/// Hands a batch to the link, and has the board note what it begins. While frames of an earlier batch are still to run, it
+/// waits for them, and has its time after them.
 fn submit(link: &Link, board: &Arc<Board>, batch: Batch, deadline: Instant) -> Pending {
     let (responder, pending) = Pending::new();
+    let deadline = board.advances.after(deadline);
+    let advance = matches!(batch.ops.last(), Some(Op::Advance { .. }));
+    let advance = advance.then(|| Advances::begin(board, deadline));
     let noted = board::noted(&batch).map(|noted| (board.clone(), noted));
     link.submit(
         batch,
@@ -74,6 +89,7 @@ fn submit(link: &Link, board: &Arc<Board>, batch: Batch, deadline: Instant) -> P
             if let (Some((board, noted)), Ok(outcome)) = (noted, &result) {
                 board.note(&noted, outcome);
             }
+            drop(advance);
             responder.respond(result.map_err(Into::into));
         }),
     );
@@ -148,7 +164,7 @@ impl From<LinkError> for EmulatorError {
     fn from(error: LinkError) -> EmulatorError {
         match error {
             LinkError::Absent { .. } => EmulatorError::NotConnected(error.to_string()),
-            LinkError::Stalled { .. } | LinkError::Overdue { .. } => {
+            LinkError::Stalled { .. } | LinkError::Late { .. } | LinkError::Overdue { .. } => {
                 EmulatorError::Deadline(error.to_string())
             }
             LinkError::Lost { .. } | LinkError::Interrupted { .. } => EmulatorError::Lost(error.to_string()),

@@ -1,9 +1,9 @@
 //! What an attached emulator plays and tells unasked: the real script, in a real core's own Lua.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::Speed;
+use framewire_emulator::embedded::{Embedded, Speed};
 use framewire_emulator::{Attached, Discontinuity, Emulator, Event, Happening, Run, WatchRequest};
 use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
 use tokio::io::copy_bidirectional;
@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::attached::{attach, free_port, host, ready, runtime};
 use super::support::{
-    DEMO, GAME_FRAME, UNUSED, batch, call, number, read32, refusal, soon, wait_for, within,
+    DEMO, GAME_FRAME, UNUSED, batch, call, number, read32, refusal, seconds, soon, wait_for, within,
 };
 use super::timelines::{assert_as_played, log, play, taps};
 use super::watches::{begin, range, request};
@@ -298,6 +298,91 @@ fn lockstep_waits_for_each_advance_and_lets_go() {
     next(&mut events, |what| *what == Happening::LockstepOver);
     assert!(!emulator.state().lockstep);
     wait_for("frames", || frame(&emulator) > first + 60);
+}
+
+/// Seconds until frames of `host`, which stand still, go by again.
+fn seconds_until_frames(host: &Embedded) -> f64 {
+    let (begun, frame) = (Instant::now(), host.state().frame);
+    wait_for("frames", || host.state().frame > frame + 10);
+    begun.elapsed().as_secs_f64()
+}
+
+#[test]
+fn framewires_own_requests_do_not_keep_lockstep_from_ending() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    let mut events = emulator.events();
+    let begun = Instant::now();
+    call(&emulator, Op::Lockstep { timeout: 2000 });
+    next(&mut events, |what| *what == Happening::LockstepOver);
+    let waited = begun.elapsed().as_secs_f64();
+    assert!((1.9..4.0).contains(&waited), "{waited} s");
+}
+
+#[test]
+fn lockstep_ends_within_two_seconds_of_the_link_that_began_it() {
+    let (other, port) = (runtime(), free_port());
+    let host = host(port);
+    let emulator = attach(port, &other);
+    ready(&emulator);
+    call(&emulator, Op::Lockstep { timeout: 60_000 });
+    other.shutdown_background();
+    let waited = seconds_until_frames(&host);
+    assert!((0.5..2.0).contains(&waited), "{waited} s");
+}
+
+#[test]
+fn lockstep_goes_on_over_a_short_cut() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let way = free_port();
+    let road = open_road(way, port, &runtime);
+    let emulator = attach(way, &runtime);
+    ready(&emulator);
+    let mut events = emulator.events();
+    call(&emulator, Op::Lockstep { timeout: 20_000 });
+    let frame = number(call(&emulator, Op::CurrentFrame {}));
+    road.abort();
+    next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
+    open_road(way, port, &runtime);
+    next(&mut events, |what| *what == Happening::Connected);
+    assert!(emulator.state().lockstep);
+    assert_eq!(call(&emulator, Op::Advance { frames: 2 }), Value::Int(frame + 2));
+    assert_eq!(call(&emulator, Op::Advance { frames: 1 }), Value::Int(frame + 3));
+}
+
+#[test]
+fn closing_ends_lockstep_at_once() {
+    let (runtime, port) = (runtime(), free_port());
+    let host = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    call(&emulator, Op::Lockstep { timeout: 60_000 });
+    runtime.block_on(emulator.close());
+    let waited = seconds_until_frames(&host);
+    assert!(waited < 0.9, "{waited} s");
+}
+
+#[test]
+fn an_advance_of_many_frames_is_answered_when_they_were_run_and_what_follows_waits_for_it() {
+    let (runtime, port) = (runtime(), free_port());
+    let host = host(port);
+    host.set_speed(Speed::Times(8.0)).expect("a speed");
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
+    call(&emulator, Op::Lockstep { timeout: 5000 });
+    let begun = batch(&emulator, vec![Op::Read32 { address: GAME_FRAME }]);
+    let game = number(begun.results[0].clone().expect("a frame"));
+    let advance = emulator.submit(Op::Advance { frames: 1200 }.into(), seconds(60.0));
+    let behind = emulator.submit(Op::Read32 { address: GAME_FRAME }.into(), seconds(0.5));
+    let reached = advance.wait().expect("an outcome");
+    assert_eq!(reached.frame, begun.frame + 1200);
+    assert_eq!(reached.single().expect("a frame"), Value::Int(i64::from(begun.frame) + 1200));
+    let behind = behind.wait().expect("no misleading deadline");
+    assert_eq!((behind.frame, behind.single()), (begun.frame + 1200, Ok(Value::Int(game + 1200))));
 }
 
 #[test]

@@ -21,8 +21,8 @@ use crate::emulators::Served;
 
 /// Most frames that are run at once.
 const MAX_FRAMES: u32 = 3600;
-/// How long a frame may take, when several are run at once.
-const FRAME: Duration = Duration::from_millis(20);
+/// How long a frame may take, when several are run at once: a third of a window's own speed.
+const FRAME: Duration = Duration::from_millis(50);
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new()
@@ -114,10 +114,11 @@ struct Advanced {
 
 /// Runs frames now: 1, or as many as asked for.
 ///
-/// An embedded core does so at any time, and stays paused or goes on as before. An attached mGBA needs lockstep, and runs
-/// them right after the reply.
+/// An embedded core does so at any time, and stays paused or goes on as before. An attached mGBA needs lockstep, and runs them
+/// at the speed of its window. The reply comes when they were run; requests that follow wait for it. It may take 50 ms a frame
+/// longer than other requests before it is answered with 504.
 #[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(Which),
-    request_body = Advance, responses((status = 200, description = "They were run, or will be.", body = Advanced)))]
+    request_body = Advance, responses((status = 200, description = "They were run.", body = Advanced)))]
 async fn advance(
     State(site): State<Arc<Site>>,
     Chosen(served): Chosen,

@@ -193,7 +193,7 @@ impl Echoes {
             LinkError::Lost { .. } | LinkError::Interrupted { .. } | LinkError::Stopped => {
                 io::ErrorKind::ConnectionReset
             }
-            LinkError::Stalled { .. } | LinkError::Overdue { .. } => {
+            LinkError::Stalled { .. } | LinkError::Late { .. } | LinkError::Overdue { .. } => {
                 return ExchangeError::TimedOut(self.options.timeout);
             }
             LinkError::Busy(_) => return ExchangeError::Refused(error.to_string()),

@@ -39,7 +39,7 @@ fn of_frames_nobody_asked_for() {
         });
         let client = Client::start(&peer.address);
         client.wait_for("a connection", |status| status.phase == Phase::Ready);
-        keeps_its_promises(&client, |error| matches!(error, LinkError::Stalled { .. }));
+        keeps_its_promises(&client, |error| matches!(error, LinkError::Late { .. }));
         assert_eq!(peer.connections(), 1);
     }
 }

@@ -40,7 +40,7 @@ fn a_script_that_stops_reading_holds_nobody_longer_than_their_deadlines() {
     // Far from for ever, on a machine that has much else to do too.
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(matches!(&state, Err(LinkError::Overdue { .. })), "a change may still be done: {state:?}");
-    assert!(matches!(&read, Err(LinkError::Stalled { .. })), "{read:?}");
+    assert!(matches!(&read, Err(LinkError::Late { .. })), "{read:?}");
     client.wait_for("stalled", |status| status.stalled);
     go_on.send(()).unwrap();
     assert_eq!(value(client.call(read8())), Value::Int(7), "replies still find their requests");
@@ -134,7 +134,7 @@ fn closing_does_not_wait_for_a_paused_script() {
     client.wait_for("a connection", |status| status.phase == Phase::Ready);
     let read = client.submit(read8(), Duration::from_millis(300));
     assert!(client.closes());
-    assert!(matches!(soon(&read), Err(LinkError::Stalled { .. })));
+    assert!(matches!(soon(&read), Err(LinkError::Late { .. })));
 }
 
 /// A script that answers every message by this function, and what it was asked.

@@ -24,6 +24,7 @@ use crate::emulators::Served;
 use crate::failure::STOPPING;
 use crate::guard::Outflow;
 use crate::incoming::Charge;
+use crate::lockstep;
 use crate::streams::{Client, Stream};
 use crate::v1::socket::{self, Reason};
 
@@ -49,6 +50,7 @@ pub(super) async fn run(
     let mut connection = Connection { socket, outbox, outflow, heard: Instant::now() };
     let end = connection.serve(&session).await;
     session.end();
+    lockstep::end_of(session.number, &session.site).await;
     if let End::Fault(reason) = end {
         let Connection { socket, outflow, .. } = connection;
         socket::close_unread(socket, reason, &outflow, &session.site).await;
@@ -184,11 +186,13 @@ async fn answer(session: &Arc<Session>, message: Message, charge: Option<Charge>
     };
     let mut under_way = Vec::with_capacity(items.len());
     for item in items {
-        under_way.push(start(session, item).await);
+        let started = start(session, item);
+        under_way.push(lockstep::for_connection(session.number, started).await);
     }
     let own = session.clone();
     session.spawn(async move {
-        let ended = join_all(under_way.into_iter().map(finish)).await;
+        let ended = join_all(under_way.into_iter().map(finish));
+        let ended = lockstep::for_connection(own.number, ended).await;
         let (mut replies, mut shares, mut behind) = (Vec::new(), Vec::new(), Vec::new());
         for Ended { reply, share, sent } in ended {
             replies.extend(reply);

@@ -14,6 +14,7 @@ use crate::app::Site;
 use crate::budget::Share;
 use crate::emulators::Served;
 use crate::failure::Failure;
+use crate::lockstep;
 use crate::streams::{Kind, Stream};
 use crate::v1::Problem;
 use crate::v1::live::feed::Reader;
@@ -25,6 +26,8 @@ const MAX_LASTING: usize = 64;
 
 /// What belongs to one connection.
 pub(super) struct Session {
+    /// Names the connection among all of the server.
+    pub(super) number: u64,
     pub(super) site: Arc<Site>,
     /// Who opened the connection.
     pub(super) caller: Caller,
@@ -100,7 +103,18 @@ impl Session {
         out: mpsc::Sender<Outgoing>,
     ) -> Session {
         let [requests, lasting] = [MAX_REQUESTS, MAX_LASTING].map(|most| Arc::new(Semaphore::new(most)));
-        Session { site, caller, served, out, requests, lasting, client, inner: Mutex::default() }
+        let number = lockstep::number();
+        Session {
+            number,
+            site,
+            caller,
+            served,
+            out,
+            requests,
+            lasting,
+            client,
+            inner: Mutex::default(),
+        }
     }
 
     /// Room for so many more requests.

@@ -1,5 +1,7 @@
 //! JSON-RPC over /v1/ws.
 
+use std::time::{Duration, Instant};
+
 use framewire_http::{Token, Tokens};
 use serde_json::{Value, json};
 
@@ -55,6 +57,21 @@ fn batches_of_operations_and_arrays_of_requests_are_answered() {
     rpc.send(json!([{"jsonrpc": "2.0", "method": "get_keys"}]).to_string());
     rpc.send(json!({"jsonrpc": "2.0", "method": "nothing"}).to_string());
     assert_eq!(rpc.result("read8", json!([ADDRESS]))["value"], 7);
+}
+
+#[test]
+fn lockstep_ends_with_the_websocket_that_began_it() {
+    let server = Server::start();
+    let is_on = || server.text("/v1/emulator").contains(r#""lockstep":true"#);
+    for params in [json!([60_000]), json!({"timeout": 60_000})] {
+        let mut rpc = Rpc::open(&server);
+        rpc.result("lockstep", params);
+        assert!(is_on());
+        let begun = Instant::now();
+        drop(rpc);
+        wait_for("the end of lockstep", || !is_on());
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    }
 }
 
 #[test]
