@@ -70,6 +70,7 @@ parts.limits = (function()
     keyed_seconds = 600, -- for which a key is remembered
     waiting_holds = 65536, -- for an earlier one of the same key
     steps = 65536, -- of a timeline
+    ended_timelines = 16384, -- whose end is remembered
     happenings = 16384, -- in a frame
 
     watch_ranges = 256, -- of a watch
@@ -1093,11 +1094,12 @@ parts.timelines = (function()
   end
 
   -- Timelines beside `holds`, whose keys go down by `press` and up by `release`. `over` is told the id of each that ends,
-  -- and whether that was before its last step.
-  local function new(holds, press, release, over)
+  -- and whether that was before its last step. `frame` returns the frame counter.
+  local function new(holds, press, release, over, frame)
     local timelines = {}
     local running = {} -- in the order they began
     local last_id = 0
+    local ended, ended_order, ended_count = {}, {}, 0 -- id to how it ended, the ids in a ring, and how many there were
 
     local function set(keys, mask)
       if keys & mask ~= 0 then
@@ -1108,9 +1110,18 @@ parts.timelines = (function()
       end
     end
 
+    local function remember(id, cancelled)
+      local place = ended_count % limits.ended_timelines
+      if ended_order[place] then
+        ended[ended_order[place]] = nil
+      end
+      ended[id], ended_order[place], ended_count = (cancelled and "cancelled " or "over ") .. frame(), id, ended_count + 1
+    end
+
     local function finish(index, cancelled)
       local timeline = table.remove(running, index)
       holds.finish(timeline)
+      remember(timeline.id, cancelled)
       over(timeline.id, cancelled)
     end
 
@@ -1173,6 +1184,20 @@ parts.timelines = (function()
         end
       end
       return id == 0 and holds.cancel() or any
+    end
+
+    -- Whether the timeline with an id plays, or how and in which frame it ended.
+    function timelines.describe(id)
+      for _, timeline in ipairs(running) do
+        if timeline.id == id then
+          return { "playing" }
+        end
+      end
+      local how, at = (ended[id] or ""):match("^(%a+) (%d+)$")
+      if not how then
+        refuse(BAD_ARGUMENT, "timeline %d is not known: none had this number, or it ended too long ago", id)
+      end
+      return { how, at }
     end
 
     -- A frame was run, and the holds were told.
@@ -1980,7 +2005,7 @@ parts.emulator = (function()
   emulator.holds = holds.new(press, release)
   emulator.timelines = timelines.new(emulator.holds, press, release, function(id, cancelled)
     happenings.add(happenings.timeline_over(id, cancelled))
-  end)
+  end, emulator.frame)
 
   -- A frame was run: moves on what holds keys by frames.
   function emulator.advance()
@@ -2687,6 +2712,7 @@ parts.operations = (function()
   end)
   operation(0x56, "play_keys", CHANGE, "steps:bytes", "int", timelines.play)
   operation(0x57, "cancel_keys", CHANGE, "id:u32", "bool", timelines.cancel)
+  operation(0x58, "timeline", READ, "id:u32", "names", timelines.describe)
 
   operation(0x60, "save_state", READ, "flags:flags=31", "bytes", function(flags)
     return emu:saveStateBuffer(flags) or refuse(refusal.FAILED, "mGBA could not save the state")

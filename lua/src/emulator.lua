@@ -38,7 +38,7 @@ end
 emulator.holds = holds.new(press, release)
 emulator.timelines = timelines.new(emulator.holds, press, release, function(id, cancelled)
   happenings.add(happenings.timeline_over(id, cancelled))
-end)
+end, emulator.frame)
 
 -- A frame was run: moves on what holds keys by frames.
 function emulator.advance()

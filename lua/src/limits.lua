@@ -28,6 +28,7 @@ local limits = {
   keyed_seconds = 600, -- for which a key is remembered
   waiting_holds = 65536, -- for an earlier one of the same key
   steps = 65536, -- of a timeline
+  ended_timelines = 16384, -- whose end is remembered
   happenings = 16384, -- in a frame
 
   watch_ranges = 256, -- of a watch

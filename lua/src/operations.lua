@@ -163,6 +163,7 @@ operation(0x55, "hold_keys", CHANGE, "keys:keys frames:u32", "none", function(ke
 end)
 operation(0x56, "play_keys", CHANGE, "steps:bytes", "int", timelines.play)
 operation(0x57, "cancel_keys", CHANGE, "id:u32", "bool", timelines.cancel)
+operation(0x58, "timeline", READ, "id:u32", "names", timelines.describe)
 
 operation(0x60, "save_state", READ, "flags:flags=31", "bytes", function(flags)
   return emu:saveStateBuffer(flags) or refuse(refusal.FAILED, "mGBA could not save the state")

@@ -43,11 +43,12 @@ local function keys_of(steps)
 end
 
 -- Timelines beside `holds`, whose keys go down by `press` and up by `release`. `over` is told the id of each that ends,
--- and whether that was before its last step.
-local function new(holds, press, release, over)
+-- and whether that was before its last step. `frame` returns the frame counter.
+local function new(holds, press, release, over, frame)
   local timelines = {}
   local running = {} -- in the order they began
   local last_id = 0
+  local ended, ended_order, ended_count = {}, {}, 0 -- id to how it ended, the ids in a ring, and how many there were
 
   local function set(keys, mask)
     if keys & mask ~= 0 then
@@ -58,9 +59,18 @@ local function new(holds, press, release, over)
     end
   end
 
+  local function remember(id, cancelled)
+    local place = ended_count % limits.ended_timelines
+    if ended_order[place] then
+      ended[ended_order[place]] = nil
+    end
+    ended[id], ended_order[place], ended_count = (cancelled and "cancelled " or "over ") .. frame(), id, ended_count + 1
+  end
+
   local function finish(index, cancelled)
     local timeline = table.remove(running, index)
     holds.finish(timeline)
+    remember(timeline.id, cancelled)
     over(timeline.id, cancelled)
   end
 
@@ -123,6 +133,20 @@ local function new(holds, press, release, over)
       end
     end
     return id == 0 and holds.cancel() or any
+  end
+
+  -- Whether the timeline with an id plays, or how and in which frame it ended.
+  function timelines.describe(id)
+    for _, timeline in ipairs(running) do
+      if timeline.id == id then
+        return { "playing" }
+      end
+    end
+    local how, at = (ended[id] or ""):match("^(%a+) (%d+)$")
+    if not how then
+      refuse(BAD_ARGUMENT, "timeline %d is not known: none had this number, or it ended too long ago", id)
+    end
+    return { how, at }
   end
 
   -- A frame was run, and the holds were told.

@@ -7,7 +7,7 @@ local keyboard = {}
 
 -- `mask` is the keys that are held; `presses` what was pressed, and `over` the timelines that ended, in order.
 function keyboard.new()
-  local self = { mask = 0, presses = {}, over = {} }
+  local self = { mask = 0, presses = {}, over = {}, frame = 0 }
   local function press(keys)
     self.mask = self.mask | keys
     table.insert(self.presses, keys)
@@ -18,10 +18,13 @@ function keyboard.new()
   self.holds = holds.new(press, release)
   self.timelines = timelines.new(self.holds, press, release, function(id, cancelled)
     table.insert(self.over, id .. (cancelled and " cancelled" or ""))
+  end, function()
+    return self.frame
   end)
 
   -- Runs a frame.
   function self.advance()
+    self.frame = self.frame + 1
     self.holds.advance()
     self.timelines.advance()
   end

@@ -71,6 +71,7 @@ fn op(name: &str, args: &str) -> Op {
             Op::PlayKeys { steps: timeline::encode(&steps) }
         }
         ("cancel_keys", "1") => Op::CancelKeys { id: 1 },
+        ("timeline", "2") => Op::Timeline { id: 2 },
         ("pause", "") => Op::Pause {},
         ("resume", "") => Op::Resume {},
         ("set_speed", "1000") => Op::SetSpeed { thousandths: 1000 },

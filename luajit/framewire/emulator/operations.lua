@@ -21,7 +21,7 @@ local rows = {
 
   { 0x50, "get_keys" }, { 0x51, "get_key", "u8" }, { 0x52, "set_keys", "u16" }, { 0x53, "add_keys", "u16" },
   { 0x54, "clear_keys", "u16" }, { 0x55, "hold_keys", "u16 u32" }, { 0x56, "play_keys", "bytes" },
-  { 0x57, "cancel_keys", "u32" },
+  { 0x57, "cancel_keys", "u32" }, { 0x58, "timeline", "u32" },
 
   { 0x60, "save_state", "u8" }, { 0x61, "load_state", "bytes u8" }, { 0x62, "save_state_file", "text u8" },
   { 0x63, "load_state_file", "text u8" }, { 0x64, "save_state_slot", "u32 u8" },

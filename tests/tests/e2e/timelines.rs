@@ -1,16 +1,17 @@
 //! Keys arrive on exactly their frames, whatever the network does in between. The demo game proves it: it counts presses and
 //! writes down the keys of each frame.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use framewire_e2e::{
-    FrameClient, Framewire, Http, Proxy, StockMgba, StockOptions, demo, paths, ports, until,
+    FrameClient, Framewire, Http, Proxy, Signal, StockMgba, StockOptions, demo, paths, ports, until,
 };
 use framewire_protocol::event::{self, EventItem};
 use framewire_protocol::{KeyStep, MemoryRange, Op, Value, timeline, watch};
 use serde_json::{Value as Json, json};
 
-use super::served::PATIENCE;
+use super::served::{PATIENCE, Served, demo_copy, host};
 
 const TAPS: usize = 1000;
 /// What the network adds to each message.
@@ -88,6 +89,12 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     let proxy = Proxy::start(mgba.address()).unwrap();
     proxy.delay(DELAY);
     let mut client = FrameClient::connect(proxy.address(), 1, PATIENCE).unwrap();
+    // It reads keys and counts frames only after it has set itself up.
+    until("the game has begun", PATIENCE, || {
+        let frame = client.perform(vec![Op::Read32 { address: demo::field("frame") }])?;
+        Ok(matches!(frame.results[..], [Ok(Value::Int(60..))]))
+    })
+    .unwrap();
 
     let taps = Taps::random(1);
     let held = MemoryRange { domain: None, address: demo::field("held"), length: 2 };
@@ -182,4 +189,74 @@ fn a_thousand_taps_arrive_on_their_frames_in_an_embedded_core() {
         .unwrap();
     let end = batch(&http, json!([log, presses]));
     taps.prove(first as u32, &unhex(&begun[0]), &unhex(&end[0]), &unhex(&end[1]));
+}
+
+/// Plays a timeline of 30 frames and waits for its end: the reply.
+fn tap_and_wait(http: &Http, key: Option<&str>) -> Json {
+    let body = r#"{"keys": ["B"], "frames": 30}"#;
+    let mut headers = vec![("content-type", "application/json")];
+    headers.extend(key.map(|key| ("idempotency-key", key)));
+    let reply = http.exchange("POST", "/v1/tap?wait=true", &headers, body.into()).unwrap();
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    serde_json::from_slice(&reply.body).unwrap()
+}
+
+/// It was answered by the end of the timeline.
+#[track_caller]
+fn assert_over(played: &Json) {
+    assert_eq!(played["over"], json!({ "frame": played["last"], "cancelled": false }), "{played}");
+}
+
+fn reset_and_tap(http: &Http) {
+    for _ in 0..20 {
+        assert_eq!(http.post("/v1/reset").unwrap().status, 200);
+        assert_over(&tap_and_wait(http, None));
+    }
+}
+
+#[test]
+fn keys_pressed_right_after_a_reset_are_waited_for_to_their_end_in_a_window() {
+    let served = Served::stock();
+    // So far that a frame counter from before the reset looks like the end.
+    until("two seconds of the game", PATIENCE, || {
+        Ok(served.http.get("/core/currentframe")?.text().trim_matches('"').parse().unwrap_or(0) > 120)
+    })
+    .unwrap();
+    reset_and_tap(&served.http);
+}
+
+#[test]
+fn keys_pressed_right_after_a_reset_are_waited_for_to_their_end_in_an_embedded_core() {
+    let rom = paths::rom();
+    let server = Framewire::serve(&["--rom", rom.to_str().unwrap(), "--speed", "4"]).unwrap();
+    reset_and_tap(&server.http());
+}
+
+#[test]
+fn the_end_of_a_timeline_is_known_over_a_cut_and_by_the_next_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rom, port) = (demo_copy(&folder), ports::free());
+    let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
+    let game = host.http();
+    let held = || game.get(&format!("/core/read16?address={}", demo::field("held"))).unwrap().text() != "0";
+    let network = Proxy::start(SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+    let attach = || {
+        let bridge = Framewire::serve(&["--attach", &network.address().to_string()]).unwrap();
+        until("the script answers", PATIENCE, || Ok(bridge.http().get("/core/currentframe")?.status == 200))
+            .unwrap();
+        bridge
+    };
+    let mut bridge = attach();
+    let http = bridge.http();
+    std::thread::scope(|scope| {
+        let played = scope.spawn(|| tap_and_wait(&http, Some("key")));
+        until("it plays", PATIENCE, || Ok(held())).unwrap();
+        network.fall_silent();
+        until("it is over", PATIENCE, || Ok(!held())).unwrap();
+        network.come_back();
+        assert_over(&played.join().unwrap());
+    });
+    bridge.signal(Signal::KILL).unwrap();
+    let bridge = attach();
+    assert_over(&tap_and_wait(&bridge.http(), Some("key")));
 }

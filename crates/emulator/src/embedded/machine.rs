@@ -185,7 +185,7 @@ impl Machine {
     }
 
     fn tell_over(&mut self) {
-        for (id, cancelled) in self.keypad.take_over().into_iter().flatten() {
+        for (id, cancelled) in self.keypad.take_over(self.core.frame_counter()).into_iter().flatten() {
             self.tell(Happening::TimelineOver { id, cancelled });
         }
     }

@@ -183,6 +183,7 @@ impl Machine {
 
             Op::PlayKeys { steps } => int(self.play_keys(&steps)?),
             Op::CancelKeys { id } => Value::Bool(self.cancel_keys(id)),
+            Op::Timeline { id } => self.keypad.describe(id)?,
 
             Op::SaveState { flags } => Value::Bytes(core.save_state(flags.into()).map_err(failed)?),
             Op::LoadState { data, flags } => {

@@ -16,7 +16,7 @@ use super::attached::{attach, free_port, host, ready, runtime};
 use super::support::{
     DEMO, GAME_FRAME, UNUSED, batch, call, number, read32, refusal, seconds, soon, wait_for, within,
 };
-use super::timelines::{assert_as_played, log, play, taps};
+use super::timelines::{assert_as_played, assert_how_it_ended, log, play, taps};
 use super::watches::{begin, range, request};
 
 /// The next event that is `wanted`; those before it are skipped.
@@ -59,6 +59,7 @@ fn a_thousand_taps_are_seen_on_exactly_their_frames() {
     assert_as_played(&steps, first, &seen);
     let over = next(&mut events, |what| matches!(what, Happening::TimelineOver { .. }));
     assert_eq!(over.what, Happening::TimelineOver { id: 1, cancelled: false });
+    assert_how_it_ended(&emulator, 1, "over", over.frame);
 }
 
 #[test]

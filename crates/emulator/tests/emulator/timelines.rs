@@ -90,6 +90,15 @@ fn a_thousand_taps_are_on_their_frames_while_others_ask_for_much() {
     assert_as_played(&steps, first, &seen);
 }
 
+/// The emulator remembers how and in which frame a timeline ended.
+pub fn assert_how_it_ended(emulator: &impl Emulator, id: u32, how: &str, frame: u32) {
+    let words = [how.to_owned(), frame.to_string()].map(Value::Text);
+    assert_eq!(call(emulator, Op::Timeline { id }), Value::List(words.to_vec()));
+    let unknown = refusal(emulator, Op::Timeline { id: 4_000_000 });
+    assert_eq!(unknown.status, Status::BadArgument);
+    assert!(unknown.message.contains("timeline 4000000 is not known"), "{unknown}");
+}
+
 #[test]
 fn its_end_is_told_and_holds_go_on_behind_it() {
     let emulator = start(Speed::Times(1.0), true);
@@ -113,12 +122,16 @@ fn its_end_is_told_and_holds_go_on_behind_it() {
         let event = soon(async { events.recv().await.ok() });
         assert_eq!((event.frame, event.what), (3, wanted));
     }
+    assert_how_it_ended(&emulator, 1, "over", 3);
     assert_eq!(call(&emulator, Op::PlayKeys { steps: steps(1) }), Value::Int(3));
+    assert_eq!(call(&emulator, Op::Timeline { id: 3 }), Value::List(vec![Value::Text("playing".into())]));
     call(&emulator, Op::Advance { frames: 2 });
     assert_eq!(call(&emulator, Op::CancelKeys { id: 3 }), Value::Bool(true));
     assert_eq!(call(&emulator, Op::GetKeys {}), Value::Int(0));
     assert_eq!(call(&emulator, Op::CancelKeys { id: 3 }), Value::Bool(false));
-    assert_eq!(soon(async { events.recv().await.ok() }).what, over(3, true));
+    let cancelled = soon(async { events.recv().await.ok() });
+    assert_eq!(cancelled.what, over(3, true));
+    assert_how_it_ended(&emulator, 3, "cancelled", cancelled.frame);
 }
 
 #[test]

@@ -7,10 +7,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use framewire_emulator::{Event, Happening};
-use framewire_protocol::{Batch, Keys, Op, Value};
+use framewire_protocol::{Batch, Keys, Op, Status, Value};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
-use tokio::time::{Instant, interval, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -25,15 +25,10 @@ use crate::failure::STOPPING;
 
 /// Longest time that somebody may wait for a timeline's end, in milliseconds: an hour.
 const MAX_WAIT: u32 = 3_600_000;
-/// How often it is looked whether the last frame has gone by, in case the event of it was missed.
-const LOOK: Duration = Duration::from_millis(100);
-/// Frames behind the last one after which a timeline is over, whatever was heard of it.
-const OVERDUE: u64 = 30;
-
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new()
         .routes(routes!(play, cancel_all))
-        .routes(routes!(cancel))
+        .routes(routes!(timeline, cancel))
         .routes(routes!(tap))
         .routes(routes!(hold))
         .routes(routes!(release))
@@ -196,6 +191,28 @@ async fn cancel_all(
     end(&site, &served, key, 0).await.map(Json)
 }
 
+/// How a timeline is.
+#[derive(Serialize, ToSchema)]
+struct Progress {
+    /// Its number.
+    id: u32,
+    /// How it ended; null while it is played.
+    over: Option<Over>,
+}
+
+/// Whether a timeline is still played, or how it ended. The last 16,384 that ended are remembered.
+#[utoipa::path(get, path = "/v1/input/{id}", operation_id = "inputProgress", tag = "input",
+    params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), Which),
+    responses((status = 200, description = "It is played, or was.", body = Progress)))]
+async fn timeline(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    Path(id): Path<u32>,
+) -> Result<Json<Progress>, Problem> {
+    let over = ask(&site, &served, id).await?;
+    Ok(Json(Progress { id, over }))
+}
+
 /// Ends a timeline and lets go of its keys.
 #[utoipa::path(delete, path = "/v1/input/{id}", operation_id = "cancelInput", tag = "input",
     params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), Which),
@@ -234,6 +251,8 @@ async fn begin(
         return Err(Problem::parameter("timeout", &format!("is {timeout}"), accepts));
     }
     let events = wait.wait.then(|| served.emulator.events());
+    // A repeat of what was done before: it may be over by now.
+    let may_be_over = key.is_some();
     let outcome = site.perform(served, Batch { key, ..timeline.op().into() }).await?;
     let frame = outcome.frame;
     let Value::Int(id) = outcome.single().map_err(unplayed)? else {
@@ -246,7 +265,7 @@ async fn begin(
             let usual = || site.app.deadline + usual_time(served, timeline.frames());
             let given = wait.timeout.map(|timeout| Duration::from_millis(timeout.into()));
             let limit = given.unwrap_or_else(usual);
-            Some(wait_for_end(site, served, events, &planned, limit).await?)
+            Some(wait_for_end(site, served, events, planned.id, may_be_over, limit).await?)
         }
     };
     Ok(Json(Played { frame, planned, over }))
@@ -259,39 +278,72 @@ fn usual_time(served: &Served, frames: u32) -> Duration {
     Duration::from_secs_f64((2.0 * f64::from(frames) / rate).min(f64::from(MAX_WAIT) / 1000.0))
 }
 
+/// Waits until the emulator says that a timeline is over. It says so by an event; where that may have come before or was lost,
+/// it is asked.
 async fn wait_for_end(
     site: &Site,
     served: &Served,
     mut events: Receiver<Event>,
-    planned: &Planned,
+    id: i64,
+    mut may_be_over: bool,
     limit: Duration,
 ) -> Result<Over, Problem> {
     let end = sleep_until(Instant::now() + limit);
     let mut end = std::pin::pin!(end);
-    let mut look = interval(LOOK);
     loop {
+        if std::mem::take(&mut may_be_over)
+            && let Some(over) = over_already(site, served, id).await?
+        {
+            return Ok(over);
+        }
         tokio::select! {
             () = &mut end => return Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, format!(
-                "timeline {0} is not over after {1} ms: few frames go by, or none. It is still being played; \
-                 DELETE /v1/input/{0} ends it", planned.id, limit.as_millis()
+                "timeline {id} is not over after {} ms: few frames go by, or none. It is still being played; \
+                 DELETE /v1/input/{id} ends it", limit.as_millis()
             ))),
             () = site.stopped() => return Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE, format!("{STOPPING}; the keys are played all the same"),
             )),
             event = events.recv() => match event {
-                Ok(Event { frame, what: Happening::TimelineOver { id, cancelled } }) if i64::from(id) == planned.id => {
+                Ok(Event { frame, what: Happening::TimelineOver { id: ended, cancelled } }) if i64::from(ended) == id => {
                     return Ok(Over { frame, cancelled });
                 }
-                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Ok(Event { what: Happening::Connected | Happening::Missed { .. } | Happening::Running, .. })
+                | Err(RecvError::Lagged(_)) => may_be_over = true,
+                Ok(_) => {}
                 Err(RecvError::Closed) => return Err(framewire_emulator::EmulatorError::Stopped.into()),
             },
-            // Its event may have come before, if the request was a repetition, or have been lost among many.
-            _ = look.tick() => {
-                let frame = served.emulator.state().frame;
-                if u64::from(frame) > planned.last + OVERDUE {
-                    return Ok(Over { frame, cancelled: false });
-                }
-            }
         }
     }
+}
+
+/// How a timeline ended, if it has, and if the emulator can be asked now.
+async fn over_already(site: &Site, served: &Served, id: i64) -> Result<Option<Over>, Problem> {
+    match ask(site, served, id.try_into().unwrap_or_default()).await {
+        Ok(over) => Ok(over),
+        Err(problem) if problem.status() == StatusCode::NOT_FOUND => Err(Problem::new(
+            StatusCode::BAD_GATEWAY,
+            format!("how timeline {id} ended is not known: mGBA or its script was started again meanwhile"),
+        )),
+        // An event says when it can be asked again.
+        Err(_) => Ok(None),
+    }
+}
+
+/// Asks the emulator how a timeline ended; `None` while it is played.
+async fn ask(site: &Site, served: &Served, id: u32) -> Result<Option<Over>, Problem> {
+    let outcome = site.perform(served, Op::Timeline { id }.into()).await?;
+    let value = outcome.single().map_err(|error| {
+        if error.status == Status::BadArgument {
+            return Problem::not_found(error.message);
+        }
+        Problem::from(error)
+    })?;
+    let Value::List(words) = value else {
+        return Err(Problem::new(StatusCode::BAD_GATEWAY, "the emulator did not say how the timeline is"));
+    };
+    let (Some(Value::Text(how)), Some(Value::Text(frame))) = (words.first(), words.get(1)) else {
+        return Ok(None);
+    };
+    Ok(Some(Over { frame: frame.parse().unwrap_or_default(), cancelled: how == "cancelled" }))
 }

@@ -310,6 +310,13 @@ ops! {
         id: u32,
     }
 
+    /// How a timeline is: `playing`; or `over` and the frame counter then; or `cancelled`, before its last step, and the frame
+    /// counter then. The last 16,384 that ended are remembered.
+    0x58 Timeline "timeline" Read -> Names {
+        /// Number of the timeline.
+        id: u32,
+    }
+
     /// Saves the state as bytes.
     0x60 SaveState "save_state" Read -> Bytes = "core.saveStateBuffer" {
         /// mGBA's state flags: 1 screenshot, 2 save data, 4 cheats, 8 clock, 16 metadata. With a screenshot the bytes

@@ -1,13 +1,16 @@
 //! Keys that are held by frames: for a number of them, or on the very frames of a timeline.
 //!
 //! - `holds`: keys held for a number of frames, one after the other;
-//! - `timelines`: keys held on given frames.
+//! - `timelines`: keys held on given frames;
+//! - `ended`: how those ended that are over.
 
+mod ended;
 mod holds;
 mod timelines;
 
-use framewire_protocol::{KeyStep, OpError, Status};
+use framewire_protocol::{KeyStep, OpError, Status, Value};
 
+use ended::Ended;
 use holds::{Holds, MAX_WAITING};
 use timelines::Timelines;
 
@@ -31,6 +34,7 @@ impl Change {
 pub(super) struct Keypad {
     holds: Holds,
     timelines: Timelines,
+    ended: Ended,
 }
 
 impl Keypad {
@@ -77,9 +81,24 @@ impl Keypad {
         change
     }
 
-    /// The timelines that ended since the last call, and whether before their last step; `None` if there are none.
-    pub fn take_over(&mut self) -> Option<Vec<(u32, bool)>> {
-        self.timelines.take_over()
+    /// The timelines that ended since the last call, in `frame`, and whether before their last step; `None` if there are none.
+    pub fn take_over(&mut self, frame: u32) -> Option<Vec<(u32, bool)>> {
+        let over = self.timelines.take_over()?;
+        for (id, cancelled) in &over {
+            self.ended.remember(*id, frame, *cancelled);
+        }
+        Some(over)
+    }
+
+    /// Whether a timeline plays, or how and in which frame it ended.
+    ///
+    /// # Errors
+    /// If it is not known.
+    pub fn describe(&self, id: u32) -> Result<Value, OpError> {
+        if self.timelines.plays(id) {
+            return Ok(Value::List(vec![Value::Text("playing".to_owned())]));
+        }
+        self.ended.describe(id)
     }
 }
 
@@ -149,13 +168,13 @@ mod tests {
         keypad.play(steps("0:1,1:0")).expect("room");
         keypad.play(steps("0:2,9:0")).expect("room");
         keypad.play(steps("0:4,9:0")).expect("room");
-        assert_eq!(keypad.take_over(), None);
+        assert_eq!(keypad.take_over(9), None);
         keypad.advance();
-        assert_eq!(keypad.take_over(), Some(vec![(1, false)]));
+        assert_eq!(keypad.take_over(9), Some(vec![(1, false)]));
         assert!(keypad.cancel(2).0 && !keypad.cancel(2).0);
         keypad.let_go(4, 4);
-        assert_eq!(keypad.take_over(), Some(vec![(2, true), (3, true)]));
-        assert_eq!(keypad.take_over(), None);
+        assert_eq!(keypad.take_over(9), Some(vec![(2, true), (3, true)]));
+        assert_eq!(keypad.take_over(9), None);
     }
 
     #[test]

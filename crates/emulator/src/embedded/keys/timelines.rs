@@ -111,6 +111,11 @@ impl Timelines {
         (self.running.len() < count, keys)
     }
 
+    /// Whether timeline `id` is not over.
+    pub fn plays(&self, id: u32) -> bool {
+        self.running.iter().any(|timeline| timeline.id == id)
+    }
+
     /// Those that ended since the last call.
     pub fn take_over(&mut self) -> Option<Vec<(u32, bool)>> {
         (!self.over.is_empty()).then(|| std::mem::take(&mut self.over))
