@@ -9,7 +9,7 @@ local PARTS = {
   "inbox", "connection", -- one client's bytes
   "arguments", "holds", "timelines", "files", -- what operations are made of
   "cartridgeram", "videoram", "memory", "game", "emulator", -- the console
-  "lockstep", "watches", "operations", -- what can be done
+  "lockstep", "throttle", "watches", "operations", "readahead", -- what can be done
   "messages", "frames", "requests", "keyed", "sessions", -- how it is asked for
   "turn", "clients", "listener", "events", "steering", "window", "server", -- serving those who ask
 }

@@ -81,6 +81,14 @@ parts.limits = (function()
     all_ranges = 4096, -- of all connections, and their bytes
     all_bytes = 262144,
 
+    frame_bytes = 3 * MIB // 8, -- of memory that requests read and write in a frame: the GBA's work RAM and video RAM
+    read_part = 64 * 1024, -- bytes of a ROM that are read at once for a request that reads more
+    large_seconds = 0.1, -- of processor time that requests for more than that may take one after the other
+    large_share = 0.02, -- of all time, which such requests take in the long run
+    large_wait = 1.5, -- seconds that one of them waits for its share at most
+    deferred = 64, -- of these that wait while later requests of their connection are done
+    text_range = MIB, -- bytes of memory in one text message: as text each takes 20 times as long
+
     small_read = 4096, -- bytes read at once from a connection that sends little
     large_read = 65536, -- and from one that sends much
     send_slice = 16 * 1024, -- bytes sent at once: more take mGBA longer between a look at a connection and the write
@@ -499,6 +507,8 @@ parts.connection = (function()
       active = ticks.now, -- the tick of the last request
       fresh = true, -- whether it is not known yet that its first message has a known key
 
+      waiting = nil, -- a text message that has to wait for another frame
+
       -- Of a link, which speaks frames:
       session = nil,
       binary = false,
@@ -508,6 +518,7 @@ parts.connection = (function()
       queue = {}, -- requests decoded and not done yet, from `queue_first` to `queue_last`
       queue_first = 1,
       queue_last = 0,
+      deferred = {}, -- those that have to wait for another frame
       cancelled = nil, -- ids of requests not to be done
       watches = {}, -- in the order they began
       is_watching = false, -- whether it is known that there may be some
@@ -2317,6 +2328,72 @@ parts.lockstep = (function()
   return lockstep
 end)()
 
+---- throttle ----------------------------------------------------------------------------------------------------------
+
+parts.throttle = (function()
+  -- How much memory requests may move in a frame. One that reads megabytes takes longer than a frame has time for, and it
+  -- cannot be cut, as all of a batch is of one moment. So each frame has room for a number of bytes, and a request beyond
+  -- them waits for the next one. A request that is larger than this room is done at once, but the processor time that such
+  -- requests take is a small share of all time: they wait until the share has grown again. They never wait for longer than
+  -- `large_wait`: a change keeps its place, so all later requests of its connection wait with it.
+
+  local limits = require "limits"
+  local lockstep = require "lockstep"
+  local stopwatch = require "stopwatch"
+  local ticks = require "ticks"
+
+  local clock = os.clock
+
+
+  local DEBT = limits.large_wait * limits.large_share -- seconds
+
+  local throttle = {}
+
+  local frame, moved = 0, 0 -- the bytes that were moved in this frame
+  local credit = limits.large_seconds -- seconds that large requests may take
+  local counted = 0 -- when that was counted, in seconds
+
+  -- Adds what has been gained since the last time. Frames are counted where there is no clock.
+  local function count_credit()
+    local now = stopwatch.seconds() or ticks.now / ticks.per_second
+    credit = math.min(limits.large_seconds, credit + limits.large_share * (now - counted))
+    counted = now
+  end
+
+  -- Whether a request that moves this number of bytes may be done now. In lockstep frames wait for requests, not the other way
+  -- round.
+  function throttle.admits(bytes)
+    if bytes == 0 or lockstep.on then
+      return true
+    elseif bytes > limits.frame_bytes then
+      count_credit()
+      return credit > 0
+    end
+    return frame ~= ticks.now or moved + bytes <= limits.frame_bytes
+  end
+
+  -- Does what moves this number of bytes, and counts it.
+  function throttle.run(bytes, perform, ...)
+    if bytes == 0 or lockstep.on then
+      return perform(...)
+    end
+    if frame ~= ticks.now then
+      frame, moved = ticks.now, 0
+    end
+    moved = moved + bytes
+    if bytes <= limits.frame_bytes then
+      return perform(...)
+    end
+    local start = clock()
+    local result = perform(...)
+    count_credit()
+    credit = math.max(-DEBT, credit - (clock() - start))
+    return result
+  end
+
+  return throttle
+end)()
+
 ---- watches -----------------------------------------------------------------------------------------------------------
 
 parts.watches = (function()
@@ -2579,12 +2656,16 @@ parts.operations = (function()
     op.arguments = {}
     local binary = "<"
     local narrow = false
+    op.moved_at = nil -- the place of the argument that says how many bytes of memory it reads or writes
     for word in takes:gmatch("%S+") do
       local argument, kind, default = word:match("^([%w_]+):([%w_]+)=?(.*)$")
       local spec = { name = argument, kind = arguments.types[kind], default = tonumber(default) }
       binary = binary .. spec.kind.format
       table.insert(op.arguments, spec)
       narrow = narrow or spec.kind.narrow
+      if spec.kind == arguments.types.length then
+        op.moved_at = #op.arguments
+      end
     end
     op.format, op.count = binary, #op.arguments
     if narrow then
@@ -2781,6 +2862,20 @@ parts.operations = (function()
   operation(0xb0, "watch", READ, "id:u32 every:u32 flags:u8 ranges:bytes", "bytes", watches.watch, LINKED)
   operation(0xb1, "unwatch", READ, "id:u32", "none", watches.unwatch, LINKED)
 
+  by_name.write_range.moved_at = 2
+
+  local WRITE_COST = 64 -- a byte is written by a call of its own, and read with many others
+
+  -- How many bytes of memory an operation with these arguments moves, as many as it would read in the same time.
+  local function moved_bytes(op, a, b, c)
+    local place = op.moved_at
+    if not place then
+      return 0
+    end
+    local value = place == 2 and b or place == 3 and c or a
+    return type(value) == "string" and WRITE_COST * #value or value
+  end
+
   -- Does an operation for a link's connection, or nil for a text message. True and its result, or false, a status and what
   -- was wrong.
   local function attempt(op, client, a, b, c, d)
@@ -2805,7 +2900,123 @@ parts.operations = (function()
     return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(result)
   end
 
-  return { by_code = by_code, by_name = by_name, attempt = attempt }
+  return { by_code = by_code, by_name = by_name, attempt = attempt, moved_bytes = moved_bytes }
+end)()
+
+---- readahead ---------------------------------------------------------------------------------------------------------
+
+parts.readahead = (function()
+  -- Reads the ROM for a request in small parts, a few in each frame, before the request is done. All of a batch is of one
+  -- moment, and most memory changes from frame to frame; a ROM does not, so what was read of it earlier is as good. Some
+  -- cartridges have ports at its beginning, such as a clock's, which do change: the beginning is read last, with the rest of
+  -- the batch.
+
+  local limits = require "limits"
+  local memory = require "memory"
+  local operations = require "operations"
+
+  local GAME_BOY_ADVANCE = 0
+  local ROM_START, ROM_END = 0x08000000, 0x0E000000 -- on its bus
+  local ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true }
+
+  local read_range, domain_read_range = operations.by_name.read_range, operations.by_name.domain_read_range
+
+  local readahead = {}
+
+  -- Where the address and the length of an operation that reads much of the ROM are, counted from its place in a request;
+  -- nil if it is another.
+  local function address_place(request, place)
+    local op, a, b, c = request[place], request[place + 1], request[place + 2], request[place + 3]
+    local base, length
+    if op == read_range then
+      base, length = a - ROM_START, b
+    elseif op == domain_read_range and ROM_DOMAINS[a] then
+      base, length = b, c
+    end
+    if not base or length <= limits.read_part or base < 0 or base + length > ROM_END - ROM_START then
+      return nil
+    end
+    return op == read_range and 1 or 2
+  end
+
+  -- Begins to read for a request, if that helps. A reply to one that changes something is remembered, and so made as a whole.
+  function readahead.begin(request)
+    if request.change or request.moved <= limits.frame_bytes or not emu or emu:platform() ~= GAME_BOY_ADVANCE then
+      return false
+    end
+    local list, rest = {}, request.moved
+    for place = 1, 5 * request.count, 5 do
+      local at = address_place(request, place)
+      if at then
+        local length = request[place + at + 1]
+        table.insert(list, 1, { place = place, at = at, length = length, parts = {}, rest = length })
+        rest = rest - length
+      end
+    end
+    if rest > limits.frame_bytes then
+      return false
+    end
+    request.ahead, request.ahead_index = list, 1
+    request.ahead_game, request.ahead_writes = emu:checksum(), memory.rom_writes
+    request.moved = rest
+    return true
+  end
+
+  local function give_up(request)
+    for _, each in ipairs(request.ahead) do
+      request.moved = request.moved + each.length
+    end
+    request.ahead = nil
+  end
+
+  -- Reads the last part that is missing.
+  local function read_part(request, each)
+    local op, a, b = request[each.place], request[each.place + 1], request[each.place + 2]
+    local index = (each.rest - 1) // limits.read_part
+    local offset = index * limits.read_part
+    local count = each.rest - offset
+    local fine, part
+    if each.at == 1 then
+      fine, part = pcall(op.run, a + offset, count)
+    else
+      fine, part = pcall(op.run, a, b + offset, count)
+    end
+    each.parts[index + 1], each.rest = part, offset
+    return fine and type(part) == "string" and #part == count
+  end
+
+  -- Whether the ROM is another than when the request began to read.
+  local function is_changed(request)
+    return not emu or emu:checksum() ~= request.ahead_game or memory.rom_writes ~= request.ahead_writes
+  end
+
+  -- Reads a part. True if there is no more to read ahead: then the request has to be done at once.
+  function readahead.go_on(request)
+    local each = request.ahead[request.ahead_index]
+    if is_changed(request) or not read_part(request, each) then
+      give_up(request)
+      return true
+    elseif each.rest == 0 then
+      request.ahead_index = request.ahead_index + 1
+    end
+    return request.ahead_index > #request.ahead
+  end
+
+  -- The parts that were read for the operation at a place of a request; nil if none were.
+  function readahead.parts(request, place)
+    local ahead = request.ahead
+    if not ahead then
+      return nil
+    end
+    for _, each in ipairs(ahead) do
+      if each.place == place then
+        return each.parts, each.length
+      end
+    end
+    return nil
+  end
+
+  return readahead
 end)()
 
 ---- messages ----------------------------------------------------------------------------------------------------------
@@ -2820,11 +3031,12 @@ parts.messages = (function()
   local log = require "log"
   local operations = require "operations"
   local refusal = require "refusal"
+  local throttle = require "throttle"
   local version = require "version"
 
   local find, format, sub = string.find, string.format, string.sub
   local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
-  local types, attempt = arguments.types, operations.attempt
+  local types, attempt, moved_bytes = arguments.types, operations.attempt, operations.moved_bytes
 
   local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
   local END = inbox.END
@@ -3002,10 +3214,26 @@ parts.messages = (function()
     if entry.last then
       values[#specs + 1] = entry.last
     end
+    if entry.op.moved_at == #specs and type(values[#specs]) == "number" and values[#specs] > limits.text_range then
+      refuse(BAD_ARGUMENT, "`length` must be at most %d in a text message, not %d; ask for less at once, or by a link's frames",
+        limits.text_range, values[#specs])
+    end
     return values[1], values[2], values[3]
   end
 
-  -- The reply to a message; both without their end.
+  local function perform(entry, key, a, b, c)
+    local done, result, problem = attempt(entry.op, nil, a, b, c)
+    if done then
+      return entry.write(result)
+    end
+    log.warn("%s: %s", key, problem)
+    -- What mGBA-http answers where something was tried and did not succeed: its clients know no reasons.
+    return result == refusal.FAILED and entry.op.result == "bool" and "false" or ERROR
+  end
+
+  local TEXT_COST = 4 -- a byte takes longer as hexadecimal digits than by itself
+
+  -- The reply to a message; both without their end. Nil if the message has to wait for another frame.
   local function answer(text)
     local comma = find(text, ",", 1, true)
     local key = comma and sub(text, 1, comma - 1) or text
@@ -3019,18 +3247,15 @@ parts.messages = (function()
     end
     lockstep.ask()
     local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
-    local done, result, problem
-    if read then
-      done, result, problem = attempt(entry.op, nil, a, b, c)
-    else
-      problem = type(a) == "table" and a.text or sentence(a)
+    if not read then
+      log.warn("%s: %s", key, type(a) == "table" and a.text or sentence(a))
+      return ERROR
     end
-    if done then
-      return entry.write(result)
+    local moved = TEXT_COST * moved_bytes(entry.op, a, b, c)
+    if not throttle.admits(moved) then
+      return nil
     end
-    log.warn("%s: %s", key, problem)
-    -- What mGBA-http answers where something was tried and did not succeed: its clients know no reasons.
-    return read and result == refusal.FAILED and entry.op.result == "bool" and "false" or ERROR
+    return throttle.run(moved, perform, entry, key, a, b, c)
   end
 
   local LONGEST_KEY = 64 -- characters; that of a known one is shorter
@@ -3064,7 +3289,7 @@ parts.frames = (function()
   local refusal = require "refusal"
 
   local byte, pack, sub, unpack = string.byte, string.pack, string.sub, string.unpack
-  local printable, by_code = refusal.printable, operations.by_code
+  local printable, by_code, moved_bytes = refusal.printable, operations.by_code, operations.moved_bytes
 
   -- The bit of a request's count that says that its addresses are not checked.
   local UNCHECKED = 0x8000
@@ -3103,9 +3328,19 @@ parts.frames = (function()
     return pack("<I1s4", status, printable(text))
   end
 
+  -- What stands in front of a result of this number of bytes.
+  function frames.encode_bytes_head(length)
+    return pack("<I2I4", 0x0500, length)
+  end
+
+  -- A reply frame up to its results, whose number and encoded size are given.
+  function frames.encode_reply_head(id, frame, count, size)
+    return pack("<I4I1I4I4I2", 11 + size, frames.REPLY, id, frame, count)
+  end
+
   -- A whole reply frame from encoded results, joined.
   function frames.encode_reply(id, frame, count, results)
-    return pack("<I4I1I4I4I2", 11 + #results, frames.REPLY, id, frame, count) .. results
+    return frames.encode_reply_head(id, frame, count, #results) .. results
   end
 
   -- The reply frame to a batch that ended with `advance`, which did not go to the frame that it was to reach but to this one.
@@ -3203,6 +3438,9 @@ parts.frames = (function()
       if next_at > stop then
         return nil
       end
+      if op.moved_at then
+        request.moved = request.moved + moved_bytes(op, request[place + 1], request[place + 2], request[place + 3])
+      end
     end
     return next_at == stop and request or nil
   end
@@ -3221,6 +3459,7 @@ parts.requests = (function()
   local lockstep = require "lockstep"
   local log = require "log"
   local operations = require "operations"
+  local readahead = require "readahead"
   local refusal = require "refusal"
 
   local attempt, encode, encode_refusal = operations.attempt, frames.encode, frames.encode_refusal
@@ -3297,9 +3536,10 @@ parts.requests = (function()
   end
 
   -- Does a request's operations in order, up to the first that fails, for a client's connection. Gives the reply frame, and
-  -- whether nothing was done for a reason that passes.
+  -- whether anything may have been changed. If bytes were read ahead for the request, the reply is a list of its parts: joining
+  -- them would take long.
   function requests.perform(request, client)
-    local results, size = {}, 0
+    local results, count, size = {}, 0, 0
     local changed = false
     lockstep.ask()
     local known, refused, refused_count = check_all(request)
@@ -3307,8 +3547,14 @@ parts.requests = (function()
       return frames.encode_reply(request.id, emulator.frame(), refused_count, refused), false
     end
     for index = 1, request.count do
-      local op = request[5 * index - 4]
-      local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client, index <= known)
+      local place = 5 * index - 4
+      local op = request[place]
+      local pieces, length = readahead.parts(request, place)
+      local done, result, problem = true, nil, nil
+      if not pieces then
+        done, result, problem = perform_one(request, place, index == request.count, client, index <= known)
+        length = 0
+      end
       local encoded
       if op.change and (done or not NOT_BEGUN[result]) then
         changed = true
@@ -3318,21 +3564,32 @@ parts.requests = (function()
       elseif not done then
         log.debug("%s: %s", op.name, problem)
       end
-      if done then
+      if pieces then
+        encoded = frames.encode_bytes_head(length)
+      elseif done then
         encoded = encode[op.result](result)
       else
         encoded = encode_refusal(result, problem)
       end
-      if size + #encoded > MAX_RESULTS then
-        done, encoded = false, TOO_LARGE
+      if size + #encoded + length > MAX_RESULTS then
+        done, encoded, pieces, length = false, TOO_LARGE, nil, 0
       end
-      size = size + #encoded
-      results[index] = encoded
+      count, size = index, size + #encoded + length
+      results[#results + 1] = encoded
+      if pieces then
+        table.move(pieces, 1, #pieces, #results + 1, results)
+      end
       if not done then
         break
       end
     end
-    return frames.encode_reply(request.id, emulator.frame() + lockstep.ahead(client and client.session) & 0xFFFFFFFF, #results, table.concat(results)), changed
+    local frame = emulator.frame() + lockstep.ahead(client and client.session) & 0xFFFFFFFF
+    local head = frames.encode_reply_head(request.id, frame, count, size)
+    if request.ahead then
+      table.insert(results, 1, head)
+      return results, changed
+    end
+    return head .. table.concat(results), changed
   end
 
   return requests
@@ -3677,8 +3934,10 @@ parts.turn = (function()
   local lockstep = require "lockstep"
   local log = require "log"
   local messages = require "messages"
+  local readahead = require "readahead"
   local refusal = require "refusal"
   local sessions = require "sessions"
+  local throttle = require "throttle"
   local ticks = require "ticks"
   local version = require "version"
 
@@ -3710,7 +3969,7 @@ parts.turn = (function()
     end
     self.dismissed = ticks.now
     self.inbox = inbox.new()
-    self.queue, self.queue_first, self.queue_last = {}, 1, 0
+    self.queue, self.queue_first, self.queue_last, self.deferred, self.waiting = {}, 1, 0, {}, nil
   end
 
   -- The one message that is about the connection itself.
@@ -3759,7 +4018,12 @@ parts.turn = (function()
     end
     local box, done = self.inbox, 0
     repeat
-      local text, too_long = next_message(box)
+      local text, too_long = self.waiting, false
+      if text then
+        self.waiting = nil
+      else
+        text, too_long = next_message(box)
+      end
       if too_long or not text and box.size > limits.message then
         log.warn("a message longer than %d bytes", limits.message)
         put(self, messages.ERROR .. END)
@@ -3769,12 +4033,17 @@ parts.turn = (function()
       if not text then
         break
       end
-      done = done + 1
       if find(text, "framewire.hello", 1, true) == 1 then
         greet(self, text)
+        return true
+      end
+      local reply = answer_message(text)
+      if not reply then
+        self.waiting = text
         break
       end
-      put(self, answer_message(text) .. END)
+      done = done + 1
+      put(self, reply .. END)
     until done >= REQUESTS or self.unsent >= limits.full_outbox or clock() > deadline
     return done > 0
   end
@@ -3836,6 +4105,85 @@ parts.turn = (function()
     return true
   end
 
+  local function answer(self, request)
+    local session = self.session
+    local reply = throttle.run(request.moved, answer_request, session, request)
+    if session.late then
+      return
+    elseif type(reply) == "string" then
+      put(self, reply)
+      return
+    end
+    for _, part in ipairs(reply) do
+      put(self, part)
+    end
+  end
+
+  -- Whether a request has to wait: for bytes to be read ahead, or for another frame.
+  local function has_to_wait(request)
+    if request.ahead then
+      return true
+    elseif lockstep.on then
+      return false
+    elseif throttle.admits(request.moved) then
+      return request.moved > limits.frame_bytes and readahead.begin(request)
+    end
+    readahead.begin(request)
+    return true
+  end
+
+  -- Puts off a request that has to wait, so that those after it need not wait, too. One that changes something keeps its
+  -- place. True if it was put off.
+  local function defer(self, request)
+    if request.change or #self.deferred >= limits.deferred then
+      return false
+    end
+    table.insert(self.deferred, request)
+    return true
+  end
+
+  local function drop_cancelled(list, cancelled)
+    for index = #list, 1, -1 do
+      if cancelled[list[index].id] then
+        table.remove(list, index)
+      end
+    end
+  end
+
+  -- Reads ahead for a request until `deadline`. True if there is no more to read.
+  local function read_ahead(request, deadline)
+    while request.ahead do
+      if readahead.go_on(request) then
+        return true
+      elseif clock() > deadline then
+        return false
+      end
+    end
+    return true
+  end
+
+  -- Goes on with the requests that were put off: does the first that may be done now, or reads ahead for it. True if there was
+  -- one.
+  local function do_deferred(self, deadline)
+    local deferred = self.deferred
+    if self.cancelled then
+      drop_cancelled(deferred, self.cancelled)
+    end
+    if lockstep.ahead(self.session) > 0 then
+      return false
+    end
+    for index, request in ipairs(deferred) do
+      local admitted = throttle.admits(request.moved)
+      if admitted and read_ahead(request, deadline) and throttle.admits(request.moved) then
+        answer(self, table.remove(deferred, index))
+      end
+      if admitted then
+        return true
+      end
+    end
+    return false
+  end
+
   local function do_requests(self, deadline)
     if not read_frames(self) then
       log.warn("a link sent what is no frame of protocol %d", version.protocol)
@@ -3849,20 +4197,25 @@ parts.turn = (function()
       end
       done = 1
     end
+    if do_deferred(self, deadline) then
+      done = done + 1
+    end
     while self.queue_first <= self.queue_last do
       local full = done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline
       if full or not is_free(self) then
         return done > 0
       end
       local request = queue[self.queue_first]
-      queue[self.queue_first] = nil
-      self.queue_first = self.queue_first + 1
-      if not (self.cancelled and self.cancelled[request.id]) then
-        local reply = answer_request(self.session, request)
-        if not self.session.late then
-          put(self, reply)
+      local cancelled = self.cancelled and self.cancelled[request.id]
+      if not cancelled then
+        if not has_to_wait(request) then
+          answer(self, request)
+        elseif not defer(self, request) then
+          return done > 0
         end
       end
+      queue[self.queue_first] = nil
+      self.queue_first = self.queue_first + 1
       done = done + 1
     end
     self.queue_first, self.queue_last, self.cancelled = 1, 0, nil
@@ -3874,7 +4227,7 @@ parts.turn = (function()
     if self.binary then
       return self.queue_last - self.queue_first + 1 >= limits.queue
     end
-    return self.inbox.ended
+    return self.inbox.ended or self.waiting ~= nil
   end
 
   -- Whether reading on would bring nothing that is needed now.
@@ -3898,6 +4251,15 @@ parts.turn = (function()
     end
   end
 
+  local function has_requests(self)
+    return self.inbox.size > 0 or self.queue_first <= self.queue_last or self.deferred[1] ~= nil or self.session.late ~= nil
+  end
+
+  -- Whether all is done that an ended connection has asked for.
+  local function is_over(self)
+    return self.binary or self.dismissed or not self.inbox.ended and not self.waiting
+  end
+
   -- Gives a connection its turn: `readable` if it is known to have something to read, `now` the processor time. True if
   -- a request was done.
   function turn.take(self, readable, now)
@@ -3911,15 +4273,15 @@ parts.turn = (function()
     elseif self.unsent < limits.full_outbox or self.ended then
       read(self, readable)
       if self.binary then
-        done = (self.inbox.size > 0 or self.queue_first <= self.queue_last or self.session.late ~= nil) and do_requests(self, now + SECONDS)
-      elseif self.inbox.size > 0 then
+        done = has_requests(self) and do_requests(self, now + SECONDS)
+      elseif self.inbox.size > 0 or self.waiting then
         done = do_messages(self, now + SECONDS)
       end
     end
     if self.unsent > 0 then
       connection.flush(self)
     end
-    if self.ended and self.socket and (self.binary or self.dismissed or not self.inbox.ended) then
+    if self.ended and self.socket and is_over(self) then
       connection.close(self, "by the other end")
     end
     if done then

@@ -46,6 +46,8 @@ function connection.new(socket)
     active = ticks.now, -- the tick of the last request
     fresh = true, -- whether it is not known yet that its first message has a known key
 
+    waiting = nil, -- a text message that has to wait for another frame
+
     -- Of a link, which speaks frames:
     session = nil,
     binary = false,
@@ -55,6 +57,7 @@ function connection.new(socket)
     queue = {}, -- requests decoded and not done yet, from `queue_first` to `queue_last`
     queue_first = 1,
     queue_last = 0,
+    deferred = {}, -- those that have to wait for another frame
     cancelled = nil, -- ids of requests not to be done
     watches = {}, -- in the order they began
     is_watching = false, -- whether it is known that there may be some

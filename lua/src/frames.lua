@@ -5,7 +5,7 @@ local operations = require "operations"
 local refusal = require "refusal"
 
 local byte, pack, sub, unpack = string.byte, string.pack, string.sub, string.unpack
-local printable, by_code = refusal.printable, operations.by_code
+local printable, by_code, moved_bytes = refusal.printable, operations.by_code, operations.moved_bytes
 
 -- The bit of a request's count that says that its addresses are not checked.
 local UNCHECKED = 0x8000
@@ -44,9 +44,19 @@ function frames.encode_refusal(status, text)
   return pack("<I1s4", status, printable(text))
 end
 
+-- What stands in front of a result of this number of bytes.
+function frames.encode_bytes_head(length)
+  return pack("<I2I4", 0x0500, length)
+end
+
+-- A reply frame up to its results, whose number and encoded size are given.
+function frames.encode_reply_head(id, frame, count, size)
+  return pack("<I4I1I4I4I2", 11 + size, frames.REPLY, id, frame, count)
+end
+
 -- A whole reply frame from encoded results, joined.
 function frames.encode_reply(id, frame, count, results)
-  return pack("<I4I1I4I4I2", 11 + #results, frames.REPLY, id, frame, count) .. results
+  return frames.encode_reply_head(id, frame, count, #results) .. results
 end
 
 -- The reply frame to a batch that ended with `advance`, which did not go to the frame that it was to reach but to this one.
@@ -143,6 +153,9 @@ function frames.decode_request(data, at, stop, is_keyed)
     end
     if next_at > stop then
       return nil
+    end
+    if op.moved_at then
+      request.moved = request.moved + moved_bytes(op, request[place + 1], request[place + 2], request[place + 3])
     end
   end
   return next_at == stop and request or nil

@@ -39,6 +39,14 @@ local limits = {
   all_ranges = 4096, -- of all connections, and their bytes
   all_bytes = 262144,
 
+  frame_bytes = 3 * MIB // 8, -- of memory that requests read and write in a frame: the GBA's work RAM and video RAM
+  read_part = 64 * 1024, -- bytes of a ROM that are read at once for a request that reads more
+  large_seconds = 0.1, -- of processor time that requests for more than that may take one after the other
+  large_share = 0.02, -- of all time, which such requests take in the long run
+  large_wait = 1.5, -- seconds that one of them waits for its share at most
+  deferred = 64, -- of these that wait while later requests of their connection are done
+  text_range = MIB, -- bytes of memory in one text message: as text each takes 20 times as long
+
   small_read = 4096, -- bytes read at once from a connection that sends little
   large_read = 65536, -- and from one that sends much
   send_slice = 16 * 1024, -- bytes sent at once: more take mGBA longer between a look at a connection and the write

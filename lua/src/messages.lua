@@ -7,11 +7,12 @@ local lockstep = require "lockstep"
 local log = require "log"
 local operations = require "operations"
 local refusal = require "refusal"
+local throttle = require "throttle"
 local version = require "version"
 
 local find, format, sub = string.find, string.format, string.sub
 local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
-local types, attempt = arguments.types, operations.attempt
+local types, attempt, moved_bytes = arguments.types, operations.attempt, operations.moved_bytes
 
 local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
 local END = inbox.END
@@ -189,10 +190,26 @@ local function read_arguments(entry, rest)
   if entry.last then
     values[#specs + 1] = entry.last
   end
+  if entry.op.moved_at == #specs and type(values[#specs]) == "number" and values[#specs] > limits.text_range then
+    refuse(BAD_ARGUMENT, "`length` must be at most %d in a text message, not %d; ask for less at once, or by a link's frames",
+      limits.text_range, values[#specs])
+  end
   return values[1], values[2], values[3]
 end
 
--- The reply to a message; both without their end.
+local function perform(entry, key, a, b, c)
+  local done, result, problem = attempt(entry.op, nil, a, b, c)
+  if done then
+    return entry.write(result)
+  end
+  log.warn("%s: %s", key, problem)
+  -- What mGBA-http answers where something was tried and did not succeed: its clients know no reasons.
+  return result == refusal.FAILED and entry.op.result == "bool" and "false" or ERROR
+end
+
+local TEXT_COST = 4 -- a byte takes longer as hexadecimal digits than by itself
+
+-- The reply to a message; both without their end. Nil if the message has to wait for another frame.
 local function answer(text)
   local comma = find(text, ",", 1, true)
   local key = comma and sub(text, 1, comma - 1) or text
@@ -206,18 +223,15 @@ local function answer(text)
   end
   lockstep.ask()
   local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
-  local done, result, problem
-  if read then
-    done, result, problem = attempt(entry.op, nil, a, b, c)
-  else
-    problem = type(a) == "table" and a.text or sentence(a)
+  if not read then
+    log.warn("%s: %s", key, type(a) == "table" and a.text or sentence(a))
+    return ERROR
   end
-  if done then
-    return entry.write(result)
+  local moved = TEXT_COST * moved_bytes(entry.op, a, b, c)
+  if not throttle.admits(moved) then
+    return nil
   end
-  log.warn("%s: %s", key, problem)
-  -- What mGBA-http answers where something was tried and did not succeed: its clients know no reasons.
-  return read and result == refusal.FAILED and entry.op.result == "bool" and "false" or ERROR
+  return throttle.run(moved, perform, entry, key, a, b, c)
 end
 
 local LONGEST_KEY = 64 -- characters; that of a known one is shorter

@@ -30,12 +30,16 @@ local function operation(code, name, effect, takes, result, run, linked)
   op.arguments = {}
   local binary = "<"
   local narrow = false
+  op.moved_at = nil -- the place of the argument that says how many bytes of memory it reads or writes
   for word in takes:gmatch("%S+") do
     local argument, kind, default = word:match("^([%w_]+):([%w_]+)=?(.*)$")
     local spec = { name = argument, kind = arguments.types[kind], default = tonumber(default) }
     binary = binary .. spec.kind.format
     table.insert(op.arguments, spec)
     narrow = narrow or spec.kind.narrow
+    if spec.kind == arguments.types.length then
+      op.moved_at = #op.arguments
+    end
   end
   op.format, op.count = binary, #op.arguments
   if narrow then
@@ -232,6 +236,20 @@ operation(0xa2, "console_error", CHANGE, "message:text", "none", function(text) 
 operation(0xb0, "watch", READ, "id:u32 every:u32 flags:u8 ranges:bytes", "bytes", watches.watch, LINKED)
 operation(0xb1, "unwatch", READ, "id:u32", "none", watches.unwatch, LINKED)
 
+by_name.write_range.moved_at = 2
+
+local WRITE_COST = 64 -- a byte is written by a call of its own, and read with many others
+
+-- How many bytes of memory an operation with these arguments moves, as many as it would read in the same time.
+local function moved_bytes(op, a, b, c)
+  local place = op.moved_at
+  if not place then
+    return 0
+  end
+  local value = place == 2 and b or place == 3 and c or a
+  return type(value) == "string" and WRITE_COST * #value or value
+end
+
 -- Does an operation for a link's connection, or nil for a text message. True and its result, or false, a status and what
 -- was wrong.
 local function attempt(op, client, a, b, c, d)
@@ -256,4 +274,4 @@ local function attempt(op, client, a, b, c, d)
   return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(result)
 end
 
-return { by_code = by_code, by_name = by_name, attempt = attempt }
+return { by_code = by_code, by_name = by_name, attempt = attempt, moved_bytes = moved_bytes }

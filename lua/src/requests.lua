@@ -6,6 +6,7 @@ local limits = require "limits"
 local lockstep = require "lockstep"
 local log = require "log"
 local operations = require "operations"
+local readahead = require "readahead"
 local refusal = require "refusal"
 
 local attempt, encode, encode_refusal = operations.attempt, frames.encode, frames.encode_refusal
@@ -82,9 +83,10 @@ local function perform_one(request, place, is_last, client, checked)
 end
 
 -- Does a request's operations in order, up to the first that fails, for a client's connection. Gives the reply frame, and
--- whether nothing was done for a reason that passes.
+-- whether anything may have been changed. If bytes were read ahead for the request, the reply is a list of its parts: joining
+-- them would take long.
 function requests.perform(request, client)
-  local results, size = {}, 0
+  local results, count, size = {}, 0, 0
   local changed = false
   lockstep.ask()
   local known, refused, refused_count = check_all(request)
@@ -92,8 +94,14 @@ function requests.perform(request, client)
     return frames.encode_reply(request.id, emulator.frame(), refused_count, refused), false
   end
   for index = 1, request.count do
-    local op = request[5 * index - 4]
-    local done, result, problem = perform_one(request, 5 * index - 4, index == request.count, client, index <= known)
+    local place = 5 * index - 4
+    local op = request[place]
+    local pieces, length = readahead.parts(request, place)
+    local done, result, problem = true, nil, nil
+    if not pieces then
+      done, result, problem = perform_one(request, place, index == request.count, client, index <= known)
+      length = 0
+    end
     local encoded
     if op.change and (done or not NOT_BEGUN[result]) then
       changed = true
@@ -103,21 +111,32 @@ function requests.perform(request, client)
     elseif not done then
       log.debug("%s: %s", op.name, problem)
     end
-    if done then
+    if pieces then
+      encoded = frames.encode_bytes_head(length)
+    elseif done then
       encoded = encode[op.result](result)
     else
       encoded = encode_refusal(result, problem)
     end
-    if size + #encoded > MAX_RESULTS then
-      done, encoded = false, TOO_LARGE
+    if size + #encoded + length > MAX_RESULTS then
+      done, encoded, pieces, length = false, TOO_LARGE, nil, 0
     end
-    size = size + #encoded
-    results[index] = encoded
+    count, size = index, size + #encoded + length
+    results[#results + 1] = encoded
+    if pieces then
+      table.move(pieces, 1, #pieces, #results + 1, results)
+    end
     if not done then
       break
     end
   end
-  return frames.encode_reply(request.id, emulator.frame() + lockstep.ahead(client and client.session) & 0xFFFFFFFF, #results, table.concat(results)), changed
+  local frame = emulator.frame() + lockstep.ahead(client and client.session) & 0xFFFFFFFF
+  local head = frames.encode_reply_head(request.id, frame, count, size)
+  if request.ahead then
+    table.insert(results, 1, head)
+    return results, changed
+  end
+  return head .. table.concat(results), changed
 end
 
 return requests

@@ -10,8 +10,10 @@ local limits = require "limits"
 local lockstep = require "lockstep"
 local log = require "log"
 local messages = require "messages"
+local readahead = require "readahead"
 local refusal = require "refusal"
 local sessions = require "sessions"
+local throttle = require "throttle"
 local ticks = require "ticks"
 local version = require "version"
 
@@ -43,7 +45,7 @@ function turn.dismiss(self, reason)
   end
   self.dismissed = ticks.now
   self.inbox = inbox.new()
-  self.queue, self.queue_first, self.queue_last = {}, 1, 0
+  self.queue, self.queue_first, self.queue_last, self.deferred, self.waiting = {}, 1, 0, {}, nil
 end
 
 -- The one message that is about the connection itself.
@@ -92,7 +94,12 @@ local function do_messages(self, deadline)
   end
   local box, done = self.inbox, 0
   repeat
-    local text, too_long = next_message(box)
+    local text, too_long = self.waiting, false
+    if text then
+      self.waiting = nil
+    else
+      text, too_long = next_message(box)
+    end
     if too_long or not text and box.size > limits.message then
       log.warn("a message longer than %d bytes", limits.message)
       put(self, messages.ERROR .. END)
@@ -102,12 +109,17 @@ local function do_messages(self, deadline)
     if not text then
       break
     end
-    done = done + 1
     if find(text, "framewire.hello", 1, true) == 1 then
       greet(self, text)
+      return true
+    end
+    local reply = answer_message(text)
+    if not reply then
+      self.waiting = text
       break
     end
-    put(self, answer_message(text) .. END)
+    done = done + 1
+    put(self, reply .. END)
   until done >= REQUESTS or self.unsent >= limits.full_outbox or clock() > deadline
   return done > 0
 end
@@ -169,6 +181,85 @@ local function is_free(self)
   return true
 end
 
+local function answer(self, request)
+  local session = self.session
+  local reply = throttle.run(request.moved, answer_request, session, request)
+  if session.late then
+    return
+  elseif type(reply) == "string" then
+    put(self, reply)
+    return
+  end
+  for _, part in ipairs(reply) do
+    put(self, part)
+  end
+end
+
+-- Whether a request has to wait: for bytes to be read ahead, or for another frame.
+local function has_to_wait(request)
+  if request.ahead then
+    return true
+  elseif lockstep.on then
+    return false
+  elseif throttle.admits(request.moved) then
+    return request.moved > limits.frame_bytes and readahead.begin(request)
+  end
+  readahead.begin(request)
+  return true
+end
+
+-- Puts off a request that has to wait, so that those after it need not wait, too. One that changes something keeps its
+-- place. True if it was put off.
+local function defer(self, request)
+  if request.change or #self.deferred >= limits.deferred then
+    return false
+  end
+  table.insert(self.deferred, request)
+  return true
+end
+
+local function drop_cancelled(list, cancelled)
+  for index = #list, 1, -1 do
+    if cancelled[list[index].id] then
+      table.remove(list, index)
+    end
+  end
+end
+
+-- Reads ahead for a request until `deadline`. True if there is no more to read.
+local function read_ahead(request, deadline)
+  while request.ahead do
+    if readahead.go_on(request) then
+      return true
+    elseif clock() > deadline then
+      return false
+    end
+  end
+  return true
+end
+
+-- Goes on with the requests that were put off: does the first that may be done now, or reads ahead for it. True if there was
+-- one.
+local function do_deferred(self, deadline)
+  local deferred = self.deferred
+  if self.cancelled then
+    drop_cancelled(deferred, self.cancelled)
+  end
+  if lockstep.ahead(self.session) > 0 then
+    return false
+  end
+  for index, request in ipairs(deferred) do
+    local admitted = throttle.admits(request.moved)
+    if admitted and read_ahead(request, deadline) and throttle.admits(request.moved) then
+      answer(self, table.remove(deferred, index))
+    end
+    if admitted then
+      return true
+    end
+  end
+  return false
+end
+
 local function do_requests(self, deadline)
   if not read_frames(self) then
     log.warn("a link sent what is no frame of protocol %d", version.protocol)
@@ -182,20 +273,25 @@ local function do_requests(self, deadline)
     end
     done = 1
   end
+  if do_deferred(self, deadline) then
+    done = done + 1
+  end
   while self.queue_first <= self.queue_last do
     local full = done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline
     if full or not is_free(self) then
       return done > 0
     end
     local request = queue[self.queue_first]
-    queue[self.queue_first] = nil
-    self.queue_first = self.queue_first + 1
-    if not (self.cancelled and self.cancelled[request.id]) then
-      local reply = answer_request(self.session, request)
-      if not self.session.late then
-        put(self, reply)
+    local cancelled = self.cancelled and self.cancelled[request.id]
+    if not cancelled then
+      if not has_to_wait(request) then
+        answer(self, request)
+      elseif not defer(self, request) then
+        return done > 0
       end
     end
+    queue[self.queue_first] = nil
+    self.queue_first = self.queue_first + 1
     done = done + 1
   end
   self.queue_first, self.queue_last, self.cancelled = 1, 0, nil
@@ -207,7 +303,7 @@ local function has_enough(self)
   if self.binary then
     return self.queue_last - self.queue_first + 1 >= limits.queue
   end
-  return self.inbox.ended
+  return self.inbox.ended or self.waiting ~= nil
 end
 
 -- Whether reading on would bring nothing that is needed now.
@@ -231,6 +327,15 @@ local function read(self, readable)
   end
 end
 
+local function has_requests(self)
+  return self.inbox.size > 0 or self.queue_first <= self.queue_last or self.deferred[1] ~= nil or self.session.late ~= nil
+end
+
+-- Whether all is done that an ended connection has asked for.
+local function is_over(self)
+  return self.binary or self.dismissed or not self.inbox.ended and not self.waiting
+end
+
 -- Gives a connection its turn: `readable` if it is known to have something to read, `now` the processor time. True if
 -- a request was done.
 function turn.take(self, readable, now)
@@ -244,15 +349,15 @@ function turn.take(self, readable, now)
   elseif self.unsent < limits.full_outbox or self.ended then
     read(self, readable)
     if self.binary then
-      done = (self.inbox.size > 0 or self.queue_first <= self.queue_last or self.session.late ~= nil) and do_requests(self, now + SECONDS)
-    elseif self.inbox.size > 0 then
+      done = has_requests(self) and do_requests(self, now + SECONDS)
+    elseif self.inbox.size > 0 or self.waiting then
       done = do_messages(self, now + SECONDS)
     end
   end
   if self.unsent > 0 then
     connection.flush(self)
   end
-  if self.ended and self.socket and (self.binary or self.dismissed or not self.inbox.ended) then
+  if self.ended and self.socket and is_over(self) then
     connection.close(self, "by the other end")
   end
   if done then

@@ -8,7 +8,7 @@ harness.root = folder .. "../../"
 require "limits".log_lines = math.huge -- how many tests ran in a second is nothing to depend on
 
 local PARTS = {
-  "arguments", "messages", "frames", "keyed", "sessions", "holds", "timelines", "lockstep", "watches",
+  "arguments", "messages", "frames", "keyed", "sessions", "holds", "timelines", "lockstep", "throttle", "readahead", "watches",
   "inbox", "connection", "turn", "files",
   "emulator", "steering", "stopwatch", "server", "events", "log", "bundle",
 }

@@ -1,0 +1,127 @@
+local client = require "client"
+local frames = require "frames"
+local harness = require "harness"
+local limits = require "limits"
+local ticks = require "ticks"
+local test, eq = harness.test, harness.eq
+local connect, greet = client.connect, client.greet
+
+local MIB = 1024 * 1024
+
+-- Memory in which each range holds its address and its length.
+local function read_range(_, address, length)
+  return ("%08x"):format(address):rep((length + 7) // 8):sub(1, length)
+end
+
+local function read(address, length)
+  return string.pack("<I1I4I4", 0x23, address, length)
+end
+
+-- A link in a game whose memory can be read, and how long each read was.
+local function link(name)
+  local socket, self, take = connect()
+  greet(socket, take, name)
+  ticks.now = ticks.now + 60 * ticks.per_second
+  local reads = {}
+  emu.readRange = function(core, address, length)
+    table.insert(reads, length)
+    return read_range(core, address, length)
+  end
+  emu.platform = function() return 0 end
+  emu.game = "\0\0\0\1"
+  emu.checksum = function() return emu.game end
+  return socket, self, take, reads
+end
+
+-- Turns until nothing waits any more, a frame each. How many there were.
+local function run(self, take)
+  for frame = 1, 1000 do
+    ticks.now = ticks.now + 1
+    take()
+    if not self.deferred[1] and self.unsent == 0 then
+      return frame
+    end
+  end
+  error("it does not come to an end")
+end
+
+-- The first result of the reply to request `id`.
+local function result(stream, id)
+  local at = 1
+  while at <= #stream do
+    local body
+    body, at = string.unpack("<s4", stream, at)
+    if body:byte() == frames.REPLY and string.unpack("<I4", body, 2) == id then
+      return body:sub(12)
+    end
+  end
+end
+
+test("16 MiB of a ROM are read in small parts, and other requests are done meanwhile", function()
+  local socket, self, take, reads = link(800)
+  socket:arrive(client.request(1, read(0x08000000, 16 * MIB)) .. client.request(2, "\x10"))
+  take()
+  eq(result(socket.written, 2) ~= nil, true, "the request after it")
+  run(self, take)
+  eq(#reads, 16 * MIB // limits.read_part)
+  for _, length in ipairs(reads) do
+    eq(length, limits.read_part)
+  end
+  local wanted = {}
+  for part = 0, #reads - 1 do
+    wanted[part + 1] = read_range(nil, 0x08000000 + part * limits.read_part, limits.read_part)
+  end
+  local bytes = result(socket.written, 1)
+  eq(bytes:sub(1, 6), string.pack("<I2I4", 0x0500, 16 * MIB))
+  eq(bytes:sub(7) == table.concat(wanted), true, "the bytes")
+end)
+
+test("what is no ROM is read at one moment, as is what is read with a ROM", function()
+  local socket, self, take, reads = link(801)
+  socket:arrive(client.request(1, read(0x02000000, MIB)))
+  run(self, take)
+  eq(reads[1], MIB)
+  local batch = string.pack("<I4I4I2", 2, 2, 2) .. read(0x02000000, 100) .. read(0x08000000, MIB + 3)
+  socket:arrive(string.pack("<s4", "\1" .. batch))
+  run(self, take)
+  eq(reads[2], 3, "the last part first")
+  eq(reads[#reads], 100, "memory when the rest is there")
+  eq(#result(socket.written, 2), 6 + 100 + 6 + MIB + 3)
+end)
+
+test("a ROM that was exchanged meanwhile is not mixed with the one before", function()
+  local socket, self, take = link(802)
+  socket:arrive(client.request(1, read(0x08000000, 4 * MIB)))
+  take()
+  eq(self.deferred[1].ahead ~= nil, true)
+  emu.game = "\0\0\0\2"
+  emu.readRange = function(_, _, length) return ("n"):rep(length) end
+  run(self, take)
+  eq(result(socket.written, 1):sub(7) == ("n"):rep(4 * MIB), true, "the bytes")
+end)
+
+test("a ROM that is patched meanwhile is not read half as it was before", function()
+  local other, _, take_other = connect()
+  greet(other, take_other, 805)
+  local socket, self, take, reads = link(804)
+  socket:arrive(client.request(1, read(0x08000000, 16 * MIB)))
+  while #reads == 0 do
+    take()
+  end
+  eq(self.deferred[1].ahead ~= nil, true)
+  rawset(emu, "memory", { cart0 = { size = function() return 32 * MIB end, write8 = function() end } })
+  emu.readRange = function(_, _, length) return ("p"):rep(length) end
+  other:arrive(client.request(1, string.pack("<I1s4I4I1", 0x39, "cart0", 1, 1)))
+  take_other()
+  eq(client.read_stream(other.written)[1], 0)
+  run(self, take)
+  eq(result(socket.written, 1):sub(7) == ("p"):rep(16 * MIB), true, "the bytes")
+end)
+
+test("a part that mGBA refuses is refused as a whole", function()
+  local socket, self, take = link(803)
+  emu.readRange = function() error("no such memory") end
+  socket:arrive(client.request(1, read(0x08000000, 4 * MIB)))
+  run(self, take)
+  eq(result(socket.written, 1):byte(), 4)
+end)

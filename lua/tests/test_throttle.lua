@@ -1,0 +1,154 @@
+local client = require "client"
+local frames = require "frames"
+local harness = require "harness"
+local limits = require "limits"
+local ticks = require "ticks"
+local test, eq = harness.test, harness.eq
+local connect, settle, greet, END = client.connect, client.settle, client.greet, client.END
+
+local function read_range(length)
+  return string.pack("<I1I4I4", 0x23, 0x02000000, length)
+end
+
+-- How often `name` was called.
+local function calls(name)
+  local count = 0
+  for _, call in ipairs(emu.calls) do
+    count = count + (call:find(name, 1, true) == 1 and 1 or 0)
+  end
+  return count
+end
+
+-- A new second, in which all time for large requests is there again.
+local function rest()
+  ticks.now = ticks.now + 60 * ticks.per_second
+end
+
+test("large requests take a small share of the time", function()
+  rest()
+  local throttle = require "throttle"
+  eq(throttle.admits(limits.range), true)
+  throttle.run(limits.range, function()
+    local start = os.clock()
+    while os.clock() - start < limits.large_seconds + 0.01 do
+    end
+  end)
+  eq(throttle.admits(limits.range), false, "right after one that took long")
+  ticks.now = ticks.now + 1
+  eq(throttle.admits(limits.frame_bytes), true, "a smaller one in the next frame")
+  ticks.now = ticks.now + ticks.per_second
+  eq(throttle.admits(limits.range), true, "when its share has grown again")
+end)
+
+test("a large request that took long keeps the next one waiting for a short time at most", function()
+  rest()
+  local throttle = require "throttle"
+  throttle.run(limits.range, function()
+    local start = os.clock()
+    while os.clock() - start < 0.4 do
+    end
+  end)
+  ticks.now = ticks.now + limits.large_wait * ticks.per_second - 10
+  eq(throttle.admits(limits.range), false)
+  ticks.now = ticks.now + 11
+  eq(throttle.admits(limits.range), true)
+end)
+
+test("a write of more than any memory has is refused before anything is done", function()
+  rest()
+  local socket, _, take = connect()
+  greet(socket, take, 712)
+  socket:arrive(client.request(1, string.pack("<I1I4s4", 0x27, 0x02000000, ("x"):rep(limits.write + 1))))
+  settle(take)
+  eq(client.read_stream(socket.written)[1], 1)
+  eq(calls("write8"), 0)
+end)
+
+test("four clients that read much get what a frame has room for, and the rest in the next", function()
+  rest()
+  local list = {}
+  for index = 1, 4 do
+    local socket, self, take = connect()
+    list[index] = { socket = socket, self = self, take = take }
+    greet(socket, take, 700 + index)
+  end
+  emu.calls = {}
+  for _, each in ipairs(list) do
+    for id = 1, 4 do
+      each.socket:arrive(client.request(id, read_range(limits.frame_bytes // 2)))
+    end
+  end
+  for frame = 1, 8 do
+    ticks.now = ticks.now + 1
+    for _, each in ipairs(list) do
+      settle(each.take)
+    end
+    eq(calls("readRange"), 2 * frame, "reads after frame " .. frame)
+  end
+  for _, each in ipairs(list) do
+    eq(#client.read_stream(each.socket.written), 4)
+  end
+end)
+
+test("a request after one that waits for a frame is done, one that changes something keeps its place", function()
+  rest()
+  local socket, _, take = connect()
+  greet(socket, take, 710)
+  socket:arrive(client.request(1, read_range(limits.frame_bytes)) .. client.request(2, read_range(1000))
+    .. client.request(3, "\x10"))
+  settle(take)
+  local replies = client.read_stream(socket.written)
+  eq(replies[1], 0)
+  eq(replies[2], nil, "the one that waits")
+  eq(replies[3], 0, "the one after it")
+  socket:arrive(client.request(4, string.pack("<I1I4s4", 0x27, 0x02000000, ("x"):rep(limits.frame_bytes // 64)))
+    .. client.request(5, "\x10"))
+  settle(take)
+  eq(client.read_stream(socket.written)[5], nil, "after a change")
+  ticks.now = ticks.now + 1
+  settle(take)
+  eq(client.read_stream(socket.written)[2], 0)
+  for _ = 1, 3 do
+    ticks.now = ticks.now + 1
+    settle(take)
+  end
+  replies = client.read_stream(socket.written)
+  eq(replies[4], 0)
+  eq(replies[5], 0)
+end)
+
+test("a request that waits for a frame and is cancelled is not done", function()
+  rest()
+  local socket, self, take = connect()
+  greet(socket, take, 711)
+  socket:arrive(client.request(1, read_range(limits.frame_bytes)) .. client.request(2, read_range(2000))
+    .. client.request(3, read_range(3000)))
+  settle(take)
+  eq(#self.deferred, 2)
+  socket:arrive(string.pack("<I4I1I4", 5, frames.CANCEL, 3))
+  settle(take)
+  ticks.now = ticks.now + 1
+  settle(take)
+  eq(calls("readRange"), 2)
+  eq(client.read_stream(socket.written)[2], 0)
+end)
+
+test("a text message that reads much waits for a frame, and those after it in order", function()
+  rest()
+  local socket, _, take = connect()
+  local message = ("core.readRange,0x02000000,%d%s"):format(limits.frame_bytes // 4, END)
+  socket:arrive(message .. message .. "framewire.echo,x" .. END)
+  settle(take)
+  eq(socket.written, "00" .. END)
+  ticks.now = ticks.now + 1
+  settle(take)
+  eq(socket.written, "00" .. END .. "00" .. END .. "x" .. END)
+end)
+
+test("a text message may not read 16 MiB", function()
+  local socket, _, take = connect()
+  socket:arrive("core.readRange,0x08000000," .. limits.range .. END)
+  settle(take)
+  eq(socket.written, "<|ERROR|>" .. END)
+  eq(calls("readRange"), 0)
+end)
