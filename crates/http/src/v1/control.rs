@@ -16,11 +16,14 @@ use utoipa_axum::routes;
 use super::Problem;
 use super::extract::{Chosen, Key, Payload, Which};
 use super::fields::shown;
+use super::reading::Whole;
 use crate::app::Site;
 use crate::emulators::Served;
 
 /// Most frames that are run at once.
 const MAX_FRAMES: u32 = 3600;
+/// Longest lockstep without a request, in milliseconds.
+const MAX_LOCKSTEP: u32 = 60_000;
 /// How long a frame may take, when several are run at once: a third of a window's own speed.
 const FRAME: Duration = Duration::from_millis(50);
 
@@ -101,8 +104,8 @@ pub(super) fn time_of(ops: &[Op]) -> Duration {
 #[serde(deny_unknown_fields)]
 struct Advance {
     /// Number of frames.
-    #[schema(minimum = 1, maximum = 3600, default = 1)]
-    frames: Option<u32>,
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 3600, default = 1)]
+    frames: Option<Whole<1, MAX_FRAMES>>,
 }
 
 /// How far it went.
@@ -125,10 +128,7 @@ async fn advance(
     Key(key): Key,
     Payload(advance): Payload<Advance>,
 ) -> Result<Json<Advanced>, Problem> {
-    let frames = advance.frames.unwrap_or(1);
-    if !(1..=MAX_FRAMES).contains(&frames) {
-        return Err(Problem::parameter("frames", &format!("is {frames}"), "a number from 1 to 3600"));
-    }
+    let frames = advance.frames.map_or(1, Whole::get);
     let batch = Batch { key, ..Op::Advance { frames }.into() };
     let deadline = Instant::now() + site.app.deadline + time_of(&batch.ops);
     match site.perform_until(&served, batch, deadline).await?.single()? {
@@ -141,9 +141,9 @@ async fn advance(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Lockstep {
-    /// Milliseconds after which it ends if nobody asks for anything, 1 to 60,000; 0 ends it now.
-    #[schema(minimum = 0, maximum = 60000)]
-    timeout: u32,
+    /// Required: milliseconds after which it ends if nobody asks for anything, 1 to 60,000; 0 ends it now.
+    #[schema(value_type = u32, minimum = 0, maximum = 60000)]
+    timeout: Whole<0, MAX_LOCKSTEP>,
 }
 
 /// Has each frame wait until POST /v1/advance asks for it.
@@ -155,7 +155,7 @@ async fn lockstep(
     Key(key): Key,
     Payload(Lockstep { timeout }): Payload<Lockstep>,
 ) -> Result<Json<AtFrame>, Problem> {
-    change(&site, &served, key, Op::Lockstep { timeout }).await
+    change(&site, &served, key, Op::Lockstep { timeout: timeout.get() }).await
 }
 
 /// A speed.

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::fields::{self, Context, Fields, Object, shown};
 use super::input::Planned;
+use super::reading::Whole;
 use super::timeline::{Input, KeySet, Timeline};
 use super::{Problem, reading};
 use crate::symbols::Place;
@@ -153,14 +154,10 @@ fn tap(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
     #[serde(deny_unknown_fields)]
     struct Tap {
         keys: KeySet,
-        #[serde(default = "one")]
-        frames: u32,
-    }
-    fn one() -> u32 {
-        1
+        frames: Option<Whole<1, { u32::MAX }>>,
     }
     let Tap { keys, frames } = reading::object(object)?;
-    Ok(play(Timeline::press(keys.0, frames)?, ops))
+    Ok(play(Timeline::press(keys.0, frames.map_or(1, Whole::get))?, ops))
 }
 
 /// The frame counter is asked for just before, because an operation of the same batch may move it.

@@ -18,6 +18,7 @@ use utoipa_axum::routes;
 use super::Problem;
 use super::control::{AtFrame, change};
 use super::extract::{Chosen, Key, Path, Payload, Query, Which};
+use super::reading::Whole;
 use super::timeline::{Input, KeySet, Seen, Timeline, unplayed};
 use crate::app::Site;
 use crate::emulators::Served;
@@ -85,8 +86,8 @@ struct Wait {
     #[serde(default)]
     wait: bool,
     /// Milliseconds to wait at most; by default twice what the frames take, and a few seconds more.
-    #[param(minimum = 0, maximum = 3_600_000)]
-    timeout: Option<u32>,
+    #[param(value_type = Option<u32>, minimum = 0, maximum = 3_600_000)]
+    timeout: Option<Whole<0, MAX_WAIT>>,
 }
 
 /// Presses keys in exactly these frames.
@@ -113,8 +114,8 @@ struct Tap {
     /// The keys.
     keys: KeySet,
     /// For how many frames.
-    #[schema(minimum = 1, default = 1)]
-    frames: Option<u32>,
+    #[schema(value_type = Option<u32>, minimum = 1, default = 1)]
+    frames: Option<Whole<1, { u32::MAX }>>,
 }
 
 /// Presses keys together from the next frame on, for 1 frame or more, and lets go of them.
@@ -127,7 +128,7 @@ async fn tap(
     Query(wait): Query<Wait>,
     Payload(tap): Payload<Tap>,
 ) -> Result<Json<Played>, Problem> {
-    begin(&site, &served, key, wait, Timeline::press(tap.keys.0, tap.frames.unwrap_or(1))?).await
+    begin(&site, &served, key, wait, Timeline::press(tap.keys.0, tap.frames.map_or(1, Whole::get))?).await
 }
 
 /// Keys to hold together.
@@ -246,10 +247,6 @@ async fn begin(
     wait: Wait,
     timeline: Timeline,
 ) -> Result<Json<Played>, Problem> {
-    if let Some(timeout) = wait.timeout.filter(|timeout| *timeout > MAX_WAIT) {
-        let accepts = format!("a number of milliseconds from 0 to {MAX_WAIT}");
-        return Err(Problem::parameter("timeout", &format!("is {timeout}"), accepts));
-    }
     let events = wait.wait.then(|| served.emulator.events());
     // A repeat of what was done before: it may be over by now.
     let may_be_over = key.is_some();
@@ -263,7 +260,7 @@ async fn begin(
         None => None,
         Some(events) => {
             let usual = || site.app.deadline + usual_time(served, timeline.frames());
-            let given = wait.timeout.map(|timeout| Duration::from_millis(timeout.into()));
+            let given = wait.timeout.map(|timeout| Duration::from_millis(timeout.get().into()));
             let limit = given.unwrap_or_else(usual);
             Some(wait_for_end(site, served, events, planned.id, may_be_over, limit).await?)
         }

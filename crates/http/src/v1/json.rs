@@ -2,7 +2,7 @@
 
 use framewire_protocol::op::{ArgInfo, ArgKind, OPS};
 use framewire_protocol::wire::{Reader, Wire};
-use framewire_protocol::{Op, OpInfo, Value};
+use framewire_protocol::{MAX_RANGE, Op, OpInfo, Value};
 use serde_json::{Value as Json, json};
 
 use super::Problem;
@@ -42,6 +42,22 @@ pub(crate) fn from_binary(binary: &[u8]) -> Result<Op, Problem> {
     Op::decode(&mut Reader::new(binary)).map_err(|error| Problem::bad_request(error.to_string()))
 }
 
+/// The numbers that an argument may be. Some operations take fewer than the type of the argument has.
+pub(crate) fn range(info: &OpInfo, arg: &ArgInfo) -> (i64, i64) {
+    match (info.name, arg.name, arg.kind) {
+        ("advance", "frames", _) => (1, 3600),
+        ("lockstep", "timeout", _) => (0, 60_000),
+        ("set_speed", "thousandths", _) => (0, 1_000_000),
+        (_, "flags", _) => (0, 31),
+        (_, "length", _) => (0, MAX_RANGE.into()),
+        (_, _, ArgKind::U8) => (0, u8::MAX.into()),
+        (_, _, ArgKind::U16) => (0, u16::MAX.into()),
+        // A register's bits may be given unsigned.
+        (_, _, ArgKind::I32) => (i32::MIN.into(), u32::MAX.into()),
+        _ => (0, u32::MAX.into()),
+    }
+}
+
 /// Reads an argument and appends its binary form.
 fn argument(
     info: &OpInfo,
@@ -50,18 +66,16 @@ fn argument(
     binary: &mut Vec<u8>,
 ) -> Result<(), Problem> {
     let on_bus = !info.args.iter().any(|arg| arg.name == "domain");
+    let (least, most) = range(info, arg);
     match (arg.name, arg.kind) {
         ("address", ArgKind::U32) if on_bus => fields.address(arg.name)?.encode(binary),
         ("address", ArgKind::U32) => fields.offset(arg.name)?.encode(binary),
         ("keys", ArgKind::U16) => fields.keys(arg.name)?.mask().encode(binary),
         ("key", ArgKind::U8) => (fields.key(arg.name)? as u8).encode(binary),
-        (name, ArgKind::U8) => (fields.integer(name, 0, u8::MAX.into())? as u8).encode(binary),
-        (name, ArgKind::U16) => (fields.integer(name, 0, u16::MAX.into())? as u16).encode(binary),
-        (name, ArgKind::U32) => (fields.integer(name, 0, u32::MAX.into())? as u32).encode(binary),
-        // A register's bits may be given unsigned.
-        (name, ArgKind::I32) => {
-            (fields.integer(name, i32::MIN.into(), u32::MAX.into())? as i32).encode(binary);
-        }
+        (name, ArgKind::U8) => (fields.integer(name, least, most)? as u8).encode(binary),
+        (name, ArgKind::U16) => (fields.integer(name, least, most)? as u16).encode(binary),
+        (name, ArgKind::U32) => (fields.integer(name, least, most)? as u32).encode(binary),
+        (name, ArgKind::I32) => (fields.integer(name, least, most)? as i32).encode(binary),
         (name, ArgKind::Bool) => fields.boolean(name)?.encode(binary),
         (name, ArgKind::Text) => fields.text(name)?.encode(binary),
         (name, ArgKind::Bytes) => fields.bytes(name)?.encode(binary),

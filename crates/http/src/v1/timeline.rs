@@ -13,6 +13,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::Problem;
 use super::fields::{self, shown};
+use super::reading::Whole;
 
 /// Keys by name or as a mask.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -56,8 +57,8 @@ pub(crate) struct Press {
     keys: KeySet,
     /// For how many frames.
     #[serde(default = "one")]
-    #[schema(minimum = 1, default = 1)]
-    frames: u32,
+    #[schema(value_type = u32, minimum = 1, default = 1)]
+    frames: Whole<1, { u32::MAX }>,
 }
 
 /// From this frame on exactly these keys are held, of all that the timeline names.
@@ -70,8 +71,8 @@ pub(crate) struct Step {
     keys: KeySet,
 }
 
-fn one() -> u32 {
-    1
+fn one() -> Whole<1, { u32::MAX }> {
+    Whole::usual(1)
 }
 
 impl PartialSchema for KeySet {
@@ -178,10 +179,11 @@ impl Timeline {
     fn of_presses(presses: &[Press]) -> Result<Timeline, Problem> {
         let mut ends: BTreeMap<u32, [i32; Key::ALL.len()]> = BTreeMap::new();
         for (index, Press { at, keys, frames }) in presses.iter().enumerate() {
+            let frames = frames.get();
             let accepts = "1 frame or more, that ends before frame 4294967296";
             let wrong = |problem| Problem::parameter(format!("presses[{index}]"), problem, accepts);
-            let end = at.checked_add(*frames).ok_or_else(|| wrong("ends too late"))?;
-            if *frames == 0 || keys.0 == Keys::default() {
+            let end = at.checked_add(frames).ok_or_else(|| wrong("ends too late"))?;
+            if keys.0 == Keys::default() {
                 return Err(wrong("presses nothing"));
             }
             for key in keys.0.iter() {

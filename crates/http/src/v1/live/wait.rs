@@ -19,6 +19,7 @@ use crate::failure::{Failure, STOPPING};
 use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Payload, Which};
+use crate::v1::reading::Whole;
 
 /// Frames where a caller does not say how many: ten seconds.
 const FRAMES: u32 = 600;
@@ -38,12 +39,12 @@ pub(super) struct Condition {
     until: String,
     /// How many frames to wait at most.
     #[serde(default = "default_frames")]
-    #[schema(minimum = 1, maximum = 216_000)]
-    frames: u32,
+    #[schema(value_type = u32, minimum = 1, maximum = 216_000)]
+    frames: Whole<1, MAX_FRAMES>,
 }
 
-fn default_frames() -> u32 {
-    FRAMES
+fn default_frames() -> Whole<1, MAX_FRAMES> {
+    Whole::usual(FRAMES)
 }
 
 /// What came of waiting.
@@ -75,15 +76,10 @@ async fn wait(
 
 /// Waits as [`Condition`] says.
 pub(super) async fn until(site: &Site, served: &Served, request: Condition) -> Result<Waited, Problem> {
-    if !(1..=MAX_FRAMES).contains(&request.frames) {
-        let problem = format!("is {}", request.frames);
-        let accepts = format!("a number of frames from 1 to {MAX_FRAMES}");
-        return Err(Problem::parameter("frames", &problem, accepts));
-    }
     let expression = Expression::parse(&request.until, &*served.symbols().await)
         .map_err(|error| Problem::in_body("until", &error.to_string()))?;
     tokio::select! {
-        waited = held(site, served, expression, request.frames.into()) => waited,
+        waited = held(site, served, expression, request.frames.get().into()) => waited,
         () = site.stopped() => Err(Failure::busy(STOPPING.to_owned()).into()),
     }
 }

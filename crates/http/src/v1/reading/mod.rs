@@ -3,19 +3,22 @@
 //!
 //! - `unique`: JSON in which no key is twice;
 //! - `source`: a JSON value, or the texts of a query or path, as a type asks for it;
+//! - `whole`: whole numbers within a range;
 //! - `refusal`: why a type cannot be made of it.
 
 mod refusal;
 mod source;
 pub(crate) mod unique;
+mod whole;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::Problem;
 use super::fields::Object;
-use refusal::Refusal;
+use refusal::{Refusal, null_at};
 use source::Source;
+pub(crate) use whole::Whole;
 
 /// Reads a body of JSON, which is an object; an empty one is an object without fields.
 pub(crate) fn body<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
@@ -37,12 +40,15 @@ pub(crate) fn value<T: DeserializeOwned>(name: &str, value: Json) -> Result<T, P
 }
 
 fn read<T: DeserializeOwned>(value: Json, whole: &str) -> Result<T, Problem> {
-    T::deserialize(Source::Json(value)).map_err(|refusal| refusal.problem(whole))
+    let from = |value| T::deserialize(Source::Json(value));
+    from(value).map_err(|refusal| refusal.with_expected(|place| from(null_at(place))).problem(whole))
 }
 
 /// Reads the parameters of a query, each with all texts that were given for it.
 pub(crate) fn query<T: DeserializeOwned>(given: Vec<(String, Vec<String>)>) -> Result<T, Problem> {
-    T::deserialize(Source::Query(given)).map_err(|refusal| refusal.problem("the query"))
+    let without = |name: &str| T::deserialize(Source::Query(vec![(name.to_owned(), Vec::new())]));
+    T::deserialize(Source::Query(given))
+        .map_err(|refusal| refusal.with_expected(without).problem("the query"))
 }
 
 /// Reads the part `name` of a path.

@@ -7,7 +7,7 @@ use crate::v1::Problem;
 use crate::v1::fields::shown;
 
 /// What stands between a problem and what is accepted, in what types say of themselves.
-const ACCEPTED: &str = "; accepted is ";
+pub(super) const ACCEPTED: &str = "; accepted is ";
 
 /// Why a type cannot be made of what was sent.
 #[derive(Debug)]
@@ -17,11 +17,18 @@ pub(super) struct Refusal {
     /// What is wrong, to follow the place.
     problem: String,
     accepts: Option<String>,
+    /// Nothing is there.
+    missing: bool,
 }
 
 impl Refusal {
     pub fn new(problem: impl Into<String>, accepts: impl Into<String>) -> Refusal {
-        Refusal { place: String::new(), problem: problem.into(), accepts: Some(accepts.into()) }
+        Refusal {
+            place: String::new(),
+            problem: problem.into(),
+            accepts: Some(accepts.into()),
+            missing: false,
+        }
     }
 
     /// A value is there that is not one of these.
@@ -54,6 +61,20 @@ impl Refusal {
         self.within(&format!("[{index}]"))
     }
 
+    /// For what is missing: the same with what is accepted there, as `read` refuses a nothing in its place.
+    pub fn with_expected<T>(self, read: impl FnOnce(&str) -> Result<T, Refusal>) -> Refusal {
+        if !self.missing {
+            return self;
+        }
+        match read(&self.place) {
+            // Another field may be refused first, by a type that knows more than its fields.
+            Err(other) if names(&other.place).eq(names(&self.place)) => {
+                Refusal { accepts: other.accepts, ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// As callers are told of it; `whole` is what was read.
     pub fn problem(self, whole: &str) -> Problem {
         match (self.place.as_str(), self.accepts) {
@@ -63,6 +84,20 @@ impl Refusal {
             (place, Some(accepts)) => Problem::parameter(place, &self.problem, accepts),
         }
     }
+}
+
+/// An object with nothing but a null, at a place such as `presses[0].at`.
+pub(super) fn null_at(place: &str) -> Json {
+    place.rsplit('.').fold(Json::Null, |inner, step| {
+        let inner = if step.contains('[') { Json::Array(vec![inner]) } else { inner };
+        let name = step.split('[').next().unwrap_or(step);
+        Json::Object([(name.to_owned(), inner)].into_iter().collect())
+    })
+}
+
+/// The names of the fields on the way to a place.
+fn names(place: &str) -> impl Iterator<Item = Option<&str>> {
+    place.split('.').map(|step| step.split('[').next())
 }
 
 impl Display for Refusal {
@@ -79,12 +114,12 @@ impl de::Error for Refusal {
         let message = message.to_string();
         match message.split_once(ACCEPTED) {
             Some((problem, accepts)) => Refusal::new(problem, accepts),
-            None => Refusal { place: String::new(), problem: message, accepts: None },
+            None => Refusal { place: String::new(), problem: message, accepts: None, missing: false },
         }
     }
 
     fn missing_field(field: &'static str) -> Refusal {
-        Refusal { place: field.to_owned(), problem: "is missing".to_owned(), accepts: None }
+        Refusal { place: field.to_owned(), problem: "is missing".to_owned(), accepts: None, missing: true }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Refusal {

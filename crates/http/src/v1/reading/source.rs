@@ -18,6 +18,7 @@ impl Source {
         match self {
             Source::Json(value) => Refusal::kind(value, accepts),
             Source::Text(texts) => match &texts[..] {
+                [] => Refusal::new("is missing", accepts),
                 [text] => Refusal::new(format!("is {text:?}"), accepts),
                 _ => Refusal::new("is given more than once", format!("{} once", accepts.into())),
             },
@@ -77,6 +78,14 @@ impl<'de> Deserializer<'de> for Source {
         deserialize_u64 visit_u64 u64, deserialize_i8 visit_i8 i8, deserialize_i16 visit_i16 i16,
         deserialize_i32 visit_i32 i32, deserialize_i64 visit_i64 i64
     );
+
+    /// A whole number of any size, or a text that says what else is there.
+    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+        match self.integer() {
+            Some(number) => visitor.visit_i128(number),
+            None => visitor.visit_string(self.refuse("").to_string()),
+        }
+    }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
         match self {

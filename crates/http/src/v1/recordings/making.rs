@@ -17,6 +17,7 @@ use crate::app::Site;
 use crate::kept::unwritten;
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Payload, Which};
+use crate::v1::reading::Whole;
 
 /// Most frames from one hash of the picture to the next: a minute.
 const MAX_EVERY: u32 = 3600;
@@ -38,8 +39,8 @@ struct Begin {
     /// Frames from one hash of the picture to the next. Where there are none, as in an attached mGBA, there is one of the
     /// memory about as often.
     #[serde(default = "usual")]
-    #[schema(default = 60, minimum = 1, maximum = 3600)]
-    every: u32,
+    #[schema(value_type = u32, default = 60, minimum = 1, maximum = 3600)]
+    every: Whole<1, MAX_EVERY>,
     /// Whatever is to be remembered.
     #[serde(default)]
     #[schema(max_length = 1024)]
@@ -49,8 +50,8 @@ struct Begin {
     replace: bool,
 }
 
-fn usual() -> u32 {
-    60
+fn usual() -> Whole<1, MAX_EVERY> {
+    Whole::usual(60)
 }
 
 /// Where a recording begins.
@@ -124,10 +125,6 @@ async fn start(
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
     let Begin { name, start, every, note, replace } = request;
     let name: Name = name.parse()?;
-    if !(1..=MAX_EVERY).contains(&every) {
-        let accepts = format!("a number of frames from 1 to {MAX_EVERY}");
-        return Err(Problem::parameter("every", &format!("is {every}"), accepts));
-    }
     if note.len() > Head::MAX_NOTE {
         let problem = format!("has {} bytes", note.len());
         return Err(Problem::parameter(
@@ -141,7 +138,7 @@ async fn start(
         Beginning::PowerOn => Start::PowerOn,
     };
     let recordings = site.kept.recordings()?;
-    let options = Options { start, every, note, replace };
+    let options = Options { start, every: every.get(), note, replace };
     let started = recordings.start(&served.name, served.emulator.clone(), name, options).await;
     started.map_err(|error| match error {
         RecordError::Folder(error) => unwritten(error, "\"replace\": true"),

@@ -130,7 +130,10 @@ fn what_cannot_be_used_is_named_with_what_is_accepted() {
         assert!(told["accepts"].as_str().unwrap().contains(accepts), "{target}: {told}");
     }
     let told = problem(&server.get("/v1/snapshots/diff"), 400);
-    assert_eq!((&told["parameter"], &told["detail"]), (&"from".into(), &"from is missing".into()));
+    assert_eq!(
+        (&told["parameter"], &told["detail"]),
+        (&"from".into(), &"from is missing; accepted is a text".into())
+    );
     let told = problem(&server.request("DELETE", "/v1/input/abc", b""), 400);
     assert_eq!(told["parameter"], "id");
     for path in ["/v1/batch?emulatro=demo", "/v1/pause?x=1", "/v1/wait?timeout=1"] {
@@ -138,7 +141,7 @@ fn what_cannot_be_used_is_named_with_what_is_accepted() {
         assert!(told["accepts"].as_str().unwrap().contains("emulator"), "{path}: {told}");
     }
     for (path, body, parameter, accepts) in [
-        ("/v1/tap", r#"{"keys": ["A"], "frames": "3"}"#, "frames", "from 0 to 4294967295"),
+        ("/v1/tap", r#"{"keys": ["A"], "frames": "3"}"#, "frames", "from 1 to 4294967295"),
         ("/v1/tap", r#"{"keys": ["X"]}"#, "keys", "a list of the names"),
         ("/v1/batch", r#"{"ops": {}}"#, "ops", "a list"),
         ("/v1/batch", r#"{"ops": [{"op": "read8", "address": -1}]}"#, "ops[0].address", "0 to 4294967295"),
@@ -162,6 +165,74 @@ fn what_cannot_be_used_is_named_with_what_is_accepted() {
 }
 
 /// What is wrong with a head is told before any route is looked for.
+#[test]
+fn refusals_said_a_wider_range_than_is_accepted_or_none() {
+    let server = Server::start();
+    for (path, body, says) in [
+        ("/v1/advance", r#"{"frames": -1}"#, "frames is -1; accepted is a whole number from 1 to 3600"),
+        ("/v1/advance", r#"{"frames": 3601}"#, "frames is 3601; accepted is a whole number from 1 to 3600"),
+        (
+            "/v1/advance",
+            r#"{"frames": "ten"}"#,
+            "frames is \"ten\"; accepted is a whole number from 1 to 3600",
+        ),
+        (
+            "/v1/lockstep",
+            r#"{"timeout": 60001}"#,
+            "timeout is 60001; accepted is a whole number from 0 to 60000",
+        ),
+        (
+            "/v1/tap",
+            r#"{"keys": "A", "frames": 0}"#,
+            "frames is 0; accepted is a whole number from 1 to 4294967295",
+        ),
+        (
+            "/v1/input?timeout=-1",
+            r#"{"sequence": "A"}"#,
+            "timeout is -1; accepted is a whole number from 0 to 3600000",
+        ),
+        (
+            "/v1/input?timeout=x",
+            r#"{"sequence": "A"}"#,
+            "timeout is \"x\"; accepted is a whole number from 0 to 3600000",
+        ),
+        (
+            "/v1/wait",
+            r#"{"until": "1", "frames": -1}"#,
+            "frames is -1; accepted is a whole number from 1 to 216000",
+        ),
+        (
+            "/v1/input",
+            r#"{"presses": [{"at": 0, "keys": 1}, {"at": 0, "keys": 1, "frames": []}]}"#,
+            "presses[1].frames is a list; accepted is a whole number from 1 to 4294967295",
+        ),
+        (
+            "/v1/batch",
+            r#"{"ops": [{"op": "advance", "frames": -1}]}"#,
+            "ops[0].frames is -1; accepted is a whole number from 1 to 3600",
+        ),
+        (
+            "/v1/batch",
+            r#"{"ops": [{"op": "tap", "keys": "A", "frames": -1}]}"#,
+            "ops[0].frames is -1; accepted is a whole number from 1 to 4294967295",
+        ),
+        ("/v1/lockstep", "", "timeout is missing; accepted is a whole number from 0 to 60000"),
+        ("/v1/wait", "{}", "until is missing; accepted is a text"),
+        ("/v1/tap", "{}", "keys is missing; accepted is a list of the names A, B"),
+        ("/v1/speed", "{}", "speed is missing; accepted is a number from 0.01 to 1000, or \"unlimited\""),
+        ("/v1/batch", "{}", "ops is missing; accepted is a list"),
+        (
+            "/v1/input",
+            r#"{"presses": [{"at": 0, "keys": 1}, {"keys": 1}]}"#,
+            "presses[1].at is missing; accepted is a whole number from 0 to 4294967295",
+        ),
+    ] {
+        let told = problem(&server.request("POST", path, body.as_bytes()), 400);
+        assert!(told["detail"].as_str().unwrap().starts_with(says), "{path} {body}: {told}");
+        assert!(told["parameter"].is_string() && told["accepts"].is_string(), "{told}");
+    }
+}
+
 #[test]
 fn heads_that_are_too_large_or_too_slow_are_problems_too() {
     let server = Server::with(|app| app.limits.head = Duration::from_millis(300));

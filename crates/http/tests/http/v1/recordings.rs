@@ -194,11 +194,14 @@ fn wrong_requests_are_told_what_is_accepted() {
     for (request, parameter) in [
         (json!({"name": "../x"}), "name"),
         (json!({"name": "x", "every": 0}), "every"),
+        (json!({"name": "x", "every": -1}), "every"),
         (json!({"name": "x", "every": 3601}), "every"),
         (json!({"name": "x", "note": "x".repeat(1025)}), "note"),
     ] {
         let told = problem(&server.request("POST", "/v1/recordings", request.to_string().as_bytes()), 400);
         assert_eq!(told["parameter"], parameter, "{told}");
+        let range = parameter != "every" || told["detail"].as_str().unwrap().contains("from 1 to 3600");
+        assert!(range, "{told}");
     }
     for request in
         [json!({}), json!({"name": "x", "start": "here"}), json!({"name": 1}), json!({"name": "x", "a": 1})]
