@@ -8,7 +8,7 @@ use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use framewire_emulator::Run;
 use framewire_protocol::{Op, Value};
 use serde::Serialize;
@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 use crate::access::Caller;
 use crate::app::Site;
 use crate::failure::Failure;
+use crate::v1::live::rpc::Routes;
 use crate::{console, docs, openapi, v1};
 
 /// Whether programs may ask for this path under any name of the machine, as they may for mGBA-http's routes.
@@ -26,11 +27,15 @@ pub(crate) fn goes_by_any_name(path: &str) -> bool {
 
 /// All routes over `site` but mGBA-http's, for requests that were let in.
 pub(crate) fn router(site: Arc<Site>) -> Router {
-    let (v1, described) = v1::router().split_for_parts();
+    let described = v1::router().into_openapi();
     let known = Arc::new(v1::parameters::Parameters::new(&described));
-    let check = move |path, request, next| v1::parameters::check(known.clone(), path, request, next);
+    let check = from_fn(move |path, request, next| v1::parameters::check(known.clone(), path, request, next));
+    let v1 = v1::routes().split_for_parts().0.route_layer(check.clone());
+    let methods = Arc::new(Routes::new(v1.clone().with_state(site.clone()), &described));
+    let rpc = v1::live::rpc::router().split_for_parts().0.route_layer(check).layer(Extension(methods));
     Router::new()
-        .merge(v1.route_layer(from_fn(check)))
+        .merge(v1)
+        .merge(rpc)
         .merge(docs::router())
         .merge(console::router())
         .route("/healthz", get(health))

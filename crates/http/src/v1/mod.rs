@@ -41,6 +41,11 @@ pub(crate) use timeline::{Input, KeySet, Press, Step};
 
 /// All routes, with their descriptions.
 pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
+    routes().merge(live::rpc::router())
+}
+
+/// The routes that JSON-RPC can ask for, and its streams: all but its own.
+pub(crate) fn routes() -> OpenApiRouter<Arc<Site>> {
     #[rustfmt::skip] // one a line
     let all = [
         batch::router(),

@@ -7,8 +7,8 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
-use utoipa::openapi::path::ParameterIn;
-use utoipa::openapi::{OpenApi, RefOr};
+use utoipa::openapi::path::{Operation, ParameterIn};
+use utoipa::openapi::{OpenApi, PathItem, RefOr};
 
 use super::Problem;
 use super::extract::{name_of, pairs_of};
@@ -36,6 +36,18 @@ pub(crate) async fn check(
     }
 }
 
+/// The operations of a path, with their methods.
+pub(crate) fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
+    let all = [
+        (Method::GET, &item.get),
+        (Method::PUT, &item.put),
+        (Method::POST, &item.post),
+        (Method::PATCH, &item.patch),
+        (Method::DELETE, &item.delete),
+    ];
+    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
+}
+
 /// The parameters that queries may have, by method and path.
 pub(crate) struct Parameters(HashMap<(Method, String), BTreeSet<String>>);
 
@@ -44,15 +56,7 @@ impl Parameters {
     pub(crate) fn new(document: &OpenApi) -> Parameters {
         let mut known = HashMap::new();
         for (path, item) in &document.paths.paths {
-            let operations = [
-                (Method::GET, &item.get),
-                (Method::PUT, &item.put),
-                (Method::POST, &item.post),
-                (Method::PATCH, &item.patch),
-                (Method::DELETE, &item.delete),
-            ];
-            for (method, operation) in operations {
-                let Some(operation) = operation else { continue };
+            for (method, operation) in operations(item) {
                 let own = operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
                     RefOr::T(own) if own.parameter_in == ParameterIn::Query => Some(own.name.clone()),
                     _ => None,

@@ -129,11 +129,6 @@ impl Problem {
         Problem { op: Some(index), ..self.within(&format!("ops[{index}]")) }
     }
 
-    /// Whether it is this parameter, or place in the body, that cannot be used.
-    pub(crate) fn is_about(&self, parameter: &str) -> bool {
-        self.parameter.as_deref() == Some(parameter)
-    }
-
     /// The status.
     pub(crate) fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)

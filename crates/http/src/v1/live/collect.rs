@@ -7,6 +7,7 @@ use framewire_emulator::{Event, Happening, Watch, WatchEvent};
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::feed::Feed;
@@ -60,7 +61,11 @@ impl Collector {
             tokio::select! {
                 biased;
                 event = next(&mut self.watch) => match event {
-                    Some(event) => self.changed(event),
+                    Some(event) => {
+                        self.changed(event);
+                        // The next may be there already: however many come, others have their turn in between.
+                        yield_now().await;
+                    }
                     None => return "the emulator is gone",
                 },
                 event = happening(&mut self.events) => match event {

@@ -16,7 +16,7 @@ mod feed;
 mod memory;
 mod registry;
 mod ring;
-mod rpc;
+pub(crate) mod rpc;
 mod sse;
 mod wait;
 mod watches;
@@ -29,9 +29,5 @@ use crate::app::Site;
 pub(crate) use registry::Live;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new()
-        .merge(watches::router())
-        .merge(events::router())
-        .merge(wait::router())
-        .merge(rpc::router())
+    OpenApiRouter::new().merge(watches::router()).merge(events::router()).merge(wait::router())
 }

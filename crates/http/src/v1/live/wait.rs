@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use framewire_emulator::Run;
+use framewire_emulator::{Run, Watch};
 use framewire_expression::Expression;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -13,6 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::definition::Subjects;
+use super::memory::Memory;
 use crate::app::Site;
 use crate::emulators::Served;
 use crate::failure::{Failure, STOPPING};
@@ -52,15 +53,15 @@ fn default_frames() -> Whole<1, MAX_FRAMES> {
 pub(super) struct Waited {
     /// Whether the condition holds; if not, all the frames have passed without it.
     held: bool,
-    /// The frame counter behind the frame by which it holds, or behind the last frame waited for.
+    /// The frame counter after the frame by which it holds, or after the last frame waited for.
     frame: u32,
     /// Frames that passed meanwhile; 0 if it held at once.
     frames: u64,
 }
 
-/// Waits until a condition on memory holds, or so many frames have passed.
+/// Waits until a condition on memory holds, or `frames` frames have passed.
 ///
-/// The condition is looked at behind each frame. Where no frame goes by for as long as any request may take, the answer
+/// The condition is looked at after each frame. Where no frame goes by for as long as any request may take, the answer
 /// is 504.
 #[utoipa::path(post, path = "/v1/wait", operation_id = "wait", tag = "watches", params(Which), request_body = Condition,
     responses((status = 200, description = "It holds, or the frames have passed.", body = Waited)))]
@@ -74,31 +75,42 @@ async fn wait(
     until(&site, &served, request).await.map(Json)
 }
 
-/// Waits as [`Condition`] says.
+/// Waits as [`Condition`] says. What the emulator is asked for after the first poll comes after the beginning of the wait.
 pub(super) async fn until(site: &Site, served: &Served, request: Condition) -> Result<Waited, Problem> {
-    let expression = Expression::parse(&request.until, &*served.symbols().await)
-        .map_err(|error| Problem::in_body("until", &error.to_string()))?;
+    let symbols = served.symbols().await;
+    let condition = Expression::parse(&request.until, &*symbols)
+        .map_err(|error| symbols.problem(Problem::in_body("until", &error.to_string())))?;
+    drop(symbols);
+    let over = |frame| Waited { held: true, frame, frames: 0 };
+    if condition.places().is_empty() && !condition.uses_frame() {
+        let frame = served.emulator.state().frame;
+        if condition.value(frame, &[]).is_some_and(|number| number != 0) {
+            return Ok(over(frame));
+        }
+    }
+    let every = request.frames.get();
+    let (mut watch, frame, mut memory) =
+        site.live.watch(site, served, Subjects::only(condition, "until"), every).await?;
+    if holds(&memory, frame) {
+        return Ok(over(frame));
+    }
     tokio::select! {
-        waited = held(site, served, expression, request.frames.get().into()) => waited,
+        waited = held(site, served, &mut watch, &mut memory, every.into()) => waited,
         () = site.stopped() => Err(Failure::busy(STOPPING.to_owned()).into()),
     }
 }
 
-async fn held(site: &Site, served: &Served, condition: Expression, frames: u64) -> Result<Waited, Problem> {
-    if condition.places().is_empty() && !condition.uses_frame() {
-        let frame = served.emulator.state().frame;
-        if condition.value(frame, &[]).is_some_and(|number| number != 0) {
-            return Ok(Waited { held: true, frame, frames: 0 });
-        }
-    }
-    let every = u32::try_from(frames).unwrap_or(u32::MAX);
-    let (mut watch, frame, mut memory) =
-        site.live.watch(site, served, Subjects::only(condition, "until"), every).await?;
-    let holds =
-        |memory: &super::memory::Memory, frame| memory.number(0, frame).is_some_and(|number| number != 0);
-    if holds(&memory, frame) {
-        return Ok(Waited { held: true, frame, frames: 0 });
-    }
+fn holds(memory: &Memory, frame: u32) -> bool {
+    memory.number(0, frame).is_some_and(|number| number != 0)
+}
+
+async fn held(
+    site: &Site,
+    served: &Served,
+    watch: &mut Watch,
+    memory: &mut Memory,
+    frames: u64,
+) -> Result<Waited, Problem> {
     let mut alive = Alive::new(served);
     loop {
         let Ok(event) = timeout(site.app.deadline, watch.next()).await else {
@@ -107,7 +119,7 @@ async fn held(site: &Site, served: &Served, condition: Expression, frames: u64) 
         };
         let Some(event) = event else { return Err(framewire_emulator::EmulatorError::Stopped.into()) };
         memory.apply(event.changes);
-        let held = holds(&memory, event.frame);
+        let held = holds(memory, event.frame);
         if held || event.ticks >= frames {
             return Ok(Waited { held, frame: event.frame, frames: event.ticks });
         }

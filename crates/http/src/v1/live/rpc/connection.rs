@@ -16,20 +16,16 @@ use tokio::time::{Duration, MissedTickBehavior, interval, timeout};
 use super::error::Error;
 use super::message::{self, Message, Refused, Request, reply};
 use super::methods::{UnderWay, begin};
-use super::session::{Outgoing, Reply, Session};
-use crate::access::Caller;
-use crate::app::Site;
-use crate::budget::Share;
-use crate::emulators::Served;
+use super::session::{Held, Outgoing, Reply, Session};
 use crate::failure::STOPPING;
 use crate::guard::Outflow;
 use crate::incoming::Charge;
 use crate::lockstep;
-use crate::streams::{Client, Stream};
+use crate::streams::Stream;
 use crate::v1::socket::{self, Reason};
 
 /// Messages on their way to the client. A slow one holds up those who have something for it, and nobody else.
-const OUT: usize = 64;
+pub(super) const OUT: usize = 64;
 /// How often a silent client is asked whether it is there.
 const PING: Duration = Duration::from_secs(20);
 /// And not more often than this, however little idleness is allowed.
@@ -38,15 +34,11 @@ const SHORTEST: Duration = Duration::from_millis(10);
 /// Serves a connection until either side ends it.
 pub(super) async fn run(
     socket: WebSocket,
-    site: Arc<Site>,
-    caller: Caller,
-    served: Arc<Served>,
-    client: Client,
+    session: Arc<Session>,
+    outbox: mpsc::Receiver<Outgoing>,
     _open: Stream,
     outflow: Outflow,
 ) {
-    let (out, outbox) = mpsc::channel(OUT);
-    let session = Arc::new(Session::new(site, caller, served, client.0, out));
     let mut connection = Connection { socket, outbox, outflow, heard: Instant::now() };
     let end = connection.serve(&session).await;
     session.end();
@@ -130,11 +122,11 @@ impl Connection {
     }
 
     async fn send(&mut self, texts: impl IntoIterator<Item = Outgoing>, stall: Duration) -> Result<(), End> {
-        let mut shares = Vec::new();
+        let mut held = Vec::new();
         let socket = &mut self.socket;
         let all = async {
             for outgoing in texts {
-                shares.push(outgoing.shares);
+                held.push(outgoing.held);
                 socket.feed(Frame::Text(outgoing.text.into())).await?;
             }
             socket.flush().await
@@ -184,25 +176,27 @@ async fn answer(session: &Arc<Session>, message: Message, charge: Option<Charge>
             return written(refusals.collect(), is_array);
         }
     };
+    // Work under a key goes on after the connection, and so does its charge.
+    let charge = charge.map(Arc::new);
     let mut under_way = Vec::with_capacity(items.len());
     for item in items {
-        let started = start(session, item);
+        let started = start(session, item, charge.clone());
         under_way.push(lockstep::for_connection(session.number, started).await);
     }
     let own = session.clone();
     session.spawn(async move {
         let ended = join_all(under_way.into_iter().map(finish));
         let ended = lockstep::for_connection(own.number, ended).await;
-        let (mut replies, mut shares, mut behind) = (Vec::new(), Vec::new(), Vec::new());
-        for Ended { reply, share, sent } in ended {
+        let (mut replies, mut all_held, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
+        for Ended { reply, held, sent } in ended {
             replies.extend(reply);
-            shares.extend(share);
-            behind.extend(sent);
+            all_held.extend(held);
+            waiting.extend(sent);
         }
         if let Some(text) = written(replies, is_array) {
-            own.send(Outgoing { text, shares }).await;
+            own.send(Outgoing { text, held: all_held }).await;
         }
-        for sent in behind {
+        for sent in waiting {
             // It fails if the subscription has ended already.
             let _ = sent.send(());
         }
@@ -217,9 +211,13 @@ struct Started {
     work: Result<UnderWay, Error>,
 }
 
-async fn start(session: &Arc<Session>, item: Result<Request, Refused>) -> Started {
+async fn start(
+    session: &Arc<Session>,
+    item: Result<Request, Refused>,
+    charge: Option<Arc<Charge>>,
+) -> Started {
     match item {
-        Ok(mut request) => Started { id: request.id.take(), work: begin(session, request).await },
+        Ok(mut request) => Started { id: request.id.take(), work: begin(session, request, charge).await },
         Err(Refused { id, error }) => Started { id: Some(id), work: Err(error) },
     }
 }
@@ -228,7 +226,7 @@ async fn start(session: &Arc<Session>, item: Result<Request, Refused>) -> Starte
 struct Ended {
     /// `None` where it is not answered.
     reply: Option<Json>,
-    share: Option<Share>,
+    held: Option<Held>,
     /// Whom to tell that the reply is on its way.
     sent: Option<oneshot::Sender<()>>,
 }
@@ -238,11 +236,11 @@ async fn finish(started: Started) -> Ended {
         Ok(work) => work.await,
         Err(error) => Err(error),
     };
-    let (result, share, sent) = match ended {
-        Ok(Reply { result, sent, share }) => (Ok(result), share, sent),
+    let (result, held, sent) = match ended {
+        Ok(Reply { result, sent, held }) => (Ok(result), held, sent),
         Err(error) => (Err(error), None, None),
     };
-    Ended { reply: started.id.map(|id| reply(id, result)), share, sent }
+    Ended { reply: started.id.map(|id| reply(id, result)), held, sent }
 }
 
 /// Replies as one message; none where nothing is answered.

@@ -9,9 +9,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::message;
+use super::routes::Routes;
 use crate::access::Caller;
 use crate::app::Site;
-use crate::budget::Share;
 use crate::emulators::Served;
 use crate::failure::Failure;
 use crate::lockstep;
@@ -29,6 +29,8 @@ pub(super) struct Session {
     /// Names the connection among all of the server.
     pub(super) number: u64,
     pub(super) site: Arc<Site>,
+    /// The routes that can be asked for.
+    pub(super) routes: Arc<Routes>,
     /// Who opened the connection.
     pub(super) caller: Caller,
     /// The emulator that is meant where a request names none, as the caller may use it.
@@ -39,7 +41,7 @@ pub(super) struct Session {
     /// Room for waits and subscriptions.
     lasting: Arc<Semaphore>,
     /// Where the client is.
-    client: IpAddr,
+    pub(super) client: IpAddr,
     inner: Mutex<Inner>,
 }
 
@@ -69,34 +71,39 @@ struct Subscription {
 /// A text on its way to the client.
 pub(super) struct Outgoing {
     pub(super) text: String,
-    /// The memory that it takes, where it is large.
-    pub(super) shares: Vec<Share>,
+    /// What counts the memory that it takes, where it is large.
+    pub(super) held: Vec<Held>,
 }
 
 impl From<String> for Outgoing {
     fn from(text: String) -> Outgoing {
-        Outgoing { text, shares: Vec::new() }
+        Outgoing { text, held: Vec::new() }
     }
 }
+
+/// What counts memory until it is dropped: a share of the memory for replies, or the body of a route's reply, which may
+/// have such a share.
+pub(super) type Held = Box<dyn Send>;
 
 /// What a request came to.
 pub(super) struct Reply {
     pub(super) result: Json,
     /// Told when the reply is on its way: what may only come behind it begins.
     pub(super) sent: Option<oneshot::Sender<()>>,
-    /// The memory that it takes until it is written.
-    pub(super) share: Option<Share>,
+    /// What counts the memory that it takes until it is written.
+    pub(super) held: Option<Held>,
 }
 
 impl From<Json> for Reply {
     fn from(result: Json) -> Reply {
-        Reply { result, sent: None, share: None }
+        Reply { result, sent: None, held: None }
     }
 }
 
 impl Session {
     pub(super) fn new(
         site: Arc<Site>,
+        routes: Arc<Routes>,
         caller: Caller,
         served: Arc<Served>,
         client: IpAddr,
@@ -107,6 +114,7 @@ impl Session {
         Session {
             number,
             site,
+            routes,
             caller,
             served,
             out,

@@ -192,3 +192,18 @@ fn compare(results: &[(Told, u32)], ball: &[String]) {
         }
     }
 }
+
+/// More changes come than can be written down, so that the next is always there already.
+#[test]
+fn watches_that_change_without_a_pause_leave_others_their_turn() {
+    let server = Server::start();
+    assert_eq!(server.request("POST", "/v1/speed", br#"{"speed":"unlimited"}"#).status, 200);
+    let mut rpc = Rpc::open(&server);
+    for number in 0..4 {
+        let ranges = (0..16).map(|range| format!("bytes[{}, 4096]", 0x0200_0000 + 16 * number + range));
+        rpc.result("subscribe", json!({"watch": ranges.collect::<Vec<_>>()}));
+    }
+    for _ in 0..5 {
+        assert_eq!(server.get("/healthz").status, 200);
+    }
+}

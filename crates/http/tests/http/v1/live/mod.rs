@@ -5,6 +5,8 @@ mod crowd;
 mod document;
 mod ending;
 mod events;
+mod guide;
+mod methods;
 mod refusals;
 mod rpc;
 pub mod script;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::client::{Rpc, json_of};
 use super::watches::readers;
+use crate::failures::{attached, silent_port};
 use crate::support::{Server, field, wait_for};
 
 const SCRATCH: &str = "u16[0x02000100]";
@@ -109,6 +110,21 @@ fn a_wait_does_not_hold_up_the_requests_behind_it() {
     let replies = [rpc.receive().unwrap(), rpc.receive().unwrap()];
     let waited = replies.iter().find(|reply| reply["id"] == "wait").unwrap();
     assert_eq!(waited["result"]["held"], true, "{waited}");
+}
+
+#[test]
+fn a_wait_that_the_emulator_does_not_begin_holds_up_no_other_request() {
+    let (_listener, address) = silent_port();
+    let server = attached(address, |app| app.deadline = Duration::from_secs(10));
+    let mut rpc = Rpc::open(&server);
+    let wait = json!({"until": format!("{SCRATCH} == 77")});
+    for id in 0..3 {
+        let wait = json!({"jsonrpc": "2.0", "id": format!("wait {id}"), "method": "wait", "params": wait});
+        rpc.send(wait.to_string());
+    }
+    let asked = Instant::now();
+    assert_eq!(rpc.result("emulator", json!({}))["connected"], true);
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
 }
 
 #[test]

@@ -1,0 +1,67 @@
+//! The examples of docs/watches.md that press keys and wait for what comes of it, run as they stand there.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use super::client::{Rpc, json_of, post};
+use super::script::{Place, ready};
+use crate::support::{Server, repository};
+
+/// How often it is tried: by a wait after its tap, most were missed.
+const ROUNDS: usize = 10;
+/// The same for the watch, where curl only ends with the stream's next line.
+const WATCHES: usize = 2;
+
+/// The first block of code in this language under the heading.
+fn example(language: &str) -> String {
+    let page = std::fs::read_to_string(repository("docs/watches.md")).unwrap();
+    let (_, section) = page.split_once("### Press keys and wait").unwrap();
+    let (_, block) = section.split_once(&format!("```{language}\n")).unwrap();
+    block.split("```").next().unwrap().to_owned()
+}
+
+/// Waits until the game looks at the keys and sees none.
+fn no_key_is_seen(server: &Server) {
+    let waited = post(server, "/v1/wait", &json!({"until": "u32[frame] > 10 and held == 0"}));
+    assert_eq!(json_of(&waited, 200)["held"], true);
+}
+
+fn wait_and_tap(server: &Server) {
+    let mut rpc = Rpc::open(server);
+    for round in 0..ROUNDS {
+        no_key_is_seen(server);
+        rpc.send(example("json"));
+        let replies = rpc.receive().unwrap();
+        assert_eq!(replies[0]["result"]["held"], true, "{round}: {replies}");
+        let pressed = &replies[1]["result"]["value"]["first"];
+        assert!(replies[0]["result"]["frame"].as_u64() >= pressed.as_u64(), "{round}: {replies}");
+    }
+}
+
+fn watch_and_tap(server: &Server) {
+    let script = example("sh").replace("127.0.0.1:5000", &server.address.to_string());
+    for round in 0..WATCHES {
+        no_key_is_seen(server);
+        let output = Command::new("sh").args(["-e", "-c", &script]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("\"held & 1\":{\"new\":1,\"old\":0}"), "{round}: {said}");
+    }
+}
+
+#[test]
+fn a_tap_before_its_wait_missed_what_held_for_one_frame() {
+    let server = Server::start();
+    assert_eq!(post(&server, "/v1/speed", &json!({"speed": "unlimited"})).status, 200);
+    wait_and_tap(&server);
+    watch_and_tap(&server);
+}
+
+#[test]
+fn a_tap_before_its_wait_missed_what_held_for_one_frame_in_an_attached_mgba() {
+    let place = Place::new();
+    let (_core, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    wait_and_tap(&server);
+    watch_and_tap(&server);
+}
