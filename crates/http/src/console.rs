@@ -17,7 +17,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// The routes of the page.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    Router::new().route("/", get(page)).route("/console/{*path}", get(file))
+    Router::new().route("/", get(page)).route("/console/{*path}", get(file).fallback(no_get))
 }
 
 async fn page(headers: HeaderMap) -> Response {
@@ -28,6 +28,15 @@ async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     match framewire_console::find(&path) {
         Some(asset) => answer(asset, &headers),
         None => Failure::no_such_path(&format!("/console/{path}")).into_response(),
+    }
+}
+
+/// What is there takes GET only; where nothing is, no method helps.
+async fn no_get(Path(path): Path<String>) -> Response {
+    let whole = format!("/console/{path}");
+    match framewire_console::find(&path) {
+        Some(_) => Failure::wrong_method(&whole, "GET, HEAD").into_response(),
+        None => Failure::no_such_path(&whole).into_response(),
     }
 }
 

@@ -34,6 +34,7 @@ mod emulators;
 mod failure;
 mod framing;
 mod guard;
+mod headers;
 mod idempotency;
 mod incoming;
 mod kept;

@@ -18,6 +18,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use super::gate::Visit;
 use crate::failure::Failure;
+use crate::headers::EXPOSED;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -35,7 +36,7 @@ pub struct Pages {
 pub enum PageError {
     /// Not the origin of a page.
     #[error(
-        "{0:?} is no origin; write it as browsers send it, such as http://localhost:3000, null, or * for any page"
+        "{0:?} is no origin; write it as browsers send it, such as http://localhost:3000, null or file:// for files, or * for any page"
     )]
     Origin(String),
     /// Not a name.
@@ -81,9 +82,7 @@ impl Pages {
     /// # Errors
     /// [`PageError::Origin`].
     pub fn allow_origin(&mut self, origin: &str) -> Result<(), PageError> {
-        let host = origin.split_once("://").map(|(_, host)| host);
-        let sound = host.is_some_and(|host| !host.is_empty() && !host.contains(['/', ' ', '*']));
-        if !sound && !matches!(origin, "null" | "*") {
+        if origin != "*" && !is_origin(origin) {
             return Err(PageError::Origin(origin.to_owned()));
         }
         self.origins.add(origin);
@@ -95,7 +94,7 @@ impl Pages {
     /// # Errors
     /// [`PageError::Host`].
     pub fn allow_host(&mut self, name: &str) -> Result<(), PageError> {
-        if name.is_empty() || name != "*" && name.contains(['/', ':', ' ', '*']) {
+        if name != "*" && !is_host(name) {
             return Err(PageError::Host(name.to_owned()));
         }
         self.hosts.add(name);
@@ -143,16 +142,20 @@ impl Pages {
         if self.origins.any || origin.is_some_and(|origin| self.origins.have(origin)) {
             return Ok(Admitted::Embedded);
         }
-        Err(foreign_page(origin.unwrap_or("that a browser asked this for")))
+        Err(origin.map_or_else(unknown_page, foreign_page))
     }
 
     fn check_name(&self, name: &str) -> Result<(), Failure> {
         if is_address(name) || is_localhost(name) || self.hosts.have(name) {
             return Ok(());
         }
+        let advice = if is_host(name) {
+            format!(", or start framewire with --allow-host {name}")
+        } else {
+            String::new()
+        };
         Err(forbidden(format!(
-            "this server does not go by the name {name}; ask for it by its IP address or as localhost, or start \
-             framewire with --allow-host {name}"
+            "this server does not go by the name {name}; ask for it by its IP address or as localhost{advice}"
         )))
     }
 }
@@ -171,10 +174,7 @@ pub(crate) fn tell_page(origin: &HeaderValue, headers: &mut HeaderMap) {
             "authorization, content-type, idempotency-key, last-event-id, traceparent, x-request-id",
         ),
     );
-    headers.insert(
-        ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("location, retry-after, www-authenticate, x-request-id"),
-    );
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
 }
 
 /// Whether a browser may have sent this. Any of these says so; the language and the origin no page can leave out.
@@ -188,9 +188,33 @@ fn is_of_browser(headers: &HeaderMap) -> bool {
 }
 
 fn foreign_page(name: &str) -> Failure {
-    forbidden(format!(
-        "the web page {name} may not drive this emulator; if it should, start framewire with --allow-origin {name}"
-    ))
+    let advice = if is_origin(name) {
+        format!("if it should, start framewire with --allow-origin {name}")
+    } else {
+        "its Origin is not one that a browser sends".to_owned()
+    };
+    forbidden(format!("the web page {name} may not drive this emulator; {advice}"))
+}
+
+/// For a page that the browser does not name.
+fn unknown_page() -> Failure {
+    forbidden(
+        "a web page of another origin may not drive this emulator; if it should, start framewire with --allow-origin and \
+         its origin, such as http://localhost:3000"
+            .to_owned(),
+    )
+}
+
+/// Whether a browser can name a page so: by scheme and host, `null`, or `file://` for a file.
+fn is_origin(name: &str) -> bool {
+    let host = name.split_once("://").map(|(_, host)| host);
+    let has_host = host.is_some_and(|host| !host.is_empty() && !host.contains(['/', ' ', '*']));
+    has_host || matches!(name, "null" | "file://")
+}
+
+/// Whether a machine can be called so.
+fn is_host(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['/', ':', ' ', '*'])
 }
 
 fn forbidden(message: String) -> Failure {
@@ -325,12 +349,39 @@ mod tests {
 
     #[test]
     fn what_is_no_origin_or_name_is_refused() {
+        for origin in ["file://", "null", "*", "http://localhost:3000", "chrome-extension://abc"] {
+            assert!(Pages::default().allow_origin(origin).is_ok(), "{origin}");
+        }
         for origin in ["", "desk", "localhost:3000", "http://", "http://desk/", "http://*.example"] {
             assert!(Pages::default().allow_origin(origin).is_err(), "{origin}");
         }
         for host in ["", "desk:5000", "http://desk", "*.example"] {
             assert!(Pages::default().allow_host(host).is_err(), "{host}");
         }
+    }
+
+    #[test]
+    fn what_is_advised_is_accepted() {
+        let advice = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, "localhost:5000".parse().unwrap());
+            headers.insert(ACCEPT_LANGUAGE, "en".parse().unwrap());
+            headers.insert(name, value.parse().unwrap());
+            let refused = judge(&Pages::default(), &Method::POST, &headers, false).unwrap_err();
+            refused.message().split_once("--allow-").map(|(_, advice)| advice.to_owned())
+        };
+        for origin in ["file://", "null", "http://localhost:3000", "http://a http://b", "", "x", "http://a/b"]
+        {
+            let Some(advice) = advice("origin", origin) else { continue };
+            let accepted = advice
+                .strip_prefix("origin ")
+                .is_some_and(|origin| Pages::default().allow_origin(origin).is_ok());
+            assert!(accepted, "{origin}: {advice}");
+        }
+        assert_eq!(advice("origin", "file://").as_deref(), Some("origin file://"));
+        assert_eq!(advice("origin", "http://a/b"), None);
+        assert_eq!(advice("host", "desk:5000").as_deref(), Some("host desk"));
+        assert_eq!(advice("host", "[x]:1"), Some("host [x]".to_owned()));
     }
 
     #[test]

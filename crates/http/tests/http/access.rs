@@ -90,3 +90,20 @@ fn an_allowed_page_is_served_and_may_read_the_reply() {
     let other = ask(&server, "POST /core/step", "host: desk\r\norigin: http://other.example\r\n");
     assert_eq!(other.status, 403);
 }
+
+#[test]
+fn a_page_that_is_allowed_can_read_the_headers_of_every_reply() {
+    let server = Server::with(|app| app.access.pages.allow_origin("file://").unwrap());
+    let own = ["framewire-frame", "framewire-width", "framewire-height", "x-request-id"];
+    for target in ["/v1/screen", "/v1/state", "/v1/memory/0x02000000?length=4&format=raw"] {
+        let reply = server.request_with("GET", target, "origin: file://\r\n", b"");
+        let exposed = reply.header("access-control-expose-headers").unwrap_or_default().to_owned();
+        for name in own {
+            assert!(exposed.split(", ").any(|exposed| exposed == name), "{target}: {exposed}");
+        }
+        // Each header of ours that is there can be read.
+        for (name, _) in reply.headers.iter().filter(|(name, _)| name.starts_with("framewire-")) {
+            assert!(exposed.contains(name.as_str()), "{target}: {name}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! The console page, as a browser asks for it. What it does is tested in a browser: tests/browser.
 
+use std::io::{Read, Write};
+
 use super::support::Server;
 
 #[test]
@@ -45,4 +47,30 @@ fn files_that_are_not_there_are_missing() {
         assert_eq!(server.get(path).status, 404, "{path}");
     }
     assert_eq!(server.post("/").status, 405);
+}
+
+#[test]
+fn what_is_not_there_is_missing_for_every_method() {
+    let server = Server::start();
+    for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
+        for path in ["/console/none.js", "/console/a/b", "/console/", "/console"] {
+            // Without reading what a reply to HEAD does not have.
+            let status = if method == "HEAD" {
+                status_of_head(&server, path)
+            } else {
+                server.request(method, path, b"").status
+            };
+            assert_eq!(status, 404, "{method} {path}");
+        }
+    }
+    let reply = server.post("/console/main.js");
+    assert_eq!((reply.status, reply.header("allow")), (405, Some("GET, HEAD")));
+}
+
+fn status_of_head(server: &Server, path: &str) -> u16 {
+    let mut stream = server.connect();
+    write!(stream, "HEAD {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply.split(' ').nth(1).unwrap().parse().unwrap()
 }

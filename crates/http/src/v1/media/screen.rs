@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use framewire_emulator::{EmulatorError, Past, Picture};
@@ -19,13 +19,10 @@ use super::params::{number, word};
 use super::screenshots::{Screenshot, screenshot};
 use crate::app::Site;
 use crate::emulators::Served;
+use crate::headers::{FRAME, HEIGHT, WIDTH};
 use crate::streams::{Client, Kind};
 use crate::v1::Problem;
 use crate::v1::extract::{Chosen, Query, Which};
-
-const FRAME: HeaderName = HeaderName::from_static("framewire-frame");
-const WIDTH: HeaderName = HeaderName::from_static("framewire-width");
-const HEIGHT: HeaderName = HeaderName::from_static("framewire-height");
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(screen))

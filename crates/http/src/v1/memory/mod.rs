@@ -12,7 +12,6 @@ mod writing;
 
 use std::sync::Arc;
 
-use axum::http::HeaderName;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -20,9 +19,6 @@ use super::Problem;
 use super::fields::place_in;
 use crate::app::Site;
 use crate::symbols::{Place, Symbols};
-
-/// The header that says at which frame bytes were read.
-pub(super) const FRAME: HeaderName = HeaderName::from_static("framewire-frame");
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new()

@@ -10,9 +10,10 @@ use framewire_protocol::{MAX_RANGE, Op, OpError, Value};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{FRAME, place};
+use super::place;
 use crate::app::Site;
 use crate::budget::Share;
+use crate::headers::FRAME;
 use crate::symbols::Place;
 use crate::v1::Problem;
 use crate::v1::bounds::perform_one;
