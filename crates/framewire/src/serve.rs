@@ -83,6 +83,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     let address = settings.listen()?;
     let (access, tls) = (settings.access()?, settings.tls()?);
     safety::check(address, &access)?;
+    check_data(&settings)?;
     let listener = TcpListener::bind(address).await.with_context(|| {
         format!("cannot listen at {address}; choose another port with --listen, or see `framewire doctor` for who has it")
     })?;
@@ -100,9 +101,10 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
              or come through an encrypted tunnel"
         );
     }
+    let emulators = served(&settings, &started)?;
+    // Scripts wait for this line, so all settings are checked before it.
     let scheme = if tls.is_some() { "https" } else { "http" };
     say::line(format_args!("listening on {scheme}://{address}")).context("cannot print the address")?;
-    let emulators = served(&settings, &started)?;
     let mut app = App { access, tls, data: settings.data(), ..App::new(emulators, settings.deadline()) };
     #[cfg(feature = "embedded")]
     {
@@ -119,6 +121,21 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
         started.chosen.close().await;
     }
     info!("stopped");
+    Ok(())
+}
+
+/// Whether snapshots and recordings can be kept. The usual folder may be missing its rights, for a service without a home;
+/// one that was asked for may not.
+fn check_data(settings: &Settings) -> anyhow::Result<()> {
+    let Some(data) = settings.data() else { return Ok(()) };
+    let Err(error) = framewire_http::check_data(&data) else { return Ok(()) };
+    if settings.data.is_some() {
+        let data = data.display();
+        return Err(error).with_context(|| {
+            format!("snapshots and recordings cannot be kept in {data}; choose another folder with --data")
+        });
+    }
+    warn!("snapshots and recordings cannot be kept: {error}; choose a folder with --data");
     Ok(())
 }
 

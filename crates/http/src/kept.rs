@@ -96,6 +96,18 @@ fn recover(recordings: &Recordings) {
     }
 }
 
+/// Checks that snapshots and recordings can be written below `data`, and removes what dead servers left unfinished of
+/// snapshots.
+///
+/// # Errors
+///
+/// If they cannot be written.
+pub fn check_data(data: &Path) -> Result<(), FolderError> {
+    let files = Files::new(data);
+    files.snapshots.prepare()?;
+    files.recordings.folder().check_writable()
+}
+
 /// Does what waits for a disk, without holding up others.
 pub(crate) async fn aside<T: Send + 'static, E: Into<Problem> + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,

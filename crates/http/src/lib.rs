@@ -56,6 +56,7 @@ mod v1;
 pub use access::{Access, Files, FilesError, PageError, Pages, Token, TokenError, Tokens};
 pub use app::{App, Limits};
 pub use emulators::{Emulators, NameError, Served, is_emulator_name};
+pub use kept::check_data;
 pub use server::serve;
 #[cfg(feature = "otlp")]
 pub use span::SPANS;

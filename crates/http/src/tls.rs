@@ -1,5 +1,6 @@
 //! The server's certificate and key.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,6 +8,8 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
+
+use crate::access::private_to_owner;
 
 /// First byte of a TLS connection: a record of type handshake (RFC 8446, 5.1).
 pub(crate) const HANDSHAKE: u8 = 22;
@@ -39,6 +42,16 @@ pub enum TlsError {
         /// Where.
         reason: String,
     },
+    /// The key's permissions let others know it.
+    #[error(
+        "other users can read or change the private key {} (mode {mode:03o}); type: chmod 600 {}", path.display(), path.display()
+    )]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// The two do not fit together, or are of a kind that is not supported.
     #[error("the certificate {} and the key {} cannot be used together", certificate.display(), key.display())]
     Unfit {
@@ -56,7 +69,8 @@ impl Tls {
     /// Reads a certificate with the chain behind it, and its private key, both in PEM form.
     ///
     /// # Errors
-    /// If a file cannot be read, holds something else, or the two do not fit together.
+    /// If a file cannot be read, holds something else, or the two do not fit together; or if other users have access to
+    /// the key.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Tls, TlsError> {
         let chain = CertificateDer::pem_file_iter(certificate)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -64,7 +78,12 @@ impl Tls {
         if chain.is_empty() {
             return Err(wrong(certificate, "certificate", "CERTIFICATE", PemError::NoItemsFound));
         }
-        let secret = PrivateKeyDer::from_pem_file(key)
+        let mut file = File::open(key).map_err(|error| TlsError::Unreadable(key.to_owned(), error))?;
+        let metadata = file.metadata().map_err(|error| TlsError::Unreadable(key.to_owned(), error))?;
+        if let Err(mode) = private_to_owner(&metadata) {
+            return Err(TlsError::Exposed { path: key.to_owned(), mode });
+        }
+        let secret = PrivateKeyDer::from_pem_reader(&mut file)
             .map_err(|error| wrong(key, "private key", "PRIVATE KEY", error))?;
         let unfit =
             |source| TlsError::Unfit { certificate: certificate.to_owned(), key: key.to_owned(), source };

@@ -182,6 +182,24 @@ impl Folder {
         Ok(name)
     }
 
+    /// Checks that files could be written, and leaves nothing there.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Io`].
+    pub fn check_writable(&self) -> Result<(), FolderError> {
+        match fs::metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // It will be made in the nearest folder that is there.
+                let near = self.path.ancestors().skip(1).find(|path| path.exists());
+                let near = near.filter(|near| !near.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                let trial = tempfile::Builder::new().prefix(framewire_files::UNFINISHED).tempdir_in(near);
+                trial.map(drop).map_err(io_error("make a folder in", near))
+            }
+            _ => self.begin().map(drop),
+        }
+    }
+
     /// Removes what dead processes left unfinished.
     ///
     /// # Errors
@@ -417,6 +435,19 @@ mod tests {
         assert_eq!(folder.read(&name("c")).unwrap(), b"three");
         assert_eq!(folder.read(&name("b")).unwrap(), b"four");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_found_out_before_the_first_file() {
+        let home = tempfile::tempdir().unwrap();
+        let kept = |path: PathBuf| Folder::new(path, "thing", "bin", 2, 9);
+        kept(home.path().join("not/there/yet")).check_writable().unwrap();
+        kept(home.path().to_owned()).check_writable().unwrap();
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+        fs::write(home.path().join("file"), b"").unwrap();
+        for path in ["file", "file/below", "file/far/below"] {
+            assert!(kept(home.path().join(path)).check_writable().is_err(), "{path}");
+        }
     }
 
     #[test]

@@ -116,6 +116,16 @@ impl Snapshots {
         }
     }
 
+    /// Checks that snapshots could be written, and removes what dead processes left unfinished.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Io`].
+    pub fn prepare(&self) -> Result<(), FolderError> {
+        self.0.check_writable()?;
+        self.0.remove_abandoned().map(drop)
+    }
+
     fn damaged(&self, name: &Name) -> impl FnOnce(StateError) -> FolderError {
         let (kind, name) = (self.0.kind().name, name.clone());
         move |error| FolderError::Damaged { kind, name, reason: error.to_string() }

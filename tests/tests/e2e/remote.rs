@@ -65,6 +65,8 @@ fn settings_that_would_not_protect_are_refused() {
         path.to_str().unwrap().to_owned()
     };
     let open = file("open", &"x".repeat(64), 0o644);
+    let cert = file("cert", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", 0o644);
+    let symbols = file("nothing.sym", "no symbols", 0o644);
     let short = file("short", "secret", 0o600);
     let empty = file("empty", "", 0o600);
     for (args, says) in [
@@ -75,6 +77,10 @@ fn settings_that_would_not_protect_are_refused() {
         (&["--token-file", &full, "--read-token-file", &full], "are the same"),
         (&["--tls-cert", &full], "--tls-key FILE"),
         (&["--tls-cert", &full, "--tls-key", &full], "holds no certificate"),
+        (&["--tls-cert", &cert, "--tls-key", &open], "chmod 600"),
+        (&["--symbols", "/no/such.sym"], "cannot read the symbol file"),
+        (&["--symbols", &symbols], "no symbols are found"),
+        (&["--symbols", "other=/no/such.sym"], "no emulator is called other"),
         (&["--files", "/no/such/folder"], "--files"),
         (&["--files", "/tmp", "--attach", "192.0.2.1:8888"], "--files cannot be used"),
     ] {

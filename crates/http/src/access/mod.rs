@@ -26,6 +26,7 @@ pub(crate) use pages::tell_page;
 pub use pages::{PageError, Pages};
 pub(crate) use permit::Permit;
 pub(crate) use shield::shield;
+pub(crate) use token::private_to_owner;
 pub use token::{Token, TokenError, Tokens};
 
 /// Whom a server lets in, and how far. By default programs and its own pages, on this machine only.

@@ -70,7 +70,8 @@ impl Token {
     pub fn from_file(path: &Path) -> Result<Token, TokenError> {
         let unreadable = |error| TokenError::Unreadable(path.to_owned(), error);
         let file = File::open(path).map_err(unreadable)?;
-        check_permissions(path, &file.metadata().map_err(unreadable)?)?;
+        private_to_owner(&file.metadata().map_err(unreadable)?)
+            .map_err(|mode| TokenError::Exposed { path: path.to_owned(), mode })?;
         let mut text = String::new();
         file.take(LARGEST_FILE).read_to_string(&mut text).map_err(unreadable)?;
         Token::parse(&text).map_err(|reason| TokenError::Unfit { path: path.to_owned(), reason })
@@ -154,19 +155,17 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Whether only the owner of a file has access to it; else its permissions.
 #[cfg(unix)]
-fn check_permissions(path: &Path, metadata: &Metadata) -> Result<(), TokenError> {
+pub(crate) fn private_to_owner(metadata: &Metadata) -> Result<(), u32> {
     use std::os::unix::fs::PermissionsExt;
     let mode = metadata.permissions().mode() & 0o777;
-    match mode & 0o077 {
-        0 => Ok(()),
-        _ => Err(TokenError::Exposed { path: path.to_owned(), mode }),
-    }
+    if mode & 0o077 == 0 { Ok(()) } else { Err(mode) }
 }
 
 /// Elsewhere a file is its owner's by where it lies.
 #[cfg(not(unix))]
-fn check_permissions(_path: &Path, _metadata: &Metadata) -> Result<(), TokenError> {
+pub(crate) fn private_to_owner(_metadata: &Metadata) -> Result<(), u32> {
     Ok(())
 }
 

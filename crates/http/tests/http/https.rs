@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,7 @@ fn certificate() -> (TempDir, PathBuf, PathBuf, CertificateDer<'static>) {
     let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
     std::fs::write(&certificate, cert.pem()).unwrap();
     std::fs::write(&key, signing_key.serialize_pem()).unwrap();
+    std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
     (folder, certificate, key, cert.der().clone())
 }
 
@@ -128,16 +130,35 @@ fn wrong_files_are_named() {
     std::fs::write(&damaged, "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n").unwrap();
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "").unwrap();
+    std::fs::set_permissions(&empty, PermissionsExt::from_mode(0o600)).unwrap();
+    let open = folder.path().join("open.pem");
+    std::fs::copy(&key, &open).unwrap();
+    std::fs::set_permissions(&open, PermissionsExt::from_mode(0o640)).unwrap();
     for (certificate, key, says) in [
         (&nothing, &key, "cannot read"),
         (&certificate, &nothing, "cannot read"),
         (&key, &key, "holds no certificate"),
+        (&certificate, &open, "chmod 600"),
         (&empty, &key, "holds no certificate"),
-        (&certificate, &certificate, "holds no private key"),
+        (&certificate, &empty, "holds no private key"),
         (&damaged, &key, "damaged.pem"),
         (&certificate, &other_key, "cannot be used together"),
     ] {
         let error = Tls::from_files(certificate, key).err().expect("refused").to_string();
         assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn a_private_key_that_others_may_read_is_refused() {
+    let (_folder, certificate, key, _) = certificate();
+    for mode in [0o644, 0o640, 0o604, 0o620] {
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(mode)).unwrap();
+        let error = Tls::from_files(&certificate, &key).err().expect("refused").to_string();
+        assert!(error.contains("chmod 600") && error.contains(&format!("{mode:o}")), "{error}");
+    }
+    for mode in [0o600, 0o400] {
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(mode)).unwrap();
+        assert!(Tls::from_files(&certificate, &key).is_ok(), "{mode:o}");
     }
 }
