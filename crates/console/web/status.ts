@@ -21,8 +21,8 @@ export interface EmulatorState {
   problem: string | null;
   /** Why what the game saves does not reach its file, if it does not. */
   save_problem?: string | null;
-  /** Thousandths of the console's speed; absent where it cannot be set, 0 or null for unlimited. */
-  speed?: number | null;
+  /** A multiple of the console's speed; null or absent where it cannot be set. */
+  speed?: number | "unlimited" | null;
   lockstep?: boolean;
 }
 

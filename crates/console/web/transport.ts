@@ -130,8 +130,7 @@ function usable(phase: Phase): boolean {
 
 /** Offers the usual speeds, and the present one, which may be any. */
 function showSpeed(select: HTMLSelectElement, emulator: EmulatorState | undefined): void {
-  const thousandths = emulator?.speed ?? 1000;
-  const now = thousandths === 0 ? UNLIMITED : String(thousandths / 1000);
+  const now = String(emulator?.speed ?? 1);
   const all = SPEEDS.includes(now) ? SPEEDS : [...SPEEDS, now];
   setOptions(
     select,

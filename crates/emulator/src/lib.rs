@@ -30,7 +30,7 @@ pub use error::EmulatorError;
 pub use event::{Event, Happening};
 pub use media::{Audio, Past, Picture, PictureOf, Sound, Video};
 pub use pending::{Pending, Responder};
-pub use state::{Kind, Run, State};
+pub use state::{Kind, Run, SetSpeed, State};
 pub use watch::{Change, Discontinuity, MemoryRange, Watch, WatchEvent, WatchRequest};
 pub use work_ram::{WorkRam, work_ram};
 

@@ -26,6 +26,39 @@ pub enum Run {
     Unknown,
 }
 
+/// The speed that is set: in JSON a number, or `unlimited`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SetSpeed {
+    /// So many times the console's rate.
+    Times(f64),
+    /// As fast as the processor allows.
+    Unlimited,
+}
+
+impl Serialize for SetSpeed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            // Not 1.0, which nobody writes.
+            SetSpeed::Times(times) if times.fract() == 0.0 => serializer.serialize_u64(*times as u64),
+            SetSpeed::Times(times) => serializer.serialize_f64(*times),
+            SetSpeed::Unlimited => serializer.serialize_str("unlimited"),
+        }
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for SetSpeed {}
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for SetSpeed {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+        let times = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0.01)).maximum(Some(1000));
+        let name = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["unlimited"]));
+        Schema::from(OneOfBuilder::new().item(times).item(name)).into()
+    }
+}
+
 /// How an emulator is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -36,9 +69,9 @@ pub struct State {
     pub connected: bool,
     /// Whether frames go by.
     pub run: Run,
-    /// The speed that is set, in thousandths of the console's rate; 0 is as fast as the processor allows. Embedded cores
+    /// The speed that is set, as POST /v1/speed takes it: a multiple of the console's rate, or `unlimited`. Embedded cores
     /// only.
-    pub speed: Option<u32>,
+    pub speed: Option<SetSpeed>,
     /// Whether each frame waits to be asked for.
     pub lockstep: bool,
     /// Frames finished a second, measured over the last second or so.

@@ -234,7 +234,7 @@ impl Emulator for Embedded {
                 true => Run::Paused,
                 false => Run::Running,
             },
-            speed: Some(report.going.speed.thousandths()),
+            speed: Some(report.going.speed.into()),
             lockstep: report.going.lockstep,
             frames_per_second: if silent { 0.0 } else { report.frames_per_second },
             frame: report.frame,

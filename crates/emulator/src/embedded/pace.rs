@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::SetSpeed;
+
 /// How fast frames go by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Speed {
@@ -32,12 +34,13 @@ impl Speed {
             _ => Speed::Times(f64::from(thousandths) / 1000.0).checked(),
         }
     }
+}
 
-    /// Its thousandths of the console's rate; 0 is unlimited.
-    pub(super) fn thousandths(self) -> u32 {
-        match self {
-            Speed::Times(times) => (times * 1000.0).round() as u32,
-            Speed::Unlimited => 0,
+impl From<Speed> for SetSpeed {
+    fn from(speed: Speed) -> SetSpeed {
+        match speed {
+            Speed::Times(times) => SetSpeed::Times(times),
+            Speed::Unlimited => SetSpeed::Unlimited,
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use framewire_channel::{Endpoint, Error, Options};
-use framewire_emulator::Emulator;
 use framewire_emulator::embedded::{Embedded, Speed};
+use framewire_emulator::{Emulator, SetSpeed};
 use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Status, Value, timeline};
 
 use super::support::{config, number, wait_for};
@@ -53,7 +53,9 @@ fn a_client_plays_keys_and_runs_frames_in_a_batch() {
 
     let outcome = batch(&mut client, vec![Op::SetSpeed { thousandths: 2000 }, Op::Resume {}]);
     assert_eq!(outcome.results, [Ok(Value::None), Ok(Value::None)]);
-    wait_for("frames", || emulator.state().frame > 10 && emulator.state().speed == Some(2000));
+    wait_for("frames", || {
+        emulator.state().frame > 10 && emulator.state().speed == Some(SetSpeed::Times(2.0))
+    });
     client.send(&[RUN], PATIENCE).expect("sent");
     assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
 }

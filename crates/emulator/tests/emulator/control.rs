@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::Speed;
-use framewire_emulator::{Embedded, Emulator, Happening, Run};
+use framewire_emulator::{Embedded, Emulator, Happening, Run, SetSpeed};
 use framewire_protocol::{Batch, Op, Status, Value};
 use tokio::sync::broadcast::Receiver;
 
@@ -57,12 +57,12 @@ fn pause_speed_and_resume_are_operations() {
     std::thread::sleep(Duration::from_millis(60));
     assert_eq!(frame(&emulator), before);
     call(&emulator, Op::SetSpeed { thousandths: 4000 });
-    assert_eq!(emulator.state().speed, Some(4000));
+    assert_eq!(emulator.state().speed, Some(SetSpeed::Times(4.0)));
     call(&emulator, Op::Resume {});
     assert_eq!((emulator.state().run, next(&mut events)), (Run::Running, Happening::Running));
     wait_for("four times as fast", || (emulator.state().frames_per_second - 238.9).abs() < 10.0);
     call(&emulator, Op::SetSpeed { thousandths: 0 });
-    assert_eq!(emulator.state().speed, Some(0));
+    assert_eq!(emulator.state().speed, Some(SetSpeed::Unlimited));
     wait_for("much faster", || emulator.state().frames_per_second > 300.0);
     let error = refusal(&emulator, Op::SetSpeed { thousandths: 9 });
     assert!(error.message.contains("10 to 1000000"), "{error}");

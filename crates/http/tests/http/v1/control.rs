@@ -27,7 +27,7 @@ fn frames_stop_go_on_and_are_counted() {
     post(&server, "/v1/resume", json!({}));
     wait_for("many frames", || state(&server)["frame"].as_u64().unwrap() > paused + 1200);
     post(&server, "/v1/speed", json!({"speed": 0.5}));
-    wait_for("the speed", || state(&server)["speed"] == 500);
+    wait_for("the speed", || state(&server)["speed"] == 0.5);
     assert!(post(&server, "/v1/reset", json!({}))["frame"].as_u64().unwrap() < 10);
 }
 
@@ -100,4 +100,15 @@ fn what_is_out_of_range_is_told() {
     }
     let reply = server.request("POST", "/v1/lockstep", b"{\"timeout\": 60001}");
     assert!(problem(&reply, 400)["detail"].as_str().unwrap().contains("60"));
+}
+
+#[test]
+fn the_speed_is_shown_as_it_is_set() {
+    let server = Server::start();
+    for speed in ["1", "2.5", "0.01", "1000", "\"unlimited\"", "1"] {
+        let body = format!("{{\"speed\":{speed}}}");
+        assert_eq!(server.request("POST", "/v1/speed", body.as_bytes()).status, 200, "{speed}");
+        let state = server.text("/v1/emulator");
+        assert!(state.contains(&format!("\"speed\":{speed},")), "{speed}: {state}");
+    }
 }
