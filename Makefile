@@ -83,6 +83,7 @@ setup:
 
 setup-test:
 	@tools/setup.sh test
+	@tools/clients.sh
 
 fmt:
 	$(CARGO) fmt --all

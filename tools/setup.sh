@@ -17,10 +17,11 @@ if ! command -v cargo >/dev/null 2>&1; then
     exit 1
 fi
 
-# Node.js often comes from elsewhere than Debian, with npm inside.
+# Node.js often comes from elsewhere than Debian, with npm inside, and so does Python with its venv.
 if [ "$wanted" = "$test" ]; then
     command -v node >/dev/null 2>&1 || wanted="$wanted nodejs"
     command -v npm >/dev/null 2>&1 || wanted="$wanted npm"
+    python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || wanted="$wanted python3-venv"
 fi
 
 missing=""

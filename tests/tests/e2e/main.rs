@@ -1,5 +1,6 @@
 //! The end-to-end tests: one binary, a module for each thing that is tested.
 
+mod clients;
 mod comeback;
 mod doctor;
 mod ending;

@@ -33,7 +33,11 @@ impl<'a> Page<'a> {
             operation["parameters"].as_array().into_iter().flatten().map(|one| self.resolved(one)).collect();
         let chosen = parameters.iter().any(|parameter| parameter["name"] == "emulator");
         let body = self.resolved(&operation["requestBody"]);
-        let content = body["content"].as_object().and_then(|content| content.iter().next());
+        // Text where it is accepted: a field of a page holds nothing else.
+        let content = body["content"].as_object().and_then(|all| {
+            let text = all.iter().find(|(kind, _)| kind.starts_with("text/"));
+            text.or_else(|| all.iter().next())
+        });
         let kind = content.map_or("", |(kind, _)| kind);
         let _ = write!(
             out,

@@ -4,13 +4,13 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use framewire_emulator::Run;
-use framewire_protocol::{Key, MAX_KEY};
-use serde_json::{Value, json};
+use framewire_protocol::MAX_KEY;
+use serde_json::Value;
 use utoipa::openapi::path::{
     HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn,
 };
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::{
     ContentBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths, Ref, RefOr,
     Required, Response, ResponseBuilder,
@@ -24,7 +24,7 @@ mod operations;
 mod tokens;
 mod v1;
 
-pub(crate) use operations::{BatchOp, number};
+pub(crate) use operations::{Address, BatchOp, KeyName, Number};
 
 /// What any route that asks the emulator may answer, beside success.
 const FAILURES: [(&str, &str, &str); 10] = [
@@ -49,6 +49,7 @@ const FAILURES: [(&str, &str, &str); 10] = [
 ];
 
 const TEXT: &str = "text/plain";
+const BYTES: &str = "application/octet-stream";
 
 /// The document as JSON. It is written once.
 pub(crate) fn json() -> Bytes {
@@ -80,7 +81,10 @@ pub fn document() -> OpenApi {
     for (path, item) in own_paths() {
         paths.paths.insert(path.to_owned(), item);
     }
-    let schemas = utoipa::openapi::ComponentsBuilder::new().schema(Run::name(), Run::schema());
+    let schemas = utoipa::openapi::ComponentsBuilder::new()
+        .schema(Run::name(), Run::schema())
+        .schema(Health::name(), Health::schema())
+        .schema(KeyName::name(), KeyName::schema());
     let components = FAILURES.iter().chain(&KEY_FAILURES).fold(schemas, |components, failure| {
         let (_, name, description) = failure;
         components.response(*name, text_response(description, string(), None))
@@ -106,24 +110,25 @@ fn operation(route: &Route) -> Operation {
     }
     operation = match route.body {
         RequestBody::Ignored => operation,
-        RequestBody::Savestate => operation.request_body(Some(
-            RequestBodyBuilder::new()
-                .description(Some("A savestate as hex pairs, as POST /core/savestatebuffer gives it."))
-                .content(
-                    TEXT,
-                    ContentBuilder::new().schema(Some(string())).example(Some(json!("[d3,00,ea]"))).build(),
-                )
-                .required(Some(Required::True))
-                .build(),
-        )),
-        RequestBody::Message => operation.request_body(Some(
-            RequestBodyBuilder::new()
-                .description(Some("The message."))
-                .content(TEXT, ContentBuilder::new().schema(Some(string())).build())
-                .build(),
-        )),
+        RequestBody::Savestate => {
+            let description = "A savestate as hex pairs, as POST /core/savestatebuffer gives it.";
+            operation.request_body(Some(
+                text_body(description, Some("[d3,00,ea]")).required(Some(Required::True)).build(),
+            ))
+        }
+        RequestBody::Message => operation.request_body(Some(text_body("The message.", None).build())),
     };
     with_failures(operation).build()
+}
+
+/// A body of text. Its type is not looked at, and generators that send no `text/plain` send bytes.
+fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
+    let text = ContentBuilder::new().schema(Some(string())).example(example.map(Value::from));
+    let raw = ContentBuilder::new().schema(Some(bytes()));
+    RequestBodyBuilder::new()
+        .description(Some(description))
+        .content(TEXT, text.build())
+        .content(BYTES, raw.build())
 }
 
 /// What requests with a key may be answered with besides.
@@ -208,9 +213,7 @@ fn idempotency_key() -> Parameter {
         .build()
 }
 
-fn parameter_schema(param: &Param) -> Schema {
-    let buttons =
-        || ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Key::ALL.map(Key::name)));
+fn parameter_schema(param: &Param) -> RefOr<Schema> {
     match param.kind {
         compat::Kind::Integer { min, max } => ObjectBuilder::new()
             .schema_type(Type::Integer)
@@ -224,12 +227,14 @@ fn parameter_schema(param: &Param) -> Schema {
             ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
         }
         compat::Kind::Boolean => ObjectBuilder::new().schema_type(Type::Boolean).into(),
-        compat::Kind::Text => string(),
+        compat::Kind::Text => string().into(),
         compat::Kind::Name | compat::Kind::Path => {
             ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
         }
-        compat::Kind::Button => buttons().into(),
-        compat::Kind::Buttons => ArrayBuilder::new().items(buttons().build()).min_items(Some(1)).into(),
+        compat::Kind::Button => Ref::from_schema_name(KeyName::name()).into(),
+        compat::Kind::Buttons => {
+            ArrayBuilder::new().items(Ref::from_schema_name(KeyName::name())).min_items(Some(1)).into()
+        }
     }
 }
 
@@ -259,6 +264,12 @@ fn string() -> Schema {
     ObjectBuilder::new().schema_type(Type::String).into()
 }
 
+/// Bytes, by the word of OpenAPI 3.0 that generators know.
+fn bytes() -> Schema {
+    let binary = SchemaFormat::KnownFormat(KnownFormat::Binary);
+    ObjectBuilder::new().schema_type(Type::String).format(Some(binary)).into()
+}
+
 fn text_response(description: &str, schema: Schema, example: Option<&str>) -> Response {
     let content = ContentBuilder::new().schema(Some(schema)).example(example.map(Value::from)).build();
     ResponseBuilder::new().description(description).content(TEXT, content).build()
@@ -278,9 +289,9 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
         ResponseBuilder::new().description(description).content(content_type, content).build()
     };
     let json = |description: &str, schema| typed("application/json", description, schema);
-    let health = json("The server is up; the rest is about its emulator.", Health::schema());
-    let picture = ObjectBuilder::new().schema_type(Type::String).content_media_type("image/png");
-    let picture = typed("image/png", "A PNG.", Schema::from(picture).into());
+    let health = Ref::from_schema_name(Health::name()).into();
+    let health = json("The server is up; the rest is about its emulator.", health);
+    let picture = typed("image/png", "A PNG.", bytes().into());
     let metrics =
         typed("text/plain", "The text format of Prometheus; docs/metrics.md lists them.", string().into());
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());

@@ -6,13 +6,17 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
-use utoipa::openapi::{Components, ContentBuilder, PathItem, Required, ResponseBuilder};
+use utoipa::openapi::{Components, ContentBuilder, PathItem, Ref, Required, ResponseBuilder};
 
 const TOKEN: &str = "token";
 const SESSION: &str = "session";
+const LOGIN: &str = "Login";
 
-/// Adds the ways to show who asks.
+/// Adds the ways to show who asks, and the form of a login.
 pub(super) fn add_schemes(components: &mut Components) {
+    let text = || Schema::from(ObjectBuilder::new().schema_type(Type::String));
+    let login = ObjectBuilder::new().property("token", text()).required("token").property("next", text());
+    components.schemas.insert(LOGIN.to_owned(), Schema::from(login).into());
     let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
         "The token of --token-file or --read-token-file; needed only where the server was started with one.",
     ));
@@ -38,13 +42,11 @@ pub(super) fn requirements() -> Vec<SecurityRequirement> {
 /// Logging in and out, which happens before any route is looked for.
 pub(super) fn paths() -> [(&'static str, PathItem); 2] {
     let done = |description: &str| ResponseBuilder::new().description(description).build();
-    let text = || Schema::from(ObjectBuilder::new().schema_type(Type::String));
-    let form = ObjectBuilder::new().property("token", text()).required("token").property("next", text());
     let form = RequestBodyBuilder::new()
         .description(Some("The token, and where to go on from there in a browser."))
         .content(
             "application/x-www-form-urlencoded",
-            ContentBuilder::new().schema(Some(Schema::from(form))).build(),
+            ContentBuilder::new().schema(Some(Ref::from_schema_name(LOGIN))).build(),
         )
         .required(Some(Required::True));
     let login = OperationBuilder::new()

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use utoipa::PartialSchema;
 use utoipa::openapi::path::{HttpMethod, Operation};
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
 
 use super::tokens;
@@ -123,10 +123,10 @@ fn describe_bytes(operation: &mut Operation) {
     for (kind, content) in all.chain(taken.flat_map(|body| body.content.iter_mut())) {
         if let Some(content) = own(content)
             && !kind.contains("json")
+            && !kind.contains("form")
             && !kind.starts_with("text/")
         {
-            let bytes = ObjectBuilder::new().schema_type(Type::String).content_media_type(kind);
-            content.schema = Some(Schema::from(bytes).into());
+            content.schema = Some(super::bytes().into());
         }
     }
 }

@@ -57,8 +57,10 @@ pub(crate) struct Done {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OpResult {
     /// What it gave back; null where there is nothing to say.
+    #[schema(title = "OpValue")]
     Value(serde_json::Value),
     /// Why it was not done, or failed.
+    #[schema(title = "OpError")]
     Error(Problem),
 }
 

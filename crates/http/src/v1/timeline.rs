@@ -7,13 +7,14 @@ use axum::http::StatusCode;
 use framewire_protocol::timeline::{self, KeyStep, MAX_STEPS};
 use framewire_protocol::{Key, Keys, Op, OpError, Status};
 use serde::{Deserialize, Serialize};
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::Problem;
 use super::fields::{self, shown};
 use super::reading::Whole;
+use crate::openapi::KeyName;
 
 /// Keys by name or as a mask.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -77,8 +78,7 @@ fn one() -> Whole<1, { u32::MAX }> {
 
 impl PartialSchema for KeySet {
     fn schema() -> RefOr<Schema> {
-        let name = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Key::ALL.map(Key::name)));
-        let names = ArrayBuilder::new().items(name);
+        let names = ArrayBuilder::new().items(Ref::from_schema_name(KeyName::name()));
         let mask = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(Keys::MASK));
         let description = "Names of keys, also joined by +, or a mask of them: A is 1, B 2, Select 4, Start 8, Right 16, Left 32, Up 64, \
                            Down 128, R 256, L 512.";

@@ -115,7 +115,83 @@ fn the_document_gives_ranges_and_defaults() {
     let flags = &params("/core/loadstatebuffer", "post")[0];
     assert_eq!((&flags["schema"]["default"], &flags["required"]), (&29.into(), &false.into()));
     let buttons = &params("/mgba-http/button/tapmany", "post")[0];
-    assert_eq!(buttons["schema"]["items"]["enum"].as_array().unwrap().len(), 10);
+    assert_eq!(buttons["schema"]["items"]["$ref"], "#/components/schemas/Key");
+    assert_eq!(document["components"]["schemas"]["Key"]["enum"].as_array().unwrap().len(), 10);
+}
+
+/// Visits every object of a document, with its place.
+fn visit(value: &serde_json::Value, place: &str, look: &mut impl FnMut(&str, &serde_json::Value)) {
+    look(place, value);
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| visit(value, &format!("{place}/{name}"), look));
+        }
+        serde_json::Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| visit(item, &format!("{place}/{index}"), look));
+        }
+        _ => {}
+    }
+}
+
+/// Generated clients name types by titles, by components, and by operations, whatever their letters' case: one name for two
+/// things took `/v1/batch` and `/v1/tap` out of them.
+#[test]
+fn no_two_types_of_a_generated_client_have_one_name() {
+    let document = json(&Server::start(), "/openapi.json");
+    let mut names: Vec<String> = Vec::new();
+    let components = document["components"]["schemas"].as_object().unwrap();
+    names.extend(components.keys().map(|name| name.to_lowercase()));
+    visit(&document, "", &mut |_, value| names.extend(value["title"].as_str().map(str::to_lowercase)));
+    for item in document["paths"].as_object().unwrap().values() {
+        for operation in item.as_object().unwrap().values() {
+            let id = operation["operationId"].as_str().unwrap();
+            let word = id.chars().all(|char| char.is_ascii_alphanumeric())
+                && id.starts_with(|c: char| c.is_ascii_lowercase());
+            assert!(word, "{id} is no name in camel case");
+            // What openapi-generator calls the parameters of an operation.
+            names.push(format!("{}request", id.to_lowercase()));
+        }
+    }
+    let mut unique = names.clone();
+    unique.sort();
+    unique.dedup();
+    let twice: Vec<&String> =
+        unique.iter().filter(|name| names.iter().filter(|other| other == name).count() > 1).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+}
+
+#[test]
+fn operations_and_numbers_to_write_have_components() {
+    let document = json(&Server::start(), "/openapi.json");
+    let schemas = &document["components"]["schemas"];
+    let mapping = schemas["BatchOp"]["discriminator"]["mapping"].as_object().unwrap();
+    assert_eq!(schemas["BatchOp"]["oneOf"].as_array().unwrap().len(), mapping.len());
+    for (name, place) in mapping {
+        let operation = document.pointer(&place.as_str().unwrap()[1..]).unwrap();
+        let op = &operation["properties"]["op"];
+        assert_eq!((&op["const"], &op["default"]), (&name.as_str().into(), &name.as_str().into()), "{name}");
+    }
+    let value = "#/components/schemas/Value";
+    for holder in ["OpWrite", "NewContent"] {
+        assert_eq!(schemas[holder]["properties"]["value"]["$ref"], value, "{holder}");
+    }
+}
+
+#[test]
+fn bytes_are_binary_for_generated_clients() {
+    let document = json(&Server::start(), "/openapi.json");
+    let mut binary = 0;
+    visit(&document, "", &mut |place, value| {
+        let Some(content) = value["content"].as_object() else { return };
+        for (kind, content) in content {
+            let text = ["json", "form", "text/"].iter().any(|part| kind.contains(part));
+            if !text {
+                assert_eq!(content["schema"]["format"], "binary", "{place} {kind}");
+                binary += 1;
+            }
+        }
+    });
+    assert!(binary > 10, "{binary}");
 }
 
 #[test]

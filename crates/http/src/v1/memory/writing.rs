@@ -6,7 +6,6 @@ use axum::http::header::CONTENT_TYPE;
 use framewire_expression::Type;
 use framewire_protocol::{Batch, Op};
 use serde::Deserialize;
-use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, ToSchema};
 
 use super::place;
@@ -34,7 +33,7 @@ pub(super) struct Where {
 #[schema(example = json!({"value": 1}))]
 pub(super) struct NewContent {
     /// A number, or text in hex such as 0x1f.
-    #[schema(schema_with = value_schema, required = false)]
+    #[schema(value_type = openapi::Number, required = false)]
     value: Option<serde_json::Value>,
     /// The type of the number; left out, that of the symbol, or u8.
     #[serde(rename = "type")]
@@ -44,10 +43,6 @@ pub(super) struct NewContent {
     /// How the bytes are written.
     #[serde(default)]
     encoding: Encoding,
-}
-
-fn value_schema() -> RefOr<Schema> {
-    openapi::number(i32::MIN.into(), u32::MAX.into()).into()
 }
 
 /// Writes a number, or bytes.

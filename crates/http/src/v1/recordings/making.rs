@@ -29,7 +29,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 /// A recording to begin.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = RecordingRequest)]
+#[schema(as = NewRecording)]
 struct Begin {
     /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`.
     name: String,

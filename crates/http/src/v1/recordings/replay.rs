@@ -26,7 +26,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 /// How to play.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ReplayRequest)]
+#[schema(as = ReplayOptions)]
 struct Begin {
     /// So many times the console's speed, 0.01 to 1000; left out, as fast as it can.
     #[schema(minimum = 0.01, maximum = 1000)]

@@ -5,6 +5,7 @@ use framewire_states::search::{Candidate, Search};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::openapi::Address;
 use crate::symbols::Symbols;
 use crate::v1::fields::NumberType;
 use crate::v1::states::place::Place;
@@ -12,7 +13,7 @@ use crate::v1::states::place::Place;
 /// A search to begin.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = SearchRequest)]
+#[schema(as = NewSearch)]
 pub(super) struct Begin {
     /// The type of the numbers.
     #[serde(rename = "type")]
@@ -34,7 +35,7 @@ pub(super) struct Wanted {
     /// The memory domain; left out, the bus.
     pub(super) domain: Option<String>,
     /// The first byte: an address on the bus as a number, a text or a symbol; or an offset in the domain, 0 if left out.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Address>)]
     pub(super) address: Option<serde_json::Value>,
     /// How many bytes; may be left out for a domain: up to its end.
     #[schema(minimum = 1)]

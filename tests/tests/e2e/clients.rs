@@ -1,0 +1,129 @@
+//! Clients that well-known generators make from the OpenAPI document: each writes, reads, taps and takes a picture.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use framewire_e2e::{Framewire, paths};
+use tempfile::TempDir;
+
+/// A server and a folder for a client of it.
+struct Generation {
+    framewire: Framewire,
+    /// Below the folder of `tools/clients.sh`, so that Node.js finds its modules there.
+    folder: TempDir,
+}
+
+impl Generation {
+    fn new() -> Generation {
+        let tools = tools();
+        assert!(tools.join("installed").exists(), "the generators are not installed: `make setup-test`");
+        let framewire = Framewire::serve(&["--speed", "1"]).unwrap();
+        let folder = TempDir::new_in(&tools).unwrap();
+        let document = framewire.http().get("/openapi.json").unwrap().body;
+        fs::write(folder.path().join("openapi.json"), document).unwrap();
+        for file in fs::read_dir(paths::root().join("tests/clients")).unwrap().flatten() {
+            fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+        }
+        fs::create_dir(folder.path().join("client")).unwrap();
+        fs::write(folder.path().join("package.json"), r#"{"type": "module"}"#).unwrap();
+        Generation { framewire, folder }
+    }
+
+    /// Runs a program of the generators' environment in the folder, and returns what it printed.
+    #[track_caller]
+    fn run(&self, program: &str, args: &[&str]) -> String {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let own = [tools().join("venv/bin"), tools().join("node_modules/.bin")];
+        let own: Vec<String> = own.iter().map(|folder| folder.display().to_string()).collect();
+        let mut command = Command::new(program);
+        command.args(args).current_dir(&self.folder).env("PATH", format!("{}:{path}", own.join(":")));
+        let output = command.output().unwrap_or_else(|error| panic!("{program}: {error}"));
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(output.status.success(), "{program} {args:?}: {said}");
+        said
+    }
+
+    /// Runs programs in Python that use the client in the folder `client`.
+    #[track_caller]
+    fn use_python(&self, scripts: &[&str]) {
+        for script in scripts {
+            self.run("python", &["-W", "ignore", script, self.framewire.url()]);
+        }
+    }
+
+    /// Type-checks programs in TypeScript, with what they import, and runs them.
+    #[track_caller]
+    fn use_typescript(&self, scripts: &[&str]) {
+        self.run("tsc", &[&["--outDir", "."], OPTIONS, scripts].concat());
+        for script in scripts {
+            self.run("node", &[&script.replace(".ts", ".js"), self.framewire.url()]);
+        }
+    }
+
+    /// Puts the example of this number in this language from docs/clients.md into a file, for this server.
+    fn write_example(&self, language: &str, number: usize, file: &str) {
+        let page = fs::read_to_string(paths::root().join("docs/clients.md")).unwrap();
+        let fence = format!("```{language}\n");
+        let mut blocks = page.split(&fence).skip(1);
+        let block = blocks.nth(number).and_then(|block| block.split("```").next()).unwrap();
+        let block = block.replace("http://127.0.0.1:5000", self.framewire.url());
+        fs::write(self.folder.path().join(file), block).unwrap();
+    }
+}
+
+/// A strict project of modules for Node.js.
+const OPTIONS: &[&str] = &[
+    "--strict",
+    "--skipLibCheck",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2022",
+    "--lib",
+    "es2022,dom,dom.iterable",
+];
+
+fn tools() -> PathBuf {
+    fs::canonicalize(paths::root()).unwrap().join("target/clients")
+}
+
+#[test]
+fn openapi_python_client_makes_a_client_with_every_route() {
+    let all = Generation::new();
+    all.write_example("yaml", 0, "python-client.yml");
+    all.write_example("python", 0, "client/example.py");
+    let args =
+        ["generate", "--path", "openapi.json", "--config", "python-client.yml", "--output-path", "client"];
+    let said = all.run("openapi-python-client", &[&args[..], &["--overwrite"]].concat());
+    assert!(!said.contains("will not be generated"), "{said}");
+    all.use_python(&["client/example.py", "openapi_python_client_use.py"]);
+}
+
+#[test]
+fn openapi_typescript_makes_types_that_openapi_fetch_uses() {
+    let all = Generation::new();
+    // Else fields with a default must be given.
+    let args = ["openapi.json", "--output", "schema.d.ts", "--default-non-nullable", "false"];
+    all.run("openapi-typescript", &args);
+    all.write_example("ts", 0, "example.ts");
+    all.use_typescript(&["example.ts", "openapi_fetch_use.ts"]);
+}
+
+#[test]
+fn openapi_generator_makes_a_python_client() {
+    let all = Generation::new();
+    all.run("openapi-generator-cli", &["generate", "-g", "python", "-i", "openapi.json", "-o", "client"]);
+    all.write_example("python", 1, "client/example.py");
+    all.use_python(&["client/example.py", "openapi_generator_use.py"]);
+}
+
+#[test]
+fn openapi_generator_makes_a_typescript_client() {
+    let all = Generation::new();
+    let more = ["--additional-properties", "importFileExtension=.js"];
+    let args = ["generate", "-g", "typescript-fetch", "-i", "openapi.json", "-o", "client"];
+    all.run("openapi-generator-cli", &[&args[..], &more].concat());
+    all.use_typescript(&["openapi_generator_use.ts"]);
+}

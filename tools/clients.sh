@@ -1,0 +1,22 @@
+#!/bin/sh
+# Installs the generators of clients that tests/clients tries, and what those clients need, in target/clients: an
+# environment of Python and node_modules. Quick when nothing changed.
+set -eu
+cd "$(dirname "$0")/.."
+
+from=tests/clients
+folder=target/clients
+wanted=$(
+    python3 --version
+    cksum $from/requirements.txt $from/package-lock.json
+)
+[ "$(cat $folder/installed 2>/dev/null)" != "$wanted" ] || exit 0
+
+echo "installing the generators of clients"
+rm -rf $folder
+mkdir -p $folder
+python3 -m venv $folder/venv
+$folder/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $from/requirements.txt
+cp $from/package.json $from/package-lock.json $folder
+(cd $folder && npm ci --silent --no-audit --no-fund)
+echo "$wanted" >$folder/installed
