@@ -1,10 +1,11 @@
 //! Which emulators to serve.
 
+use std::net::Ipv6Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 #[cfg(feature = "embedded")]
 use framewire_emulator::Embedded;
 #[cfg(feature = "embedded")]
@@ -70,14 +71,10 @@ pub struct Started {
 pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     let mut wanted = settings.wanted()?;
     if wanted.is_empty() {
-        let address = format!("127.0.0.1:{DEFAULT_PORT}");
-        let (name, source) = match answers_at(&address).await {
-            true => ("mgba", Source::Attach(address)),
-            false => ("demo", Source::Demo),
-        };
-        wanted.push(Wanted { name: name.to_owned(), source });
+        wanted.push(found(format!("127.0.0.1:{DEFAULT_PORT}")).await);
     }
     let mut started = Vec::with_capacity(wanted.len());
+    let several = wanted.len() > 1;
     // One program at a time has a channel.
     let mut channel = settings.channel.clone();
     for Wanted { name, source } in wanted {
@@ -87,9 +84,8 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
             Source::Rom(_) | Source::Demo => {
                 let rom = if let Source::Rom(path) = source { Some(path) } else { None };
                 let settings = Settings { channel: channel.take(), ..settings.clone() };
-                aside(move || embed(rom.as_deref(), &settings))
-                    .await
-                    .with_context(|| format!("emulator {name}"))?
+                let core = aside(move || embed(rom.as_deref(), &settings)).await;
+                if several { core.with_context(|| format!("emulator {name}"))? } else { core? }
             }
         };
         started.push(Started { name, chosen, demo });
@@ -97,26 +93,37 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     Ok(started)
 }
 
-/// Whether a script answers there that nobody named.
-async fn answers_at(address: &str) -> bool {
-    match probe(address, PATIENCE).await {
-        Found::Script(Script::Framewire(version)) => {
-            info!("found Framewire's script {version} at {address}");
-            true
-        }
-        Found::Script(Script::MgbaHttp) => {
-            info!("found mGBA-http's script at {address}");
-            true
+/// What is served if no emulator is named: the mGBA on this machine whose script answers, or else the demo game.
+async fn found(address: String) -> Wanted {
+    let problem = match probe(&address, PATIENCE).await {
+        Found::Script(script) => {
+            match script {
+                Script::Framewire(version) => info!("found Framewire's script {version} at {address}"),
+                Script::MgbaHttp => info!("found mGBA-http's script at {address}"),
+            }
+            return Wanted { name: "mgba".to_owned(), source: Source::Attach(address) };
         }
         Found::Silent => {
             info!(
                 "something at {address} accepts connections and stays silent (a paused mGBA?); \
                  --attach {address} attaches to it all the same"
             );
-            false
+            "the program there stays silent".to_owned()
         }
-        Found::Nothing(_) | Found::Other(_) => false,
-    }
+        Found::Nothing(problem) => problem.to_string(),
+        Found::Other(_) => "another program is there".to_owned(),
+    };
+    info!("{}", instead(&address, &problem));
+    Wanted { name: "demo".to_owned(), source: Source::Demo }
+}
+
+/// Why the demo game is served, and how something else is.
+fn instead(address: &str, problem: &str) -> String {
+    format!(
+        "no script of an mGBA answers at {address} ({problem}); serving the built-in demo game instead. For an mGBA window: \
+         load the script there (`framewire script -o framewire.lua`), then start again, or start with --attach {address}, \
+         which waits for it. For a game without a window: framewire serve GAME.gba"
+    )
 }
 
 /// Does what takes as long as a script wants, on a thread that nobody waits for when the program is to end.
@@ -129,11 +136,24 @@ async fn aside<T: Send + 'static>(
 }
 
 /// An address whose port may be left out.
-pub fn with_port(address: &str) -> String {
+///
+/// # Errors
+/// If what stands for the port is no port.
+pub fn with_port(address: &str) -> anyhow::Result<String> {
     let address = address.strip_prefix("tcp://").unwrap_or(address);
+    if address.parse::<Ipv6Addr>().is_ok() {
+        return Ok(format!("[{address}]:{DEFAULT_PORT}"));
+    }
     match address.rsplit_once(':') {
-        Some((_, port)) if port.parse::<u16>().is_ok() => address.to_owned(),
-        _ => format!("{address}:{DEFAULT_PORT}"),
+        Some((_, port)) if !port.ends_with(']') => {
+            if !port.parse::<u16>().is_ok_and(|port| port > 0) {
+                bail!(
+                    "--attach {address}: {port:?} is not a port; use a number from 1 to 65535, or leave it out for {DEFAULT_PORT}"
+                );
+            }
+            Ok(address.to_owned())
+        }
+        _ => Ok(format!("{address}:{DEFAULT_PORT}")),
     }
 }
 
@@ -164,7 +184,7 @@ fn embed(rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
         None => Embedded::start(config).map_err(anyhow::Error::from),
         Some(name) => on_channel(config, name),
     };
-    let embedded = embedded.context("cannot start the embedded core")?;
+    let embedded = embedded?;
     let state = embedded.state();
     info!(
         "running {} in an embedded core (libmgba {})",
@@ -215,8 +235,37 @@ mod tests {
 
     #[test]
     fn a_port_may_be_left_out() {
-        assert_eq!(with_port("desk"), "desk:8888");
-        assert_eq!(with_port("desk:9000"), "desk:9000");
-        assert_eq!(with_port("tcp://[::1]:9000"), "[::1]:9000");
+        for (text, address) in [
+            ("desk", "desk:8888"),
+            ("desk:9000", "desk:9000"),
+            ("tcp://[::1]:9000", "[::1]:9000"),
+            ("[::1]", "[::1]:8888"),
+            ("::1", "[::1]:8888"),
+        ] {
+            assert_eq!(with_port(text).unwrap(), address);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_demo_game_was_served_without_a_word_why() {
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        assert_eq!(found(nobody.clone()).await.source, Source::Demo);
+        let said = instead(&nobody, "Connection refused (os error 111)");
+        for part in
+            [nobody.as_str(), "refused", "demo game", "framewire script", "--attach", "serve GAME.gba"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_port_that_is_too_large_was_taken_for_a_part_of_the_host() {
+        for (text, port) in [("127.0.0.1:99999", "99999"), ("desk:0", "0"), ("desk:", ""), ("[::1]:x", "x")] {
+            let error = with_port(text).expect_err(text).to_string();
+            assert!(
+                error.contains(&format!("{port:?} is not a port; use a number from 1 to 65535")),
+                "{error}"
+            );
+        }
     }
 }

@@ -5,6 +5,7 @@ mod bench;
 mod causes;
 mod choose;
 mod doctor;
+mod hint;
 mod logging;
 mod one_or_many;
 mod open_files;
@@ -44,7 +45,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve an emulator over HTTP.
-    Serve(Box<serve::Args>),
+    Serve(Box<serve::ArgsWithGames>),
     /// Measure a server, a script or the embedded core under load.
     Bench(Box<bench::Args>),
     /// Repeat the load-test study of 2025 on this machine and write a page about it.
@@ -58,14 +59,14 @@ enum Command {
     /// Make a token, without which no other machine is let in.
     Token(token::Args),
     /// Say what is found here, what is wrong, and what to do about it.
-    Doctor(Box<serve::Args>),
+    Doctor(Box<serve::ArgsWithGames>),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| hint::with_serve(error).exit());
     let result = match cli.command {
         None => serve::run(cli.serve),
-        Some(Command::Serve(args)) => serve::run(*args),
+        Some(Command::Serve(args)) => serve::run((*args).into()),
         Some(Command::Bench(args)) => bench::run(*args),
         #[cfg(all(feature = "study", target_os = "linux"))]
         Some(Command::Study(args)) => study::run(&args),
@@ -73,7 +74,7 @@ fn main() -> ExitCode {
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Script(args)) => script::run(args),
         Some(Command::Token(args)) => token::run(args),
-        Some(Command::Doctor(args)) => doctor::run(*args),
+        Some(Command::Doctor(args)) => doctor::run((*args).into()),
     };
     result.unwrap_or_else(|error| {
         say::notice(format_args!("framewire: {}", causes::of(error.as_ref()).join("\n  because: ")));

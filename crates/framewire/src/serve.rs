@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use crate::choose::Started;
 use crate::settings::Settings;
-use crate::sources::Given;
+use crate::sources::{GAMES, Given};
 use crate::traces::Traces;
 use crate::{choose, logging, open_files, safety, say, signals, symbols, traces};
 
@@ -34,6 +34,23 @@ pub struct Args {
     /// Read settings from this TOML file
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_CONFIG")]
     config: Option<PathBuf>,
+}
+
+/// The same for a subcommand, where a ROM needs no `--rom`.
+#[derive(Debug, clap::Args)]
+pub struct ArgsWithGames {
+    #[command(flatten)]
+    args: Args,
+    // `Given` takes them, in order with --rom and --attach; it comes first, since a field takes its values away.
+    /// Run this ROM in an embedded core, as --rom does
+    #[arg(id = GAMES, value_name = "[NAME=]ROM")]
+    games: Vec<PathBuf>,
+}
+
+impl From<ArgsWithGames> for Args {
+    fn from(with_games: ArgsWithGames) -> Args {
+        with_games.args
+    }
 }
 
 impl Args {

@@ -17,6 +17,9 @@ use crate::wanted::EmulatorKind;
 /// Name of the settings file that is read from the working folder.
 const USUAL_FILE: &str = "framewire.toml";
 
+/// The argument for ROMs without `--rom`.
+pub const GAMES: &str = "games";
+
 /// What the command line and the environment set, each by itself.
 #[derive(Debug, Default, Clone)]
 pub struct Given {
@@ -74,7 +77,9 @@ impl FromArgMatches for Given {
         if in_environment("symbols") {
             environment.symbols = take(&mut command_line.symbols);
         }
-        command_line.order = order(matches, &command_line);
+        let roms = roms(matches, take(&mut command_line.rom));
+        command_line.order = order(matches, &command_line.attach, &roms);
+        command_line.rom = roms.into_iter().map(|(_, rom)| rom).collect();
         if in_environment("speed") {
             environment.speed = command_line.speed.take();
         }
@@ -102,14 +107,24 @@ impl FromArgMatches for Given {
     }
 }
 
+/// The ROMs of the command line, each with its place there: those of `--rom` and those that stand by themselves.
+fn roms(matches: &ArgMatches, by_option: Vec<PathBuf>) -> Vec<(usize, PathBuf)> {
+    let option = matches.indices_of("rom").into_iter().flatten();
+    let mut all: Vec<(usize, PathBuf)> = option.zip(by_option).collect();
+    // Not every command that takes settings takes these.
+    if let Ok(Some(alone)) = matches.try_get_many::<PathBuf>(GAMES) {
+        let places = matches.indices_of(GAMES).into_iter().flatten();
+        all.extend(places.zip(alone.cloned()));
+    }
+    all.sort_by_key(|(place, _)| *place);
+    all
+}
+
 /// The order of what names emulators on the command line.
-fn order(matches: &ArgMatches, command_line: &Settings) -> Vec<EmulatorKind> {
-    let places = |id, given: usize, kind| {
-        let places = matches.indices_of(id).into_iter().flatten().take(given);
-        places.map(move |place| (place, kind))
-    };
-    let attach = places("attach", command_line.attach.len(), EmulatorKind::Attach);
-    let mut all: Vec<_> = attach.chain(places("rom", command_line.rom.len(), EmulatorKind::Rom)).collect();
+fn order(matches: &ArgMatches, attach: &[String], roms: &[(usize, PathBuf)]) -> Vec<EmulatorKind> {
+    let places = matches.indices_of("attach").into_iter().flatten().take(attach.len());
+    let mut all: Vec<_> = places.map(|place| (place, EmulatorKind::Attach)).collect();
+    all.extend(roms.iter().map(|(place, _)| (*place, EmulatorKind::Rom)));
     all.sort_by_key(|(place, _)| *place);
     all.into_iter().map(|(_, kind)| kind).collect()
 }
@@ -284,6 +299,16 @@ mod tests {
         let order = Given::from_arg_matches(&matches)?.command_line.order;
         assert_eq!(order, [EmulatorKind::Rom, EmulatorKind::Attach, EmulatorKind::Rom]);
         Ok(())
+    }
+
+    #[test]
+    fn roms_by_themselves_and_by_option_keep_their_order() {
+        let command = <crate::serve::ArgsWithGames as clap::Args>::augment_args(Command::new("test"));
+        let matches =
+            command.get_matches_from(["test", "--attach", "x", "a.gba", "--rom", "b.gba", "c=c.gba"]);
+        let given = Given::from_arg_matches(&matches).unwrap().command_line;
+        assert_eq!(given.rom, [PathBuf::from("a.gba"), "b.gba".into(), "c=c.gba".into()]);
+        assert_eq!(given.order[..2], [EmulatorKind::Attach, EmulatorKind::Rom]);
     }
 
     #[test]

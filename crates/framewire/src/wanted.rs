@@ -42,7 +42,7 @@ impl Settings {
     /// `rom`. None if nothing is said of emulators at all.
     ///
     /// # Errors
-    /// If two have the same name.
+    /// If two have the same name, or an address has no port that can be.
     pub fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
         if self.rom.is_empty() && self.attach.is_empty() {
             let demo = Wanted { name: "demo".to_owned(), source: Source::Demo };
@@ -52,11 +52,15 @@ impl Settings {
         let mut given = Vec::with_capacity(self.attach.len() + self.rom.len());
         for kind in &self.order {
             match kind {
-                EmulatorKind::Attach => given.extend(attach.next().map(|text| read_attach(text))),
+                EmulatorKind::Attach => {
+                    given.extend(attach.next().map(|text| read_attach(text)).transpose()?);
+                }
                 EmulatorKind::Rom => given.extend(rom.next().map(|path| read_rom(path))),
             }
         }
-        given.extend(attach.map(|text| read_attach(text)));
+        for text in attach {
+            given.push(read_attach(text)?);
+        }
         given.extend(rom.map(|path| read_rom(path)));
         let mut all: Vec<Wanted> = Vec::with_capacity(given.len());
         for (index, (name, _)) in given.iter().enumerate() {
@@ -80,11 +84,9 @@ impl Settings {
     }
 }
 
-fn read_attach(text: &str) -> (Option<String>, Source) {
-    match named(text) {
-        Some((name, address)) => (Some(name.to_owned()), Source::Attach(with_port(address))),
-        None => (None, Source::Attach(with_port(text))),
-    }
+fn read_attach(text: &str) -> anyhow::Result<(Option<String>, Source)> {
+    let (name, address) = named(text).map_or((None, text), |(name, address)| (Some(name), address));
+    Ok((name.map(str::to_owned), Source::Attach(with_port(address)?)))
 }
 
 fn read_rom(path: &Path) -> (Option<String>, Source) {

@@ -215,6 +215,53 @@ fn causes_are_told_once_each() {
     assert_eq!(status.code(), Some(1));
     assert_eq!(said.matches("No such file").count(), 1, "{said}");
 }
+
+#[test]
+fn a_game_needed_its_option() {
+    let rom = paths::rom().display().to_string();
+    let server = Framewire::serve(&[&rom, "--rom", &format!("second={rom}")]).unwrap();
+    let list = server.http().get("/v1/emulators").unwrap().text();
+    let (first, second) = (list.find(r#""name":"framewire-demo""#), list.find(r#""name":"second""#));
+    assert!(first.is_some() && first < second, "{list}");
+    let (status, _, said) = Framewire::run(&[&rom], PATIENCE).unwrap();
+    assert!(!status.success() && said.contains(&format!("framewire serve {rom}")), "{said}");
+}
+
+#[test]
+fn a_game_that_cannot_be_used_is_said_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("game.zip");
+    fs::write(&archive, b"PK\x03\x04 and no more").unwrap();
+    let (status, _, said) =
+        Framewire::run(&["serve", "--listen", "127.0.0.1:0", archive.to_str().unwrap()], PATIENCE).unwrap();
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("game.zip is a zip archive that is cut short"), "{said}");
+    assert_eq!(said.lines().filter(|line| line.contains("because")).count(), 0, "{said}");
+}
+
+#[test]
+fn a_port_that_is_none_was_taken_for_a_part_of_the_host() {
+    let (status, _, said) =
+        Framewire::run(&["serve", "--listen", "127.0.0.1:0", "--attach", "127.0.0.1:99999"], PATIENCE)
+            .unwrap();
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("\"99999\" is not a port; use a number from 1 to 65535"), "{said}");
+}
+
+#[test]
+fn a_damaged_game_is_warned_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("short.gb");
+    let mut rom = vec![0u8; 0x8000];
+    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]);
+    rom[0x148] = 1;
+    fs::write(&path, rom).unwrap();
+    let server = Framewire::serve(&[path.to_str().unwrap()]).unwrap();
+    let log = server.log();
+    assert!(log.contains("the ROM has 32768 bytes and its header says 65536"), "{log}");
+    assert!(log.contains("checksum of the ROM's header"), "{log}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn truncating_the_channels_memory_leaves_the_server_running() {

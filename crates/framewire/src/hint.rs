@@ -1,0 +1,48 @@
+//! What to type instead of a command line that names a ROM where a subcommand should be.
+
+use std::path::Path;
+
+use clap::Error;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Endings of files that are ROMs, or archives with one inside.
+const ENDINGS: [&str; 9] = ["gba", "agb", "mb", "gb", "gbc", "sgb", "bin", "zip", "7z"];
+
+/// The same error, or for a ROM in place of a subcommand one that says how to play it.
+pub fn with_serve(error: Error) -> Error {
+    let unknown = error.get(ContextKind::InvalidSubcommand).or_else(|| error.get(ContextKind::InvalidArg));
+    match unknown {
+        Some(ContextValue::String(word)) if is_game(word) => {
+            let word = if word.contains(' ') { format!("{word:?}") } else { word.clone() };
+            let message = format!("{word} is not a subcommand; to play this game: framewire serve {word}\n");
+            Error::raw(ErrorKind::InvalidSubcommand, message)
+        }
+        _ => error,
+    }
+}
+
+fn is_game(word: &str) -> bool {
+    let path = Path::new(word);
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    !word.starts_with('-') && (ENDINGS.contains(&ending.as_str()) || path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn a_rom_in_place_of_a_subcommand_was_an_unexpected_argument() {
+        for (args, hint) in [
+            (["framewire", "game.gba"], Some("framewire serve game.gba")),
+            (["framewire", "My Game.GB"], Some("framewire serve \"My Game.GB\"")),
+            (["framewire", "servee"], None),
+            (["framewire", "--rmo"], None),
+        ] {
+            let error = crate::Cli::command().try_get_matches_from(args).unwrap_err();
+            let said = super::with_serve(error).to_string();
+            assert_eq!(said.contains("to play this game"), hint.is_some(), "{said}");
+            assert!(hint.is_none_or(|hint| said.contains(hint)), "{said}");
+        }
+    }
+}
