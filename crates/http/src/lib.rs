@@ -53,9 +53,11 @@ mod symbols;
 mod tls;
 mod v1;
 
-pub use access::{Access, Files, FilesError, PageError, Pages, Token, TokenError, Tokens};
+pub use access::{Access, CHALLENGE, Files, FilesError, PageError, Pages, Token, TokenError, Tokens};
 pub use app::{App, Limits};
+
 pub use emulators::{Emulators, NameError, Served, is_emulator_name};
+pub use guard::HTTPS_ONLY;
 pub use kept::check_data;
 pub use server::serve;
 #[cfg(feature = "otlp")]

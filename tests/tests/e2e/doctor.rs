@@ -1,10 +1,13 @@
 //! `framewire doctor`: what it finds in each case that people meet, and what it advises.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::mpsc;
 
 use framewire_e2e::{Framewire, paths, ports};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
 
 use super::served::{PATIENCE, host};
 
@@ -96,4 +99,116 @@ fn it_looks_for_what_serve_would_use() {
     let (well, said) = run(&["--rom", paths::rom().to_str().unwrap()]);
     assert!(well && said.contains("is a ROM (FRAMEWIRE)"), "{said}");
     says(&run(&["--rom", "no-such-file.gba"]).1, "no-such-file.gba", "--rom");
+}
+
+fn doctor(args: &[&str]) -> (bool, String) {
+    let (status, said, _) = Framewire::run(&[&["doctor"], args].concat(), PATIENCE).unwrap();
+    (status.success(), said)
+}
+
+#[test]
+fn a_running_framewire_was_a_port_that_is_taken() {
+    let framewire = Framewire::serve(&["--speed", "1"]).unwrap();
+    let (well, said) = doctor(&["--listen", framewire.url()]);
+    assert!(well, "{said}");
+    let version = env!("CARGO_PKG_VERSION");
+    let address = framewire.url().trim_start_matches("http://");
+    assert!(
+        said.contains(&format!("ok   framewire {version} serves at {address} by framewire (process")),
+        "{said}"
+    );
+    assert!(said.contains("ok   its emulator demo (embedded) is running: FRAMEWIRE, frame "), "{said}");
+    assert!(!said.contains("8888"), "nobody asked for a window: {said}");
+}
+
+#[test]
+fn a_running_framewire_whose_mgba_is_gone() {
+    let address = format!("127.0.0.1:{}", ports::free());
+    let framewire = Framewire::serve(&["--attach", &address]).unwrap();
+    let (well, said) = doctor(&["--listen", framewire.url()]);
+    assert!(!well, "{said}");
+    says(&said, &format!("no connection to the mGBA at {address}"), "the server connects by itself");
+}
+
+#[test]
+fn a_running_framewire_is_asked_with_the_token_of_the_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token").display().to_string();
+    Framewire::run(&["token", &token], PATIENCE).unwrap();
+    let framewire = Framewire::serve(&["--speed", "1", "--token-file", &token]).unwrap();
+    let (well, said) = doctor(&["--listen", framewire.url()]);
+    assert!(!well, "{said}");
+    says(&said, "asks for a token", "--token-file");
+    let (well, said) = doctor(&["--listen", framewire.url(), "--token-file", &token]);
+    assert!(well && said.contains("its emulator demo"), "{said}");
+}
+
+#[test]
+fn settings_for_symbols_data_and_tokens_were_not_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file").display().to_string();
+    fs::write(&file, "no folder").unwrap();
+    let at = ["--speed", "1", "--listen", "127.0.0.1:0"];
+    let (well, said) = doctor(&[&at[..], &["--symbols", "no-such-file.sym"]].concat());
+    assert!(!well && said.contains("no-such-file.sym"), "{said}");
+    let (well, said) = doctor(&[&at[..], &["--data", &format!("{file}/data")]].concat());
+    assert!(!well, "{said}");
+    says(&said, "cannot be kept in", "--data");
+    let (well, said) = doctor(&[&at[..], &["--token-file", &file]].concat());
+    assert!(!well && said.contains("--token-file"), "{said}");
+    let data = folder.path().join("new/data").display().to_string();
+    let map = paths::root().join("rom/memory-map.toml").display().to_string();
+    let (well, said) = doctor(&[&at[..], &["--data", &data, "--symbols", &map]].concat());
+    assert!(well && said.contains("are kept in") && said.contains("holds symbols"), "{said}");
+    assert!(!folder.path().join("new").exists(), "it only looks");
+}
+
+#[test]
+fn a_running_framewire_with_a_certificate_was_a_port_that_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        path.display().to_string()
+    };
+    let (cert, key) = (file("cert.pem", cert.pem()), file("key.pem", signing_key.serialize_pem()));
+    let framewire = Framewire::serve(&["--speed", "1", "--tls-cert", &cert, "--tls-key", &key]).unwrap();
+    let address = framewire.url().trim_start_matches("https://");
+    let (well, said) = doctor(&["--listen", address]);
+    assert!(well, "{said}");
+    assert!(
+        said.contains(&format!("ok   framewire serves HTTPS at {address} by framewire (process")),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_token_was_sent_to_a_program_that_only_speaks_of_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token").display().to_string();
+    Framewire::run(&["token", &token], PATIENCE).unwrap();
+    for reply in [
+        "HTTP/1.0 401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"other\"\r\n\r\nsend a token",
+        "HTTP/1.0 200 OK\r\n\r\n{\"status\":\"ok\",\"connected\":true,\"token\":\"none\"}",
+        "HTTP/1.0 200 OK\r\n\r\na token",
+    ] {
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = other.local_addr().unwrap().to_string();
+        let (heard, requests) = mpsc::channel();
+        std::thread::spawn(move || {
+            for mut client in other.incoming().flatten() {
+                let mut request = [0; 4096];
+                let length = client.read(&mut request).unwrap_or(0);
+                heard.send(String::from_utf8_lossy(&request[..length]).into_owned()).unwrap();
+                let _ = client.write_all(reply.as_bytes());
+            }
+        });
+        let (well, said) = doctor(&["--speed", "1", "--listen", &address, "--token-file", &token]);
+        assert!(!well && said.contains(&format!("{address} is taken by e2e")), "{said}");
+        let requests: Vec<String> = requests.try_iter().collect();
+        assert!(requests[0].starts_with("GET /healthz"), "{requests:?}");
+        assert!(!requests.iter().any(|request| request.contains("Authorization")), "{requests:?}");
+    }
 }

@@ -19,6 +19,9 @@ use crate::failure::Failure;
 /// emulator do something, its operations are judged one by one.
 const JUDGED_LATER: [&str; 5] = ["/v1/batch", "/v1/wait", "/v1/watches", "/v1/search", "/v1/logout"];
 
+/// The challenge of a 401, in the header `WWW-Authenticate`.
+pub const CHALLENGE: &str = "Bearer realm=\"framewire\"";
+
 /// What the tokens and pages are compared with, and what is remembered of callers.
 pub(crate) struct Gate {
     access: Access,
@@ -188,7 +191,7 @@ fn only_looks(visit: Visit<'_>) -> bool {
 }
 
 fn unauthorized(message: impl Into<String>) -> Failure {
-    let scheme = HeaderValue::from_static("Bearer realm=\"framewire\"");
+    let scheme = HeaderValue::from_static(CHALLENGE);
     Failure::new(StatusCode::UNAUTHORIZED, message).with_header(WWW_AUTHENTICATE, scheme)
 }
 

@@ -20,6 +20,7 @@ mod token;
 
 pub(crate) use caller::{Caller, Owner, Peer, Reach, Rights};
 pub use files::{Files, FilesError};
+pub use gate::CHALLENGE;
 pub(crate) use gate::{Audience, Entry, Gate, Visit};
 pub(crate) use login::{LOGIN, LOGOUT, page, wants_page};
 pub(crate) use pages::tell_page;

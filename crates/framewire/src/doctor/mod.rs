@@ -1,16 +1,19 @@
 //! `framewire doctor`: what is found here, what is wrong, and what to do about it.
 
+mod server;
+
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use framewire_http::SymbolFiles;
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
 
 use crate::settings::Settings;
-use crate::wanted::{Source, Wanted};
-use crate::{causes, say, serve, symbols};
+use crate::wanted::{Source, Wanted, named_path};
+use crate::{causes, safety, say, serve, symbols};
 
 /// How long each thing that is looked for has to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -26,6 +29,15 @@ fn well(text: impl Into<String>) -> Finding {
     Finding { well: true, text: text.into(), advice: None }
 }
 
+fn with_advice(finding: Finding, advice: impl Into<String>) -> Finding {
+    Finding { advice: Some(advice.into()), ..finding }
+}
+
+/// An error that says itself what to do.
+fn refused(error: &(dyn std::error::Error + 'static)) -> Finding {
+    Finding { well: false, text: causes::in_a_line(error), advice: None }
+}
+
 fn wrong(text: impl Into<String>, advice: impl Into<String>) -> Finding {
     Finding { well: false, text: text.into(), advice: Some(advice.into()) }
 }
@@ -38,9 +50,7 @@ fn wrong(text: impl Into<String>, advice: impl Into<String>) -> Finding {
 pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut findings = vec![program(), library()];
-    findings.extend(runtime.block_on(emulators(&settings))?);
-    findings.push(runtime.block_on(port(settings.listen()?)));
+    let findings = runtime.block_on(findings(&settings))?;
     for finding in &findings {
         say::line(format_args!("{} {}", if finding.well { "ok  " } else { "look" }, finding.text))?;
         if let Some(advice) = &finding.advice {
@@ -48,6 +58,24 @@ pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(if findings.iter().all(|finding| finding.well) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn findings(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
+    let wanted = settings.wanted()?;
+    let address = settings.listen()?;
+    let mut findings = vec![program(), library()];
+    let served = server::findings(settings, address).await;
+    if served.is_none() || !wanted.is_empty() {
+        findings.extend(emulators(&wanted).await);
+    }
+    findings.extend(symbols(settings, &wanted));
+    findings.extend(data(settings));
+    findings.extend(access(settings, address));
+    match served {
+        Some(served) => findings.extend(served),
+        None => findings.push(port(address).await),
+    }
+    Ok(findings)
 }
 
 fn program() -> Finding {
@@ -73,28 +101,76 @@ fn library() -> Finding {
 }
 
 /// The emulators that `framewire serve` would serve. Nothing is to be said of the demo game: [`library`] runs it.
-async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
-    let wanted = settings.wanted()?;
+async fn emulators(wanted: &[Wanted]) -> Vec<Finding> {
     if wanted.is_empty() {
-        return Ok(vec![script(&format!("127.0.0.1:{DEFAULT_PORT}")).await]);
+        return vec![script(&format!("127.0.0.1:{DEFAULT_PORT}")).await];
     }
     let mut findings = Vec::new();
-    for Wanted { source, .. } in &wanted {
+    for Wanted { source, .. } in wanted {
         match source {
             Source::Attach(address) => findings.push(script(address).await),
             Source::Rom(path) => findings.push(rom(path)),
             Source::Demo => {}
         }
     }
+    findings
+}
+
+/// The files of `--symbols`.
+fn symbols(settings: &Settings, wanted: &[Wanted]) -> Vec<Finding> {
+    if settings.symbols.is_empty() {
+        return Vec::new();
+    }
+    // Without names there is one emulator, whose own name depends on what is found.
     let names: Vec<&str> = wanted.iter().map(|wanted| wanted.name.as_str()).collect();
-    symbols::check(settings, &names)?;
-    Ok(findings)
+    if !names.is_empty()
+        && let Err(error) = symbols::check(settings, &names)
+    {
+        return vec![refused(error.as_ref())];
+    }
+    let read = |setting: &PathBuf| {
+        let (_, path) = named_path(setting);
+        match SymbolFiles::default().load(path) {
+            Ok(()) => well(format!("{} holds symbols", path.display())),
+            Err(error) => wrong(causes::in_a_line(&error), "name another file with --symbols"),
+        }
+    };
+    settings.symbols.iter().map(read).collect()
+}
+
+/// Where snapshots and recordings are kept. Nothing is made there.
+fn data(settings: &Settings) -> Option<Finding> {
+    let Some(folder) = settings.data() else {
+        let advice = "choose a folder with --data, or snapshots and recordings are refused";
+        return Some(wrong("there is no folder for snapshots and recordings", advice));
+    };
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(&folder);
+    Some(match tempfile::tempfile_in(there) {
+        Ok(_) => well(format!("snapshots and recordings are kept in {}", folder.display())),
+        Err(error) => wrong(
+            format!("snapshots and recordings cannot be kept in {}: {error}", folder.display()),
+            "choose a folder that can be written with --data",
+        ),
+    })
+}
+
+/// Tokens, TLS and whatever else says who is let in.
+fn access(settings: &Settings, address: SocketAddr) -> Vec<Finding> {
+    let problem = settings.access().and_then(|access| safety::check(address, &access)).err();
+    let problems = [problem, settings.tls().err()];
+    problems.into_iter().flatten().map(|error| refused(error.as_ref())).collect()
 }
 
 #[cfg(feature = "embedded")]
 fn rom(path: &Path) -> Finding {
     match framewire_libmgba::Core::open(path) {
-        Ok(core) => well(format!("{} is a ROM ({})", path.display(), core.title())),
+        Ok(mut core) => {
+            let text = format!("{} is a ROM ({})", path.display(), core.title());
+            match core.rom_problems().join("; ") {
+                problems if problems.is_empty() => well(text),
+                problems => wrong(format!("{text}: {problems}"), "get the file again, if the game fails"),
+            }
+        }
         Err(error) => wrong(causes::in_a_line(&error), "name another file with --rom"),
     }
 }
