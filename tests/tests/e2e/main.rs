@@ -8,6 +8,7 @@ mod game;
 mod gameboy;
 mod harm;
 mod lockstep;
+mod memory;
 mod once;
 mod program;
 mod recorded;

@@ -1,11 +1,13 @@
 //! The attached emulator: a link to the real script, in a real core's own Lua.
 
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Embedded, Speed};
 use framewire_emulator::{Attached, Emulator, EmulatorError, Run};
 use framewire_protocol::{Batch, Op, Value};
+use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -20,11 +22,16 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
-/// A core that runs the script at `port`.
-pub fn host(port: u16) -> Embedded {
+/// What a core runs that is to have the script at `port`, and the file of its settings.
+pub fn scripts(port: u16) -> (Vec<PathBuf>, NamedTempFile) {
     let settings = script(&format!("framewire = {{port = {port}, log_level = 'warn'}}"));
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lua/framewire.lua").into();
-    let scripts = vec![settings.path().to_owned(), script];
+    (vec![settings.path().to_owned(), script], settings)
+}
+
+/// A core that runs the script at `port`.
+pub fn host(port: u16) -> Embedded {
+    let (scripts, _settings) = scripts(port);
     Embedded::start(config(Speed::Times(1.0), false, scripts)).expect("the script loads")
 }
 

@@ -1,0 +1,107 @@
+//! Memory is exact: every access, at every address, gives and changes the bytes that are there.
+
+use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
+use framewire_protocol::{Op, Status, Value};
+
+use super::attached::{attach, free_port, host, ready, runtime, scripts};
+use super::exact::{Console, FIRST, color_rom, compare};
+use super::support::{GAME_FRAME, batch, call, config, read32, refusal, start, wait_for};
+
+fn color(paused: bool, scripts: Vec<std::path::PathBuf>) -> Embedded {
+    let config = Config { rom: Rom::Bytes(color_rom().leak()), ..config(Speed::Times(1.0), paused, scripts) };
+    Embedded::start(config).expect("the ROM starts")
+}
+
+#[test]
+fn every_access_to_a_game_boy_advance_is_exact() {
+    let emulator = start(Speed::Times(1.0), true);
+    call(&emulator, Op::Advance { frames: 60 });
+    compare(&emulator, Console::Gba, 2000);
+}
+
+#[test]
+fn every_access_to_a_game_boy_color_is_exact() {
+    let emulator = color(true, vec![]);
+    call(&emulator, Op::Advance { frames: 10 });
+    compare(&emulator, Console::Gbc(FIRST), 2000);
+}
+
+#[test]
+fn every_access_to_a_game_boy_advance_is_exact_in_the_script() {
+    let (runtime, port) = (runtime(), free_port());
+    let (scripts, _settings) = scripts(port);
+    let _host = Embedded::start(config(Speed::Times(1.0), false, scripts)).expect("the script loads");
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
+    call(&emulator, Op::Lockstep { timeout: 60_000 });
+    compare(&emulator, Console::Gba, 1000);
+}
+
+#[test]
+fn every_access_to_a_game_boy_color_is_exact_in_the_script() {
+    let (runtime, port) = (runtime(), free_port());
+    let (scripts, _settings) = scripts(port);
+    let _host = color(false, scripts);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    call(&emulator, Op::Lockstep { timeout: 60_000 });
+    compare(&emulator, Console::Gbc(FIRST), 1000);
+}
+
+#[test]
+fn sixteen_bits_past_the_end_of_a_rom_are_sixteen_in_the_script() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    let address = 0x099B_BFFC;
+    assert_eq!(call(&emulator, Op::Read16 { address }), Value::Int(0xDFFE));
+    let domain = "cart0".to_owned();
+    assert_eq!(call(&emulator, Op::DomainRead16 { domain, address: 0x019B_BFFC }), Value::Int(0xDFFE));
+}
+
+#[test]
+fn cartridge_ram_that_the_game_has_locked_is_read_by_the_script_and_stays_locked() {
+    let (runtime, port) = (runtime(), free_port());
+    let (scripts, _settings) = scripts(port);
+    let _host = color(false, scripts);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    let write = |address, value| Op::Write8 { address, value };
+    batch(&emulator, vec![write(0, 0x0A), write(0xA001, 0x42), write(0, 0)]);
+    let read = || Op::DomainRead16 { domain: "sram".to_owned(), address: 1 };
+    assert_eq!(call(&emulator, read()), Value::Int(0xFF42));
+    call(&emulator, write(0xA001, 0x43));
+    assert_eq!(call(&emulator, read()), Value::Int(0xFF42));
+}
+
+#[test]
+fn a_write_into_a_bank_of_cartridge_ram_that_is_not_mapped_changes_nothing_in_the_script() {
+    let (runtime, port) = (runtime(), free_port());
+    let (scripts, _settings) = scripts(port);
+    let _host = color(false, scripts);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    call(&emulator, Op::Write8 { address: 0, value: 0x0A });
+    let sram = || "sram".to_owned();
+    let refused =
+        refusal(&emulator, Op::DomainWrite32 { domain: sram(), address: 0x1FFE, value: 0x0102_0304 });
+    assert_eq!(refused.status, Status::Unsupported);
+    let read = Op::DomainRead32 { domain: sram(), address: 0x1FFE };
+    assert_eq!(call(&emulator, read), Value::Int(0xFFFF_FFFF));
+}
+
+#[test]
+fn writing_255_into_locked_cartridge_ram_is_refused_by_the_script() {
+    let (runtime, port) = (runtime(), free_port());
+    let (scripts, _settings) = scripts(port);
+    let _host = color(false, scripts);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    let write = |address, value| Op::Write8 { address, value };
+    batch(&emulator, vec![write(0, 0x0A), write(0xA001, 0x42), write(0, 0)]);
+    let refused = refusal(&emulator, Op::DomainWrite8 { domain: "sram".to_owned(), address: 1, value: 0xFF });
+    assert_eq!(refused.status, Status::Unsupported);
+    assert_eq!(call(&emulator, Op::DomainRead8 { domain: "sram".to_owned(), address: 1 }), Value::Int(0x42));
+}

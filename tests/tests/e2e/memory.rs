@@ -1,0 +1,45 @@
+//! Memory is exact in a stock mGBA too: its Lua is the one of its version, not that of the core which we build.
+
+#[path = "../../../crates/emulator/tests/emulator/exact/mod.rs"]
+mod exact;
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use exact::{Console, FIRST, color_rom, compare};
+use framewire_e2e::{StockMgba, StockOptions, paths, ports, until};
+use framewire_emulator::{Attached, Emulator, Run};
+use framewire_protocol::Op;
+
+use super::served::PATIENCE;
+
+/// Compares the memory of this game in a window, in lockstep.
+fn compare_in_a_window(rom: &Path, console: Console) {
+    let port = ports::free();
+    let _mgba = StockMgba::start(&StockOptions::new(rom).script(&paths::script()).port(port)).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let link = framewire_link::Config { address: format!("127.0.0.1:{port}"), ..Default::default() };
+    let emulator = Attached::start(link, runtime.handle());
+    until("a connection", PATIENCE, || Ok(emulator.state().run == Run::Running)).unwrap();
+    until("the game runs", PATIENCE, || Ok(emulator.state().frame > 60)).unwrap();
+    let lockstep = Op::Lockstep { timeout: 60_000 };
+    let outcome = emulator.submit(lockstep.into(), Instant::now() + PATIENCE).wait().unwrap();
+    outcome.single().unwrap();
+    compare(&emulator, console, 300);
+    runtime.block_on(emulator.close());
+}
+
+#[test]
+fn every_access_to_a_game_boy_advance_is_exact_in_a_window() {
+    let folder = tempfile::tempdir().unwrap();
+    compare_in_a_window(&super::served::demo_copy(&folder), Console::Gba);
+}
+
+#[test]
+fn every_access_to_a_game_boy_color_is_exact_in_a_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let rom = folder.path().join("color.gbc");
+    fs::write(&rom, color_rom()).unwrap();
+    compare_in_a_window(&rom, Console::Gbc(FIRST));
+}
