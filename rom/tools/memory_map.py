@@ -109,7 +109,7 @@ def header(data):
 
 
 def readme(data, text):
-    """README's text with the part between its markers written anew."""
+    """README's text with a new table between its markers."""
     rows = [
         f"| `{field['address']:#010x}` | `{field['name']}` | `{field['type']}` | {field['doc']} |"
         for field in data["field"]
