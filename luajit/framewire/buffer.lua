@@ -1,5 +1,5 @@
---- Growing byte buffers in C memory, outside the garbage collector's reach until dropped.
--- The bytes in use are `data[start]` to `data[stop - 1]`. Fields are read and moved directly where speed matters.
+--- Growing byte buffers in C memory, outside the garbage collector until they are dropped. The bytes in use are
+-- `data[start]` to `data[stop - 1]`. Where speed matters, code reads and changes the fields directly.
 
 local ffi = require "ffi"
 
@@ -9,13 +9,13 @@ local bytes_type = ffi.typeof("uint8_t[?]")
 local Buffer = {}
 Buffer.__index = Buffer
 
---- How many bytes are in use.
+--- The number of bytes in use.
 ---@return integer
 function Buffer:length()
   return self.stop - self.start
 end
 
---- Makes room for more bytes after `stop`. `data` may move; offsets stay valid.
+--- Makes room for more bytes after `stop`. `data` can move; offsets stay valid.
 ---@param room integer
 function Buffer:reserve(room)
   if self.size - self.stop >= room then return end
@@ -35,7 +35,7 @@ function Buffer:append(text)
   self.stop = self.stop + length
 end
 
---- Appends bytes from memory that is not this buffer's own.
+--- Appends bytes from memory that does not belong to this buffer.
 ---@param source ffi.cdata* uint8_t *
 ---@param length integer
 function Buffer:append_bytes(source, length)
@@ -50,14 +50,14 @@ function Buffer:text()
   return ffi.string(self.data + self.start, self.stop - self.start)
 end
 
---- Forgets all bytes and keeps the memory.
+--- Removes all bytes and keeps the memory.
 function Buffer:clear()
   self.start, self.stop = 0, 0
 end
 
 local M = {}
 
---- Makes an empty buffer.
+--- Creates an empty buffer.
 ---@param size integer bytes to begin with, at least 1
 ---@return table buffer
 function M.new(size)
@@ -67,7 +67,7 @@ end
 local Pool = {}
 Pool.__index = Pool
 
---- Takes an empty buffer from the pool, or makes one.
+--- Takes an empty buffer from the pool, or creates one.
 ---@return table buffer
 function Pool:take()
   local count = self.count
@@ -78,7 +78,7 @@ function Pool:take()
   return buffer
 end
 
---- Gives a buffer back. One that has grown, or one too many, is dropped.
+--- Gives a buffer back. The pool drops a buffer that has grown, or one too many.
 ---@param buffer table
 function Pool:give(buffer)
   if buffer.size ~= self.size or self.count >= self.limit then return end
@@ -87,7 +87,7 @@ function Pool:give(buffer)
   self[self.count] = buffer
 end
 
---- Makes a pool of buffers of one size.
+--- Creates a pool of buffers of one size.
 ---@param size integer bytes
 ---@param limit integer most buffers to keep
 ---@return table pool

@@ -5,9 +5,9 @@
 --   there:send("hello")
 --   print(here:receive())                              -- hello
 --
--- Messages have 1 byte to 1 MiB, come in order, and none is lost or torn. Whoever waits spins for `spin` seconds and
--- then sleeps in the kernel. When a side ends, however it ends, the other is told within a tenth of a second.
--- docs/channel.md describes the memory; crates/channel is the same in Rust.
+-- Messages have 1 byte to 1 MiB. They come in order and complete, and none is lost. A waiting side polls for `spin`
+-- seconds and then sleeps in the kernel. When a side ends, for any reason, the other notices it within a tenth of a
+-- second. docs/channel.md describes the memory; crates/channel is the same in Rust.
 --
 -- Open channels after forking: a child that inherits an endpoint keeps its side alive.
 
@@ -26,7 +26,7 @@ local M = { MAX_MESSAGE = layout.MAX_MESSAGE }
 local Endpoint = {}
 Endpoint.__index = Endpoint
 
--- Plain loads and stores are in order on this processor and not on others, and LuaJIT has no other kind.
+-- Plain loads and stores are ordered on this processor but not on others, and LuaJIT has no other kind.
 local supported = sys.name == "linux" and ffi.arch == "x64"
 
 local function check_system()
@@ -46,15 +46,15 @@ local function new(block, options)
   local mine, other = block.side, 1 - block.side
   self.receiver = receivers.new(self, rings + other * ring_size, bulks + other * block.bulk)
   self.sender = senders.new(self, self.receiver.state, rings + mine * ring_size, bulks + mine * block.bulk)
-  --- Memory beside the rings that both sides see, for whatever they agree on.
+  --- Memory after the rings that both sides see, for any purpose they agree on.
   self.extra, self.extra_size = bulks + 2 * block.bulk, block.extra
   return self
 end
 
---- Makes a channel. One process makes it; one at a time attaches to it.
+--- Creates a channel. One process creates it; one at a time attaches to it.
 ---@param name string
----@param options? table `spin`: seconds to spin before sleeping, 50e-6 if left out; `slots`, a power of two from 8, and
---- `bulk`, bytes for long messages: room for each direction; `extra`: bytes beside the rings
+---@param options? table `spin`: seconds to spin before sleeping, 50e-6 by default; `slots`, a power of two from 8, and
+--- `bulk`, bytes for long messages: room for each direction; `extra`: bytes after the rings
 ---@return table|nil endpoint
 ---@return string? message
 function M.create(name, options)
@@ -70,9 +70,9 @@ function M.create(name, options)
   return new(block, options)
 end
 
---- Attaches to a channel that another process has made.
+--- Attaches to a channel that another process has created.
 ---@param name string
----@param timeout? number seconds to wait until it is there and free, 0 if left out
+---@param timeout? number seconds to wait until it is there and free, 0 by default
 ---@param options? table `spin`
 ---@return table|nil endpoint
 ---@return string? message
@@ -91,7 +91,7 @@ local function is_attached(self)
 end
 
 --- Waits until the other process has attached.
----@param timeout? number seconds; for ever if left out
+---@param timeout? number seconds; without it, forever
 ---@return true|nil ok
 ---@return string? message "timeout", or how the channel is damaged
 function Endpoint:accept(timeout)
@@ -106,21 +106,21 @@ function Endpoint:accept(timeout)
   end
 end
 
---- Sends a string. Results as `Sender:send`.
+--- Sends a string. Results as for `Sender:send`.
 function Endpoint:send(data, timeout)
   return self.sender:send(data, timeout)
 end
 
---- Waits for a message and returns it as a string. Results as `Receiver:receive`.
+--- Waits for a message and returns it as a string. Results as for `Receiver:receive`.
 function Endpoint:receive(timeout)
   return self.receiver:receive(timeout)
 end
 
---- Ends the channel in good order: the other side still gets what was sent, and then "closed".
+--- Closes the channel: the other side still gets the messages that were sent, and then "closed".
 function Endpoint:close()
   local block = self.block
   if block.fd < 0 then return end
-  -- Nothing that is touched below is missing after this.
+  -- After this, none of the memory that is used below is missing.
   block:damage()
   local side = block.side
   block:say_closed()

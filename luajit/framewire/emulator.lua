@@ -6,9 +6,9 @@
 --   print(ffi.cast("uint32_t *", score)[0], game:pixel(120, 80))
 --   print(game:call("game_title"))
 --
--- From the first `step` on the game stands still between steps, until `run` or `close`. The picture and the watched
--- memory lie where they can be read in place: nothing is copied, and while both sides are busy none makes a system
--- call. docs/emulator-channel.md says what goes over the channel.
+-- After the first `step`, the game stands still between steps, until `run` or `close`. The picture and the watched
+-- memory are read in place, without copies. While both sides are busy, neither makes a system call.
+-- docs/emulator-channel.md describes the messages on the channel.
 
 local ffi = require "ffi"
 local bit = require "bit"
@@ -39,7 +39,7 @@ struct fw_screen {
 
 local STEP, RUN, LOOK, WATCH, DONE, REFUSED = 64, 65, 66, 67, 72, 73
 local KEEP_KEYS = 65535
--- Longer than a frame takes, so that whoever waits for one does not sleep.
+-- Longer than a frame takes, so a side that waits for a frame does not sleep.
 local SPIN = 2e-3
 local PATIENCE = 10
 
@@ -51,11 +51,11 @@ local M = {
 local Emulator = {}
 Emulator.__index = Emulator
 
---- Connects to a running emulator. One client at a time may.
+--- Connects to a running emulator. One client at a time can connect.
 ---@param name string of the channel
----@param options? table `wait`: seconds until it must be there and free, 0.2 if left out, in which an emulator has done
---- with the client before; `spin`: seconds to look for an answer before sleeping; `patience`: seconds until a missing
---- answer is an error, 10 if left out
+---@param options? table `wait`: seconds until the channel must be there and free, 0.2 by default, so that the emulator
+--- can finish with an earlier client; `spin`: seconds to poll for an answer before sleeping; `patience`: seconds until a
+--- missing answer is an error, 10 by default
 ---@return table|nil emulator
 ---@return string? message
 function M.connect(name, options)
@@ -63,7 +63,7 @@ function M.connect(name, options)
   local line, message = channel.connect(name, options.wait or 0.2, { spin = options.spin or SPIN })
   if not line then return nil, message end
   local screen = cast("struct fw_screen *", line.extra)
-  -- The channel is there a moment before its contents.
+  -- The channel exists a moment before its contents.
   local deadline = time.monotonic() + 1
   while line.extra_size >= 4096 and screen.magic[1] == 0 and time.monotonic() < deadline do time.sleep(1e-3) end
   if line.extra_size < 4096 or ffi.string(line.extra, 8) ~= "FWFRAME1" or screen.version ~= 1 then
@@ -81,14 +81,14 @@ function M.connect(name, options)
   }, Emulator)
 end
 
--- Why there is no answer that was hoped for.
+-- The reason for an answer other than the expected one.
 local function refusal(data, length)
   if data == nil then return nil, length end
   if data[0] == REFUSED and length >= 6 then return nil, ffi.string(data + 6, length - 6) end
   return codec.reply(data, length)
 end
 
--- Waits until something is done; returns the frame's number.
+-- Waits for `done`; returns the frame counter.
 local function await_done(self)
   local receiver = self.receiver
   local data, length = receiver:await(self.patience)
@@ -102,9 +102,10 @@ local function await_done(self)
   return frame
 end
 
---- Holds keys and runs frames; takes the clock, if need be. Afterwards the picture and the watched memory are of now.
----@param keys? integer mask of the keys to hold, and no others; those held until now if left out
----@param frames? integer 1 if left out; 0 stops the game and runs none
+--- Holds keys and runs frames; takes the clock if necessary. Afterwards the picture and the watched memory are up to
+-- date.
+---@param keys? integer mask of the keys to hold, and no others; without it the keys do not change
+---@param frames? integer 1 by default; 0 stops the game and runs none
 ---@return integer|nil frame the core's frame counter
 ---@return string? message
 function Emulator:step(keys, frames)
@@ -123,13 +124,13 @@ local function ask(self, kind)
   return await_done(self)
 end
 
---- Gives the clock back: the game goes on at its own speed. Results as `step`.
+--- Gives the clock back: the game runs at its own speed. Results as for `step`.
 function Emulator:run()
   return ask(self, RUN)
 end
 
---- Brings the picture and the watched memory up to date while the game runs by itself: the picture is a copy then,
---- which stays as it is until the next look or step. Results as `step`.
+--- Updates the picture and the watched memory while the game runs by itself. The picture is then a copy, which does not
+--- change until the next look or step. Results as for `step`.
 function Emulator:look()
   return ask(self, LOOK)
 end
@@ -145,8 +146,8 @@ local function send_watches(self)
   return await_done(self)
 end
 
---- Watches a range of memory: its bytes lie in the place that is returned, as of the last step or look. Together at
---- most 64 KiB can be watched.
+--- Watches a range of memory. The returned place has its bytes as of the last step or look. At most 64 KiB can be
+--- watched in total.
 ---@param address integer on the bus
 ---@param length integer bytes
 ---@return ffi.cdata*|nil place uint8_t *, aligned to four bytes
@@ -170,7 +171,7 @@ function Emulator:watch(address, length)
   return self.line.extra + place
 end
 
---- The picture of the last step or look, where it lies: rows from the top, red, green, blue and an unused byte a pixel.
+--- The picture of the last step or look, in place: rows from the top; red, green, blue and an unused byte per pixel.
 ---@return ffi.cdata* pixels const uint8_t *
 ---@return integer width in pixels
 ---@return integer height in pixels
@@ -198,15 +199,15 @@ function Emulator:pixel(x, y)
   return at[0] * 65536 + at[1] * 256 + at[2]
 end
 
---- A number that changes whenever the game or the picture does, whoever changed it. It is odd in the midst of that.
---- Only who shares the emulator with others needs it.
+--- A number that changes whenever the game or the picture changes, no matter what changed it. It is odd during the
+--- change. Only a client that shares the emulator with others needs it.
 ---@return integer
 function Emulator:sequence()
   ffi.C.abs(0)
   return self.screen.sequence
 end
 
---- Does several operations between two frames, in order, and stops at the first that is refused.
+--- Performs several operations between two frames, in order, and stops at the first that is refused.
 ---@param calls table[] each an operation's name, then its arguments
 ---@return table|nil values by number, and `frame`
 ---@return string? message
@@ -226,7 +227,7 @@ function Emulator:batch(calls)
   return outcome, message
 end
 
---- Does one operation.
+--- Performs one operation.
 ---@param name string as in docs/protocol.md's table, such as "read8"
 ---@param ... any its arguments
 ---@return any value true if the operation has no result; nil if it was refused
@@ -238,7 +239,7 @@ function Emulator:call(name, ...)
   return outcome[1]
 end
 
---- Leaves. The game goes on by itself, and lets go of the keys.
+--- Disconnects. The game runs by itself, and its keys are released.
 function Emulator:close()
   self.line:close()
 end

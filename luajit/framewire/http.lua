@@ -1,4 +1,4 @@
---- HTTP/1.1 server.
+--- An HTTP/1.1 server.
 --
 --   local http = require "framewire.http"
 --   http.serve { port = 8080, handler = function(request, response) response:text(200, "hello") end }
@@ -13,10 +13,10 @@ local M = {}
 --- Starts a server on a loop of your own.
 M.new = servers.new
 
---- Answers by exact path and method; see http/router.lua.
+--- Selects a handler by exact path and method; see http/router.lua.
 M.routes = require("framewire.http.router").new
 
---- Keeps web pages of other sites away; see http/guard.lua.
+--- Refuses web pages of other sites; see http/guard.lua.
 M.guard = require("framewire.http.guard").new
 
 --- Serves a folder's files; see http/static.lua.
@@ -28,10 +28,10 @@ function M.static(root, options)
   return require("framewire.http.static").new(root, options)
 end
 
---- Percent coding.
+--- Percent encoding.
 M.decode, M.encode = url.decode, url.encode
 
--- Runs one server until the process is told to stop.
+-- Runs one server until the process receives a signal to stop.
 local function run(listener, options)
   local loop, message = loops.new { poller = options.poller }
   if not loop then return nil, message end
@@ -49,7 +49,8 @@ local function run(listener, options)
   return ok, message
 end
 
--- As many listeners as workers. Where the system spreads connections over several of one port, each has its own.
+-- Creates as many listeners as workers. If the system distributes connections over several listeners of one port, each
+-- worker has its own.
 local function listen(options, count)
   local listeners = {}
   local port = options.port or 8080
@@ -64,7 +65,7 @@ local function listen(options, count)
   return listeners, port
 end
 
---- Serves until the process gets INT, TERM or HUP; then lets running requests end, and returns.
+--- Serves until the process gets INT, TERM or HUP. Then it lets running requests end, and returns.
 ---@param options table
 --- `handler`: function of request and response;
 --- `port` (8080; 0 for any free one) and `host` ("127.0.0.1"; "0.0.0.0" or "::" for other machines);

@@ -20,7 +20,7 @@ Loop.__index = Loop
 Loop.READ = poller.READ
 Loop.WRITE = poller.WRITE
 
--- Lets a plain function stand where the loop expects an object with `on_ready`.
+-- Lets a plain function take the place of an object with `on_ready`.
 local Watcher = {}
 Watcher.__index = Watcher
 
@@ -42,7 +42,7 @@ function Loop:watch(fd, interest, watcher)
   return true
 end
 
---- Changes what a watched descriptor is watched for.
+--- Changes the interest in a watched descriptor.
 ---@param fd integer
 ---@param interest integer
 ---@return true|nil ok
@@ -68,7 +68,7 @@ function Loop:after(seconds, callback)
   return self.timers:add(monotonic() + seconds, callback)
 end
 
---- Calls back again and again.
+--- Calls back repeatedly.
 ---@param seconds number between the calls
 ---@param callback function
 ---@return table timer with a method `cancel`
@@ -76,7 +76,7 @@ function Loop:every(seconds, callback)
   return self.timers:add(monotonic() + seconds, callback, seconds)
 end
 
---- Calls back when the process gets one of some signals, instead of what the system would do.
+--- Calls back when the process gets one of some signals, instead of the system's default action.
 ---@param names string[] of "INT", "TERM", "HUP", "CHLD", "USR1", "USR2"
 ---@param callback fun(name: string)
 ---@return true|nil ok
@@ -94,13 +94,13 @@ function Loop:on_signal(names, callback)
   end)
 end
 
--- Kept apart from `run`, so that the compiler sees a loop over the ready descriptors and nothing else.
+-- Separate from `run`, so that the compiler sees a loop over the ready descriptors and nothing else.
 local function dispatch(self, count)
   local watchers, source = self.watchers, self.poller
   for i = 0, count - 1 do
     local fd, readable, writable, broken = source:ready(i)
     local watcher = watchers[fd]
-    -- A callback before it in this round may have forgotten it.
+    -- An earlier callback of this round may have removed it.
     if watcher then watcher:on_ready(readable, writable, broken) end
   end
 end
@@ -132,7 +132,7 @@ function Loop:stop()
   self.running = false
 end
 
---- Gives back what the loop holds. Watched descriptors stay their owners'.
+--- Frees what the loop holds. Watched descriptors still belong to their owners.
 function Loop:close()
   for _, signals in ipairs(self.signals) do
     self:forget(signals.fd)
@@ -146,21 +146,21 @@ local M = {}
 M.READ = poller.READ
 M.WRITE = poller.WRITE
 
---- Makes a loop.
+--- Creates a loop.
 ---@param options? table `poller`: the name of one to force
 ---@return table|nil loop
 ---@return string? message
 function M.new(options)
   local source, message = poller.new(options and options.poller)
   if not source then return nil, message end
-  -- sendfile has no flag to keep a broken connection from raising this.
+  -- sendfile has no flag that prevents this signal on a broken connection.
   if sys.SIGPIPE then ffi.C.signal(sys.SIGPIPE, ffi.cast("void *", 1)) end
   return setmetatable({
     poller = source,
     timers = timer.new(),
     watchers = {},
     signals = {},
-    --- Monotonic time of the last wake-up: good enough for time-outs, and free.
+    --- Monotonic time of the last wake-up: exact enough for time-outs, and free.
     now = monotonic(),
     running = false,
   }, Loop)

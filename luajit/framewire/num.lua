@@ -6,7 +6,7 @@ local band, bor, lshift, rshift, tohex = bit.band, bit.bor, bit.lshift, bit.rshi
 
 local M = {}
 
---- Reads a string of decimal digits and nothing else: no sign, space or fraction.
+--- Reads a string of decimal digits only: no sign, space or fraction.
 ---@param text string
 ---@return integer|nil value nil if it is not such a number or beyond 2^53
 function M.parse_decimal(text)

@@ -1,4 +1,4 @@
---- Command lines. One table defines the options; the reading and the help come from it.
+--- Command lines. One table defines the options; parsing and help both use it.
 --
 --   local options = cli.read(arg, {
 --     usage = "luajit demo.lua [options]", about = "Shows how.",
@@ -30,7 +30,7 @@ local function convert(option, text)
   return value
 end
 
---- Reads a command line without acting on it.
+--- Parses a command line without acting on it.
 ---@param arguments string[]
 ---@param spec table list of { name, value's name or nil, help text, kind = "integer", low =, high =, default = }
 ---@return table|nil values by name, defaults filled in; `help` if that was asked for
@@ -65,7 +65,7 @@ function M.parse(arguments, spec)
   return values
 end
 
---- Reads a program's command line. Prints the help, or what is wrong, and ends the program if it must.
+--- Parses a program's command line. Prints the help or an error, and ends the program if it must.
 ---@param arguments string[]
 ---@param spec table
 ---@return table values

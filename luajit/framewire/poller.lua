@@ -1,4 +1,4 @@
---- Waiting for many descriptors at once: one interface over epoll, kqueue, poll and WSAPoll.
+--- Waits for many descriptors at once: one interface for epoll, kqueue, poll and WSAPoll.
 --
 -- A poller has these methods:
 --   add(fd, interest), change(fd, interest), remove(fd)   true, or nil and a message
@@ -11,15 +11,15 @@ local sys = require "framewire.sys"
 
 local M = {}
 
---- Interest in reading, and in writing; add them for both, 0 for neither.
+--- Interest in reading, and in writing. Add them for both; 0 means neither.
 M.READ = 1
 M.WRITE = 2
 
 --- The names that `new` accepts on this system, best first.
 M.names = sys.pollers
 
---- Makes a poller.
----@param name? string one of `names`; the best if left out
+--- Creates a poller.
+---@param name? string one of `names`; the best one by default
 ---@return table|nil poller
 ---@return string? message
 function M.new(name)

@@ -1,11 +1,11 @@
---- Shared memory between processes of one user, and waiting on a word of it.
+--- Shared memory between processes of one user, and waiting on a word in it.
 --
 --   local block = assert(shm.create("demo", 4096))       -- in one process
 --   local block = assert(shm.open("demo"))               -- in the other
 --   local word = ffi.cast("volatile uint32_t *", block.data)
 --
--- A trap: in a loop that only reads such a word LuaJIT moves the read out of the loop, `volatile` or not, and waits for
--- ever. Any call of a C function inside the loop makes it read again; `shm.pause()` is one.
+-- Be careful: in a loop that only reads such a word, LuaJIT moves the read out of the loop, even with `volatile`, and
+-- the loop never ends. Any call of a C function inside the loop makes it read again; `shm.pause()` is one.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"
@@ -31,12 +31,12 @@ local function map(fd, size)
   return setmetatable({ data = ffi.cast("uint8_t *", data), size = size }, Block)
 end
 
---- Makes a new block of zeros that only this user can open.
+--- Creates a block of zeros that only this user can open.
 ---@param name string
 ---@param size integer bytes
 ---@return table|nil block with `data` (uint8_t *), `size` and `close()`
 ---@return string? message
----@return integer? number EEXIST if there is one of that name
+---@return integer? number EEXIST if the name is taken
 function M.create(name, size)
   local path, message = path_of(name)
   if not path then return nil, message end
@@ -53,11 +53,11 @@ function M.create(name, size)
   return block, message, number
 end
 
---- Opens a block that another process has made. One that belongs to another user is refused.
+--- Opens a block that another process has created. A block of another user is refused.
 ---@param name string
 ---@return table|nil block
 ---@return string? message
----@return integer? number ENOENT if there is none of that name
+---@return integer? number ENOENT if the name does not exist
 function M.open(name)
   local path, message = path_of(name)
   if not path then return nil, message end
@@ -78,7 +78,7 @@ function M.open(name)
   return block, message, number
 end
 
---- Takes a name away. Processes that have the block open keep it.
+--- Removes a name. Processes that have the block open keep it.
 ---@param name string
 ---@return true|nil ok
 ---@return string? message
@@ -89,8 +89,8 @@ function M.remove(name)
   return true
 end
 
---- Unmaps the block; its `data` must not be used afterwards. The memory lives until every process has closed it and
---- its name has been removed.
+--- Unmaps the block; do not use its `data` afterwards. The memory exists until every process has closed it and its name
+--- is removed.
 function Block:close()
   if self.data ~= nil then
     C.munmap(self.data, self.size)
@@ -98,13 +98,13 @@ function Block:close()
   end
 end
 
---- A call that does nothing, for the body of a loop that waits for memory to change.
+--- A call that does nothing, for the body of a loop that waits for a change of memory.
 function M.pause()
   C.abs(0)
 end
 
 if not sys.futex_wait then
-  -- No futex here: look at the word every millisecond.
+  -- Without a futex, check the word every millisecond.
   function M.wait(word, value, seconds)
     local deadline = seconds and time.monotonic() + seconds
     word = ffi.cast("volatile uint32_t *", word)
@@ -121,11 +121,11 @@ if not sys.futex_wait then
 else
   local limit = ffi.new("struct fw_timespec")
 
-  --- Sleeps while a word holds a value; returns at once if it does not.
+  --- Sleeps while a word has a value; returns at once if it has another.
   ---@param word ffi.cdata* pointer to 32 aligned bits of shared memory
   ---@param value integer
-  ---@param seconds? number longest wait; for ever if left out
-  ---@return boolean woken false after the time; true means: look at the word again
+  ---@param seconds? number longest wait; without it, forever
+  ---@return boolean woken false after the time; true means: read the word again
   function M.wait(word, value, seconds)
     local timeout = nil
     if seconds then
@@ -138,7 +138,7 @@ else
 
   --- Wakes processes that sleep on a word.
   ---@param word ffi.cdata*
-  ---@param count? integer how many at most, 1 if left out
+  ---@param count? integer how many at most, 1 by default
   ---@return integer woken
   function M.wake(word, count)
     return sys.futex_wake(word, count or 1)

@@ -1,6 +1,6 @@
---- Signals as a descriptor to read, because no Lua may run inside a signal handler.
--- On Linux a signalfd, on macOS and BSD a kqueue. The signals are blocked for the whole process from `open` on;
--- threads and processes started later inherit that, and wait for them in the same way.
+--- Signals as a descriptor to read, because Lua code must not run inside a signal handler. It is a signalfd on Linux
+-- and a kqueue on macOS and BSD. From `open` on, the signals are blocked for the whole process. Threads and processes
+-- that start later inherit that, and wait for them in the same way.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"
@@ -9,7 +9,7 @@ local C = ffi.C
 
 local M = {}
 
--- Names in `numbers` are those the library has constants for.
+-- `numbers` has the names for which the library has constants.
 local numbers, names = {}, {}
 for _, name in ipairs { "HUP", "INT", "KILL", "USR1", "USR2", "TERM", "CHLD" } do
   local number = sys["SIG" .. name]
@@ -38,20 +38,20 @@ local function set_of(list)
   return set
 end
 
---- The next signal that has come.
+--- The next signal that has arrived.
 ---@return string|nil name nil if there is none
 function Signals:read()
   local number = sys.read_signal(self.fd)
   return number and names[number]
 end
 
---- Closes the descriptor and lets the signals act as usual again.
+--- Closes the descriptor and restores the signals' default actions.
 function Signals:close()
   C.close(self.fd)
   C.sigprocmask(sys.SIG_UNBLOCK, self.set, nil)
 end
 
---- Blocks signals and gives a descriptor that is readable when one has come.
+--- Blocks signals and returns a descriptor that is readable when one has arrived.
 ---@param list string[] names without SIG
 ---@return table|nil signals with `fd`, `read()` and `close()`
 ---@return string? message

@@ -39,7 +39,7 @@ local function describe()
   return ffi.string(text_buffer), bit.rshift(port, 16)
 end
 
--- Calls `try` for every address of a name until it gives a socket. `hints` are getaddrinfo's flags.
+-- Calls `try` for every address of a name until it returns a socket. `hints` are getaddrinfo's flags.
 local function each_address(host, port, hints, try)
   local want = ffi.new("struct fw_addrinfo")
   want.flags, want.family, want.socktype = hints, sys.AF_UNSPEC, sys.SOCK_STREAM
@@ -63,7 +63,7 @@ local function set_option(fd, level, name, value)
   return net.setsockopt(fd, level, name, int_box, 4) == 0
 end
 
---- Wraps a descriptor that another function made, which must be non-blocking.
+--- Wraps a descriptor from another function. It must be non-blocking.
 ---@param fd integer
 ---@return table socket
 function M.wrap(fd)
@@ -98,10 +98,10 @@ function M.listen(options)
   return socket
 end
 
---- Starts a connection and returns at once; it is made, or has failed, when the socket is writable.
+--- Starts a connection and returns at once. When the socket is writable, the connection is made or has failed.
 ---@param host string name or address
 ---@param port integer
----@return table|nil socket ask its `connected` when it is writable
+---@return table|nil socket call its `connected` when it is writable
 ---@return string? message
 function M.start_connect(host, port)
   return each_address(host, port, sys.AI_NUMERICSERV, function(entry)
@@ -118,10 +118,10 @@ function M.start_connect(host, port)
   end)
 end
 
---- Connects, waiting for it. Each address of the name is tried in turn.
+--- Connects and waits for it. Tries each address of the name in turn.
 ---@param host string name or address
 ---@param port integer
----@param timeout? number seconds, 5 if left out
+---@param timeout? number seconds, 5 by default
 ---@return table|nil socket
 ---@return string? message
 function M.connect(host, port, timeout)
@@ -150,7 +150,7 @@ function Socket:connected()
   return true
 end
 
---- Takes one waiting connection.
+--- Accepts one waiting connection.
 ---@return table|nil socket
 ---@return string? message "again" if none is waiting
 function Socket:accept()
@@ -160,9 +160,9 @@ function Socket:accept()
   return sys.fail("accept")
 end
 
---- Sends what fits into the system's buffer.
+--- Sends the part that fits into the system's buffer.
 ---@param data string
----@param from? integer first byte to send, 1 if left out
+---@param from? integer first byte to send, 1 by default
 ---@return integer|nil sent how many bytes
 ---@return string? message "again" if the buffer is full
 function Socket:send(data, from)
@@ -175,8 +175,8 @@ function Socket:send(data, from)
   return sys.fail("send")
 end
 
---- Receives what is there.
----@param limit? integer most bytes, 65,536 if left out
+--- Receives the bytes that are available.
+---@param limit? integer maximum number of bytes, 65,536 by default
 ---@return string|nil data
 ---@return string? message "again" if there is nothing yet, "closed" if the other side has finished
 function Socket:receive(limit)
@@ -207,9 +207,9 @@ function Socket:wait(interest, timeout)
   return nil, "timeout"
 end
 
---- Sends everything, waiting as needed.
+--- Sends everything and waits if necessary.
 ---@param data string
----@param timeout number seconds for the whole
+---@param timeout number seconds for all of it
 ---@return true|nil ok
 ---@return string? message
 function Socket:write(data, timeout)
@@ -229,8 +229,8 @@ function Socket:write(data, timeout)
   return true
 end
 
---- Receives something, waiting for it.
----@param limit integer most bytes
+--- Receives something and waits for it if necessary.
+---@param limit integer maximum number of bytes
 ---@param timeout number seconds
 ---@return string|nil data
 ---@return string? message "timeout" or "closed"
@@ -284,12 +284,12 @@ function Socket:set(name, value)
   return true
 end
 
---- Says that nothing more will be sent; receiving goes on.
+--- Ends sending; receiving continues.
 function Socket:finish()
   net.shutdown(self.fd, sys.SHUT_WR)
 end
 
---- Closes the socket; harmless the second time.
+--- Closes the socket; a second call does nothing.
 function Socket:close()
   if self.fd >= 0 then
     sys.close(self.fd)

@@ -1,5 +1,5 @@
---- The running operating system: its declarations and constants, and how to report its errors.
--- Everything else in the library asks here and never looks at `ffi.os` for a declaration.
+--- The running operating system: its declarations and constants, and how to report its errors. The rest of the library
+-- uses this module and never checks `ffi.os` itself.
 
 local ffi = require "ffi"
 

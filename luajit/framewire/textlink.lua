@@ -1,9 +1,9 @@
 --- A lasting connection that speaks mGBA-http's text protocol: `message<|END|>` out, `reply<|END|>` back.
 --
--- The protocol has no request numbers, so one message is under way at a time and a connection whose reply is overdue
--- is given up: a late reply can never be taken for the next one. Messages queue up, boundedly; each has a deadline
--- that counts from when it was handed in. A message that was on its way when the connection broke is not repeated,
--- because it may have been carried out.
+-- The protocol has no request numbers, so only one message is sent at a time. A connection whose reply is late is given
+-- up, so a late reply is never taken for the next one. Messages wait in a bounded queue. Each has a deadline that
+-- counts from its arrival there. A message that was sent when the connection broke is not repeated, because it may have
+-- been performed.
 
 local socket = require "framewire.socket"
 local time = require "framewire.time"
@@ -30,7 +30,7 @@ local function disconnect(self)
   self.socket, self.ready, self.pieces, self.received, self.tail = nil, false, {}, 0, ""
 end
 
--- Takes the oldest message out and tells its owner how it ended.
+-- Removes the oldest message and reports its result to its owner.
 local function settle(self, reply, kind, message)
   local first = table.remove(self.queue, 1)
   self.sending = nil
@@ -40,13 +40,13 @@ end
 
 local pump
 
--- The connection is gone: only the message under way goes with it.
+-- The connection is lost. Only the message that was sent fails with it.
 local function lose(self, message)
   local was_ready = self.ready
   disconnect(self)
   if #self.queue == 0 then return end
   if not was_ready then
-    -- Never connected: nobody is there for any of those who wait.
+    -- Never connected: all waiting messages fail.
     while self.queue[1] do settle(self, nil, M.UNREACHABLE, message) end
     return
   end
@@ -54,8 +54,8 @@ local function lose(self, message)
   pump(self)
 end
 
--- Looks for the end of a reply, which may be split over what came before and now. Returns the reply and how many
--- bytes came behind it; nil if there is no end yet.
+-- Searches for the end of a reply, which can be split over several pieces. Returns the reply and how many bytes came
+-- after it; nil if there is no end yet.
 local function take_reply(self, data)
   local pieces = self.pieces
   local window = self.tail .. data
@@ -81,8 +81,8 @@ local function receive(self)
     local reply, rest = take_reply(self, data)
     if reply then
       self.pieces, self.received, self.tail = {}, 0, ""
-      -- More than a reply belongs to no message; the connection cannot be trusted any longer. If Framewire's script
-      -- does not know the first message of a connection, it drops all that follows, and closes it later.
+      -- Bytes after a reply belong to no message, so the connection cannot be trusted any longer. If Framewire's script
+      -- does not know the first message of a connection, it drops everything after it, and closes the connection later.
       local is_lost = rest > 0 or self.fresh and reply == ERROR
       self.fresh = false
       if is_lost then disconnect(self) end
@@ -136,7 +136,7 @@ local function connect(self)
   if not ok then lose(self, message) end
 end
 
--- Brings the oldest message on its way, connecting first if need be.
+-- Sends the oldest message, and connects first if necessary.
 function pump(self)
   if self.sending or not self.queue[1] then return end
   if not self.socket then return connect(self) end
@@ -155,7 +155,8 @@ local function expire(self, entry)
         return pump(self)
       end
       table.remove(self.queue, place)
-      -- Connecting for most of that time: nobody is there. Otherwise it waited behind messages that were not answered.
+      -- It was connecting for most of that time: nothing listens there. Otherwise it waited for earlier messages that
+      -- got no reply.
       local is_stuck = self.socket and not self.ready and monotonic() - self.connecting_since > self.timeout * 0.9
       if is_stuck then disconnect(self) end
       entry.callback(nil, is_stuck and M.UNREACHABLE or M.TIMEOUT, "no reply in time")
@@ -164,7 +165,7 @@ local function expire(self, entry)
   end
 end
 
---- Sends a message and calls back with its reply, which may be before this returns if it fails at once.
+--- Sends a message and calls back with its reply. If it fails at once, it calls back before this function returns.
 ---@param message string
 ---@param callback fun(reply: string|nil, kind: string|nil, message: string|nil) kind: UNREACHABLE, TIMEOUT, BUSY or BAD
 function Link:ask(message, callback)
@@ -178,13 +179,14 @@ function Link:ask(message, callback)
   pump(self)
 end
 
---- Closes the connection; messages that wait fail.
+--- Closes the connection; waiting messages fail.
 function Link:close()
   disconnect(self)
   while self.queue[1] do settle(self, nil, M.UNREACHABLE, "the link was closed") end
 end
 
---- Makes a link. It connects when the first message comes, and again whenever one comes and it has been cut off.
+--- Creates a link. It connects when the first message comes, and again when a message comes after the connection was
+-- lost.
 ---@param loop table
 ---@param host string
 ---@param port integer
@@ -195,17 +197,17 @@ function M.new(loop, host, port, options)
   return setmetatable({
     loop = loop, host = host, port = port,
     timeout = options.timeout or 3, limit = options.limit or 64,
-    --- Messages in order; the first may be under way.
+    --- Messages in order; the first may have been sent.
     queue = {},
-    --- The first message's bytes while it is under way.
+    --- The bytes of the first message after it was sent.
     sending = nil,
     socket = nil,
-    --- When the socket was made, and whether its connection has been.
+    --- When the socket was created, and whether it is connected.
     connecting_since = 0,
     ready = false,
-    --- Whether nothing has come on it yet.
+    --- Whether nothing has arrived on it yet.
     fresh = true,
-    --- What has come of the reply, its length, and its last bytes.
+    --- The reply so far, its length, and its last bytes.
     pieces = {}, received = 0, tail = "",
   }, Link)
 end

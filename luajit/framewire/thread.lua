@@ -1,10 +1,10 @@
---- Threads of the operating system, each with a Lua state of its own.
+--- Threads of the operating system, each with its own Lua state.
 --
 --   local worker = assert(thread.start(function(a, b) return a + b end, 1, 2))
 --   print(worker:join())   --> true 3
 --
--- The function travels as bytecode: it sees its arguments and the global table, no variables from outside itself.
--- Values in and out are strings, numbers, booleans and nil. Threads share memory by passing a block's name, or an
+-- The function is passed as bytecode: it sees its arguments and the global table, but no variables from outside.
+-- Arguments and results are strings, numbers, booleans and nil. Threads share memory by passing a block's name, or an
 -- address as a number. Linux, macOS and BSD, with a LuaJIT that exports its C functions, as the `luajit` program does.
 
 local ffi = require "ffi"
@@ -40,7 +40,7 @@ local Thread = {}
 Thread.__index = Thread
 
 -- Runs in the new state, on the starting thread. Returns the address of a C function for the new thread to run, and a
--- function that gives the results afterwards.
+-- function that returns the results afterwards.
 local BOOTSTRAP = [[
 local path, code = ...
 local ffi = require "ffi"
@@ -57,7 +57,7 @@ local run = ffi.cast("void *(*)(void *)", function()
   end
   return nil
 end)
-FW_THREAD = run -- or the collector would free it
+FW_THREAD = run -- otherwise the collector would free it
 return tonumber(ffi.cast("intptr_t", run)), function() return unpack(results, 1, result_count) end
 ]]
 
@@ -160,7 +160,8 @@ function Thread:join()
   return unpack(values, 1, count)
 end
 
--- These call into other Lua states; the compiler must not keep anything of this one in registers or half done.
+-- These call into other Lua states. The compiler must not keep values of this state in registers or leave them
+-- unfinished.
 for _, f in ipairs { prepare, M.start, Thread.join } do jit.off(f) end
 
 return M

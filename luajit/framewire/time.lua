@@ -18,7 +18,7 @@ else
     return tonumber(spec.sec) + tonumber(spec.nsec) * 1e-9
   end
 
-  --- A clock that never jumps, from an arbitrary start: for time-outs and measuring.
+  --- A clock that never jumps, from an arbitrary start: for time-outs and measurements.
   ---@return number seconds
   function M.monotonic()
     return clock(sys.CLOCK_MONOTONIC)
@@ -30,13 +30,13 @@ else
     return clock(sys.CLOCK_REALTIME)
   end
 
-  --- Processor time this process has used.
+  --- Processor time that this process has used.
   ---@return number seconds
   function M.cpu()
     return clock(sys.CLOCK_PROCESS_CPUTIME_ID)
   end
 
-  --- Sleeps; a signal may end it early.
+  --- Sleeps; a signal can end it early.
   ---@param seconds number
   function M.sleep(seconds)
     if seconds <= 0 then return end
@@ -51,7 +51,7 @@ local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", 
 local month_number = {}
 for number, name in ipairs(months) do month_number[name] = number end
 
---- A time as HTTP writes it, such as `Sun, 06 Nov 1994 08:49:37 GMT`, whatever the locale.
+--- A time in HTTP's form, such as `Sun, 06 Nov 1994 08:49:37 GMT`, in any locale.
 ---@param seconds number since 1970
 ---@return string
 function M.http_date(seconds)
@@ -60,8 +60,8 @@ function M.http_date(seconds)
     days[t.wday], t.day, months[t.month], t.year, t.hour, t.min, t.sec)
 end
 
--- Days since 1970-01-01 of a date in the Gregorian calendar. Years are taken to begin in March, which puts the leap
--- day last and makes the month's offset a straight line.
+-- Days from 1970-01-01 to a date in the Gregorian calendar. Years begin in March here, which puts the leap day last and
+-- makes the month's offset a straight line.
 local function days_since_1970(year, month, day)
   if month <= 2 then year, month = year - 1, month + 12 end
   local leaps = math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)

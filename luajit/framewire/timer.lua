@@ -1,4 +1,4 @@
---- Timers: a heap ordered by time. A loop owns one and asks it how long to sleep; it starts no threads or signals.
+--- Timers: a heap ordered by time. A loop owns one and asks it how long to sleep. It uses no threads or signals.
 
 local floor = math.floor
 
@@ -8,7 +8,7 @@ Timers.__index = Timers
 local Timer = {}
 Timer.__index = Timer
 
---- Stops a timer; harmless if it has fired or was stopped before.
+--- Stops a timer; does nothing if it has fired or was stopped before.
 function Timer:cancel()
   self.callback = nil
 end
@@ -54,7 +54,7 @@ end
 --- Adds a timer.
 ---@param at number monotonic time of the first call
 ---@param callback function called without arguments
----@param interval? number seconds between further calls; none if left out
+---@param interval? number seconds between further calls; none by default
 ---@return table timer with a method `cancel`
 function Timers:add(at, callback, interval)
   local timer = setmetatable({ at = at, callback = callback, interval = interval }, Timer)
@@ -62,15 +62,15 @@ function Timers:add(at, callback, interval)
   return timer
 end
 
---- When the next timer is due.
----@return number|nil at monotonic time; nil if there is none
+--- The time of the next timer.
+---@return number|nil at monotonic time; nil without timers
 function Timers:next()
   local heap = self.heap
   while heap[1] and not heap[1].callback do pop(heap) end
   return heap[1] and heap[1].at
 end
 
---- Calls all that are due. An interval that was slept through is not made up for.
+--- Calls all that are due. Intervals that passed during a sleep are not made up for.
 ---@param now number monotonic time
 function Timers:run(now)
   local heap = self.heap
@@ -91,7 +91,7 @@ end
 
 local M = {}
 
---- Makes an empty set of timers.
+--- Creates an empty set of timers.
 ---@return table timers
 function M.new()
   return setmetatable({ heap = {} }, Timers)

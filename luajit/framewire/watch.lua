@@ -6,15 +6,15 @@
 --     for _, change in ipairs(changes:read()) do print(change.kind, change.path) end
 --   end)
 --
--- Kinds: "created", "changed", "deleted"; a file moved in or out is created or deleted. "changed" comes when a writer
--- closes the file. "overflow" says that some were lost: look for yourself. On macOS and BSD (not tested) a folder
--- reports "changed" with its own path, and what changed in it is for the caller to find.
+-- Kinds: "created", "changed", "deleted"; a file that is moved in or out is created or deleted. "changed" comes when a
+-- writer closes the file. "overflow" says that some changes were lost: check the files yourself. On macOS and BSD (not
+-- tested) a folder reports "changed" with its own path, and the caller must find what changed in it.
 
 local sys = require "framewire.sys"
 
 local M = {}
 
---- Starts with nothing watched.
+--- Begins without any watched files.
 ---@return table|nil watch with `fd`, `add(path)`, `remove(path)`, `read()` (a list of { kind, path }) and `close()`
 ---@return string? message
 function M.new()

@@ -1,4 +1,4 @@
---- Worker processes: fork, watch over, and stop them together. Linux, macOS and BSD.
+--- Worker processes: starts them, monitors them, and stops them together. Linux, macOS and BSD.
 
 local ffi = require "ffi"
 local loops = require "framewire.loop"
@@ -22,7 +22,7 @@ local function ending(status)
   return nil, signal.names[signalled] or "signal " .. signalled
 end
 
---- How many processor cores are in use by the system.
+--- The number of processor cores that the system uses.
 ---@return integer
 function M.cores()
   return tonumber(C.sysconf(sys._SC_NPROCESSORS_ONLN))
@@ -38,7 +38,7 @@ function M.pin(core)
   return true
 end
 
---- Runs a function in a new process. It ends with the function: exit code 0, or 1 after an error.
+--- Runs a function in a new process, which ends with the function. The exit code is 0, or 1 after an error.
 ---@param main function
 ---@return table|nil worker with `pid`
 ---@return string? message
@@ -57,8 +57,8 @@ function M.start(main)
   return setmetatable({ pid = pid }, Worker)
 end
 
---- Becomes another program; returns only if that fails.
----@param arguments string[] the program, looked for on the path if its name holds no slash, and its arguments
+--- Replaces this process by another program; returns only if that fails.
+---@param arguments string[] the program, searched for on the path if its name has no slash, and its arguments
 ---@return nil
 ---@return string message
 function M.become(arguments)
@@ -69,7 +69,7 @@ function M.become(arguments)
 end
 
 --- Waits for the process to end.
----@param timeout? number seconds; for ever if left out
+---@param timeout? number seconds; without it, forever
 ---@return integer|nil code exit code; nil if a signal ended it or time ran out
 ---@return string? message the signal's name, or "timeout"
 function Worker:wait(timeout)
@@ -93,8 +93,8 @@ function Worker:signal(name)
   return signal.send(self.pid, name)
 end
 
--- Starts worker number `index`, and again if it ends by itself; a second at most once, so that a worker that cannot
--- start does not burn the machine.
+-- Starts worker number `index`, and again if it ends by itself. It starts at most once a second, so a worker that
+-- cannot start does not waste processor time.
 local function keep(state, index)
   local worker, message = M.start(function() state.main(index) end)
   if not worker then
@@ -127,11 +127,11 @@ local function signal_all(state, name)
   for pid in pairs(state.workers) do signal.send(pid, name) end
 end
 
---- Runs a function in several processes until INT, TERM or HUP comes, which is passed on to all. A worker that ends
---- before that is started again. Returns when all have ended; those that take too long are killed.
+--- Runs a function in several processes until INT, TERM or HUP arrives, and passes the signal on to all. A worker that
+--- ends earlier is started again. Returns when all have ended; those that take too long are killed.
 ---@param count integer
 ---@param main fun(index: integer) should end when the process gets TERM
----@param options? table `grace`: seconds to end in, 10 if left out; `ready`: called once all have been started
+---@param options? table `grace`: seconds to end in, 10 by default; `ready`: called when all have started
 ---@return true|nil ok
 ---@return string? message
 function M.group(count, main, options)
@@ -140,7 +140,7 @@ function M.group(count, main, options)
   if not loop then return nil, message end
   local state = { loop = loop, main = main, workers = {}, stopping = false }
   local ok
-  -- Before the first fork, so that no signal falls between.
+  -- Before the first fork, so that no signal is missed.
   ok, message = loop:on_signal({ "CHLD" }, function() collect(state) end)
   if not ok then return nil, message end
   ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()
