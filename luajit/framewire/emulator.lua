@@ -54,8 +54,8 @@ Emulator.__index = Emulator
 --- Connects to a running emulator. One client at a time can connect.
 ---@param name string of the channel
 ---@param options? table `wait`: seconds until the channel must be there and free, 0.2 by default, so that the emulator
---- can finish with an earlier client; `spin`: seconds to poll for an answer before sleeping; `patience`: seconds until a
---- missing answer is an error, 10 by default
+--- can finish with an earlier client; `spin`: seconds to poll for an answer before sleeping; `patience`: seconds until
+--- a missing answer is an error, 10 by default
 ---@return table|nil emulator
 ---@return string? message
 function M.connect(name, options)

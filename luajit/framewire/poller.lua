@@ -2,7 +2,7 @@
 --
 -- A poller has these methods:
 --   add(fd, interest), change(fd, interest), remove(fd)   true, or nil and a message
---   wait(milliseconds)                                    how many are ready; -1 waits for ever
+--   wait(milliseconds)                                    how many are ready; -1 waits forever
 --   ready(i)                                              fd, readable, writable, broken; i from 0
 --   close()
 -- All are level-triggered: what is not read is reported again. `broken` means that nothing can be sent any more.

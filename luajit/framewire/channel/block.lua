@@ -1,8 +1,8 @@
---- A channel's block of shared memory: making it, finding it, and knowing whether the other side lives.
+--- A channel's block of shared memory: creates it, finds it, and knows whether the other side lives.
 --
--- Each side holds a lock on one byte of the block's file for as long as it lives: the creator on byte 0, the one that
--- attaches on byte 1. The kernel lets go of it when the process ends, however it ends. Byte 2 is the name's: who takes
--- over a leftover locks only that, so a leftover never looks alive.
+-- Each side holds a lock on one byte of the block's file as long as it lives: the creator on byte 0, the side that
+-- attaches on byte 1. The kernel releases the lock when the process ends, for any reason. Byte 2 is for the name: a
+-- process that replaces a leftover locks only that byte, so a leftover never looks alive.
 
 local ffi = require "ffi"
 local layout = require "framewire.channel.layout"
@@ -17,7 +17,7 @@ local Block = {}
 Block.__index = Block
 
 local MODE = 384 -- 0600
-local CREATOR, NAME = 0, 2 -- bytes to lock; whoever attaches locks byte 1
+local CREATOR, NAME = 0, 2 -- bytes to lock; the side that attaches locks byte 1
 local PAGE = 4096 -- of this processor
 local MAGIC = ffi.cast("const uint64_t *", layout.MAGIC)[0]
 local SIZE_CHANGED = "the channel is damaged: another program has changed the size of its file in /dev/shm"
@@ -44,7 +44,7 @@ local function map(fd, size)
   return ffi.cast("uint8_t *", data)
 end
 
--- What keeps others out: the file is ours, and nobody else may open it.
+-- Keeps other users out: the file must be ours, and nobody else may open it.
 local function check_owner(fd, name)
   local size, _, _, _, owner, mode = sys.stat(fd)
   if not size then return sys.fail("channel '" .. name .. "'") end
@@ -64,7 +64,7 @@ end
 
 local function finish(fd, data, fields)
   fields.fd, fields.data = fd, data
-  -- Where the kernel lacks this, whoever sleeps looks more often instead.
+  -- If the kernel lacks this, a side that sleeps checks more often instead.
   fields.barriers = sys.accept_barriers() == 0
   return setmetatable(fields, Block)
 end
@@ -85,7 +85,7 @@ local function initialise(fd, path, sizes)
   })
 end
 
---- Makes the block of a name, in place of one whose creator is gone.
+--- Creates the block with this name, in place of one whose creator is gone.
 ---@param name string
 ---@param sizes table `slots`, `bulk`, `extra`
 ---@return table|nil block
@@ -142,7 +142,7 @@ local function adopt(fd, size, name)
   data, message = map(fd, size)
   if not data then return nil, message, true end
   if word(data, layout.AT_ATTACHED)[0] ~= 0 then
-    -- A client before this one: its creator makes a new block, and this one is not for us.
+    -- There was a client before. The creator will make a new block; this one cannot be used.
     C.munmap(data, size)
     return nil, "has a client already"
   end
@@ -172,7 +172,7 @@ local function try_attach(path, name)
   return block, message, final
 end
 
---- Attaches to the block of a name, waiting for it if need be.
+--- Attaches to the block with this name, and waits for it if necessary.
 ---@param name string
 ---@param timeout number seconds
 ---@return table|nil block
@@ -190,7 +190,7 @@ function M.attach(name, timeout)
   end
 end
 
--- Puts zero pages in place of those that the file does not have any more: touching them would end this process.
+-- Puts zero pages in place of those that the file no longer has. Touching them would end this process.
 local function replace_missing(self, size)
   local start = math.ceil(size / PAGE) * PAGE
   if start >= self.size then return end
@@ -198,7 +198,8 @@ local function replace_missing(self, size)
   C.mmap(self.data + start, self.size - start, access, kind, -1, 0)
 end
 
---- What another program has done to the memory, if the channel cannot go on in it. All of it can be touched afterwards.
+--- What another program has done to the memory, if the channel cannot continue. After this call, all of the memory can
+-- be touched.
 ---@return string|nil damage
 function Block:damage()
   local size = sys.stat(self.fd)
@@ -215,24 +216,24 @@ function Block:damage()
   return HEADER_CHANGED
 end
 
---- Whether the other side lives. Before anybody has attached it counts as living.
+--- Whether the other side lives. Before a client has attached, the other side counts as living.
 ---@return boolean
 function Block:peer_lives()
   if self.side == 0 and word(self.data, layout.AT_ATTACHED)[0] == 0 then return true end
   return sys.is_locked(self.fd, 1 - self.side)
 end
 
---- Whether the other side has said that it ends.
+--- Whether the other side has closed the channel.
 function Block:peer_closed()
   return word(self.data, layout.AT_CLOSED[1 - self.side])[0] ~= 0
 end
 
---- Says that this side ends.
+--- Marks the channel as closed by this side.
 function Block:say_closed()
   word(self.data, layout.AT_CLOSED[self.side])[0] = 1
 end
 
---- Lets go of the memory and of this side's lock. The creator's name goes too.
+--- Releases the memory and this side's lock. The creator also removes the name.
 function Block:close()
   if self.fd < 0 then return end
   if self.side == 0 then C.shm_unlink(self.path) end

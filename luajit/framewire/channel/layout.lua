@@ -1,4 +1,4 @@
---- Where things lie in a channel's block; docs/channel.md is the description. All offsets are in bytes.
+--- The layout of a channel's block; docs/channel.md describes it. All offsets are in bytes.
 
 return {
   MAGIC = "FWCHAN1\0",
@@ -7,7 +7,7 @@ return {
   MAX_MESSAGE = 1048576,
   --- The longest message that fits the express line.
   EXPRESS_MAX = 19,
-  --- The longest message that lies in its slot.
+  --- The longest message that fits its slot.
   INLINE_MAX = 112,
   SLOT = 128,
   --- Bytes before the first slot.
@@ -16,7 +16,7 @@ return {
   -- Header fields, u32 each.
   AT_VERSION = 8, AT_SLOTS = 12, AT_BULK = 16, AT_EXTRA = 20,
   AT_CREATOR = 64, AT_ATTACHED = 68, AT_CLOSED = { [0] = 72, 76 },
-  -- The express line, a half a side.
+  -- The express line, one half per side.
   AT_HALF = { [0] = 128, 160 },
   -- In a half.
   HALF_DATA = 8, HALF_LENGTH = 27, HALF_CONSUMED = 28,
@@ -25,7 +25,7 @@ return {
   -- In a slot.
   SLOT_LENGTH = 8, SLOT_BULK = 12, SLOT_DATA = 16,
 
-  -- Usual sizes.
+  -- Default sizes.
   SLOTS = 4096,
   BULK = 2097152,
 }

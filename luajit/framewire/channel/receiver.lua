@@ -50,17 +50,17 @@ function M.new(endpoint, ring, bulk)
   }, Receiver)
 end
 
--- Tells the other side what has been read. (A reply by the express line does so too.)
+-- Reports to the other side what was read. (A reply on the express line does so too.)
 local function publish(s)
   s.published = s.next
   s.owes = false
-  -- SYNC POINT (room): stores are visible in order and our reads are done, so the room may be written again.
+  -- SYNC POINT (room): stores are visible in order and our reads are done, so the room can be written again.
   s.own[CONSUMED] = s.next
   C.abs(0)
   if s.writer[0] ~= 0 then waiting.wake(s.writer) end
 end
 
---- Whether there is a message to read, by the state of a receiver.
+--- Whether there is a message to read, from the state of a receiver.
 ---@param s ffi.cdata*
 ---@return boolean
 function M.has_message(s)
@@ -69,11 +69,12 @@ function M.has_message(s)
     or ffi.cast("volatile int64_t *", s.express)[0] == s.stamp
 end
 
--- What cannot be in the places that are looked at, whatever the other side has sent until now: a wait may never end.
+-- Finds impossible values in the places that the receiver checks. With such a value, a wait might never end.
 local function damage(s)
   local slot = ffi.cast("volatile int64_t *", s.ring + band(s.next, s.slots - 1) * SLOT)[0]
   local express = ffi.cast("volatile int64_t *", s.express)[0]
-  -- A slot holds messages whose numbers are a multiple of the slots apart, and none is sent before there is room.
+  -- The numbers of the messages in a slot are a multiple of the slots apart, and no message is sent before there is
+  -- room.
   local fits = slot == 0 or slot > 0 and slot <= s.stamp and (s.stamp - slot) % s.slots == 0
   if not fits or express < 0 or express > s.stamp then
     return "the channel is damaged: a message has a number that is not its turn"
@@ -94,7 +95,7 @@ end
 
 local function peek(s)
   local slot = s.ring + band(s.next, s.slots - 1) * SLOT
-  -- SYNC POINT (message): loads are done in order here, so what is read after the stamp is what was written before it.
+  -- SYNC POINT (message): loads are ordered here, so what is read after the stamp is what was written before it.
   if ffi.cast("volatile int64_t *", slot)[0] == s.stamp then
     local length = ffi.cast("uint32_t *", slot)[layout.SLOT_LENGTH / 4]
     if length > INLINE_MAX then return in_bulk(s, slot, length) end
@@ -109,7 +110,7 @@ local function peek(s)
   end
 end
 
---- The next message, where it lies, if there is one. It stays there until `release`; asking again gives the same.
+--- The next message, in place, if there is one. It stays there until `release`; another call returns the same.
 ---@return ffi.cdata*|nil data uint8_t *
 ---@return integer? length
 function Receiver:peek()
@@ -134,7 +135,7 @@ end
 ---@return integer|string length, or "timeout", "closed", or why nothing more can come
 function Receiver:await(timeout)
   local s = self.state
-  -- Written out, because a loop here would be compiled apart from the loop that calls this.
+  -- Written out, because the compiler would compile a loop here apart from the loop that calls this.
   local data, length = peek(s)
   if data ~= nil then return data, length end
   if s.owes and s.published ~= s.next then publish(s) end
@@ -153,7 +154,7 @@ function Receiver:await(timeout)
   return await_slow(self, timeout)
 end
 
---- Is done with the message that `peek` or `await` gave: its place may be written again.
+--- Ends the use of the message from `peek` or `await`: its place can be written again.
 function Receiver:release()
   local s = self.state
   s.stamp = s.stamp + 1
@@ -164,7 +165,7 @@ function Receiver:release()
   end
 end
 
---- Waits for the next message and takes it as a string.
+--- Waits for the next message and returns it as a string.
 ---@param timeout? number seconds; for ever if left out
 ---@return string|nil data
 ---@return string? message

@@ -57,7 +57,7 @@ function M.new(endpoint, reader, ring, bulk)
   }, Sender)
 end
 
--- Gives back the bulk room of messages that have been read.
+-- Frees the bulk room of messages that have been read.
 local function reclaim(self)
   local s, pending = self.state, self.pending
   local consumed = s.theirs[CONSUMED]
@@ -69,7 +69,7 @@ local function reclaim(self)
   end
 end
 
--- Where a long message would begin; it lies in one piece, so the end of the room may be left out.
+-- Where a long message would begin. It is in one piece, so the end of the room may be left out.
 local function bulk_start(s, length)
   local offset = s.bulk_head % s.bulk_size
   if offset + length > s.bulk_size then return s.bulk_head - offset + s.bulk_size end
@@ -84,7 +84,7 @@ local function has_room(self)
   return bulk_start(s, s.length) + s.length - s.bulk_tail <= s.bulk_size
 end
 
--- What the other side cannot say that it has read: a wait for room may never end.
+-- An impossible count of read messages from the other side. With it, a wait for room might never end.
 local function damage(self)
   local s = self.state
   local unread = tobit(s.head - s.theirs[CONSUMED])
@@ -122,7 +122,7 @@ local function reserve_slow(self, length, timeout)
   return s.bulk + offset
 end
 
---- Finds room for a message, to write it where it will be read. `commit` sends it.
+--- Finds room for a message, in the place where the other side reads it. `commit` sends it.
 ---@param length integer bytes, 1 to 1 MiB
 ---@param timeout? number seconds to wait for room; for ever if left out
 ---@return ffi.cdata*|nil place uint8_t *
@@ -151,24 +151,25 @@ function Sender:commit()
   local place, stamp = s.place, s.stamp
   local reader = self.reader
   if place == s.express then
-    -- SYNC POINT (room): the reply tells what was read, so that the line need not go over for that too.
+    -- SYNC POINT (room): the reply reports what was read, so the line need not move for that too.
     reader.published = reader.next
     s.own[CONSUMED] = reader.next
     place[HALF_LENGTH] = length
   else
     if reader.published ~= reader.next and not has_message(reader) then
-      -- SYNC POINT (room): in a dialogue everything was read: told of that, the other side finds the express line free.
+      -- SYNC POINT (room): in a dialogue everything was read. With this report, the other side finds the express line
+      -- free.
       reader.published = reader.next
       s.own[CONSUMED] = reader.next
     end
     ffi.cast("uint32_t *", place)[layout.SLOT_LENGTH / 4] = length
   end
-  -- SYNC POINT (message): this processor makes stores visible in their order, so whoever sees the stamp sees the rest.
+  -- SYNC POINT (message): this processor makes stores visible in order, so a side that sees the stamp sees the rest.
   ffi.cast("volatile int64_t *", place)[0] = stamp
   s.stamp = stamp + 1
   s.head = tobit(s.head + 1)
   s.length = 0
-  -- SYNC POINT (sleep): see wait.lua. The call keeps the compiler from reading the word before.
+  -- SYNC POINT (sleep): see wait.lua. The call keeps the compiler from reading the word earlier.
   C.abs(0)
   if s.reader[0] ~= 0 then waiting.wake(s.reader) end
   if s.writer[0] ~= 0 then waiting.wake(s.writer) end

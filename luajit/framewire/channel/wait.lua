@@ -1,8 +1,8 @@
---- Waiting for the other side of a channel: spin briefly, then sleep in the kernel.
+--- Waits for the other side of a channel: polls briefly, then sleeps in the kernel.
 --
--- Whoever sleeps says so in a word, passes a barrier that reaches every process of the channel, and looks once more.
--- The other side publishes first and reads that word afterwards. So one of the two sees the other, and the side that
--- does not sleep needs no barrier of its own.
+-- A side that sleeps says so in a word, passes a barrier that reaches every process of the channel, and checks once
+-- more. The other side publishes first and reads that word afterwards. So one of the two sees the other, and the side
+-- that does not sleep needs no barrier of its own.
 
 local ffi = require "ffi"
 local shm = require "framewire.shm"
@@ -13,9 +13,9 @@ local C = ffi.C
 
 local M = {}
 
--- Longest sleep without a look at whether the other side lives, in seconds.
+-- Longest sleep before checking whether the other side lives, in seconds.
 local LOOK = 0.05
--- The same where barriers do not reach other processes, so that a missed call costs no more than this.
+-- The same if barriers do not reach other processes. It is short because it is also the cost of a missed wake-up.
 local LOOK_WITHOUT_BARRIERS = 0.001
 local clock = ffi.new("struct fw_timespec")
 
@@ -24,14 +24,14 @@ local function now_ns()
   return clock.sec * 1000000000LL + clock.nsec
 end
 
---- Takes the time to wait between two looks, about 50 ns. Looking more often would be slower: it takes the cache line
---- away from the other side while that is still writing to it.
+--- Waits for the time between two checks, about 50 ns. Checking more often would be slower, because it takes the cache
+--- line away from the other side while that side still writes to it.
 function M.pause()
   C.clock_gettime(sys.CLOCK_MONOTONIC, clock)
   C.clock_gettime(sys.CLOCK_MONOTONIC, clock)
 end
 
---- Looks again and again for a while.
+--- Checks repeatedly for a while.
 ---@param is_ready function
 ---@param argument any handed to it
 ---@param seconds number
@@ -62,7 +62,7 @@ function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
   local next_look = 0
   while true do
     local now = time.monotonic()
-    -- Before anything of the memory is touched, which may be gone since the last time.
+    -- This comes before any access to the memory, a part of which may be missing by now.
     local problem = block:damage()
     if problem then return nil, problem end
     if block:peer_closed() then
@@ -72,13 +72,13 @@ function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
       problem = damage(argument)
       if not problem and not block:peer_lives() then problem = "the other side has ended without closing" end
     end
-    -- What was published before the end counts.
+    -- Messages that were published before the end still count.
     if is_ready(argument) then return true end
     if problem then return nil, problem end
     local rest = deadline and deadline - now or look
     if rest <= 0 then return nil, "timeout" end
     word[0] = 1
-    -- SYNC POINT (sleep): with the publishing before the look at the word in `commit` and the receiver's `publish`.
+    -- SYNC POINT (sleep): pairs with publishing before reading the word, in `commit` and the receiver's `publish`.
     if block.barriers then sys.barrier() end
     if not is_ready(argument) and not block:peer_closed() then
       shm.wait(ffi.cast("void *", word), 1, math.min(rest, look))
@@ -89,7 +89,7 @@ function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
   end
 end
 
---- Waits until something is ready: spins, then sleeps. Results as `sleep`.
+--- Waits until something is ready: polls, then sleeps. Results as for `sleep`.
 function M.wait(endpoint, word, is_ready, damage, argument, timeout)
   local spins = endpoint.spin
   if timeout and timeout < spins then spins = timeout end
@@ -97,7 +97,7 @@ function M.wait(endpoint, word, is_ready, damage, argument, timeout)
   return M.sleep(endpoint, word, is_ready, damage, argument, timeout and timeout - spins)
 end
 
---- Wakes the other side, which has said that it sleeps.
+--- Wakes the other side, whose word says that it sleeps.
 function M.wake(word)
   word[0] = 0
   shm.wake(ffi.cast("void *", word))

@@ -47,7 +47,7 @@ local encode = {
   bytes = text,
 }
 
---- One operation's bytes.
+--- The bytes of one operation.
 ---@param call table its name, then its arguments
 ---@return string|nil bytes
 ---@return string? message
@@ -65,7 +65,7 @@ function M.operation(call)
   return table.concat(parts)
 end
 
---- A request's message.
+--- The message of a request.
 ---@param id integer comes back in the reply
 ---@param calls table[] each its name, then its arguments
 ---@return string|nil bytes
@@ -80,7 +80,7 @@ function M.request(id, calls)
   return table.concat(parts)
 end
 
--- A message is read by a table of the bytes and a place in them. Whoever asks for more than there is raises an error.
+-- A message is read through a table with its bytes and the current place. Reading past the end raises an error.
 local function take(from, count)
   local place = from.place
   if count > from.length - place then error("the reply ends early", 0) end

@@ -124,7 +124,7 @@ M.constants = {
   AF_UNSPEC = 0, AF_INET = 2, AF_INET6 = is_mac and 30 or 28,
   SOCK_STREAM = 1, SOL_SOCKET = 0xffff, SO_REUSEADDR = 4, SO_KEEPALIVE = 8,
   SO_SNDBUF = 0x1001, SO_RCVBUF = 0x1002, SO_ERROR = 0x1007,
-  -- FreeBSD's plain SO_REUSEPORT does not spread connections; this one does. macOS has none that does.
+  -- FreeBSD's plain SO_REUSEPORT does not distribute connections; this option does. macOS has none that does.
   SO_REUSEPORT = is_mac and 0x200 or 0x10000,
   IPPROTO_TCP = 6, TCP_NODELAY = 1, IPPROTO_IPV6 = 41, IPV6_V6ONLY = 27,
   MSG_PEEK = 2, SHUT_WR = 1, AI_PASSIVE = 1, AI_NUMERICSERV = is_mac and 0x1000 or 8,
@@ -158,7 +158,7 @@ M.socket_flags = 0
 M.send_flags = is_mac and 0 or 0x20000
 M.errno = ffi.errno
 
--- Arguments behind the dots need their C type: a plain number would go over as a double.
+-- Variadic arguments need their C type: a plain number would be passed as a double.
 local function int(value)
   return ffi.cast("int", value)
 end
@@ -233,14 +233,14 @@ end
 
 local copy_buffer = ffi.new("uint8_t[65536]")
 
---- Sends part of a file to a socket, by way of a buffer. Returns the number of bytes sent, or -1.
+--- Sends part of a file to a socket through a buffer. Returns the number of bytes sent, or -1.
 function M.sendfile(socket, file, offset, length)
   local got = tonumber(M.pread(file, copy_buffer, math.min(length, 65536), offset))
   if got <= 0 then return got end
   return tonumber(ffi.C.send(socket, copy_buffer, got, M.send_flags))
 end
 
---- A kqueue of its own serves as the signals' descriptor.
+--- A separate kqueue is the signals' descriptor.
 function M.open_signals(_, list, numbers)
   local fd = ffi.C.kqueue()
   local change = ffi.new("struct fw_kevent[1]")

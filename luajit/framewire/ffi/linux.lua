@@ -190,13 +190,13 @@ for _, group in ipairs { M.constants, M.syscalls } do
   for name, value in pairs(group) do M[name] = value end
 end
 
---- Where the socket functions live.
+--- The library with the socket functions.
 M.net = ffi.C
 
---- What this system calls poll.
+--- This system's name for poll.
 M.poll_name = "poll"
 
---- What watches files here.
+--- The module that watches files on this system.
 M.watch_module = "framewire.watch.inotify"
 
 --- Room for one thread handle.
@@ -208,10 +208,10 @@ M.pollers = { "epoll", "poll" }
 --- Flags that make a new socket non-blocking and keep it out of programs started later.
 M.socket_flags = M.SOCK_NONBLOCK + M.SOCK_CLOEXEC
 
---- Flags for every send: a broken connection is an error to return, not a signal to die of.
+--- Flags for every send: a broken connection returns an error instead of raising a signal.
 M.send_flags = M.MSG_NOSIGNAL
 
---- Takes one waiting connection, non-blocking. Returns a descriptor or -1.
+--- Accepts one waiting connection, non-blocking. Returns a descriptor or -1.
 function M.accept(fd)
   return ffi.C.accept4(fd, nil, nil, M.socket_flags)
 end
@@ -252,7 +252,7 @@ function M.open_folder(path)
   return ffi.C.fw_open(path, M.O_RDONLY + M.O_DIRECTORY + M.O_CLOEXEC, 0)
 end
 
--- Where a descriptor's file is now, by its own account.
+-- The present path of a descriptor's file.
 local function path_of(fd)
   local resolved = ffi.C.realpath("/proc/self/fd/" .. fd, nil)
   if resolved == nil then return nil end
@@ -261,7 +261,8 @@ local function path_of(fd)
   return path
 end
 
--- For kernels before 5.6: opens first and then asks where that has led, so nothing can be exchanged in between.
+-- For kernels before 5.6: opens the file first and then checks where the path has led, so nothing can be exchanged in
+-- between.
 local function open_and_check(root_fd, path)
   local fd = ffi.C.fw_openat(root_fd, path, M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK, 0)
   if fd < 0 then return fd end
@@ -282,14 +283,14 @@ function M.open_beneath(root_fd, path)
   how.flags = M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK
   how.resolve = M.RESOLVE_BENEATH + M.RESOLVE_NO_MAGICLINKS
   local fd = tonumber(ffi.C.fw_openat2(M.SYS_openat2, root_fd, path, how, ffi.sizeof(how)))
-  -- EPERM: a container's filter that does not know the call.
+  -- EPERM: the filter of a container that does not know the call.
   if fd < 0 and (ffi.errno() == M.ENOSYS or ffi.errno() == M.EPERM) then return open_and_check(root_fd, path) end
   return fd
 end
 
 M.open_and_check = open_and_check
 
---- Opens a descriptor that is readable when one of a set of blocked signals has come.
+--- Opens a descriptor that is readable when one of a set of blocked signals has arrived.
 function M.open_signals(set)
   return ffi.C.signalfd(-1, set, M.SFD_NONBLOCK + M.SFD_CLOEXEC)
 end
@@ -310,7 +311,7 @@ function M.pin(core)
   return ffi.C.sched_setaffinity(0, ffi.sizeof(mask), mask)
 end
 
---- Has the system end this process with TERM when the one that started it ends.
+--- Makes the system end this process with TERM when its parent ends.
 function M.die_with_parent()
   ffi.C.fw_prctl(M.PR_SET_PDEATHSIG, M.SIGTERM, 0, 0, 0)
 end
@@ -324,7 +325,7 @@ end
 function M.descriptor_limit()
   local limit = ffi.new("struct fw_rlimit")
   if ffi.C.getrlimit(M.RLIMIT_NOFILE, limit) ~= 0 then return 1024 end
-  -- The soft limit is often 1,024 for the sake of programs that use select; raising it to the hard one is ours to do.
+  -- The soft limit is often 1,024 because of programs that use select. We may raise it to the hard limit.
   if limit.current < limit.maximum then
     limit.current = limit.maximum
     ffi.C.setrlimit(M.RLIMIT_NOFILE, limit)
@@ -346,7 +347,7 @@ function M.sendfile(socket, file, offset, length)
   return tonumber(ffi.C.sendfile(socket, file, offset_box, length))
 end
 
---- Waits while a word holds a value, if it still does. Returns 0 when woken, or -1.
+--- Waits while a word has a value. Returns 0 when woken, or -1.
 ---@param timeout ffi.cdata*|nil struct fw_timespec
 function M.futex_wait(word, value, timeout)
   return ffi.C.fw_futex(M.SYS_futex, word, M.FUTEX_WAIT, value, timeout, nil, 0)
@@ -364,12 +365,12 @@ local function lock_byte(fd, command, byte)
   return ffi.C.fw_fcntl(fd, command, flock)
 end
 
---- Locks one byte of an open file for as long as the description is open anywhere. Returns 0 or -1.
+--- Locks one byte of an open file as long as the description is open anywhere. Returns 0 or -1.
 function M.lock(fd, byte)
   return lock_byte(fd, M.F_OFD_SETLK, byte)
 end
 
---- Whether somebody else holds the lock of a byte.
+--- Whether another process holds the lock of a byte.
 function M.is_locked(fd, byte)
   return lock_byte(fd, M.F_OFD_GETLK, byte) == 0 and flock.type ~= M.F_UNLCK
 end
@@ -379,7 +380,7 @@ function M.accept_barriers()
   return ffi.C.fw_membarrier(M.SYS_membarrier, M.MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0)
 end
 
---- Makes every process that accepts it pass a full memory barrier, and this one too. Returns 0 or -1.
+--- Makes every process that accepts it pass a full memory barrier, including this one. Returns 0 or -1.
 function M.barrier()
   return ffi.C.fw_membarrier(M.SYS_membarrier, M.MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0)
 end

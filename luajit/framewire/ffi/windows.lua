@@ -1,9 +1,9 @@
 --- Windows: sockets and clocks, enough for TCP and HTTP in one process. Not tested: written from the published headers
--- alone. Threads, processes, signals, shared memory, watching and static files are not here.
+-- alone. There are no threads, processes, signals, shared memory, file watching and static files.
 
 local ffi = require "ffi"
 
--- A socket is a handle of pointer size of which only 32 bits are ever used, so `int` serves for what comes back.
+-- A socket is a handle of pointer size, but only 32 bits are ever used. So `int` is enough for results.
 ffi.cdef [[
 struct fw_sockaddr { uint16_t family; char data[14]; };
 struct fw_sockaddr_in { uint16_t family; uint16_t port; uint8_t address[4]; uint8_t zero[8]; };

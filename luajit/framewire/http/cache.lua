@@ -1,6 +1,5 @@
---- Remembers the last request heads, byte for byte, so that one sent again need not be parsed again.
--- A remembered head ends with its first empty line. Bytes that begin with exactly the same bytes are therefore exactly
--- the same head, and mean the same.
+--- Remembers the last request heads, byte by byte, so that a repeated head need not be parsed again. A remembered head
+-- ends with its first empty line. So bytes that begin with exactly the same bytes are the same head, and mean the same.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -17,14 +16,14 @@ local HASHED = 16
 local Cache = {}
 Cache.__index = Cache
 
--- Mixes bytes that tend to differ between requests: the method and the first of the target.
+-- Mixes bytes that often differ between requests: the method and the beginning of the target.
 local function slot_of(data, start)
   local words = ffi.cast(u32, data + start)
   local mix = bxor(words[0], words[1] * 5, words[2] * 17, words[3] * 257)
   return band(bxor(mix, rshift(mix, 15), rshift(mix, 7)), SLOTS - 1)
 end
 
---- Looks for a head.
+--- Searches for a head.
 ---@param data ffi.cdata* uint8_t *
 ---@param start integer
 ---@param stop integer
@@ -56,7 +55,7 @@ end
 
 local M = {}
 
---- Makes an empty cache.
+--- Creates an empty cache.
 ---@return table cache
 function M.new()
   return setmetatable({

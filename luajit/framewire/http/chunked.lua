@@ -1,4 +1,4 @@
---- Decodes chunked bodies in place, strictly, however the bytes happen to arrive.
+--- Decodes chunked bodies in place, strictly, in whatever pieces the bytes arrive.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -17,8 +17,8 @@ local M = {}
 local Decoder = {}
 Decoder.__index = Decoder
 
--- Finds the end of the line at `self.raw`: the place of its CR; false if it has not come; nil and a reason if the
--- line is no good.
+-- Finds the end of the line at `self.raw`: the place of its CR; false if it has not arrived; nil and a reason if the
+-- line is not valid.
 local function line_end(self, data, stop, limit)
   local left = stop - self.raw
   local newline = left > 0 and C.memchr(data + self.raw, LF, left)
@@ -32,7 +32,7 @@ local function line_end(self, data, stop, limit)
   return place - 1
 end
 
--- The steps. Each does what it can with the bytes from `self.raw` and returns true to go on with the next one,
+-- The steps. Each processes the bytes from `self.raw` as far as it can. It returns true to continue with the next step,
 -- false to wait for more bytes, or nil, status and reason.
 local steps = {}
 
@@ -115,7 +115,7 @@ function steps.trailer(self, data, stop)
   return true
 end
 
---- Decodes what has come.
+--- Decodes the bytes that have arrived.
 ---@param data ffi.cdata* uint8_t *
 ---@param stop integer just behind the last byte received
 ---@return boolean|nil done true: the body is `data[start]` to `data[stop - 1]` and the next request begins at `raw`
@@ -130,7 +130,8 @@ function Decoder:feed(data, stop)
   return self.done
 end
 
---- Moves the bytes not decoded yet down to the decoded ones, so that a long body needs no more room than it has bytes.
+--- Moves the bytes that are not decoded yet down to the decoded ones, so that a long body needs no more room than its
+-- size.
 ---@param data ffi.cdata* uint8_t *
 ---@param stop integer just behind the last byte received
 ---@return integer stop as it is now
@@ -141,13 +142,13 @@ function Decoder:compact(data, stop)
   return self.stop + rest
 end
 
---- Says that the caller has moved all bytes down.
+--- Adapts the offsets after the caller has moved all bytes down.
 ---@param by integer
 function Decoder:shift(by)
   self.start, self.stop, self.raw = self.start - by, self.stop - by, self.raw - by
 end
 
---- Makes a decoder for one body.
+--- Creates a decoder for one body.
 ---@param start integer where in the buffer the body begins
 ---@param limit integer most bytes of decoded body
 ---@return table decoder
@@ -159,7 +160,7 @@ function M.new(start, limit)
     stop = start,
     --- The next byte to decode.
     raw = start,
-    --- Bytes to come of the present chunk.
+    --- Remaining bytes of the present chunk.
     left = 0,
     --- Bytes of trailer lines so far.
     trailer = 0,

@@ -1,10 +1,10 @@
---- One client's connection: receives, finds requests, has them answered, sends.
+--- One client's connection: receives bytes, finds requests, calls the handler, sends responses.
 --
--- An idle connection holds no buffers. Bytes are received into the server's one input buffer and served from there,
--- and all answers to what one receive brought go out in one send; only what is incomplete, or not taken by the client
--- yet, moves to a buffer of the connection's own.
+-- An idle connection holds no buffers. Bytes are received into the server's only input buffer and served from there.
+-- All responses to one receive go out in one send. Only an incomplete request, or a response that the client has not
+-- taken yet, moves to a buffer of the connection's own.
 --
--- One request of a connection is served at a time, so answers keep the requests' order.
+-- One request of a connection is served at a time, so responses keep the order of the requests.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -19,13 +19,13 @@ local READ, WRITE = poller.READ, poller.WRITE
 local EAGAIN, EINTR = sys.EAGAIN, sys.EINTR
 local SEND_FLAGS = sys.send_flags
 
--- Answers are sent when there are this many bytes of them, even if more requests wait.
+-- Responses are sent when there are this many bytes of them, even if more requests wait.
 local FLUSH_AT = 262144
 -- An output buffer larger than this is not kept.
 local SWOLLEN = 1048576
 -- Bytes of a file sent before other connections have their turn.
 local FILE_TURN = 1048576
--- How long a refused client may go on sending before the connection is cut, so that it can read the refusal.
+-- How long a refused client can continue to send before the connection is closed, so that it can read the error.
 local LINGER = 2
 
 local Connection = {}
@@ -77,7 +77,7 @@ function Connection:close()
   server:on_closed(fd)
 end
 
--- Sends what the system takes of the open file. Returns false if the connection had to be closed.
+-- Sends the part of the open file that the system accepts. Returns false if the connection had to be closed.
 local function push_file(self)
   local file, turn = self.file, FILE_TURN
   while file.left > 0 and turn > 0 do
@@ -87,7 +87,7 @@ local function push_file(self)
     elseif sent < 0 and (sys.errno() == EAGAIN or sys.errno() == EINTR) then
       return true
     else
-      -- Zero: the file is shorter than it was. Either way the promised length cannot be kept.
+      -- Zero means that the file has become shorter. Either way, the promised length is impossible.
       self:close()
       return false
     end
@@ -99,7 +99,7 @@ local function push_file(self)
   return true
 end
 
--- Sends a buffer's bytes and empties it; what the system does not take is kept for later.
+-- Sends a buffer's bytes and empties it. Bytes that the system does not accept are kept for later.
 local function flush(self, out)
   local length = out.stop
   if length == 0 or self.fd < 0 then
@@ -132,12 +132,13 @@ local function flush(self, out)
   if self.file and not self.unsent then push_file(self) end
 end
 
--- Ends the connection once everything has been sent. `more` tells whether the client has sent what was not served.
+-- Ends the connection when everything has been sent. `more` says whether the client has sent bytes that were not
+-- served.
 local function wind_up(self, more)
   if self.unsent or self.file then return end
   drop_input(self)
   if self.closing == "linger" or more and self.closing ~= "abort" then
-    -- Closing with unread bytes makes the system reset the connection, and the client lose the answer.
+    -- Closing with unread bytes makes the system reset the connection, and the client would lose the response.
     net.shutdown(self.fd, sys.SHUT_WR)
     self.lingering = true
     enter(self, "linger", LINGER)
@@ -168,7 +169,7 @@ local function answer(self, head, body)
   if ok then message = "it returned without an answer; call response:text, or response:later first" end
   server.log("the handler failed on " .. head.method .. " " .. head.path .. ": " .. tostring(message))
   if response.streaming or response.late then
-    -- Part of the answer is out; a cut connection is the only way left to say that it failed.
+    -- Part of the response has been sent. Only a closed connection can now say that it failed.
     self.closing = "abort"
     if response.late then response.late.started, response.late.closed = true, true end
     return
@@ -178,7 +179,7 @@ local function answer(self, head, body)
   response:text(500, "the handler failed; the server's log has the reason\n")
 end
 
--- Puts incomplete input where it can wait, and sets the time-out for what is awaited.
+-- Keeps incomplete input, and sets the time-out for the next event.
 local function settle(self, input)
   local server = self.server
   local rest = input.stop - input.start
@@ -235,7 +236,8 @@ function Connection:serve(input)
     end
     answer(self, head, body)
     if out.stop > FLUSH_AT then flush(self, out) end
-    -- LuaJIT compiles no loop that is left on its second round, as with clients that wait for each answer.
+    -- LuaJIT does not compile a loop that ends in its second round, as it does with clients that wait for each
+    -- response.
   until input.start == input.stop or self.closing or self.late or self.unsent or self.file
   flush(self, out)
   if out.size > SWOLLEN then self.server:renew("out") end
@@ -262,7 +264,7 @@ local function receive(self)
   self:close()
 end
 
--- Goes on after the answer that held the connection up has been sent.
+-- Continues after the response that delayed the connection has been sent.
 local function resume(self)
   if self.closing then return wind_up(self, self.input ~= nil) end
   enter(self, "idle", self.server.limits.idle_timeout)
@@ -270,7 +272,7 @@ local function resume(self)
     if self.server.stopping then return self:close() end
     return want(self, READ)
   end
-  -- Not from here: this may run inside another connection's handler.
+  -- Not from here, because this can run inside another connection's handler.
   want(self, 0)
   self.resuming = true
   self.server.loop:after(0, function()
@@ -279,7 +281,7 @@ local function resume(self)
   end)
 end
 
--- Goes on sending. What was held up goes on when all is out.
+-- Continues sending. When everything has been sent, delayed requests continue.
 local function push(self)
   local unsent = self.unsent
   if unsent then
@@ -313,12 +315,12 @@ function Connection:on_ready(readable, writable, broken)
   if readable and self.fd >= 0 then receive(self) end
 end
 
---- Sends the answers written so far.
+--- Sends the responses written so far.
 function Connection:flush()
   flush(self, self.server.out)
 end
 
---- Sends a part of a late answer.
+--- Sends a part of a late response.
 ---@param out table buffer
 function Connection:send_late(out)
   flush(self, out)
@@ -331,14 +333,14 @@ function Connection:send_late(out)
   end
 end
 
---- Sends the end of a late answer.
+--- Sends the end of a late response.
 ---@param out table buffer
 function Connection:finish_late(out)
   local is_held = self.late ~= nil
   self.late = nil
   flush(self, out)
   if out.size > SWOLLEN then self.server:renew("late_out") end
-  -- Answered while its handler still runs: what follows the handler does the rest.
+  -- The response came while its handler still runs. The code after the handler does the rest.
   if self.fd < 0 or not is_held then return end
   if self.unsent or self.file then
     enter(self, "write", self.server.limits.write_timeout)
@@ -371,7 +373,7 @@ end
 
 local M = {}
 
---- Makes the connection of an accepted descriptor.
+--- Creates the connection of an accepted descriptor.
 ---@param server table
 ---@param fd integer
 ---@return table connection
@@ -384,14 +386,14 @@ function M.new(server, fd)
     deadline = server.loop.now + server.limits.header_timeout,
     --- Bytes of an incomplete head already searched for its end.
     scanned = 0,
-    --- Whether an empty line before the request has been forgiven.
+    --- Whether an empty line before the request was skipped.
     skipped = false,
-    --- Whether all has been answered and only the client's end is awaited.
+    --- Whether all responses were sent and only the client's end is missing.
     lingering = false,
-    --- Whether input that has waited is about to be served.
+    --- Whether delayed input is about to be served.
     resuming = false,
-    -- Set when needed: input, unsent (buffers), file, head, decoder (a body to come), late (an answer to come),
-    -- closing ("close", "linger" or "abort" once the connection is to end).
+    -- Set when needed: input, unsent (buffers), file, head, decoder (of a body), late (a promised response), closing
+    -- ("close", "linger" or "abort" if the connection is about to end).
   }, Connection)
 end
 

@@ -1,10 +1,10 @@
---- Keeps web pages of other sites away from a handler.
+--- Refuses requests from web pages of other sites.
 --
 --   local handler = http.guard(http.routes { ... }, { hosts = { "my-machine" } })
 --
--- Any page can have a browser send requests to this machine. `Host` names this server, which is a foreign name when
--- a page has its own name resolve to this machine (DNS rebinding); `Origin` and `Sec-Fetch-Site` name the page or say
--- that it is another site's. Pages can forge none of them, and programs need not send the last two.
+-- Any page can make a browser send requests to this machine. `Host` names this server; it is another name if a page
+-- points its own name at this machine (DNS rebinding). `Origin` and `Sec-Fetch-Site` name the page, or say that it
+-- belongs to another site. Pages cannot forge any of them, and programs need not send the last two.
 
 local M = {}
 
@@ -12,7 +12,7 @@ local function strip_port(authority)
   return (authority:match("^%[(.-)%]") or authority:match("^([^:]*)")):lower()
 end
 
--- Whether a name can only mean this machine, or is an address: that of a page cannot be one that it does not have.
+-- Whether a name can only mean this machine, or is an address. A page's own name is neither.
 local function is_address(name)
   return name == "localhost" or name:find(":", 1, true) ~= nil or name:find("^%d+%.%d+%.%d+%.%d+$") ~= nil
 end
@@ -46,7 +46,7 @@ function M.refusal(headers, hosts)
   end
 end
 
---- Makes a handler that refuses with 403 what a web page of another site may have sent.
+--- Creates a handler that answers 403 to requests which may come from a web page of another site.
 ---@param handler function
 ---@param options? table `hosts`: names that are this server's, besides addresses and localhost
 ---@return function handler

@@ -1,4 +1,4 @@
---- Finds requests in what a connection has received, as far as they have come, and refuses what is none.
+--- Finds requests in the bytes that a connection has received, and refuses what is not a request.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -11,7 +11,7 @@ local CR, LF = 13, 10
 
 local M = {}
 
---- Refuses what the client has sent and ends the connection.
+--- Refuses the client's bytes and ends the connection.
 ---@param self table connection
 ---@param status integer
 ---@param reason string
@@ -23,7 +23,7 @@ function M.refuse(self, status, reason)
   self.closing = "linger"
 end
 
---- Takes the head of the next request off the input.
+--- Removes the head of the next request from the input.
 ---@param self table connection
 ---@param input table buffer
 ---@return table|nil head nil if it is not complete or was refused
@@ -38,7 +38,7 @@ function M.head(self, input)
     return head
   end
   if data[start] == CR and self.scanned == 0 and not self.skipped then
-    -- RFC 9112, 2.2: one empty line before a request is forgiven.
+    -- RFC 9112, 2.2: one empty line before a request is allowed.
     if stop - start < 2 then return nil end
     if data[start + 1] == LF then
       self.skipped = true
@@ -69,7 +69,7 @@ function M.head(self, input)
   return head
 end
 
---- Takes the body of a request off the input.
+--- Removes the body of a request from the input.
 ---@param self table connection
 ---@param input table buffer
 ---@param head table

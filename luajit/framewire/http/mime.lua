@@ -1,4 +1,4 @@
---- Media types of files by the ending of their names.
+--- Media types of files by their extension.
 
 local types = {
   html = "text/html; charset=utf-8", htm = "text/html; charset=utf-8", css = "text/css; charset=utf-8",

@@ -1,7 +1,7 @@
---- Reads request heads, strictly as RFC 9112 has them. Works on bytes in place and does no I/O.
+--- Parses request heads, strictly by RFC 9112. Works on bytes in place and does no I/O.
 --
--- Whatever two readers could understand in two ways is refused: both body lengths, repeated lengths, bare CR or LF,
--- folded lines, white space before a colon.
+-- Everything that two readers could understand in two ways is refused: both body lengths, repeated lengths, bare CR or
+-- LF, folded lines, white space before a colon.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -12,7 +12,7 @@ local CR, LF, SP, TAB, COLON = 13, 10, 32, 9, 58
 
 local M = {}
 
--- What each byte may be part of.
+-- The parts of a request that each byte may belong to.
 local TOKEN, TARGET, VALUE, HOST = 1, 2, 4, 8
 local class = ffi.new("uint8_t[256]")
 
@@ -38,10 +38,10 @@ allow_range(VALUE, 0x20, 0x7e)
 allow_range(VALUE, 0x80, 0xff)
 allow(VALUE, "\t")
 
---- Whether bytes may all be part of a token, the value of a field, and so on.
+--- Whether all bytes may be part of a token, the value of a field, and so on.
 M.class, M.TOKEN, M.VALUE = class, TOKEN, VALUE
 
---- Looks for the empty line that ends a head.
+--- Searches for the empty line that ends a head.
 ---@param data ffi.cdata* uint8_t *
 ---@param from integer where to go on looking: just behind a line's end, or the head's first byte
 ---@param stop integer
@@ -68,7 +68,7 @@ local function all_of(kind, text)
   return true
 end
 
--- "HTTP/1.1" and "HTTP/1.0", and what else may stand there.
+-- "HTTP/1.1" and "HTTP/1.0", and other texts in that place.
 local function read_version(text)
   if text == "HTTP/1.1" then return 1.1 end
   if text == "HTTP/1.0" then return 1.0 end
@@ -101,7 +101,7 @@ local function read_target(head, target)
   return true
 end
 
--- Returns "chunked" if that is the one transfer coding of a list.
+-- Returns "chunked" if that is the only transfer coding of a list.
 local function read_codings(list)
   local last, has_chunked = nil, false
   for coding in (list .. ","):gmatch("[ \t]*(.-)[ \t]*,") do
@@ -132,7 +132,7 @@ local function read_framing(head, headers)
   return true
 end
 
--- Decides whether the connection stays open, and what else the head asks for.
+-- Decides whether the connection stays open, and what else the head requests.
 local function read_wishes(head, headers)
   local connection = headers["connection"]
   local close, keep = false, false

@@ -1,4 +1,4 @@
---- What a handler gets to see of a request.
+--- A handler's view of a request.
 --
 --   request.method    "GET"
 --   request.path      "/a%20b", as it was sent, without the query
@@ -7,7 +7,7 @@
 --   request.body      the whole body; "" if there is none
 --   request.version   1.1 or 1.0
 --
--- A request object is used again for the next request once the handler has returned, unless it called
+-- The server uses the request object for the next request after the handler has returned, unless it called
 -- `response:later()`. Keep its fields, not the object.
 
 local socket = require "framewire.socket"
@@ -32,7 +32,7 @@ end
 
 local M = {}
 
---- Makes a request object for `fill`.
+--- Creates a request object for `fill`.
 ---@return table request
 function M.new()
   return setmetatable({
@@ -40,7 +40,7 @@ function M.new()
   }, Request)
 end
 
---- Takes over a head and a body.
+--- Sets the object to a head and a body.
 ---@param request table
 ---@param connection table
 ---@param head table as the parser made it

@@ -1,17 +1,17 @@
---- Answers. A handler calls one of `text`, `html`, `send`, `redirect`, `file` or `start`; or `later`, and then one of
--- them on the object that gave.
+--- Responses. A handler calls one of `text`, `html`, `send`, `redirect`, `file` or `start`. Or it calls `later`, and
+-- then one of them on the object that `later` returned.
 
 local ffi = require "ffi"
 local reasons = require "framewire.http.status"
 local sys = require "framewire.sys"
 
--- A file up to this size is sent together with its head.
+-- A file up to this size is sent together with the head.
 local SMALL_FILE = 65536
 
 local Response = {}
 Response.__index = Response
 
--- The head up to the length, made once a second for each pair of status and type.
+-- The head up to the length. It is made once a second for each pair of status and type.
 local function make_prefix(server, status, content_type)
   local reason = reasons[status] or "Unknown"
   local text = ("HTTP/1.1 %d %s\r\nDate: %s\r\n"):format(status, reason, server.date)
@@ -34,8 +34,8 @@ local function prefix_of(server, status, content_type)
   return by_type and by_type[content_type or false] or make_prefix(server, status, content_type)
 end
 
--- Starts an answer: chooses where its bytes go. Those of a late answer are sent as soon as it is complete, past what
--- another connection's handlers may have written so far.
+-- Starts a response and chooses where its bytes go. A late response is sent as soon as it is complete, separately from
+-- the bytes that another connection's handlers may have written so far.
 local function begin(self)
   if self.started then
     return nil, self.closed and "the client has gone" or "this request has been answered already"
@@ -65,8 +65,8 @@ local function finish(self, out)
   return true
 end
 
--- Lines of the lengths seen last, and how many. A loop that writes digits would be compiled by itself first, and then
--- keep LuaJIT from compiling the serving of a request around it in one piece.
+-- The lines of recent lengths, and how many there are. LuaJIT would compile a loop that writes digits by itself first,
+-- and could then not compile the serving of a request around it in one piece.
 local LENGTHS = 1024
 local length_lines, known_lengths = {}, 0
 
@@ -82,7 +82,7 @@ local function length_line(length)
   return length_lines[length] or make_length_line(length)
 end
 
---- Adds a header to the answer to come.
+--- Adds a header to the next response.
 ---@param name string
 ---@param value string
 function Response:header(name, value)
@@ -93,7 +93,7 @@ function Response:header(name, value)
   self.extra = (self.extra or "") .. name .. ": " .. value .. "\r\n"
 end
 
---- Answers with a body of any type.
+--- Sends a body of any type.
 ---@param status integer such as 200
 ---@param body string
 ---@param content_type? string none if left out
@@ -109,7 +109,7 @@ function Response:send(status, body, content_type)
   return finish(self, out)
 end
 
---- Answers with plain text.
+--- Sends plain text.
 ---@param status integer
 ---@param body string
 ---@return true|nil ok
@@ -118,7 +118,7 @@ function Response:text(status, body)
   return self:send(status, body, "text/plain; charset=utf-8")
 end
 
---- Answers with HTML.
+--- Sends HTML.
 ---@param status integer
 ---@param body string
 ---@return true|nil ok
@@ -127,7 +127,7 @@ function Response:html(status, body)
   return self:send(status, body, "text/html; charset=utf-8")
 end
 
---- Sends the client to another place.
+--- Redirects the client.
 ---@param status integer 301, 302, 303, 307 or 308
 ---@param location string
 ---@return true|nil ok
@@ -137,7 +137,7 @@ function Response:redirect(status, location)
   return self:send(status, "", nil)
 end
 
---- Answers with part of an open file, which is closed when it has been sent.
+--- Sends part of an open file, and closes the file afterwards.
 ---@param status integer
 ---@param fd integer
 ---@param offset integer first byte
@@ -161,7 +161,7 @@ function Response:file(status, fd, offset, length, content_type)
     out:reserve(length)
     local got = tonumber(sys.pread(fd, out.data + out.stop, length, offset))
     ffi.C.close(fd)
-    -- The file has shrunk since its size was asked: what was promised cannot be kept.
+    -- The file has become shorter since its size was read, so the promised length is impossible.
     if got ~= length then connection.closing = "abort" end
     out.stop = out.stop + math.max(0, got)
   else
@@ -170,7 +170,7 @@ function Response:file(status, fd, offset, length, content_type)
   return finish(self, out)
 end
 
---- Starts an answer of unknown length; go on with `write` and `finish`.
+--- Starts a response of unknown length; continue with `write` and `finish`.
 ---@param status integer
 ---@param content_type string
 ---@return true|nil ok
@@ -179,7 +179,7 @@ function Response:start(status, content_type)
   local out, message = begin(self)
   if not out then return nil, message end
   out:append(prefix_of(self.server, status, content_type))
-  -- HTTP/1.0 knows no chunks: the body ends with the connection.
+  -- HTTP/1.0 has no chunks: the body ends with the connection.
   self.chunked = self.version >= 1.1
   if self.chunked then out:append("Transfer-Encoding: chunked\r\n") end
   end_head(self, out, self.keep_alive and self.chunked)
@@ -188,7 +188,7 @@ function Response:start(status, content_type)
   return true
 end
 
---- Sends a part of a started answer.
+--- Sends a part of a started response.
 ---@param data string
 ---@return integer|nil unsent bytes the client has not taken yet; nil if it has gone
 ---@return string? message
@@ -212,7 +212,7 @@ function Response:write(data)
   return unsent and unsent:length() or 0
 end
 
---- Ends a started answer.
+--- Ends a started response.
 ---@return true|nil ok
 ---@return string? message
 function Response:finish()
@@ -225,7 +225,7 @@ function Response:finish()
   return finish(self, out)
 end
 
---- Says that the answer comes after the handler has returned. Nothing else of this connection is served before it.
+--- Promises a response after the handler has returned. The connection serves nothing else before it.
 ---@return table response to answer with; its field `closed` tells whether the client has gone
 function Response:later()
   if self.started or self.late then error("this request has been answered already", 2) end
@@ -236,7 +236,7 @@ function Response:later()
   }, Response)
   self.late = late
   self.extra = nil
-  -- What comes late goes out by itself, so what came before it must be out already.
+  -- A late response is sent separately, so earlier responses must be sent first.
   self.connection:flush()
   self.started = true
   return late
@@ -244,7 +244,7 @@ end
 
 local M = {}
 
---- Makes the response object that a server uses again and again.
+--- Creates the response object that a server uses for all requests.
 ---@param server table
 ---@return table response
 function M.new(server)
@@ -254,7 +254,7 @@ function M.new(server)
   }, Response)
 end
 
---- Makes it ready for a request.
+--- Prepares it for a request.
 ---@param response table
 ---@param connection table
 ---@param head table

@@ -1,4 +1,4 @@
---- Answers by exact path and method.
+--- Selects a handler by exact path and method.
 --
 --   local handler = http.routes {
 --     ["GET /"] = function(request, response) response:text(200, "hello") end,
@@ -11,7 +11,7 @@ local function not_found(_, response)
   response:text(404, "not found\n")
 end
 
---- Makes a handler from a table of handlers. GET answers HEAD too; a known path with another method is answered 405.
+--- Creates a handler from a table of handlers. GET answers HEAD too. A known path with another method gets a 405.
 ---@param routes table<string, function> keys such as "GET /path"
 ---@param fallback? function handler for every other path; 404 if left out
 ---@return function handler

@@ -1,4 +1,4 @@
---- The HTTP server of one loop: accepts connections, counts them, times them out and stops them.
+--- The HTTP server of one loop: accepts connections, counts them, ends them after time-outs, and stops them.
 
 local buffer = require "framewire.buffer"
 local cache = require "framewire.http.cache"
@@ -11,41 +11,41 @@ local time = require "framewire.time"
 
 local net = sys.net
 
--- How often time-outs are looked at, in seconds.
+-- Seconds between two checks for time-outs.
 local SWEEP = 0.1
--- Connections taken before other work has its turn.
+-- Connections to accept before other work gets a turn.
 local ACCEPT_TURN = 64
--- Descriptors left for files and everything else.
+-- Descriptors reserved for files and everything else.
 local SPARE_DESCRIPTORS = 64
 
 local OVERLOADED = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 21\r\nConnection: close\r\n\r\n"
   .. "too many connections\n"
 
---- What may be set in `limits`, with what holds otherwise. Sizes in bytes, times in seconds.
+--- The settings in `limits`, with their defaults. Sizes in bytes, times in seconds.
 local defaults = {
   max_target = 8192,
   max_head = 16384,
   max_headers = 100,
   max_body = 1048576,
-  --- Bytes of answers waiting for a client that reads too slowly; more cuts it off.
+  --- Bytes of responses for a client that reads too slowly; with more, the server disconnects it.
   max_unsent = 67108864,
   max_connections = 16384,
   --- From the first byte of a head to its last; also from connecting to the first byte.
   header_timeout = 10,
-  --- From a head's end to its body's.
+  --- From the end of a head to the end of its body.
   body_timeout = 30,
   --- Between requests.
   idle_timeout = 60,
-  --- Without the client taking a byte of the answer.
+  --- While the client takes no byte of the response.
   write_timeout = 30,
-  --- For an answer promised by `response:later()`, or between the parts of a started one.
+  --- For a response promised by `response:later()`, or between the parts of a started one.
   handler_timeout = 60,
 }
 
 local Server = {}
 Server.__index = Server
 
---- Makes new heads bear the present second.
+--- Puts the present second into new heads.
 function Server:refresh_date()
   local wall = time.wall()
   self.date = time.http_date(wall)
@@ -53,7 +53,7 @@ function Server:refresh_date()
   self.prefixes = {}
 end
 
---- Drops an empty output buffer that one large answer has swollen.
+--- Drops an empty output buffer that grew for one large response.
 ---@param name string "out" or "late_out"
 function Server:renew(name)
   self[name] = buffer.new(65536)
@@ -84,7 +84,7 @@ local function add_connection(self, fd)
   if fd > self.highest then self.highest = fd end
 end
 
--- Out of descriptors the listener stays readable; looking away for a moment keeps that from being a busy loop.
+-- Without free descriptors the listener stays readable. Ignoring it for a moment prevents a busy loop.
 local function pause_accepting(self)
   local fd, loop = self.listener.fd, self.loop
   self.log("cannot accept connections: " .. sys.strerror(sys.errno()))
@@ -115,7 +115,7 @@ local function sweep(self)
   end
 end
 
---- Starts to stop: takes no more connections, closes the idle ones, lets the others have their answer.
+--- Begins to stop: accepts no more connections, closes idle ones, and lets the others get their response.
 ---@param grace number seconds after which all are cut
 ---@param on_stopped function called when the last has closed
 function Server:stop(grace, on_stopped)
@@ -177,15 +177,15 @@ function M.new(loop, listener, options)
     connections = {},
     count = 0,
     highest = 0,
-    --- Where every receive goes first, and where every answer is written.
+    --- The buffer for every receive, and the buffer for every response.
     input = buffer.new(65536),
     out = buffer.new(65536),
     late_out = buffer.new(4096),
-    --- Small buffers for incomplete requests and for answers not taken yet.
+    --- Small buffers for incomplete requests and for responses that were not taken yet.
     pool = buffer.pool(8192, 64),
     cache = cache.new(),
     request = requests.new(),
-    --- Stands in for the head of a request that could not be understood.
+    --- Replaces the head of a request that could not be parsed.
     refused_head = { method = "", version = 1.1 },
     stopping = false,
   }, Server)

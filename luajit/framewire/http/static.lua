@@ -1,4 +1,4 @@
---- Serves the files of a folder, and nothing outside it.
+--- Serves the files of a folder, and nothing outside the folder.
 
 local ffi = require "ffi"
 local mime = require "framewire.http.mime"
@@ -8,8 +8,8 @@ local url = require "framewire.http.url"
 
 local M = {}
 
--- The path below the root that a request asks for; nil if no file may be reached by it. Names that begin with a dot
--- are not served, which covers "." and ".." too.
+-- The path below the root that a request asks for; nil if it must not be served. Names that begin with a dot are not
+-- served, including "." and "..".
 local function relative_path(raw)
   local path = url.decode(raw)
   if not path or path:byte(1) ~= 47 then return nil end
@@ -18,8 +18,8 @@ local function relative_path(raw)
   return path:sub(2)
 end
 
--- The bytes that a Range header asks for, of a file of `size` bytes. Returns first and length; nil if the header asks
--- for what we answer with the whole file; false if no byte of it exists.
+-- The bytes that a Range header asks for, of a file of `size` bytes. Returns first and length; nil if the response is
+-- the whole file; false if none of the bytes exist.
 local function read_range(header, size)
   local first, last = header:match("^bytes=(%d*)%-(%d*)$")
   if not first or #first > 15 or #last > 15 then return nil end
@@ -43,7 +43,7 @@ local function has_tag(list, tag)
   return false
 end
 
--- Whether what the client has is still good. RFC 9110, 13.2.2: dates count only without tags.
+-- Whether the client's copy is still current. RFC 9110, 13.2.2: dates count only without tags.
 local function is_fresh(headers, tag, modified)
   local tags = headers["if-none-match"]
   if tags then return has_tag(tags, tag) end
@@ -78,7 +78,8 @@ local function send_file(request, response, fd, name, size, modified, inode)
   return response:file(200, fd, 0, size, mime.of(name))
 end
 
---- Makes a handler that serves a folder. `index.html` stands for its folder; a symbolic link may not lead outside.
+--- Creates a handler that serves a folder. `index.html` is the page of its folder. A symbolic link must not lead
+-- outside.
 ---@param root string
 ---@param options? table `index`: another name for index.html
 ---@return function|nil handler

@@ -1,4 +1,4 @@
---- Percent coding and query strings.
+--- Percent encoding and query strings.
 
 local M = {}
 
@@ -18,7 +18,7 @@ function M.decode(text, plus)
   return codes == signs and decoded or nil
 end
 
---- Encodes everything but letters, digits and -._~
+--- Encodes everything except letters, digits and -._~
 ---@param text string
 ---@return string
 function M.encode(text)

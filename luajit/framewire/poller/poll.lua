@@ -39,7 +39,7 @@ function Poll:change(fd, interest)
   return true
 end
 
--- The last entry takes the removed one's place, so the array stays dense.
+-- The last entry takes the place of the removed one, so the array has no gaps.
 function Poll:remove(fd)
   local slot = self.slots[fd]
   if not slot then return nil, "poll: descriptor is not watched" end
@@ -60,7 +60,7 @@ function Poll:wait(milliseconds)
     if sys.errno() == EINTR then return 0 end
     return sys.fail("poll")
   end
-  -- Copied out: a callback that adds or removes a descriptor moves the entries.
+  -- Copied, because a callback that adds or removes a descriptor moves the entries.
   local ready, flags, found = self.ready_fds, self.ready_flags, 0
   local slot = 0
   while left > 0 do

@@ -1,3 +1,3 @@
---- Windows WSAPoll: poll by another name, so the code is poll's. Not tested.
+--- Windows WSAPoll: the same as poll under another name, so it uses poll's code. Not tested.
 
 return require "framewire.poller.poll"

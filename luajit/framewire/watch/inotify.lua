@@ -68,7 +68,7 @@ function Watch:read()
         if event.len > 0 then path = folder .. "/" .. ffi.string(self.buffer + place + HEAD) end
         changes[#changes + 1] = { kind = kind, path = path }
       end
-      -- The system has dropped the watch, because the path is gone.
+      -- The system has removed the watch, because the path no longer exists.
       if folder and band(event.mask, sys.IN_IGNORED) ~= 0 then
         self.paths[event.wd], self.numbers[folder] = nil, nil
       end
