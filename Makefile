@@ -10,8 +10,10 @@ run: setup
 	$(CARGO) build --release --locked -p framewire
 	exec target/release/framewire serve $(ARGS)
 
+# The program, and the script for a stock mGBA: target/release/framewire and target/framewire.lua.
 build: setup
 	$(CARGO) build --release --locked -p framewire
+	target/release/framewire script --output target/framewire.lua
 
 test: setup-test lint
 	$(CARGO) test --locked --workspace --all-features

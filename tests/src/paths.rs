@@ -17,7 +17,7 @@ pub fn rom() -> PathBuf {
 /// The script that a user loads into mGBA.
 #[must_use]
 pub fn script() -> PathBuf {
-    root().join("lua/framewire.lua")
+    framewire_script::PATH.into()
 }
 
 /// The folder that cargo builds this profile into, such as `target/debug`: the running program lies in it, a test in its

@@ -1,7 +1,6 @@
 //! What the program carries with it, so that one file is a whole installation.
 
-/// The script for mGBA.
-pub const SCRIPT: &str = include_str!("../../../lua/framewire.lua");
+pub use framewire_script::SCRIPT;
 
 /// The demo game.
 #[cfg(feature = "embedded")]

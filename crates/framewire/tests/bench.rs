@@ -29,7 +29,7 @@ impl Server {
             .arg("--rom")
             .arg(root.join("rom/framewire-demo.gba"))
             .arg("--lua")
-            .arg(root.join("lua/framewire.lua"))
+            .arg(framewire_script::PATH)
             .env("FRAMEWIRE_SCRIPT_PORT", script.to_string())
             .stdout(Stdio::piped())
             .spawn()

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // A game writes its save beside its ROM.
     let rom = folder.path().join("demo.gba");
     std::fs::copy(root.join("rom/framewire-demo.gba"), &rom)?;
-    let options = StockOptions::new(&rom).script(&root.join("lua/framewire.lua")).port(ports::free());
+    let options = StockOptions::new(&rom).script(Path::new(framewire_script::PATH)).port(ports::free());
     let mut mgba = StockMgba::start(&options)?;
     println!("attach {}", mgba.address());
     for line in stdin().lines() {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 const ROOT = join(__dirname, "../../..");
-const PROGRAM = process.env.FRAMEWIRE_BIN ?? join(ROOT, "target/debug/framewire");
+export const PROGRAM = process.env.FRAMEWIRE_BIN ?? join(ROOT, "target/debug/framewire");
 
 /** How long it may take to start: it may wait for an emulator first. */
 const START_MS = 20_000;

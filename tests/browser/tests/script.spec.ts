@@ -8,7 +8,7 @@ import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "@playwright/test";
-import { repository } from "../support/server.ts";
+import { PROGRAM, repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const MESSAGE = "<|END|>core.addKey,0<|END|>";
@@ -48,7 +48,9 @@ test("a TLS session that holds a message presses no key", async ({ serve }, info
   const [scriptPort, sitePort] = [await freePort(), await freePort()];
   writeFileSync(join(folder, "settings.lua"), `framewire = {port = ${scriptPort}}`);
   copyFileSync(repository("rom/framewire-demo.gba"), join(folder, "demo.gba"));
-  const scripts = ["--lua", join(folder, "settings.lua"), "--lua", repository("lua/framewire.lua")];
+  const script = join(folder, "framewire.lua");
+  execFileSync(PROGRAM, ["script", "--output", script], { stdio: "ignore" });
+  const scripts = ["--lua", join(folder, "settings.lua"), "--lua", script];
   const server = await serve(["--rom", join(folder, "demo.gba"), ...scripts]);
   const { site, pin } = startSite(folder, sitePort);
 

@@ -25,8 +25,7 @@ pub fn free_port() -> u16 {
 /// What a core runs that is to have the script at `port`, and the file of its settings.
 pub fn scripts(port: u16) -> (Vec<PathBuf>, NamedTempFile) {
     let settings = script(&format!("framewire = {{port = {port}, log_level = 'warn'}}"));
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lua/framewire.lua").into();
-    (vec![settings.path().to_owned(), script], settings)
+    (vec![settings.path().to_owned(), framewire_script::PATH.into()], settings)
 }
 
 /// A core that runs the script at `port`.

@@ -6,11 +6,20 @@ use std::sync::{Arc, Mutex};
 use framewire_libmgba::{Core, Level};
 use framewire_protocol::Effect;
 use framewire_protocol::op::{OPS, OpInfo, ResultKind};
+use framewire_script::SCRIPT;
 
 use super::support::DEMO;
 
-const SCRIPT: &str = include_str!("../../../../lua/framewire.lua");
+/// What the script must not run is its server: with `testing` it only shows its table.
+const SETTINGS: &str = r"
+local before = {}
+for name in pairs(_G) do before[name] = true end
+framewire = {testing = true, before = before}
+";
 const PRINT: &str = r#"
+for name in pairs(_G) do
+  if not framewire.before[name] then console:log("global " .. name) end
+end
 for code, op in pairs(framewire.operations) do
   console:log(("%d %s %s %s %s"):format(code, op.name, op.effect, op.format, op.result))
 end
@@ -44,13 +53,15 @@ fn the_script_has_the_protocols_table_and_this_version() {
         sink.lock().unwrap().push(line.to_owned());
     })
     .expect("Lua");
-    core.run_script_source("settings", "framewire = {testing = true}").expect("settings");
+    core.run_script_source("settings", SETTINGS).expect("settings");
     core.run_script_source("framewire.lua", SCRIPT).expect("the script");
     core.run_script_source("print", PRINT).expect("the table");
 
     let lines = lines.lock().unwrap();
-    let mut theirs: BTreeMap<&str, &str> =
-        lines.iter().map(|line| line.split_once(' ').expect("a code and its row")).collect();
+    let pairs = lines.iter().map(|line| line.split_once(' ').expect("a code and its row"));
+    let (globals, rows): (Vec<_>, Vec<_>) = pairs.partition(|(key, _)| *key == "global");
+    assert_eq!(globals, [("global", "framewire")]);
+    let mut theirs: BTreeMap<&str, &str> = rows.into_iter().collect();
     assert_eq!(theirs.remove("version"), Some(env!("CARGO_PKG_VERSION")));
     let ours: Vec<(String, String)> = OPS.iter().map(|info| (info.code.to_string(), row(info))).collect();
     let ours: BTreeMap<&str, &str> = ours.iter().map(|(code, row)| (code.as_str(), row.as_str())).collect();

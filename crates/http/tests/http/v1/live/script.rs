@@ -28,7 +28,7 @@ impl Place {
         let settings: PathBuf = self.folder.path().join("settings.lua");
         std::fs::write(&settings, format!("framewire = {{port = {}, log_level = 'warn'}}", self.port))
             .unwrap();
-        let scripts = vec![settings, repository("lua/framewire.lua")];
+        let scripts = vec![settings, framewire_script::PATH.into()];
         core(Rom::File(repository("rom/framewire-demo.gba")), false, scripts)
     }
 
