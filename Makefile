@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test browser browser-baselines loom bench bench-luajit soak soak-luajit fuzz schemathesis study rom setup setup-test fmt lint build
+.PHONY: run test browser browser-baselines loom bench bench-luajit soak soak-luajit fuzz schemathesis study generate rom setup setup-test fmt lint build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -76,6 +76,10 @@ schemathesis: build
 study: setup-test
 	$(CARGO) build --release --locked -p framewire --features study
 	exec target/release/framewire study $(ARGS)
+
+# The files that are made from the table of operations; a test compares them.
+generate: setup
+	FRAMEWIRE_GENERATE=1 $(CARGO) test --quiet --locked -p framewire-protocol --test generated
 
 rom: setup-test
 	$(MAKE) -C rom

@@ -14,7 +14,7 @@ const PARTS: &[&[&str]] = &[
     // The console.
     &["cartridgeram", "videoram", "memory", "game", "emulator"],
     // What can be done.
-    &["lockstep", "throttle", "watches", "operations", "readahead"],
+    &["lockstep", "throttle", "watches", "optable", "operations", "readahead"],
     // How a client asks for it.
     &["messages", "frames", "requests", "keyed", "sessions"],
     // Serving the clients.

@@ -1,22 +1,19 @@
--- The types of arguments: their binary form, their text form, and what is accepted. A type has these fields:
+-- The types of arguments: their text form, and what is accepted. A type has these fields:
 --
---   format      its form in string.pack; without one it is for text messages only
 --   read        from text; nil if the text cannot be read as that type
 --   expected    what `read` accepts, for people
 --   low, high   the numbers that are accepted
---   check       any other test of a value; raises what is wrong
+--   check       any other test of a value; raises a refusal
 --   narrow      whether its binary form can hold values that are refused
 --   free        whether it may hold commas in a text message, where it takes all that no other argument claims
 
-local limits = require "limits"
 local refusal = require "refusal"
 
 local find, format, gsub, sub = string.find, string.format, string.gsub, string.sub
 local refuse, sentence, BAD_ARGUMENT = refusal.refuse, refusal.sentence, refusal.BAD_ARGUMENT
 
-local function integer(binary, low, high, narrow)
+local function integer(low, high, narrow)
   return {
-    format = binary,
     read = function(text)
       return math.tointeger(tonumber(text))
     end,
@@ -25,10 +22,6 @@ local function integer(binary, low, high, narrow)
     high = high,
     narrow = narrow,
   }
-end
-
-local function narrow_integer(binary, high)
-  return integer(binary, 0, high, true)
 end
 
 -- A text that is handed to mGBA as a C string.
@@ -77,29 +70,27 @@ local function to_hex(bytes)
 end
 
 local types = {
-  u8 = integer("I1", 0, 0xFF),
-  u16 = integer("I2", 0, 0xFFFF),
-  u32 = integer("I4", 0, 0xFFFFFFFF),
-  i32 = integer("i4", -0x80000000, 0x7FFFFFFF),
-  key = narrow_integer("I1", 9),
-  keys = narrow_integer("I2", 0x3FF),
-  flags = narrow_integer("I1", 31),
-  length = narrow_integer("I4", limits.range),
-  slot = narrow_integer("I4", 0x7FFFFFFF),
-  frames = integer("I4", 1, 3600, true),
-  timeout = narrow_integer("I4", 60000),
-  boolean = narrow_integer("I1", 1),
-  bytes = { format = "s4", read = from_hex, expected = "pairs of hexadecimal digits in brackets, such as [d3,00,ea]" },
-  name = { format = "s4", read = as_it_is, check = filled, narrow = true },
-  path = { format = "s4", read = as_it_is, check = filled, narrow = true, free = true },
-  text = { format = "s4", read = as_it_is, free = true },
+  u8 = integer(0, 0xFF),
+  u16 = integer(0, 0xFFFF),
+  u32 = integer(0, 0xFFFFFFFF),
+  i32 = integer(-0x80000000, 0x7FFFFFFF),
+  bool = integer(0, 1, true),
+  bytes = { read = from_hex, expected = "pairs of hexadecimal digits in brackets, such as [d3,00,ea]" },
+  name = { read = as_it_is, check = filled, narrow = true },
+  path = { read = as_it_is, check = filled, narrow = true, free = true },
+  text = { read = as_it_is, free = true },
 }
 
-function types.boolean.read(text)
+-- An argument: its name, the name of its type and, if they are fewer than the type has, the numbers that are accepted.
+local function new(name, kind, low, high)
+  return { name = name, kind = low and integer(low, high, true) or types[kind] }
+end
+
+function types.bool.read(text)
   local word = text:lower():match("^%s*(%a+)%s*$")
   return word == "true" and 1 or word == "false" and 0 or nil
 end
-types.boolean.expected = "true or false"
+types.bool.expected = "true or false"
 
 -- The other types are met in text messages only.
 
@@ -127,10 +118,10 @@ end
 
 types.key_mask = { -- a key's number
   read = function(text)
-    local key = types.key.read(text)
+    local key = types.u8.read(text)
     return key and key >= 0 and key <= 9 and 1 << key or nil
   end,
-  expected = types.key.expected,
+  expected = "a whole number from 0 to 9",
 }
 types.button_key = { read = button_number }
 types.button = {
@@ -161,6 +152,7 @@ end
 
 return {
   types = types,
+  new = new,
   check = check,
   to_hex = to_hex,
   from_hex = from_hex,

@@ -12,7 +12,8 @@ framewire = public
 public.version = version.script
 public.operations = {}
 for code, op in pairs(operations.by_code) do
-  public.operations[code] = { name = op.name, effect = op.effect, format = op.format, result = op.result }
+  local effect = op.change and "change" or "read"
+  public.operations[code] = { name = op.name, effect = effect, format = op.format, result = op.result }
 end
 
 local function setting(name)

@@ -40,7 +40,7 @@ local function message(key, name, takes, last, write)
   if takes then
     specs = {}
     for argument, kind in takes:gmatch("([%w_]+):([%w_]+)") do
-      table.insert(specs, { name = argument, kind = types[kind] })
+      table.insert(specs, arguments.new(argument, kind))
     end
   end
   local free -- the argument that may hold commas
@@ -50,60 +50,23 @@ local function message(key, name, takes, last, write)
   messages[key] = { op = op, specs = specs, free = free, last = last, write = write or WRITE[op.result] }
 end
 
+for name, op in pairs(operations.by_name) do
+  if op.message then
+    message(op.message, name)
+  end
+end
+
+-- The flags of states, where a message leaves them out.
+local DEFAULT_FLAGS = { ["core.saveState"] = 31, ["core.loadState"] = 29 }
+for key, entry in pairs(messages) do
+  local last = entry.specs[#entry.specs]
+  if last and last.name == "flags" then
+    last.default = DEFAULT_FLAGS[key:match("^core%.%l+State")]
+  end
+end
+
 message("core.addKey", "add_keys", "key:key_mask")
-message("core.addKeys", "add_keys")
-message("core.autoloadSave", "autoload_save")
-message("core.checksum", "checksum")
 message("core.clearKey", "clear_keys", "key:key_mask")
-message("core.clearKeys", "clear_keys")
-message("core.currentFrame", "current_frame")
-message("core.frameCycles", "frame_cycles")
-message("core.frequency", "frequency")
-message("core.getGameCode", "game_code")
-message("core.getGameTitle", "game_title")
-message("core.getKey", "get_key")
-message("core.getKeys", "get_keys")
-message("core.loadFile", "load_file")
-message("core.loadSaveFile", "load_save_file")
-message("core.loadStateBuffer", "load_state")
-message("core.loadStateFile", "load_state_file")
-message("core.loadStateSlot", "load_state_slot")
-message("core.platform", "platform")
-message("core.read8", "read8")
-message("core.read16", "read16")
-message("core.read32", "read32")
-message("core.readRange", "read_range")
-message("core.readRegister", "read_register")
-message("core.romSize", "rom_size")
-message("core.saveStateBuffer", "save_state")
-message("core.saveStateFile", "save_state_file")
-message("core.saveStateSlot", "save_state_slot")
-message("core.screenshot", "screenshot_file")
-message("core.setKeys", "set_keys")
-message("core.step", "step")
-message("core.write8", "write8")
-message("core.write16", "write16")
-message("core.write32", "write32")
-message("core.writeRegister", "write_register")
-
-message("console.error", "console_error")
-message("console.log", "console_log")
-message("console.warn", "console_warn")
-
-message("coreAdapter.memory", "domains")
-message("coreAdapter.reset", "reset")
-
-message("memoryDomain.base", "domain_base")
-message("memoryDomain.bound", "domain_bound")
-message("memoryDomain.name", "domain_name")
-message("memoryDomain.read8", "domain_read8")
-message("memoryDomain.read16", "domain_read16")
-message("memoryDomain.read32", "domain_read32")
-message("memoryDomain.readRange", "domain_read_range")
-message("memoryDomain.size", "domain_size")
-message("memoryDomain.write8", "domain_write8")
-message("memoryDomain.write16", "domain_write16")
-message("memoryDomain.write32", "domain_write32")
 
 local TAP_FRAMES = 15
 
@@ -119,7 +82,6 @@ message("mgba-http.button.tap", "hold_keys", "button:button", TAP_FRAMES)
 message("mgba-http.button.tapMany", "hold_keys", "buttons:buttons", TAP_FRAMES)
 message("mgba-http.button.hold", "hold_keys", "button:button duration:u32")
 message("mgba-http.button.holdMany", "hold_keys", "buttons:buttons duration:u32")
-message("mgba-http.extension.loadFile", "load_rom")
 
 message("framewire.echo", "echo", "text:text", nil, arguments.as_it_is)
 

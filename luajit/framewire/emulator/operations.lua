@@ -1,50 +1,66 @@
---- The table of operations; crates/protocol/src/op.rs has the same, and a test holds the two together.
--- A row: code, name, and its arguments' types, in order.
-
-local rows = {
-  { 0x01, "echo", "bytes" },
-
-  { 0x10, "current_frame" }, { 0x11, "frame_cycles" }, { 0x12, "frequency" }, { 0x13, "game_code" },
-  { 0x14, "game_title" }, { 0x15, "platform" }, { 0x16, "rom_size" }, { 0x17, "checksum" },
-
-  { 0x20, "read8", "u32" }, { 0x21, "read16", "u32" }, { 0x22, "read32", "u32" }, { 0x23, "read_range", "u32 u32" },
-  { 0x24, "write8", "u32 u8" }, { 0x25, "write16", "u32 u16" }, { 0x26, "write32", "u32 u32" },
-  { 0x27, "write_range", "u32 bytes" },
-
-  { 0x30, "domains" }, { 0x31, "domain_base", "text" }, { 0x32, "domain_bound", "text" },
-  { 0x33, "domain_name", "text" }, { 0x34, "domain_size", "text" }, { 0x35, "domain_read8", "text u32" },
-  { 0x36, "domain_read16", "text u32" }, { 0x37, "domain_read32", "text u32" },
-  { 0x38, "domain_read_range", "text u32 u32" }, { 0x39, "domain_write8", "text u32 u8" },
-  { 0x3a, "domain_write16", "text u32 u16" }, { 0x3b, "domain_write32", "text u32 u32" },
-
-  { 0x40, "read_register", "text" }, { 0x41, "write_register", "text i32" },
-
-  { 0x50, "get_keys" }, { 0x51, "get_key", "u8" }, { 0x52, "set_keys", "u16" }, { 0x53, "add_keys", "u16" },
-  { 0x54, "clear_keys", "u16" }, { 0x55, "hold_keys", "u16 u32" }, { 0x56, "play_keys", "bytes" },
-  { 0x57, "cancel_keys", "u32" }, { 0x58, "timeline", "u32" },
-
-  { 0x60, "save_state", "u8" }, { 0x61, "load_state", "bytes u8" }, { 0x62, "save_state_file", "text u8" },
-  { 0x63, "load_state_file", "text u8" }, { 0x64, "save_state_slot", "u32 u8" },
-  { 0x65, "load_state_slot", "u32 u8" },
-
-  { 0x70, "load_file", "text" }, { 0x71, "load_rom", "text" }, { 0x72, "load_save_file", "text bool" },
-  { 0x73, "autoload_save" },
-
-  { 0x80, "reset" }, { 0x81, "step" }, { 0x82, "pause" }, { 0x83, "resume" }, { 0x84, "set_speed", "u32" },
-  { 0x85, "advance", "u32" }, { 0x86, "lockstep", "u32" },
-
-  { 0x90, "screenshot" }, { 0x91, "screenshot_file", "text" },
-
-  { 0xa0, "console_log", "text" }, { 0xa1, "console_warn", "text" }, { 0xa2, "console_error", "text" },
-
-  { 0xb0, "watch", "u32 u32 u8 bytes" }, { 0xb1, "unwatch", "u32" },
+return {
+  echo = { code = 0x01, types = { "bytes" } },
+  current_frame = { code = 0x10, types = {} },
+  frame_cycles = { code = 0x11, types = {} },
+  frequency = { code = 0x12, types = {} },
+  game_code = { code = 0x13, types = {} },
+  game_title = { code = 0x14, types = {} },
+  platform = { code = 0x15, types = {} },
+  rom_size = { code = 0x16, types = {} },
+  checksum = { code = 0x17, types = {} },
+  read8 = { code = 0x20, types = { "u32" } },
+  read16 = { code = 0x21, types = { "u32" } },
+  read32 = { code = 0x22, types = { "u32" } },
+  read_range = { code = 0x23, types = { "u32", "u32" } },
+  write8 = { code = 0x24, types = { "u32", "u8" } },
+  write16 = { code = 0x25, types = { "u32", "u16" } },
+  write32 = { code = 0x26, types = { "u32", "u32" } },
+  write_range = { code = 0x27, types = { "u32", "bytes" } },
+  domains = { code = 0x30, types = {} },
+  domain_base = { code = 0x31, types = { "text" } },
+  domain_bound = { code = 0x32, types = { "text" } },
+  domain_name = { code = 0x33, types = { "text" } },
+  domain_size = { code = 0x34, types = { "text" } },
+  domain_read8 = { code = 0x35, types = { "text", "u32" } },
+  domain_read16 = { code = 0x36, types = { "text", "u32" } },
+  domain_read32 = { code = 0x37, types = { "text", "u32" } },
+  domain_read_range = { code = 0x38, types = { "text", "u32", "u32" } },
+  domain_write8 = { code = 0x39, types = { "text", "u32", "u8" } },
+  domain_write16 = { code = 0x3a, types = { "text", "u32", "u16" } },
+  domain_write32 = { code = 0x3b, types = { "text", "u32", "u32" } },
+  read_register = { code = 0x40, types = { "text" } },
+  write_register = { code = 0x41, types = { "text", "i32" } },
+  get_keys = { code = 0x50, types = {} },
+  get_key = { code = 0x51, types = { "u8" } },
+  set_keys = { code = 0x52, types = { "u16" } },
+  add_keys = { code = 0x53, types = { "u16" } },
+  clear_keys = { code = 0x54, types = { "u16" } },
+  hold_keys = { code = 0x55, types = { "u16", "u32" } },
+  play_keys = { code = 0x56, types = { "bytes" } },
+  cancel_keys = { code = 0x57, types = { "u32" } },
+  timeline = { code = 0x58, types = { "u32" } },
+  save_state = { code = 0x60, types = { "u8" } },
+  load_state = { code = 0x61, types = { "bytes", "u8" } },
+  save_state_file = { code = 0x62, types = { "text", "u8" } },
+  load_state_file = { code = 0x63, types = { "text", "u8" } },
+  save_state_slot = { code = 0x64, types = { "u32", "u8" } },
+  load_state_slot = { code = 0x65, types = { "u32", "u8" } },
+  load_file = { code = 0x70, types = { "text" } },
+  load_rom = { code = 0x71, types = { "text" } },
+  load_save_file = { code = 0x72, types = { "text", "bool" } },
+  autoload_save = { code = 0x73, types = {} },
+  reset = { code = 0x80, types = {} },
+  step = { code = 0x81, types = {} },
+  pause = { code = 0x82, types = {} },
+  resume = { code = 0x83, types = {} },
+  set_speed = { code = 0x84, types = { "u32" } },
+  advance = { code = 0x85, types = { "u32" } },
+  lockstep = { code = 0x86, types = { "u32" } },
+  screenshot = { code = 0x90, types = {} },
+  screenshot_file = { code = 0x91, types = { "text" } },
+  console_log = { code = 0xa0, types = { "text" } },
+  console_warn = { code = 0xa1, types = { "text" } },
+  console_error = { code = 0xa2, types = { "text" } },
+  watch = { code = 0xb0, types = { "u32", "u32", "u8", "bytes" } },
+  unwatch = { code = 0xb1, types = { "u32" } },
 }
-
-local by_name = {}
-for _, row in ipairs(rows) do
-  local types = {}
-  for word in (row[3] or ""):gmatch("%S+") do types[#types + 1] = word end
-  by_name[row[2]] = { code = row[1], name = row[2], types = types }
-end
-
-return by_name

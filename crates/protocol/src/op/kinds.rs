@@ -83,6 +83,8 @@ pub struct ArgInfo {
     pub name: &'static str,
     /// Its type.
     pub kind: ArgKind,
+    /// The smallest and the largest number that is accepted; `None` if it is no number.
+    pub range: Option<(i64, i64)>,
     /// What it means, with its unit.
     pub doc: &'static str,
 }
@@ -109,6 +111,8 @@ pub struct OpInfo {
 /// A Rust type that arguments have.
 pub(super) trait Argument: Wire {
     const KIND: ArgKind;
+    /// The numbers that the type has.
+    const RANGE: Option<(i64, i64)> = None;
     /// Bytes of its binary form.
     fn size(&self) -> usize;
     /// The form it has in a marker message.
@@ -119,29 +123,51 @@ pub(super) trait Argument: Wire {
     }
 }
 
-macro_rules! arguments {
-    ($($ty:ty = $kind:ident, |$value:ident| $size:expr, $marker:expr $(, $text_mut:item)?;)*) => {$(
+macro_rules! numbers {
+    ($($ty:ty = $kind:ident),* $(,)?) => {$(
         impl Argument for $ty {
             const KIND: ArgKind = ArgKind::$kind;
+            const RANGE: Option<(i64, i64)> = Some((<$ty>::MIN as i64, <$ty>::MAX as i64));
             fn size(&self) -> usize {
-                let $value = self;
-                $size
+                size_of_val(self)
             }
             fn to_marker(&self) -> Vec<u8> {
-                let $value = self;
-                $marker
+                self.to_string().into_bytes()
             }
-            $($text_mut)?
         }
     )*};
 }
-arguments! {
-    u8 = U8, |value| size_of_val(value), value.to_string().into_bytes();
-    u16 = U16, |value| size_of_val(value), value.to_string().into_bytes();
-    u32 = U32, |value| size_of_val(value), value.to_string().into_bytes();
-    i32 = I32, |value| size_of_val(value), value.to_string().into_bytes();
-    bool = Bool, |value| size_of_val(value), value.to_string().into_bytes();
-    String = Text, |value| 4 + value.len(), value.clone().into_bytes(),
-        fn text_mut(&mut self) -> Option<&mut String> { Some(self) };
-    Vec<u8> = Bytes, |value| 4 + value.len(), format!("[{}]", hex_pairs(value)).into_bytes();
+numbers!(u8 = U8, u16 = U16, u32 = U32, i32 = I32);
+
+impl Argument for bool {
+    const KIND: ArgKind = ArgKind::Bool;
+    fn size(&self) -> usize {
+        1
+    }
+    fn to_marker(&self) -> Vec<u8> {
+        self.to_string().into_bytes()
+    }
+}
+
+impl Argument for String {
+    const KIND: ArgKind = ArgKind::Text;
+    fn size(&self) -> usize {
+        4 + self.len()
+    }
+    fn to_marker(&self) -> Vec<u8> {
+        self.clone().into_bytes()
+    }
+    fn text_mut(&mut self) -> Option<&mut String> {
+        Some(self)
+    }
+}
+
+impl Argument for Vec<u8> {
+    const KIND: ArgKind = ArgKind::Bytes;
+    fn size(&self) -> usize {
+        4 + self.len()
+    }
+    fn to_marker(&self) -> Vec<u8> {
+        format!("[{}]", hex_pairs(self)).into_bytes()
+    }
 }

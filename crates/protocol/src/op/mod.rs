@@ -1,7 +1,7 @@
-//! The table of operations: each is defined here once, in `table.rs`, and in one place of `lua/src/operations.lua`.
+//! The table of operations in `table.rs`, the one place where an operation is defined.
 //!
-//! The table makes the [`Op`] type, its binary codec, its marker text where mGBA-http has a message for it, and
-//! [`OPS`], from which documents are generated and against which routes and the Lua script are tested.
+//! From it come the [`Op`] type, its binary codec, its marker text where mGBA-http has a message for it, and [`OPS`]. From
+//! [`OPS`] come the OpenAPI document and, by `make generate`, the tables of the two Lua sides and docs/operations.md.
 
 mod kinds;
 mod table;

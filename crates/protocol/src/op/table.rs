@@ -1,13 +1,23 @@
 //! The table itself, and the macro that makes everything from it.
+//!
+//! A row: code, variant, name, effect, type of the result, and mGBA-http's message with the same arguments if there is one. A
+//! number takes what its type has, or the range after `where`.
+
+use std::ops::RangeInclusive;
 
 use super::kinds::{ArgInfo, Argument, Effect, OpInfo, ResultKind};
+use crate::MAX_RANGE;
 use crate::wire::{DecodeError, Reader, Wire};
+
+const fn ends(range: RangeInclusive<i64>) -> (i64, i64) {
+    (*range.start(), *range.end())
+}
 
 macro_rules! ops {
     ($(
         $(#[doc = $doc:literal])+
         $code:literal $variant:ident $name:literal $effect:ident -> $result:ident $(= $marker:literal)? {
-            $( $(#[doc = $arg_doc:literal])+ $arg:ident: $ty:ty, )*
+            $( $(#[doc = $arg_doc:literal])+ $arg:ident: $ty:ty $(where $range:expr)?, )*
         }
     )*) => {
         /// One thing asked of an emulator.
@@ -19,7 +29,7 @@ macro_rules! ops {
             )*
         }
 
-        /// The table: one row an operation, by code.
+        /// The table: one row per operation, by code.
         pub const OPS: &[OpInfo] = &[$(
             OpInfo {
                 code: $code,
@@ -28,6 +38,7 @@ macro_rules! ops {
                 args: &[$( ArgInfo {
                     name: stringify!($arg),
                     kind: <$ty as Argument>::KIND,
+                    range: ops!(@range $ty $(, $range)?),
                     doc: concat!($($arg_doc),+).trim_ascii_start(),
                 }, )*],
                 result: ResultKind::$result,
@@ -36,7 +47,7 @@ macro_rules! ops {
             },
         )*];
 
-        /// Where the row of a variant is in the table.
+        /// The index of each variant's row in the table.
         enum Row { $( $variant, )* }
 
         impl Op {
@@ -93,6 +104,8 @@ macro_rules! ops {
             }
         }
     };
+    (@range $ty:ty) => { <$ty as Argument>::RANGE };
+    (@range $ty:ty, $range:expr) => { Some(ends($range)) };
     (@marker) => { None };
     (@marker $marker:literal) => { Some($marker) };
 }
@@ -110,7 +123,7 @@ ops! {
     0x11 FrameCycles "frame_cycles" Read -> Int = "core.frameCycles" {}
     /// Processor cycles in a second.
     0x12 Frequency "frequency" Read -> Int = "core.frequency" {}
-    /// The game's code from the ROM header; on mGBA 0.10 with the console in front (`AGB-BPRE`).
+    /// The game's code from the ROM header. mGBA 0.10 puts the console before it (`AGB-BPRE`).
     0x13 GameCode "game_code" Read -> Text = "core.getGameCode" {}
     /// The game's title from the ROM header.
     0x14 GameTitle "game_title" Read -> Text = "core.getGameTitle" {}
@@ -126,12 +139,12 @@ ops! {
         /// Bus address.
         address: u32,
     }
-    /// Reads 16 bits from the bus: the two bytes from the address on, wherever that is.
+    /// Reads 16 bits from the bus: the two bytes from the address on, aligned or not.
     0x21 Read16 "read16" Read -> Int = "core.read16" {
         /// Bus address.
         address: u32,
     }
-    /// Reads 32 bits from the bus: the four bytes from the address on, wherever that is.
+    /// Reads 32 bits from the bus: the four bytes from the address on, aligned or not.
     0x22 Read32 "read32" Read -> Int = "core.read32" {
         /// Bus address.
         address: u32,
@@ -141,7 +154,7 @@ ops! {
         /// Bus address of the first byte.
         address: u32,
         /// Number of bytes, at most 16 MiB.
-        length: u32,
+        length: u32 where 0..=MAX_RANGE as i64,
     }
     /// Writes 8 bits to the bus.
     0x24 Write8 "write8" Change -> None = "core.write8" {
@@ -150,14 +163,14 @@ ops! {
         /// The value.
         value: u8,
     }
-    /// Writes 16 bits to the bus: the two bytes from the address on, wherever that is.
+    /// Writes 16 bits to the bus: the two bytes from the address on, aligned or not.
     0x25 Write16 "write16" Change -> None = "core.write16" {
         /// Bus address.
         address: u32,
         /// The value.
         value: u16,
     }
-    /// Writes 32 bits to the bus: the four bytes from the address on, wherever that is.
+    /// Writes 32 bits to the bus: the four bytes from the address on, aligned or not.
     0x26 Write32 "write32" Change -> None = "core.write32" {
         /// Bus address.
         address: u32,
@@ -179,12 +192,12 @@ ops! {
         /// Name of the memory domain, such as `wram`.
         domain: String,
     }
-    /// The bus address behind a memory domain's end.
+    /// The bus address after the end of a memory domain.
     0x32 DomainBound "domain_bound" Read -> Int = "memoryDomain.bound" {
         /// Name of the memory domain.
         domain: String,
     }
-    /// The name a memory domain has for people.
+    /// The display name of a memory domain.
     0x33 DomainName "domain_name" Read -> Text = "memoryDomain.name" {
         /// Name of the memory domain.
         domain: String,
@@ -222,7 +235,7 @@ ops! {
         /// Offset of the first byte.
         address: u32,
         /// Number of bytes, at most 16 MiB.
-        length: u32,
+        length: u32 where 0..=MAX_RANGE as i64,
     }
     /// Writes 8 bits to a memory domain.
     0x39 DomainWrite8 "domain_write8" Change -> None = "memoryDomain.write8" {
@@ -270,48 +283,48 @@ ops! {
     /// Whether a key is held: 1 or 0.
     0x51 GetKey "get_key" Read -> Int = "core.getKey" {
         /// Number of the key, 0 to 9.
-        key: u8,
+        key: u8 where 0..=9,
     }
-    /// Holds exactly these keys from the next frame on, and lets go of all others.
+    /// Holds exactly these keys from the next frame on, and releases all others.
     0x52 SetKeys "set_keys" Change -> None = "core.setKeys" {
         /// Mask of keys.
-        keys: u16,
+        keys: u16 where 0..=0x3ff,
     }
-    /// Holds these keys too, from the next frame on.
+    /// Holds these keys as well, from the next frame on.
     0x53 AddKeys "add_keys" Change -> None = "core.addKeys" {
         /// Mask of keys.
-        keys: u16,
+        keys: u16 where 0..=0x3ff,
     }
-    /// Lets go of these keys from the next frame on.
+    /// Releases these keys from the next frame on.
     0x54 ClearKeys "clear_keys" Change -> None = "core.clearKeys" {
         /// Mask of keys.
-        keys: u16,
+        keys: u16 where 0..=0x3ff,
     }
-    /// Holds keys for a number of frames. Where one of them is still held by an earlier hold, this one waits for its
-    /// end and a frame more, so that the game sees a press of its own for each.
+    /// Holds keys for a number of frames. If an earlier hold still has one of them, this hold waits until that one has ended
+    /// and one more frame has passed, so the game sees a separate press for each.
     0x55 HoldKeys "hold_keys" Change -> None {
         /// Mask of keys.
-        keys: u16,
-        /// Frames, as mGBA-http counts them: seen held until this many frames and one more have passed.
+        keys: u16 where 0..=0x3ff,
+        /// Number of frames, as mGBA-http counts them: the keys are held until this many frames and one more have passed.
         frames: u32,
     }
-    /// Plays keys by frame: from the frame of each step on exactly its keys are held, of all keys that the steps name; other
-    /// keys are left alone. The result is the number of the timeline, from 1 on, by which it can be cancelled. Its first
-    /// frame is the one after the batch. While it runs its keys are its own: holds of them wait, and a key that is set,
-    /// added or cleared by hand is taken from it. Two timelines with a key in common are refused.
+    /// Plays keys by frame. From the frame of each step on, exactly the keys of the step are held, out of all keys that the
+    /// steps name; other keys do not change. The result is the number of the timeline, from 1 on; `cancel_keys` takes it. Its
+    /// first frame is the one after the batch. While it plays it owns its keys: holds of them wait, and a key that another
+    /// operation sets, adds or clears is taken from it. A second timeline with a key of the first is refused.
     0x56 PlayKeys "play_keys" Change -> Int {
-        /// The steps, each an offset in frames (`u32`, 0 is the next frame) and a mask of keys (`u16`), little-endian;
-        /// offsets rise, the last mask is 0, at most 65,536 steps.
+        /// The steps, at most 65,536: each an offset in frames (`u32`, 0 is the next frame) and a mask of keys (`u16`),
+        /// little-endian. Offsets rise; the last mask is 0.
         steps: Vec<u8>,
     }
-    /// Ends a timeline and lets go of its keys. Whether there was any.
+    /// Ends a timeline and releases its keys. The result says whether there was one.
     0x57 CancelKeys "cancel_keys" Change -> Bool {
-        /// Number of the timeline; 0 ends all of them and all holds, those that wait too.
+        /// Number of the timeline; 0 ends all timelines and all holds, also holds that wait.
         id: u32,
     }
 
-    /// How a timeline is: `playing`; or `over` and the frame counter then; or `cancelled`, before its last step, and the frame
-    /// counter then. The last 16,384 that ended are remembered.
+    /// The state of a timeline: `playing`; or `over` and the frame counter at its end; or `cancelled`, before its last step, and
+    /// the frame counter then. The last 16,384 timelines that ended are remembered.
     0x58 Timeline "timeline" Read -> Names {
         /// Number of the timeline.
         id: u32,
@@ -321,51 +334,51 @@ ops! {
     0x60 SaveState "save_state" Read -> Bytes = "core.saveStateBuffer" {
         /// mGBA's state flags: 1 screenshot, 2 save data, 4 cheats, 8 clock, 16 metadata. With a screenshot the bytes
         /// are a PNG with the state inside.
-        flags: u8,
+        flags: u8 where 0..=31,
     }
     /// Loads a state from bytes.
     0x61 LoadState "load_state" Change -> Bool = "core.loadStateBuffer" {
         /// The state, with or without a picture around it.
         data: Vec<u8>,
         /// Which parts to load.
-        flags: u8,
+        flags: u8 where 0..=31,
     }
     /// Saves the state to a file on the emulator's machine.
     0x62 SaveStateFile "save_state_file" Change -> Bool = "core.saveStateFile" {
         /// The file.
         path: String,
         /// Which parts to save.
-        flags: u8,
+        flags: u8 where 0..=31,
     }
     /// Loads a state from a file on the emulator's machine.
     0x63 LoadStateFile "load_state_file" Change -> Bool = "core.loadStateFile" {
         /// The file.
         path: String,
         /// Which parts to load.
-        flags: u8,
+        flags: u8 where 0..=31,
     }
-    /// Saves the state to one of the numbered slots beside the ROM.
+    /// Saves the state to one of the numbered slots next to the ROM.
     0x64 SaveStateSlot "save_state_slot" Change -> Bool = "core.saveStateSlot" {
         /// Number of the slot.
-        slot: u32,
+        slot: u32 where 0..=0x7fff_ffff,
         /// Which parts to save.
-        flags: u8,
+        flags: u8 where 0..=31,
     }
-    /// Loads a state from one of the numbered slots beside the ROM.
+    /// Loads a state from one of the numbered slots next to the ROM.
     0x65 LoadStateSlot "load_state_slot" Change -> Bool = "core.loadStateSlot" {
         /// Number of the slot.
-        slot: u32,
+        slot: u32 where 0..=0x7fff_ffff,
         /// Which parts to load.
-        flags: u8,
+        flags: u8 where 0..=31,
     }
 
-    /// Loads a ROM from a file on the emulator's machine, without a reset. A file that is no ROM of this console
+    /// Loads a ROM from a file on the emulator's machine, without a reset. A file that is not a ROM of this console
     /// changes nothing.
     0x70 LoadFile "load_file" Change -> Bool = "core.loadFile" {
         /// The file.
         path: String,
     }
-    /// Loads a ROM from a file on the emulator's machine and resets. A file that is no ROM of this console changes
+    /// Loads a ROM from a file on the emulator's machine and resets. A file that is not a ROM of this console changes
     /// nothing. An embedded core also loads the battery save next to the ROM.
     0x71 LoadRom "load_rom" Change -> Bool = "mgba-http.extension.loadFile" {
         /// The file.
@@ -375,37 +388,37 @@ ops! {
     0x72 LoadSaveFile "load_save_file" Change -> Bool = "core.loadSaveFile" {
         /// The file.
         path: String,
-        /// Whether to leave the file as it is when the game saves.
+        /// Whether to leave the file unchanged when the game saves.
         temporary: bool,
     }
-    /// Loads the battery save data that lies beside the ROM.
+    /// Loads the battery save data that lies next to the ROM.
     0x73 AutoloadSave "autoload_save" Change -> Bool = "core.autoloadSave" {}
 
     /// Resets the console.
     0x80 Reset "reset" Change -> None = "coreAdapter.reset" {}
-    /// Runs one instruction of the processor. In an embedded core a processor that waits for an interrupt waits until the
-    /// end of the frame at most.
+    /// Runs one instruction of the processor. In an embedded core, a processor that waits for an interrupt waits until the end
+    /// of the frame at most.
     0x81 Step "step" Change -> None = "core.step" {}
-    /// Stops frames until they are resumed; operations are done all the same. An attached mGBA is paused in its window only.
+    /// Stops frames until `resume`; operations still work. An attached mGBA can be paused in its window only.
     0x82 Pause "pause" Change -> None {}
-    /// Lets frames go by again: ends a pause, and lockstep. An attached mGBA: lockstep only.
+    /// Lets frames run again: ends a pause, and lockstep. On an attached mGBA it ends lockstep only.
     0x83 Resume "resume" Change -> None {}
-    /// Changes how fast frames go by, in an embedded core.
+    /// Changes how fast frames run, in an embedded core.
     0x84 SetSpeed "set_speed" Change -> None {
         /// Thousandths of the console's rate, 10 to 1,000,000; 0 is as fast as the processor allows.
-        thousandths: u32,
+        thousandths: u32 where 0..=1_000_000,
     }
-    /// Runs frames now, at any time in an embedded core, and gives the frame counter after them. An attached mGBA does so in
-    /// lockstep only: there it must be the last operation of its batch, behind which the frames are run.
+    /// Runs frames now and returns the frame counter after them. An embedded core does so at any time. An attached mGBA does so
+    /// in lockstep only, and there it must be the last operation of its batch.
     0x85 Advance "advance" Change -> Int {
         /// Number of frames, 1 to 3,600; in a batch 3,600 in all.
-        frames: u32,
+        frames: u32 where 1..=3_600,
     }
-    /// Has each frame wait for `advance`, until it is ended by `resume` or a time-out of 0, or by itself when nobody has
-    /// asked anything for so long.
+    /// Makes each frame wait for `advance`. `resume` or a time-out of 0 ends this; it also ends by itself when no client has
+    /// asked for anything for the time-out.
     0x86 Lockstep "lockstep" Change -> None {
         /// The time-out in milliseconds, 1 to 60,000; 0 ends lockstep.
-        timeout: u32,
+        timeout: u32 where 0..=60_000,
     }
 
     /// The picture of the last frame as a PNG.
@@ -432,16 +445,16 @@ ops! {
         message: String,
     }
 
-    /// Watches memory from this batch on, for the program that serves this emulator: what changes is told by events. The
-    /// result is what the ranges hold now, joined.
+    /// Watches memory from this batch on, for the program that serves this emulator: events report what changes. The result
+    /// is the present bytes of the ranges, joined.
     0xb0 Watch "watch" Read -> Bytes {
-        /// Number of the watch; one that has it already is replaced.
+        /// Number of the watch; a watch that has it already is replaced.
         id: u32,
-        /// Frames from one event to the next even if nothing changes; 0 for none of those.
+        /// Number of frames after which an event comes even if nothing changed; 0 for no such events.
         every: u32,
-        /// 1: tell the keys held in each frame; 2: tell the hash of the picture in each event of `every`.
+        /// 1: report the keys held in each frame; 2: report the hash of the picture in each event of `every`.
         flags: u8,
-        /// The ranges, each `u8 n`, n bytes of a memory domain's name (none: the bus), `u32` address, `u16` length.
+        /// The ranges: each `u8 n`, n bytes of a memory domain's name (none for the bus), `u32` address, `u16` length.
         ranges: Vec<u8>,
     }
     /// Ends a watch.
