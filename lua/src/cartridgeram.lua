@@ -1,5 +1,5 @@
--- The RAM of a Game Boy's cartridge as a memory domain. mGBA's own reads 0xFF while the game has the RAM locked, and
--- writes the bank that the game has mapped, whichever is meant.
+-- The RAM of a Game Boy's cartridge as a memory domain. mGBA's own domain reads 0xFF while the game has the RAM locked, and
+-- always writes to the bank that the game has mapped.
 
 local refusal = require "refusal"
 
@@ -17,12 +17,12 @@ function CartridgeRam.bound() return PAST end
 function CartridgeRam:name() return self.domain:name() end
 function CartridgeRam:size() return self.domain:size() end
 
--- Whether the cartridge's controller has the common lock (MBC1, MBC3, MBC5), and nothing but RAM happens on writes to it.
+-- Whether the cartridge's controller has the common lock (MBC1, MBC3, MBC5), and writes to the RAM do nothing else.
 local function has_lock(kind)
   return kind >= 0x02 and kind <= 0x03 or kind >= 0x0F and kind <= 0x13 or kind >= 0x19 and kind <= 0x1E
 end
 
--- Whether the bus shows the RAM: then a byte can be changed there. It is put back; no time passes in the console.
+-- Whether the bus shows the RAM: then a byte can be changed there. The byte is restored; no time passes in the console.
 local function is_unlocked()
   local before = emu:read8(BASE)
   local other = before ~ 0x5A
@@ -70,7 +70,7 @@ local function write_byte(self, offset, value)
   return false
 end
 
--- Writes a number of some bytes, all or none of them.
+-- Writes a number of several bytes, all of them or none.
 function CartridgeRam:write(offset, count, value)
   local before = self:readRange(offset, count)
   local after = pack("<I" .. count, value)
@@ -93,7 +93,7 @@ function CartridgeRam:write8(offset, value)
   self:write(offset, 1, value)
 end
 
--- The cartridge RAM of which this is mGBA's domain.
+-- The cartridge RAM, given mGBA's domain of it.
 return {
   new = function(domain)
     local kind = emu.memory.cart0:read8(KIND)

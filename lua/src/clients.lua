@@ -1,4 +1,4 @@
--- Those who are connected, and their turns.
+-- The connected clients, and their turns.
 
 local connection = require "connection"
 local limits = require "limits"
@@ -9,16 +9,16 @@ local turn = require "turn"
 
 local clock = os.clock
 
-local RECENT = 4 -- ticks: who asked in these is looked at all the time, others each millisecond
+local RECENT = 4 -- ticks: a client that asked in these is looked at all the time, others each millisecond
 
 local clients = {
-  all = {}, -- in the order they were accepted, closed ones until they are swept up
+  all = {}, -- in the order they were accepted, closed ones until they are swept
   request_tick = -math.huge, -- of the last request
 }
 
-local closed_before = 0 -- connections that were closed before the last sweep
-local looked_tick -- of the last look for connections that have ended
-local first_turn = 0 -- who begins, so that the last are not always the same
+local closed_before = 0 -- connections closed before the last sweep
+local looked_tick -- tick of the last look for connections that have ended
+local first_turn = 0 -- the connection that begins; it changes, so that the same one is not always last
 local hot -- the connection whose request was done last
 
 -- Removes the connections that are closed.
@@ -38,7 +38,7 @@ local function sweep()
   end
 end
 
--- Runs a function for a connection. An error in it ends this connection and nothing else: then the result is false.
+-- Runs a function for a connection. An error in it ends only this connection; then the result is false.
 local function guarded(run, each, ...)
   local fine, result = pcall(run, each, ...)
   if not fine then
@@ -49,7 +49,7 @@ local function guarded(run, each, ...)
   return result
 end
 
--- A turn that can break nothing but its own connection.
+-- A turn; an error in it ends only its own connection.
 function clients.take_turn(each, readable, now)
   local done = guarded(turn.take, each, readable, now)
   if done then
@@ -58,7 +58,7 @@ function clients.take_turn(each, readable, now)
   return done
 end
 
--- Gives a turn to every connection with something to read, which its end is too, so that those that have ended are closed.
+-- Gives a turn to every connection with something to read. Its end counts as such, so ended connections are closed.
 local function look_for_ended()
   for _, each in ipairs(clients.all) do
     if each.socket and each.socket:select(0) ~= 0 then
@@ -82,8 +82,8 @@ local function evict()
   end
 end
 
--- Whether there is room for one more connection; makes room if it can. The look at all connections takes time, so there is
--- one in a frame.
+-- Whether there is room for one more connection; makes room if it can. It looks at all connections at most once per frame,
+-- because that takes time.
 local function has_room()
   if #clients.all < limits.connections then
     return true
@@ -109,8 +109,8 @@ function clients.add(socket)
   end
 end
 
--- Gives connections their turn until processor time `stop`, all of them or those that asked lately. True if a request
--- was done.
+-- Gives connections their turn until processor time `stop`: all of them, or those that asked recently. True if a request
+-- was performed.
 function clients.serve(all, stop)
   local count, any = #clients.all, false
   for step = 1, count do
@@ -129,7 +129,7 @@ function clients.serve(all, stop)
   return any
 end
 
--- A connection with more to send than may be sent without a sleep; nil if there is none.
+-- A connection with more to send than may be sent without a sleep; or nil.
 function clients.with_long_reply()
   for _, each in ipairs(clients.all) do
     if each.socket and connection.has_long_reply(each) then
@@ -139,7 +139,7 @@ function clients.with_long_reply()
   return nil
 end
 
--- The script has slept: sends parts of long replies, to each client in its turn.
+-- The script has slept: sends parts of long replies, to one client after the other.
 function clients.send_long_replies()
   local count, sent = #clients.all, 0
   for step = 1, count do
@@ -154,7 +154,7 @@ function clients.send_long_replies()
   end
 end
 
--- The connection that is the likeliest to ask next.
+-- The connection that will most likely ask next.
 function clients.hottest()
   if hot and hot.socket and not hot.ended then
     return hot
@@ -168,8 +168,8 @@ function clients.hottest()
   return hot
 end
 
--- Closes the links whose heartbeat has stopped: nothing else tells of a network that lets nothing through any more. To be
--- called once a second. Seconds are counted, not measured, as in a pause of mGBA nobody could be heard.
+-- Closes the links whose heartbeat has stopped; there is no other sign that the network has failed. Called once a second.
+-- Seconds are counted, not measured, because nothing arrives while mGBA is paused.
 function clients.close_silent()
   for _, each in ipairs(clients.all) do
     each.silent = each.silent + 1
@@ -179,7 +179,7 @@ function clients.close_silent()
   end
 end
 
--- Closes all of them, who are told why.
+-- Closes all connections and sends the reason to their clients.
 function clients.close_all(reason)
   for _, each in ipairs(clients.all) do
     if each.socket then

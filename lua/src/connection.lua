@@ -1,16 +1,16 @@
--- One client's connection: bytes in and out, nothing of what they mean.
+-- One client's connection: its bytes in and out, not their meaning.
 --
--- mGBA does not ignore SIGPIPE: a write to a connection that its other end has reset ends the emulator with all that is in
--- it. So each write comes right after a look at the connection that found nothing to read, because the end of a connection,
--- too, is something to read. Nothing slow stands between the look and the write: what is written is ready before the look,
--- and small, as mGBA copies it. A reset alone is harmless, it is an error of the write; only an end and a reset that both
--- arrive within these few microseconds are not. After an end no look finds a reset any more, so nothing is written then: a
--- client that closes its sending side has its messages done and gets no reply.
+-- mGBA does not ignore SIGPIPE: a write to a connection that the other end has reset ends the whole emulator. So each write
+-- comes right after a check that the connection has nothing to read; the end of a connection counts as something to read.
+-- Nothing slow is between the check and the write: the bytes are ready before the check, and few, because mGBA copies them.
+-- A reset alone is harmless: it is an error of the write. Only an end and a reset that both arrive within these few
+-- microseconds are dangerous. After an end, no check finds a reset any more, so nothing is written then: for a client that
+-- closes its sending side, messages are performed and get no reply.
 --
--- On a busy machine another process may have its turn just in these, and that may be the client. Right after a sleep that is
+-- On a busy machine another process may run within these microseconds, and it may be the client. Right after a sleep that is
 -- unlikely, so most of a long reply is sent then.
 --
--- What else a look finds is read ahead into the inbox. From a client that sends faster than it can be served that would be
+-- Other bytes that the check finds are read ahead into the inbox. A client that sends faster than it is served would fill it
 -- more and more, so its replies are held back for a while.
 
 local inbox = require "inbox"
@@ -41,10 +41,10 @@ function connection.new(socket)
     hold = limits.first_hold, -- bytes of replies to hold back while there is a backlog
     stuck_time = nil, -- since when nothing could be sent, by the clock and by ticks
     stuck_tick = nil,
-    ended = false, -- the client sends no more, and gets nothing any more: do what has arrived, then close
-    dismissed = nil, -- the tick from which on it is kept only for its client to read why
+    ended = false, -- the client sends no more and gets nothing more: perform what has arrived, then close
+    dismissed = nil, -- the tick since which it is kept only so that its client can read the reason
     active = ticks.now, -- the tick of the last request
-    fresh = true, -- whether it is not known yet that its first message has a known key
+    fresh = true, -- whether its first message was not checked for a known key yet
 
     waiting = nil, -- a text message that has to wait for another frame
 
@@ -52,21 +52,21 @@ function connection.new(socket)
     session = nil,
     binary = false,
     pinged = false, -- whether it has a heartbeat
-    silent = 0, -- seconds in which nothing was heard of it
-    heard = true, -- whether anything was since lockstep looked last
-    queue = {}, -- requests decoded and not done yet, from `queue_first` to `queue_last`
+    silent = 0, -- seconds without a byte from it
+    heard = true, -- whether a byte came since lockstep checked last
+    queue = {}, -- requests decoded and not performed yet, from `queue_first` to `queue_last`
     queue_first = 1,
     queue_last = 0,
     deferred = {}, -- those that have to wait for another frame
-    cancelled = nil, -- ids of requests not to be done
+    cancelled = nil, -- ids of requests not to perform
     watches = {}, -- in the order they began
-    is_watching = false, -- whether it is known that there may be some
-    news = nil, -- items of those for the next event frame
+    is_watching = false, -- whether there may be some
+    news = nil, -- their items for the next event frame
   }
 end
 
--- Closes a socket of mGBA's. They do not know that they are closed: collected as garbage, one closes its file descriptor
--- again, which by then may be another connection's. Opened anew at an address that no machine has, it forgets it.
+-- Closes a socket of mGBA's. Such a socket does not know that it is closed: its garbage collection closes the file descriptor
+-- again, which then may belong to another connection. Opened again at an address that no machine has, it forgets it.
 function connection.shut(socket)
   socket:close()
   socket:open("192.0.2.1", 1)
@@ -87,7 +87,7 @@ function connection.close(self, why)
   end
 end
 
--- Adds to what is to be sent.
+-- Adds bytes to send.
 function connection.put(self, bytes)
   local last = self.outbox_last + 1
   self.outbox[last] = bytes
@@ -95,7 +95,7 @@ function connection.put(self, bytes)
   self.unsent = self.unsent + #bytes
 end
 
--- Reads once. What is ready but gives nothing is at its end; the error says nothing reliable about it.
+-- Reads once. A socket that is ready but gives nothing is at its end; its error is not reliable.
 function connection.receive(self)
   local data = self.socket:recv(self.read_size)
   if data and #data > 0 then
@@ -109,7 +109,7 @@ function connection.receive(self)
   self.ended = true
 end
 
--- Reads all that has arrived. True if the other end is there and waits: only then may be written.
+-- Reads all that has arrived. True if the other end is there and waits; only then may bytes be written.
 function connection.drain(self)
   for _ = 1, limits.turn.reads do
     if self.ended then
@@ -156,7 +156,7 @@ local function cut_slice(self)
   return slice
 end
 
--- Sends the slice. The look that allows it comes right before. True if more could be sent at once.
+-- Sends the slice, right after the check that allows it. True if more could be sent at once.
 local function send_slice(self, slice)
   local socket = self.socket
   local count = socket:send(slice)
@@ -173,7 +173,7 @@ local function send_slice(self, slice)
   return not self.slice and self.unsent > 0
 end
 
--- Whether there is a backlog, for whose sake replies wait until there are more.
+-- Whether there is a backlog: then replies wait until there are more.
 local function holds_back(self)
   if self.inbox.size < limits.read_ahead then
     self.hold = limits.first_hold
@@ -186,20 +186,20 @@ local function holds_back(self)
   return false
 end
 
--- Closes a connection whose client takes nothing for too long.
+-- Closes a connection whose client has taken nothing for too long.
 local function close_if_stuck(self)
   local now = os.time()
   if not self.stuck_time then
     self.stuck_time, self.stuck_tick = now, ticks.now
   end
-  -- Ticks count too: while mGBA is paused it is not the client's fault.
+  -- Ticks count as well: while mGBA is paused, it is not the client's fault.
   local too_long = now - self.stuck_time > limits.unread_seconds and ticks.now - self.stuck_tick > ticks.per_second
   if too_long or self.unsent > limits.outbox then
     connection.close(self, "it does not read its replies")
   end
 end
 
--- Sends what waits, as far as the client takes it now, and at most this number of slices since the script has slept. True if
+-- Sends what waits, as far as the client takes it now, up to this number of slices since the script has slept. True if
 -- one was sent.
 local function send(self, slices)
   if holds_back(self) then

@@ -1,4 +1,4 @@
--- What operations are made of: mGBA's own functions, with what they lack around them.
+-- What operations are made of: mGBA's own functions, and workarounds for their bugs.
 
 local files = require "files"
 local game = require "game"
@@ -40,19 +40,18 @@ emulator.timelines = timelines.new(emulator.holds, press, release, function(id, 
   happenings.add(happenings.timeline_over(id, cancelled))
 end, emulator.frame)
 
--- A frame was run: moves on what holds keys by frames.
+-- A frame was run: advances holds and timelines.
 function emulator.advance()
   emulator.holds.advance()
   emulator.timelines.advance()
 end
 
--- What a function of mGBA says: true and false, on some versions 1 and 0.
+-- The result of a function of mGBA as a boolean; some versions return 1 and 0.
 function emulator.yes(value)
   return value == true or type(value) == "number" and value ~= 0
 end
 
--- The value of a register. The Game Boy's have 8 bits, pairs of them 16; mGBA sets just these and leaves the rest to
--- chance.
+-- The value of a register. The Game Boy's have 8 bits, pairs of them 16; mGBA sets only these bits, the others are random.
 function emulator.register(name)
   local value = emu:readRegister(name)
   if not value then
@@ -67,8 +66,8 @@ end
 
 local THUMB = 0x20
 
--- Sets a register that there is. Between ARM and Thumb, mGBA keeps the instructions that it has fetched already, and ends
--- with a crash when it runs them as the other kind; a jump to the next one fetches anew.
+-- Sets a register that exists. When this switches between ARM and Thumb, mGBA keeps the instructions that it has fetched
+-- already, and crashes when it runs them as the other kind. A jump to the next instruction fetches them again.
 function emulator.write_register(name, value)
   local before = emulator.register(name)
   local pc = name == "cpsr" and emu:readRegister("pc")
@@ -86,7 +85,7 @@ local function check_path(path)
   end
 end
 
--- Loads a ROM if it is one. Raises a refusal that says why not otherwise.
+-- Loads a ROM. Raises a refusal that says why, if the file is not one.
 function emulator.load_rom(path)
   check_path(path)
   local advance = emu:platform() == GAME_BOY_ADVANCE
@@ -102,8 +101,8 @@ function emulator.load_rom(path)
   end
 end
 
--- Resets the console. mGBA calls the "reset" callbacks of scripts in the middle of that, and then takes the call that is
--- under way for over: none of its functions works in it any more, unless it is told which call that is.
+-- Resets the console. mGBA calls the "reset" callbacks of scripts in the middle of that, and then treats the running callback
+-- as ended: none of its functions works there any more, unless the script names that callback again.
 function emulator.reset()
   local registry = debug and debug.getregistry() or {}
   local context = registry.mCtx
@@ -129,7 +128,7 @@ local function will_wake()
     or enabled & 8 ~= 0 and is_set(SC, 0x81)
 end
 
--- Runs an instruction. mGBA has a halted Game Boy step until something wakes it, in this call.
+-- Runs an instruction. On a halted Game Boy, mGBA returns from this call only when something wakes the processor.
 function emulator.step()
   if emu:platform() ~= GAME_BOY_ADVANCE then
     local state = emu:saveStateBuffer(0) or ""
@@ -142,9 +141,9 @@ function emulator.step()
   emu:step()
 end
 
--- Loads a ROM without a reset, as far as that can be. The processor holds on to the old ROM's memory, which mGBA has
--- freed, and the next instruction would end the emulator; the state from before makes it look again. Another game does
--- not take that state, and starts from the beginning.
+-- Loads a ROM without a reset, as far as possible. The processor keeps pointers to the old ROM's memory, which mGBA has
+-- freed, and the next instruction would crash; loading the earlier state sets them again. Another game rejects that state and
+-- starts from the beginning.
 function emulator.exchange_rom(path)
   local state = emu:saveStateBuffer(0)
   emulator.load_rom(path)
@@ -154,25 +153,25 @@ function emulator.exchange_rom(path)
   return true
 end
 
--- Loads a state from bytes if they are one, and says whether it did.
+-- Loads a state from bytes; returns whether they are one.
 function emulator.load_state(data, flags)
   local advance = emu:platform() == GAME_BOY_ADVANCE
   return files.is_state(data, advance) and game.note_state(emulator.yes(emu:loadStateBuffer(data, flags)))
 end
 
--- Loads a state from a file, and says whether it did.
+-- Loads a state from a file; returns whether it did.
 function emulator.load_state_file(path, flags)
   check_path(path)
   return emulator.yes(emu:loadStateFile(path, flags))
 end
 
--- Has a file be the game's save, for good or until another is loaded, and says whether it is.
+-- Makes a file the game's save, for good or until another is loaded; returns whether it did.
 function emulator.load_save_file(path, temporary)
   check_path(path)
   return emulator.yes(emu:loadSaveFile(path, temporary))
 end
 
--- Saves a state to a file, and says whether it did. mGBA 0.10.1 cannot save one without a picture: it leaves zeros.
+-- Saves a state to a file; returns whether it did. mGBA 0.10.1 cannot save a state without a picture: it writes zeros.
 function emulator.save_state_file(path, flags)
   check_path(path)
   if emulator.yes(emu:saveStateFile(path, flags)) then
@@ -188,7 +187,7 @@ local function is_png(data)
   return type(data) == "string" and data:sub(1, #PNG) == PNG
 end
 
--- Writes a picture to a file. mGBA does not say whether it could.
+-- Writes a picture to a file. mGBA does not report whether it succeeded.
 function emulator.screenshot_file(path)
   check_path(path)
   emu:screenshot(path)
@@ -208,7 +207,7 @@ local function read_and_remove(path)
   return data
 end
 
--- mGBA 0.10 gives pictures away as files only. Where no file can be made, a state with a picture is a PNG too.
+-- mGBA 0.10 writes pictures to files only. If no file can be created, a state with a picture serves: it is a PNG too.
 function emulator.screenshot()
   local named, path = pcall(os.tmpname)
   if named then

@@ -1,4 +1,4 @@
--- Tells links what happened, unasked: at most one event frame for each frame of the game.
+-- Reports to links what happened: at most one event frame for each frame of the game.
 
 local connection = require "connection"
 local emulator = require "emulator"
@@ -7,7 +7,7 @@ local happenings = require "happenings"
 
 local events = {}
 
--- Tells the links among `clients`. `any_news` is whether some of them have news of their watches.
+-- Reports to the links among `clients`. `any_news` is whether some of them have news of their watches.
 function events.tell(clients, any_news)
   local happened, count = happenings.take()
   if count == 0 and not any_news then

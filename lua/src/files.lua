@@ -1,4 +1,4 @@
--- What files and bytes are, before mGBA is given them: it lets go of the running game before it looks at the new one.
+-- Checks of files and bytes before mGBA gets them: mGBA closes the running game before it checks the new one.
 
 local byte, find, rep, sub, unpack = string.byte, string.find, string.rep, string.sub, string.unpack
 
@@ -35,20 +35,20 @@ local function is_of_system(path)
   return false
 end
 
--- Asks the system's shell, as Lua has no way to look at a file without opening it.
+-- Asks the system's shell, because Lua cannot look at a file without opening it.
 local function shell_says_regular(path)
   return os.execute("[ -f '" .. path:gsub("'", "'\\''") .. "' ]") == true
 end
 
--- Whether an open file has a size that is true: files of the kernel have none, and yet can be read.
+-- Whether an open file has a true size: files of the kernel have none, but can be read.
 local function has_size(file)
   local size = file:seek("end")
   return size and (size > 0 or file:seek("set", 0) == 0 and file:read(1) == nil), size
 end
 
--- Whether mGBA may be given this path: it names a regular file, or nothing yet, or a folder, which mGBA itself refuses. mGBA
--- waits for the other end of a FIFO for ever, and ends when it cannot map a save. A FIFO that is opened for reading and
--- writing keeps nobody waiting.
+-- Whether mGBA may get this path: it names a regular file, or nothing yet, or a folder, which mGBA itself refuses. mGBA
+-- waits forever for the other end of a FIFO, and ends when it cannot map a save. Opening a FIFO for reading and writing
+-- does not block.
 function files.may_open(path)
   if WINDOWS then
     return true
@@ -85,7 +85,7 @@ end
 
 local GBA_HEADER = 0xC0
 
--- The tests of libmgba's GBAIsROM and GBIsROM, and that the header is whole: mGBA reads on behind it.
+-- The tests of libmgba's GBAIsROM and GBIsROM, and that the header is whole: mGBA reads past its end.
 local function is_gba_rom(head)
   if sub(head, 1, 4) == "\127ELF" then
     return is_gba_elf(head)
@@ -125,7 +125,7 @@ local ROM_NAMES = {
   [false] = { gb = true, gbc = true, sgb = true, bin = true },
 }
 
--- Whether a zip's directory, at its end, names a ROM. Its content cannot be looked at without unpacking it.
+-- Whether a zip's directory, at its end, names a ROM. Its content cannot be checked without unpacking it.
 local function zip_names_rom(tail, names)
   local at = 1
   while true do
@@ -185,7 +185,7 @@ function files.is_state(data, advance)
   return #data >= state.size and unpack("<I4", data) & ~0xFF == state.magic
 end
 
--- Writes a file, and says whether it did.
+-- Writes a file; returns whether it did.
 function files.write(path, bytes)
   local file = io.open(path, "wb")
   local written = file and file:write(bytes)

@@ -7,7 +7,7 @@ local refusal = require "refusal"
 local byte, pack, sub, unpack = string.byte, string.pack, string.sub, string.unpack
 local printable, by_code, moved_bytes = refusal.printable, operations.by_code, operations.moved_bytes
 
--- The bit of a request's count that says that its addresses are not checked.
+-- The bit of a request's count that means that its addresses are not checked.
 local UNCHECKED = 0x8000
 
 local frames = {
@@ -23,7 +23,7 @@ local frames = {
   TRACE = 9,
 }
 
--- A result with its status, 0, and its tag in front, by its type.
+-- A result after its status, 0, and its tag, by its type.
 frames.encode = {
   none = function() return "\0\0" end,
   bool = function(value) return value and "\0\2" or "\0\1" end,
@@ -44,12 +44,12 @@ function frames.encode_refusal(status, text)
   return pack("<I1s4", status, printable(text))
 end
 
--- What stands in front of a result of this number of bytes.
+-- What comes before a result of this number of bytes.
 function frames.encode_bytes_head(length)
   return pack("<I2I4", 0x0500, length)
 end
 
--- A reply frame up to its results, whose number and encoded size are given.
+-- A reply frame up to its results, from their number and encoded size.
 function frames.encode_reply_head(id, frame, count, size)
   return pack("<I4I1I4I4I2", 11 + size, frames.REPLY, id, frame, count)
 end
@@ -59,7 +59,7 @@ function frames.encode_reply(id, frame, count, results)
   return frames.encode_reply_head(id, frame, count, #results) .. results
 end
 
--- The reply frame to a batch that ended with `advance`, which did not go to the frame that it was to reach but to this one.
+-- The reply frame to a batch whose `advance` ended at this frame, not at the one that it was to reach.
 function frames.at_frame(reply, frame)
   local front, results = sub(reply, 1, 9), sub(reply, 14)
   if sub(results, -10, -9) == "\0\3" then
@@ -68,7 +68,7 @@ function frames.at_frame(reply, frame)
   return front .. pack("<I4", frame) .. results
 end
 
--- As `at_frame`, with a refusal in place of what `advance` gave.
+-- Like `at_frame`, with a refusal in place of the result of `advance`.
 function frames.with_refusal(reply, frame, status, text)
   local _, _, id, _, count, at = unpack("<I4I1I4I4I2", reply)
   local results = sub(reply, at)
@@ -91,7 +91,7 @@ function frames.encode_event(frame, count, items)
   return pack("<I4I1I4I2", 7 + #items, frames.EVENT, frame, count) .. items
 end
 
--- Reads what the request behind it is called in logs: its id and the name; nil if it cannot be decoded.
+-- Reads the id of the next request and its name in logs; nil if they cannot be decoded.
 function frames.decode_trace(data, at, stop)
   if stop - at < 9 or stop - at > 8 + limits.trace then
     return nil

@@ -1,18 +1,18 @@
--- Whether the console was reset, a state loaded, or another game put in. This script has no callback for that: any there is
--- ends the frame callback in which a script resets, see `emulator.reset`. What operations do is noted at once, what
--- anybody else does is known by the frame counter.
+-- Whether the console was reset, a state loaded, or another game put in. This script has no callback for that: any such
+-- callback ends the frame callback in which a script resets, see `emulator.reset`. What operations do is noted at once; what
+-- other people do is found by the frame counter.
 
 local happenings = require "happenings"
 
 local game = {
-  RESET = 1, -- what breaks the order of frames, as watches tell it
+  RESET = 1, -- what breaks the order of frames, as watches report it
   STATE = 2,
   GAME = 3,
   breaks = 0, -- how often the order of frames was broken
   broken_by = nil, -- by what the last time
 }
 
-local FIRST = 1 -- the highest number that the first frame behind a reset may have
+local FIRST = 1 -- the highest number that the first frame after a reset may have
 local last_frame -- the number of the last frame; nil before the first
 local identity -- of the game
 local noted = false -- whether an operation has broken the order since the last frame
@@ -26,7 +26,7 @@ local function broken(by)
   end
 end
 
--- Notes it if this is another game than the last time. Whether it is.
+-- Notes it if this is another game than the last time; returns whether it is.
 function game.check()
   if not emu then
     return false
@@ -40,7 +40,7 @@ function game.check()
   return other
 end
 
--- As `check`, after a reset: another game is what broke the order of frames, then.
+-- Like `check`, after a reset: if the game is another one, that is what broke the order of frames.
 function game.check_break()
   if game.check() then
     game.broken_by = game.GAME
@@ -53,7 +53,7 @@ function game.note(by)
   broken(by)
 end
 
--- As `note`, for a state that an operation may have loaded. Passes on whether it has.
+-- Like `note`, for a state that an operation may have loaded; returns whether it has.
 function game.note_state(loaded)
   if loaded then
     game.note(game.STATE)
@@ -61,7 +61,7 @@ function game.note_state(loaded)
   return loaded
 end
 
--- A frame was run. One that does not follow the last is a reset's if it is one of the first, and otherwise a state's.
+-- A frame was run. If it does not follow the last one, there was a reset if its number is one of the first, else a state.
 function game.advance()
   local frame = emu and emu:currentFrame()
   if last_frame and frame and frame ~= last_frame + 1 then

@@ -9,7 +9,7 @@ local happenings = {
   LOCKSTEP_OVER = "\4",
   GAME = "\5",
   STATE = "\6",
-  sent = 0, -- how many were taken so far: a link that comes back learns by it how many it has missed
+  sent = 0, -- how many were taken so far; a link that reconnects learns from it how many it has missed
 }
 
 local items, count = {}, 0
@@ -22,12 +22,12 @@ function happenings.add(item)
   end
 end
 
--- What is noted of a timeline's end.
+-- The item for the end of a timeline.
 function happenings.timeline_over(id, cancelled)
   return pack("<I1I4I1", 3, id, cancelled and 1 or 0)
 end
 
--- All of them, joined, and how many they are; none from then on.
+-- Takes all of them: joined, and how many they are.
 function happenings.take()
   if count == 0 then
     return "", 0

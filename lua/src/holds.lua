@@ -8,7 +8,7 @@ local refusal = require "refusal"
 local function new(press, release)
   local holds = { tick = 0, waiting = 0 }
   local owner = {} -- key to the hold that keeps it down, or to the timeline that plays it
-  local free_at = {} -- key to the first tick at which it may be pressed anew
+  local free_at = {} -- key to the first tick at which it may be pressed again
   local queues = {} -- key to the holds that wait for it, in order; a hold of several keys is in several queues
   local ends = {} -- tick to the holds that end then
   for key = 0, 9 do
@@ -73,7 +73,7 @@ local function new(press, release)
     return keys
   end
 
-  -- A timeline takes keys: the holds of them that run have no say in them any more. Gives the keys that those kept down.
+  -- A timeline takes keys away from the holds that run. Returns the keys that those kept down.
   function holds.take(keys, timeline)
     local kept = 0
     for key = 0, 9 do
@@ -85,7 +85,7 @@ local function new(press, release)
     return kept
   end
 
-  -- Whoever owns keys is over: they are let go of, and free from the next frame on.
+  -- A hold or timeline is over: its keys are released, and free from the next frame on.
   function holds.finish(whose)
     local keys = holds.owned(whose)
     holds.let_go(keys, 0)
@@ -94,7 +94,7 @@ local function new(press, release)
     end
   end
 
-  -- Holds `keys`, at once or when earlier holds of them have ended, so that the game sees a press for each.
+  -- Holds `keys`, at once or when earlier holds of them have ended, so that the game sees a press for each hold.
   function holds.hold(keys, frames)
     if holds.waiting >= limits.waiting_holds then
       refusal.refuse(refusal.BUSY, "%d holds of keys wait already", holds.waiting)
@@ -114,8 +114,8 @@ local function new(press, release)
     end
   end
 
-  -- These keys are set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting. Of all
-  -- keys, those in `up` were down and go up: pressed anew in the same frame, they would never have been up for the game.
+  -- These keys are set by hand, so they are taken from the holds that run. Holds that wait keep waiting. The keys in `up` were
+  -- down and go up: if a hold pressed them again in the same frame, the game would never see them up.
   function holds.let_go(keys, up)
     for key = 0, 9 do
       local owned = keys & 1 << key ~= 0 and owner[key]
@@ -144,7 +144,7 @@ local function new(press, release)
     end
   end
 
-  -- Ends all holds, those that wait too. Whether there was any.
+  -- Ends all holds, also those that wait. Returns whether there was any.
   function holds.cancel()
     local any = holds.waiting > 0
     holds.waiting = 0

@@ -1,5 +1,5 @@
--- Bytes of a connection that arrived and were not used yet. They are joined only when something is known to be whole, so
--- that a large message that arrives in many pieces costs no more than its size.
+-- Bytes of a connection that have arrived and were not used yet. They are joined only when a message is whole, so a large
+-- message that arrives in many pieces costs no more than its size.
 
 local limits = require "limits"
 
@@ -13,10 +13,10 @@ function inbox.new()
   return {
     data = "", -- used from `at` on
     at = 1,
-    pieces = {}, -- what arrived behind `data`
+    pieces = {}, -- what arrived after `data`
     count = 0,
     size = 0, -- bytes in all that are not used yet
-    needed = 4, -- binary: bytes from which on there may be a whole frame
+    needed = 4, -- binary: the number of bytes that a whole frame needs at least
     ended = false, -- text: whether there may be a whole message
   }
 end
@@ -37,7 +37,7 @@ function inbox.push(box, chunk)
   local seam = tail .. sub(chunk, 1, #END - 1)
   box.ended = box.ended or find(chunk, END, 1, true) ~= nil or find(seam, END, 1, true) ~= nil
   box.tail = sub(#chunk < #END and tail .. chunk or chunk, 1 - #END)
-  -- Many small pieces would be many strings: each is joined to those before it that are no larger.
+  -- Many small pieces would be many strings: each is joined with the ones before it that are not larger.
   while count > 0 and #chunk < limits.large_read and #pieces[count] <= #chunk do
     chunk = pieces[count] .. chunk
     pieces[count] = nil
@@ -84,8 +84,8 @@ function inbox.next_message(box)
   return sub(box.data, start, first - 1)
 end
 
--- Where the next whole binary frame begins, behind its length, and where it ends; nil if there is none yet, false if
--- its length cannot be.
+-- Where the next whole binary frame begins, after its length, and where it ends; nil if it is not whole yet, false if its
+-- length is impossible.
 function inbox.next_frame(box)
   if box.size < box.needed then
     return nil

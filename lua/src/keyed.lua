@@ -1,5 +1,5 @@
--- Replies by the keys that callers chose, for repetitions that outlive a session: a bridge that was killed and started
--- again, a client that never heard the answer.
+-- Replies by the keys that callers chose, for repetitions that outlive a session: from a bridge that was killed and started
+-- again, or a client that never got the answer.
 --
 -- A key is never forgotten before its time: when there are too many, requests with new ones are refused. When the replies
 -- are too large together the oldest are dropped and their keys are not, so that a repeat is refused rather than done again.
@@ -33,7 +33,7 @@ local bytes = 0 -- of the replies
 
 local elapsed, seen = 0, os.time()
 
--- Seconds that go by, also when somebody sets the system's time; where the script has no other clock, when they set it back.
+-- Seconds that pass, also when the system's time is changed. Without another clock, only when it is set back.
 local function seconds()
   local measured = stopwatch.seconds()
   if measured then
@@ -45,7 +45,7 @@ local function seconds()
   return elapsed
 end
 
--- What is compared of two batches: a small one itself, of a large one a hash over all its bytes.
+-- What is compared of two batches: all of a small one, a hash over the bytes of a large one.
 local function digest(batch)
   local length = #batch
   if length <= SMALL then
@@ -83,8 +83,8 @@ local function expire(now)
   whole = math.max(whole, first)
 end
 
--- The reply that was given to a batch under a key, as the one to request `id`; nil if the key is new. If the batch cannot be
--- done under this key, nil with a status and a text.
+-- The reply that a batch got under a key, changed to request `id`; nil if the key is new. If the batch cannot be performed
+-- under this key: nil, a status and a text.
 function keyed.recall(key, batch, id)
   expire(seconds())
   local known = digests[key]
@@ -122,7 +122,7 @@ function keyed.remember(key, batch, reply, is_under_way)
   drop_oldest_replies()
 end
 
--- Puts the final reply in place of one that was under way.
+-- Replaces a reply that was under way by the final one.
 function keyed.replace(key, reply)
   under_way[key] = nil
   if replies[key] then

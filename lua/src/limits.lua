@@ -1,4 +1,4 @@
--- What is too much. Reached, it is refused or cut off; see docs/protocol.md for those that clients meet.
+-- Limits. What goes beyond them is refused or cut off; docs/protocol.md lists those that clients meet.
 
 local MIB = 1024 * 1024
 
@@ -6,15 +6,15 @@ local limits = {
   message = 8 * MIB, -- bytes of a text message
   frame = 24 * MIB, -- bytes of a binary frame, length field excluded
   range = 16 * MIB, -- bytes of memory that one operation reads
-  write = MIB // 4, -- bytes that one writes: no memory that can be written is larger
+  write = MIB // 4, -- bytes that one operation writes: no writable memory is larger
   ops = 4096, -- operations in a batch
-  trace = 128, -- bytes of what logs call a request
+  trace = 128, -- bytes of a request's name in logs
 
-  inbox = 64 * MIB, -- bytes of a connection that arrived and were not used yet
-  read_ahead = MIB, -- bytes in the inbox from which on no more are read without need
-  queue = 4096, -- requests of a connection that are decoded and not done yet
+  inbox = 64 * MIB, -- bytes of a connection that have arrived and were not used yet
+  read_ahead = MIB, -- bytes in the inbox; beyond them more are read only if needed
+  queue = 4096, -- requests of a connection that are decoded and not performed yet
   outbox = 64 * MIB, -- bytes of replies that a client does not take
-  full_outbox = 8 * MIB, -- bytes of replies from which on a connection's next requests wait
+  full_outbox = 8 * MIB, -- bytes of replies; beyond them a connection's next requests wait
   first_hold = MIB // 4, -- bytes of replies that are held back at first while there is a backlog
   silent_seconds = 10, -- for which a link that has pinged may send nothing
   unread_seconds = 10, -- for which a client may take none of its replies
@@ -41,18 +41,18 @@ local limits = {
 
   frame_bytes = 3 * MIB // 8, -- of memory that requests read and write in a frame: the GBA's work RAM and video RAM
   read_part = 64 * 1024, -- bytes of a ROM that are read at once for a request that reads more
-  large_seconds = 0.1, -- of processor time that requests for more than that may take one after the other
-  large_share = 0.02, -- of all time, which such requests take in the long run
-  large_wait = 1.5, -- seconds that one of them waits for its share at most
-  deferred = 64, -- of these that wait while later requests of their connection are done
-  text_range = MIB, -- bytes of memory in one text message: as text each takes 20 times as long
+  large_seconds = 0.1, -- of processor time that requests for more memory may take in a row
+  large_share = 0.02, -- the share of all time that such requests take in the long run
+  large_wait = 1.5, -- seconds that one of them waits at most
+  deferred = 64, -- such requests that wait while later ones of their connection are performed
+  text_range = MIB, -- bytes of memory in one text message: a byte as text takes 20 times as long
 
   small_read = 4096, -- bytes read at once from a connection that sends little
   large_read = 65536, -- and from one that sends much
-  send_slice = 16 * 1024, -- bytes sent at once: more take mGBA longer between a look at a connection and the write
-  first_slices = 1, -- of a reply that are sent at once; the rest goes out right after the script has slept
+  send_slice = 16 * 1024, -- bytes sent at once: with more, mGBA takes longer between the check of a connection and the write
+  first_slices = 1, -- of a reply that are sent at once; the rest follows right after the script has slept
   rested_slices = 8, -- of a reply that are sent then
-  rested_replies = 2, -- replies of which so much is sent then
+  rested_replies = 2, -- replies of which this much is sent then
   log_lines = 20, -- in a second; more would freeze the console's window
 }
 

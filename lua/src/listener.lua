@@ -1,4 +1,4 @@
--- The listening socket: one port for all clients, tried again until it is to be had.
+-- The listening socket: one port for all clients, tried again until the port is free.
 
 local clients = require "clients"
 local connection = require "connection"
@@ -14,7 +14,7 @@ local listener = {
 local retry_tick -- when to try again to listen; nil at first
 
 local function try_to_listen(address, port)
-  local candidate = socket.tcp()._s -- the bare socket: its wrapper would be polled by a callback of its own
+  local candidate = socket.tcp()._s -- the bare socket: mGBA would poll its wrapper by a callback
   local code = candidate:open(address, port)
   if code == 0 then
     code = candidate:listen(limits.backlog)
@@ -40,7 +40,7 @@ function listener.listen(address, port)
   retry_tick = ticks.now + ticks.per_second
 end
 
--- Listens again if it does not and a second has passed since it was tried.
+-- Tries again to listen, a second after the last attempt.
 function listener.retry(address, port)
   if not listener.socket and ticks.now >= retry_tick then
     listener.listen(address, port)

@@ -1,33 +1,33 @@
--- Lockstep: each frame waits until a client asks for it. mGBA's Lua cannot run frames, so they are owed, and the script
--- stays in its frame callback while none is.
+-- Lockstep: each frame waits until a client asks for it. mGBA's Lua cannot run frames. So the script counts the frames it owes,
+-- and stays in its frame callback while it owes none.
 
 local happenings = require "happenings"
 local log = require "log"
 
 local lockstep = {
   on = false,
-  LONGEST = 60, -- seconds that a frame waits in all: mGBA's window must not hang for as long as somebody asks
+  LONGEST = 60, -- seconds that a frame waits at most: otherwise a busy client could freeze mGBA's window
   GONE = 1, -- seconds without a connection of the link that began it, after which it ends
-  SILENT = 1.75, -- seconds in which nothing is heard on that connection although it has a heartbeat
+  SILENT = 1.75, -- seconds without a byte on that connection although it has a heartbeat
 }
 
-local MOST = 0.25 -- seconds between two looks that count as silence
+local MOST = 0.25 -- seconds between two checks that count as silence
 
 local timeout = 0 -- seconds
 local owner -- the session of the link that began it
-local unheard = 0 -- seconds in which a frame has waited and nothing was heard of the owner
+local unheard = 0 -- seconds that a frame has waited without a byte from the owner
 local wanted, done = 0, 0 -- frames that were asked for, and those of them that were run
 local goals = {} -- session to what it asked for last: how many `frames`, and the number of the `last` of them in `wanted`
 local cut = {} -- session to how many frames were run of how many, if lockstep ended before the last of them
-local now, asked = 0, 0 -- seconds that this frame has waited, and had when anything was asked last
-local any = false -- whether a client has asked for anything since the last look
+local now, asked = 0, 0 -- seconds that this frame has waited, and had waited when a client asked last
+local any = false -- whether a client has asked since the last check
 
--- A link's session begins it, or goes on with another time-out.
+-- A link's session begins lockstep, or changes its time-out.
 function lockstep.begin(session, seconds)
   lockstep.on, owner, unheard, timeout, asked = true, session, 0, seconds, now
 end
 
--- Ends it. Frames that are still owed run when mGBA has them run.
+-- Ends it. Frames that are still owed run when mGBA runs them.
 function lockstep.stop()
   for session, goal in pairs(goals) do
     if goal.last > done then
@@ -37,7 +37,7 @@ function lockstep.stop()
   lockstep.on, owner, wanted, done, goals = false, nil, 0, 0, {}
 end
 
--- A client asks for something. What links do by themselves, such as a ping, is not of this kind.
+-- A client asks for something. What links do by themselves, such as a ping, does not count.
 function lockstep.ask()
   any = true
 end
@@ -62,7 +62,7 @@ function lockstep.ahead(session)
 end
 
 -- How many frames were run of how many that a session had asked for, if lockstep ended before the last of them; else nil.
--- It is said once.
+-- The answer is given once.
 function lockstep.take_cut(session)
   local found = cut[session]
   if not found then
@@ -72,14 +72,14 @@ function lockstep.take_cut(session)
   return found.run, found.asked
 end
 
--- Whether the link that began it is gone, `passed` seconds after the last look.
+-- Whether the link that began it is gone, `passed` seconds after the last check.
 local function is_abandoned(passed)
   local connection = owner.connection
   if connection and (connection.heard or not connection.pinged) then
     connection.heard, unheard = false, 0
     return false
   end
-  unheard = unheard + math.min(passed, MOST) -- a longer look is a pause of mGBA or of the machine, not of the link
+  unheard = unheard + math.min(passed, MOST) -- more is a pause of mGBA or of the machine, not of the link
   return unheard >= (connection and lockstep.SILENT or lockstep.GONE)
 end
 

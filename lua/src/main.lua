@@ -40,13 +40,13 @@ local function read_settings()
   end
 end
 
--- One callback is added to mGBA and never removed; it runs the script that was loaded last. What it runs is kept where a
--- script that is loaded anew finds it even if the user has set the global to something else.
+-- One callback is added to mGBA and never removed; it runs the script that was loaded last. Its functions are kept where a
+-- script that is loaded again finds them, even if the user has changed the global.
 local function start()
   local loaded = package.loaded.framewire or {}
   package.loaded.framewire = loaded
-  -- Again if it fails: mGBA 0.10 with OpenGL may load a script beside the callback of the one before, which then trips
-  -- over what it closes.
+  -- Again if it fails: mGBA 0.10 with OpenGL may load a script while the callback of the previous one runs, which then fails
+  -- on what this closes.
   if loaded.stop and not pcall(loaded.stop, "the script is loaded again") then
     pcall(loaded.stop, "the script is loaded again")
   end

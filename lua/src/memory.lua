@@ -1,7 +1,7 @@
--- Memory: which of it the console has, and numbers made of its bytes. crates/protocol/src/access.rs has the same rules.
+-- Memory: what the console has, and numbers made of its bytes. crates/protocol/src/access.rs has the same rules.
 --
--- A number means the bytes from its address on. An aligned one is one access of mGBA's; any other is made of bytes, because
--- mGBA turns those around or drops their lowest bits.
+-- A number means the bytes from its address on. An aligned one is one access of mGBA's. Any other is made of bytes, because
+-- mGBA rotates unaligned values or drops the lowest bits of the address.
 
 local cartridgeram = require "cartridgeram"
 local refusal = require "refusal"
@@ -17,7 +17,7 @@ local memory = {
 
 local GAME_BOY_ADVANCE = 0
 
--- Stretches of the bus, each with its first address and the one past its last.
+-- Ranges of the bus, each with its first address and the one after its last.
 local BUS = {
   [true] = { -- the Game Boy Advance
     name = "Game Boy Advance",
@@ -27,14 +27,14 @@ local BUS = {
   },
   [false] = { name = "Game Boy", { 0, 0x10000 }, writable = { { 0, 0x10000 } } },
 }
--- From here on numbers on the bus are made of bytes: the memory for saves has 8 bits.
+-- From this address on, numbers on the bus are made of bytes: the memory for saves has 8 bits.
 local SAVE = 0x0E000000
--- Video memory, which takes no single bytes.
+-- Video memory, which cannot be written by single bytes.
 local VIDEO, PAST_VIDEO = 0x05000000, 0x08000000
 local ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true }
 local VIDEO_DOMAINS = { palette = true, vram = true, oam = true }
 
--- What is known of the console, until the next frame.
+-- What is known about the console, until the next frame.
 local advance
 local domains, sizes = {}, {}
 
@@ -74,7 +74,7 @@ local function hex(address)
   return address == 0 and "0x0" or format("%#x", address)
 end
 
--- Raises a refusal unless the bus has these bytes, and takes them if they are to be written.
+-- Raises a refusal unless the bus has these bytes and, if `is_write`, they can be written.
 function memory.check_bus(address, length, change)
   local bus = BUS[is_advance()]
   if not lies_in(bus, address, length) then
@@ -90,7 +90,7 @@ function memory.check_bus(address, length, change)
   end
 end
 
--- mGBA's domain of this name, with what is wrong with it put right; nil if there is none.
+-- mGBA's domain of this name, with its bugs worked around; nil if there is no such domain.
 function memory.find(name)
   local found = domains[name]
   if found == nil then
@@ -118,7 +118,7 @@ function memory.domain(name)
   refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), concat(names, ", "))
 end
 
--- Raises a refusal unless a domain has these bytes, and takes them if they are to be written.
+-- Raises a refusal unless a domain has these bytes and, if `is_write`, they can be written.
 function memory.check_domain(name, offset, length, change)
   local found = memory.domain(name)
   local size = sizes[name]
@@ -150,7 +150,7 @@ end
 
 function memory.read16(address)
   if address & 1 == 0 and address < SAVE then
-    -- Past the end of a ROM mGBA gives more than 16 bits.
+    -- Past the end of a ROM, mGBA returns more than 16 bits.
     return emu:read16(address) & 0xFFFF
   end
   return (unpack("<I2", emu:readRange(address, 2)))
@@ -174,7 +174,7 @@ local function write_byte(address, value)
 end
 memory.write8 = write_byte
 
--- Writes a number of some bytes, lowest first, by a function for one of them.
+-- Writes a number of several bytes, lowest first, by a function that writes one.
 local function write_bytes(write, address, count, value)
   for index = 0, count - 1 do
     write(address + index & 0xFFFFFFFF, value >> 8 * index & 0xFF)
@@ -227,7 +227,7 @@ function memory.domain_read32(name, offset)
   return (unpack("<I4", found:readRange(offset, 4)))
 end
 
--- Writes a number of some bytes to a domain.
+-- Writes a number of several bytes to a domain.
 local function domain_write(name, offset, count, value)
   local found = memory.domain(name)
   if ROM_DOMAINS[name] then
@@ -235,7 +235,7 @@ local function domain_write(name, offset, count, value)
   end
   if is_advance() then
     if VIDEO_DOMAINS[name] then
-      -- Past the bus mGBA writes no single bytes there.
+      -- Outside of the bus, mGBA writes no single bytes there.
       local address = found:base() + offset % found:size()
       local write = count == 1 and memory.write8 or count == 2 and memory.write16 or memory.write32
       write(address, value)

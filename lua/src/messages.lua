@@ -17,7 +17,7 @@ local types, attempt, moved_bytes = arguments.types, operations.attempt, operati
 local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
 local END = inbox.END
 
--- Messages that stand for no operation.
+-- Messages that are not operations.
 local ABOUT_CONNECTION = { ["framewire.version"] = true, ["framewire.hello"] = true }
 
 -- A result as text, by its type.
@@ -99,7 +99,7 @@ local function read_argument(spec, text)
   return value
 end
 
--- The arguments behind a text that may hold commas: taken from the right, each that can be read as what it should be.
+-- The arguments after a text that may hold commas: taken from the right, as long as each can be read as its type.
 local function read_from_right(specs, free, rest, values)
   for index = #specs, free + 1, -1 do
     local spec = specs[index]
@@ -140,7 +140,7 @@ local function read_from_left(specs, rest, values)
   end
 end
 
--- The operation's arguments from all that stands behind a message's key and comma. Raises a refusal.
+-- The operation's arguments from what follows a message's key and comma. Raises a refusal.
 local function read_arguments(entry, rest)
   local specs = entry.specs
   local values = { nil, nil, nil }
@@ -165,13 +165,13 @@ local function perform(entry, key, a, b, c)
     return entry.write(result)
   end
   log.warn("%s: %s", key, problem)
-  -- What mGBA-http answers where something was tried and did not succeed: its clients know no reasons.
+  -- mGBA-http's answer when something was tried and failed; its clients get no reasons.
   return result == refusal.FAILED and entry.op.result == "bool" and "false" or ERROR
 end
 
-local TEXT_COST = 4 -- a byte takes longer as hexadecimal digits than by itself
+local TEXT_COST = 4 -- a byte takes longer as hexadecimal digits
 
--- The reply to a message; both without their end. Nil if the message has to wait for another frame.
+-- The reply to a message, both without their end marker. Nil if the message has to wait for another frame.
 local function answer(text)
   local comma = find(text, ",", 1, true)
   local key = comma and sub(text, 1, comma - 1) or text
@@ -196,10 +196,10 @@ local function answer(text)
   return throttle.run(moved, perform, entry, key, a, b, c)
 end
 
-local LONGEST_KEY = 64 -- characters; that of a known one is shorter
+local LONGEST_KEY = 64 -- characters; known keys are shorter
 
--- Whether a connection begins with a known message: true, false, or nil if what has arrived of it does not say yet. The
--- second result is true if it is at least a message, with a key that is not known.
+-- Whether a connection begins with a known message: true, false, or nil if too little has arrived. The second
+-- result is true if it is a message with an unknown key.
 local function begins_known(bytes)
   local key, rest = bytes:match("^%s*([%w._-]*)(.*)$")
   local first_end = sub(rest, 1, #END)

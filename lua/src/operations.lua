@@ -24,7 +24,7 @@ function run.current_frame() return emu:currentFrame() end
 function run.frame_cycles() return emu:frameCycles() end
 function run.frequency() return emu:frequency() end
 function run.game_code() return emu:getGameCode() end
--- The last of a Game Boy's 16 letters came to mean colour: 0x80 or 0xC0.
+-- The last of a Game Boy's 16 letters is a flag in later games: 0x80 or 0xC0 for colour.
 function run.game_title()
   local title = emu:getGameTitle()
   return title and #title == 16 and title:gsub("[\x80-\xff]$", "") or title
@@ -55,7 +55,7 @@ run.write32, check.write32 = memory.write32, on_bus(4, true)
 function run.read_range(address, length) return emu:readRange(address, length) end
 check.read_range = memory.check_bus
 
--- Each byte is a call of mGBA's, so that more of them would freeze it for seconds.
+-- Each byte is a call of mGBA's, so more of them would freeze it for seconds.
 local function check_size(data)
   if #data > limits.write then
     refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests",
@@ -215,9 +215,9 @@ for _, row in ipairs(optable) do
   by_code[op.code], by_name[name] = op, op
 end
 
-local WRITE_COST = 64 -- a byte is written by a call of its own, and read with many others
+local WRITE_COST = 64 -- each byte is written by its own call, but many are read by one
 
--- How many bytes of memory an operation with these arguments moves, as many as it would read in the same time.
+-- How many bytes of memory an operation with these arguments moves, counted as bytes that could be read in the same time.
 local function moved_bytes(op, a, b, c)
   local place = op.moved_at
   if not place then
@@ -227,8 +227,8 @@ local function moved_bytes(op, a, b, c)
   return type(value) == "string" and WRITE_COST * #value or value
 end
 
--- Does an operation for a link's connection, or nil for a text message. True and its result, or false, a status and what
--- was wrong.
+-- Performs an operation for a link's connection, or nil for a text message. Returns true and its result, or false, a status
+-- and what was wrong.
 local function attempt(op, client, a, b, c, d)
   if op.game and not emu then
     return false, refusal.NO_GAME, "no game is loaded in mGBA"

@@ -1,7 +1,7 @@
--- Reads the ROM for a request in small parts, a few in each frame, before the request is done. All of a batch is of one
--- moment, and most memory changes from frame to frame; a ROM does not, so what was read of it earlier is as good. Some
--- cartridges have ports at its beginning, such as a clock's, which do change: the beginning is read last, with the rest of
--- the batch.
+-- Reads the ROM for a request in small parts, a few in each frame, before the request is performed. All of a batch is of one
+-- moment, and most memory changes from frame to frame. A ROM does not change, so its bytes can be read earlier. Some
+-- cartridges have ports at its beginning, such as those of a clock, which do change: the beginning is read last, with the rest
+-- of the batch.
 
 local limits = require "limits"
 local memory = require "memory"
@@ -15,8 +15,8 @@ local read_range, domain_read_range = operations.by_name.read_range, operations.
 
 local readahead = {}
 
--- Where the address and the length of an operation that reads much of the ROM are, counted from its place in a request;
--- nil if it is another.
+-- The places of the address and the length of an operation that reads much of the ROM, counted from its place in a
+-- request; nil for other operations.
 local function address_place(request, place)
   local op, a, b, c = request[place], request[place + 1], request[place + 2], request[place + 3]
   local base, length
@@ -31,7 +31,7 @@ local function address_place(request, place)
   return op == read_range and 1 or 2
 end
 
--- Begins to read for a request, if that helps. A reply to one that changes something is remembered, and so made as a whole.
+-- Begins to read for a request, if that helps. Not for one that changes something: its reply is remembered as a whole.
 function readahead.begin(request)
   if request.change or request.moved <= limits.frame_bytes or not emu or emu:platform() ~= GAME_BOY_ADVANCE then
     return false
@@ -77,12 +77,12 @@ local function read_part(request, each)
   return fine and type(part) == "string" and #part == count
 end
 
--- Whether the ROM is another than when the request began to read.
+-- Whether the ROM has changed since the request began to read.
 local function is_changed(request)
   return not emu or emu:checksum() ~= request.ahead_game or memory.rom_writes ~= request.ahead_writes
 end
 
--- Reads a part. True if there is no more to read ahead: then the request has to be done at once.
+-- Reads a part. True if there is nothing more to read ahead; then the request has to be performed at once.
 function readahead.go_on(request)
   local each = request.ahead[request.ahead_index]
   if is_changed(request) or not read_part(request, each) then
@@ -94,7 +94,7 @@ function readahead.go_on(request)
   return request.ahead_index > #request.ahead
 end
 
--- The parts that were read for the operation at a place of a request; nil if none were.
+-- The parts that were read for the operation at a place of a request; or nil.
 function readahead.parts(request, place)
   local ahead = request.ahead
   if not ahead then

@@ -1,4 +1,4 @@
--- Why an operation is not done: a status, docs/protocol.md lists them, and a sentence for people.
+-- Why an operation is refused: a status (docs/protocol.md lists them) and a sentence for people.
 
 local format, gsub, sub = string.format, string.gsub, string.sub
 
@@ -18,7 +18,7 @@ function refusal.refuse(status, text, ...)
   error({ status = status, text = format(text, ...) }, 0)
 end
 
--- Text that other programs can read: UTF-8, whatever a game's header or a path holds.
+-- Text that other programs can read: UTF-8, whatever the header of a game or a path contains.
 function refusal.printable(text)
   if utf8.len(text) then
     return text
@@ -28,7 +28,7 @@ function refusal.printable(text)
   end))
 end
 
--- Other people's text for a line of our own: its first line, not too long.
+-- Text of others for one of our lines: its first line, shortened.
 function refusal.sentence(text)
   text = gsub(refusal.printable(tostring(text)), "\n.*", "")
   return #text > 300 and refusal.printable(sub(text, 1, 300)) .. "..." or text

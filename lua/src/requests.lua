@@ -1,4 +1,4 @@
--- Doing what a request asks for.
+-- Performs requests.
 
 local emulator = require "emulator"
 local frames = require "frames"
@@ -21,7 +21,7 @@ function requests.refused(id, status, text)
   return frames.encode_reply(id, emulator.frame(), 1, encode_refusal(status, text))
 end
 
--- Refusals of operations that were not begun: the same may be done a moment later.
+-- Refusals of operations that were not begun: they may succeed a moment later.
 local NOT_BEGUN = {
   [refusal.BAD_ARGUMENT] = true,
   [refusal.UNSUPPORTED] = true,
@@ -31,10 +31,10 @@ local NOT_BEGUN = {
 
 local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation of this batch is refused")
 
--- Loads another game, so that the memory of what follows is known only then.
+-- Loads another game, so the memory for the following operations is known only then.
 local LOADS = { load_file = true, load_rom = true }
 
--- Whether the memory is there that the operation at `place` in a request is for; if not, a status and what is wrong too.
+-- Whether the memory exists that the operation at `place` in a request uses; if not, also a status and what is wrong.
 local function check(request, place)
   local op = request[place]
   if not op.check or not emu then
@@ -49,7 +49,7 @@ local function check(request, place)
   return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(problem)
 end
 
--- Looks at the memory of all operations before anything is done, as far as it is known. Gives up to which of them that is,
+-- Checks the memory of all operations before any is performed, as far as it is known. Returns up to which of them that is,
 -- or nil, the reply frame's results and how many they are.
 local function check_all(request)
   if request.unchecked then
@@ -67,7 +67,7 @@ local function check_all(request)
   return request.count
 end
 
--- Does an operation that is at `place` in a request, the last one or not.
+-- Performs the operation at `place` in a request, the last one or not.
 local function perform_one(request, place, is_last, client, checked)
   local op = request[place]
   if not checked then
@@ -82,9 +82,9 @@ local function perform_one(request, place, is_last, client, checked)
   return attempt(op, client, request[place + 1], request[place + 2], request[place + 3], request[place + 4])
 end
 
--- Does a request's operations in order, up to the first that fails, for a client's connection. Gives the reply frame, and
--- whether anything may have been changed. If bytes were read ahead for the request, the reply is a list of its parts: joining
--- them would take long.
+-- Performs a request's operations in order, up to the first that fails, for a client's connection. Returns the reply frame,
+-- and whether anything may have changed. If bytes were read ahead for the request, the reply is a list of its parts, because
+-- joining them would take long.
 function requests.perform(request, client)
   local results, count, size = {}, 0, 0
   local changed = false

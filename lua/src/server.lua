@@ -1,5 +1,5 @@
--- What is done in each frame: what happened in it is told, everybody has a turn, and then, while clients keep asking, the
--- frame's budget is spent on them.
+-- What happens in each frame: events are sent, every client gets a turn, and then, while clients keep asking, the frame's
+-- budget is spent on them.
 
 local clients = require "clients"
 local emulator = require "emulator"
@@ -17,7 +17,7 @@ local window = require "window"
 
 local clock = os.clock
 
-local LINGER = ticks.per_second -- after a request the budget is spent for so long on waiting for the next one
+local LINGER = ticks.per_second -- after a request the budget is spent for this long on waiting for the next one
 local LEAST_SECONDS = 0.002 -- of a frame that clients get even if frames are missing
 
 local server = {
@@ -26,15 +26,15 @@ local server = {
 }
 
 local steer = steering.new()
-local second, second_tick -- when a second of the clock was seen to begin
-local undisturbed = false -- whether all frames of this second came when mGBA had them come, not when clients did
+local second, second_tick -- when a second of the clock began
+local undisturbed = false -- whether mGBA, not a client, decided when each frame of this second ran
 local left_at = 0 -- processor time at which the last frame was left
 local outside, outside_ticks = 0, 0 -- processor time spent outside of this script, in how many frames
 local inside = 0 -- time spent in it, in the same frames
 local last_second = math.huge -- milliseconds of processor time a frame spent outside, in the last second
-local busy_outside = 0 -- the less of that of the last two, as one may be a passing effort, such as opening a game
+local busy_outside = 0 -- the smaller of the last two such values, since one may be temporary, such as opening a game
 
--- Counts frames by the clock's seconds. One that is longer, as mGBA was paused, tells nothing.
+-- Counts frames by the clock's seconds. A longer second is ignored: mGBA was paused.
 local function count_frames()
   local now = os.time()
   if now == second then
@@ -71,7 +71,7 @@ local function serve(now)
   end
 end
 
--- What is done in each frame.
+-- Runs in each frame.
 function server.frame()
   local now = clock()
   ticks.now = ticks.now + 1
@@ -97,7 +97,7 @@ function server.start()
   listener.listen(server.address, server.port)
 end
 
--- Closes everything and lets go of the keys that are held.
+-- Closes everything and releases the keys that are held.
 function server.stop(reason)
   local down = emulator.holds.down()
   if emu and down ~= 0 then

@@ -1,8 +1,8 @@
--- A session outlives its connections. It remembers the replies to requests that changed something until the link says
--- that it has them, so that a request which is repeated after a broken connection is answered but not done again.
--- Requests that only look are not remembered: repeated, they look again.
+-- A session outlives its connections. It remembers the replies to requests that changed something until the link reports
+-- that it has them. So a request that is repeated after a broken connection is answered but not performed again. Requests
+-- that only read are not remembered: a repeat reads again.
 --
--- When the replies are too large together the oldest are dropped, and a repeat is told so. When they are too many,
+-- When the replies are too large together, the oldest are dropped, and a repeat gets an error. When they are too many,
 -- requests that change something are refused as busy until the link has caught up.
 
 local emulator = require "emulator"
@@ -30,12 +30,12 @@ function sessions.new()
     bytes = 0,
     answered = nil, -- every request before this one was answered and is forgotten
     connection = nil,
-    late = nil, -- the reply to an `advance` that waits for its frames: with its id, key and connection
-    used = 0, -- a count that says which session was used last
+    late = nil, -- the reply to an `advance` that waits for its frames, with its id, key and connection
+    used = 0, -- a counter that shows which session was used last
   }
 end
 
--- Whether id `a` comes before `b`, ids going round at 2^32.
+-- Whether id `a` comes before `b`, where ids wrap at 2^32.
 local function before(a, b)
   local distance = b - a & 0xFFFFFFFF
   return distance > 0 and distance < 0x80000000
@@ -71,7 +71,7 @@ local function remember(session, id, reply)
   end
 end
 
--- The reply to a request of a session, from memory if it was done before.
+-- The reply to a request of a session, from memory if it was performed before.
 function sessions.answer(session, request)
   forget(session, request.answered)
   if not request.change then
@@ -111,7 +111,7 @@ function sessions.answer(session, request)
   return reply
 end
 
--- Finishes a session's late reply if its frames were run, or never will be as frames that a client asked for.
+-- Finishes a session's late reply if its frames were run, or can no longer be run for it.
 function sessions.finish(session)
   if not unfinished[session] or lockstep.ahead(session) > 0 then
     return

@@ -1,5 +1,5 @@
--- How much of a frame clients get. There is no telling beforehand: it is found by feedback. Once a second the frames
--- that were run are counted, and the budget grows while none are missing and is cut when some are.
+-- How much of a frame clients get. This cannot be known beforehand, so it is found by feedback: once a second the frames that
+-- were run are counted. The budget grows while no frame is missing and is cut when some are.
 --
 -- Pure: it reads no clock and calls nothing.
 
@@ -9,29 +9,29 @@ local steering = {
 }
 
 local FAST_RATE = 70 -- frames in a second from which on it is fast-forward, not catching up
-local TOLERANCE = 1.5 -- frames behind at which the budget is cut: the count of a second is one off anyway
-local SPARE = 8 -- milliseconds idle in a frame: with so many the budget is not to blame for missing frames
-local RESERVE = 1.5 -- milliseconds idle in a frame that are left to mGBA
+local TOLERANCE = 1.5 -- missing frames at which the budget is cut: the count of a second can be off by one anyway
+local SPARE = 8 -- idle milliseconds in a frame: with this many, the budget is not the cause of missing frames
+local RESERVE = 1.5 -- idle milliseconds in a frame that are left to mGBA
 local SHARE = 1 / 4 -- of the idle time that the budget grows by in a second
-local GROWTH = 0.5 -- milliseconds a second that it grows by at most, once it was cut
-local SMALL_GROWTH, SWELL = 0.1, 1.3 -- after a cut it begins small, so as not to overshoot where it ended
-local MARGIN = 0.5 -- milliseconds that are cut off beyond what was too much
-local BREATH = 8 -- in one of so many seconds the budget is halved, or else fast-forward could not be seen
+local GROWTH = 0.5 -- milliseconds per second that it grows by at most, once it was cut
+local SMALL_GROWTH, SWELL = 0.1, 1.3 -- after a cut the growth begins small, so that the budget does not overshoot again
+local MARGIN = 0.5 -- milliseconds that are cut in addition to the excess
+local BREATH = 8 -- in one of this many seconds the budget is halved, otherwise fast-forward would not be noticed
 
 function steering.new()
   return {
     budget = 0, -- milliseconds a frame
-    growth = nil, -- milliseconds a second that it may grow by; nil until it is cut
-    behind = 0, -- frames missing
+    growth = nil, -- milliseconds per second that it may grow by; nil until it is cut
+    missing = 0, -- frames missing
     seconds = 0, -- since it was opened
     fast = false, -- whether it is fast-forward
   }
 end
 
--- Clients begin to ask. `busy` is the milliseconds of processor time a frame that go to everything else.
+-- Clients begin to ask. `busy` is the processor time per frame, in milliseconds, that everything else takes.
 function steering.open(self, busy)
   self.budget = math.max(0, math.min(steering.MAX_BUDGET, 1000 / steering.NORMAL_RATE - 2 * busy - 3))
-  self.growth, self.behind, self.seconds = nil, 0, 0
+  self.growth, self.missing, self.seconds = nil, 0, 0
 end
 
 local function grow(self, idle)
@@ -46,24 +46,24 @@ end
 local function cut(self, frames)
   local missing = 1000 / math.max(frames, 1) - 1000 / steering.NORMAL_RATE -- milliseconds a frame
   self.budget = math.max(0, self.budget - 1.5 * missing - MARGIN)
-  self.growth, self.behind = SMALL_GROWTH, 0
+  self.growth, self.missing = SMALL_GROWTH, 0
 end
 
--- A second has passed in which `frames` were run. In each of them `idle` milliseconds were spent neither on clients nor
--- on the processor.
+-- A second has passed in which `frames` were run. In each of them, for `idle` milliseconds neither clients nor mGBA used the
+-- processor.
 function steering.steer(self, frames, idle)
   self.seconds = self.seconds + 1
   self.fast = frames >= FAST_RATE
   if self.fast then
-    self.budget, self.behind = 0, 0
+    self.budget, self.missing = 0, 0
     return
   end
-  self.behind = math.max(0, self.behind + steering.NORMAL_RATE - frames)
-  if self.behind > TOLERANCE and idle < SPARE then
+  self.missing = math.max(0, self.missing + steering.NORMAL_RATE - frames)
+  if self.missing > TOLERANCE and idle < SPARE then
     cut(self, frames)
     return
-  elseif self.behind > TOLERANCE then
-    self.behind = 0
+  elseif self.missing > TOLERANCE then
+    self.missing = 0
   end
   grow(self, idle)
 end

@@ -1,17 +1,17 @@
--- Time spent serving clients. os.clock() is processor time: it stands still while this script is blocked in select().
--- A wait that runs its full length took what was asked for, but how long one took that ended early cannot be seen. So
--- that is estimated, from the whole length of some windows where there is a clock for that.
+-- Time spent serving clients. os.clock() is processor time: it stops while this script is blocked in select(). A wait that
+-- runs to its end took the time that was asked for. How long a wait took that ended early is not known. It is estimated from
+-- the whole length of some windows, if there is a clock for that.
 
 local MILLISECOND = 0.001
 local SHORTEST, LONGEST = MILLISECOND / 100, MILLISECOND
 local WINDOWS = 16 -- for one estimate
 
 local stopwatch = {
-  gap = LONGEST / 2, -- seconds that a wait is taken to last when it ends early; without a clock it stays, to be safe
+  gap = LONGEST / 2, -- seconds that a wait is assumed to last when it ends early; fixed if there is no clock
 }
 
 local windows, early, known, whole = 0, 0, 0, 0
-local wall -- a clock that goes on while this script is blocked, coarse but right on average; nil if there is none
+local wall -- a clock that runs while this script is blocked, coarse but right on average; nil without one
 local began
 
 -- Finds a clock that Lua can read on this machine.
@@ -30,12 +30,12 @@ function stopwatch.find_clock()
   end
 end
 
--- Seconds by that clock, which nobody can set; nil without one.
+-- Seconds by that clock, which cannot be set; nil without one.
 function stopwatch.seconds()
   return wall and wall()
 end
 
--- Waits up to a millisecond for a socket to have something to read. Whether it has, and the seconds that passed.
+-- Waits up to a millisecond until a socket has something to read. Returns whether it has, and the seconds that passed.
 function stopwatch.wait(socket)
   if socket:select(1) == 0 then
     known = known + MILLISECOND
@@ -45,14 +45,14 @@ function stopwatch.wait(socket)
   return true, stopwatch.gap
 end
 
--- As `wait`, outside of windows: it counts for no estimate.
+-- Like `wait`, outside of windows: it does not count for an estimate.
 function stopwatch.wait_aside(socket)
   local ready = socket:select(1) ~= 0
   return ready, ready and stopwatch.gap or MILLISECOND
 end
 
--- A function that gives the seconds since it was called last, at first since now: by the clock if there is one, or else
--- by what it is told was `spent` so far.
+-- Returns a function that returns the seconds since it was called last, at first since now: by the clock if there is one, or
+-- else by the argument, the time `spent` so far.
 function stopwatch.lap()
   local before = wall and wall() or 0
   return function(spent)

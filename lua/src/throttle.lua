@@ -1,8 +1,8 @@
--- How much memory requests may move in a frame. One that reads megabytes takes longer than a frame has time for, and it
--- cannot be cut, as all of a batch is of one moment. So each frame has room for a number of bytes, and a request beyond
--- them waits for the next one. A request that is larger than this room is done at once, but the processor time that such
--- requests take is a small share of all time: they wait until the share has grown again. They never wait for longer than
--- `large_wait`: a change keeps its place, so all later requests of its connection wait with it.
+-- How much memory requests may move in a frame. A request that reads megabytes takes longer than a frame has time for. It
+-- cannot be split, because all of a batch is of one moment. So each frame has room for a number of bytes, and a request beyond
+-- them waits for the next frame. A request that is larger than this room is performed at once, but the processor time for such
+-- requests is a small share of all time: they wait until the share has grown again. They never wait longer than `large_wait`,
+-- because a change keeps its place, and all later requests of its connection wait with it.
 
 local limits = require "limits"
 local lockstep = require "lockstep"
@@ -27,8 +27,8 @@ local function count_credit()
   counted = now
 end
 
--- Whether a request that moves this number of bytes may be done now. In lockstep frames wait for requests, not the other way
--- round.
+-- Whether a request that moves this number of bytes may be performed now. In lockstep frames wait for requests, not the
+-- other way round.
 function throttle.admits(bytes)
   if bytes == 0 or lockstep.on then
     return true
@@ -39,7 +39,7 @@ function throttle.admits(bytes)
   return frame ~= ticks.now or moved + bytes <= limits.frame_bytes
 end
 
--- Does what moves this number of bytes, and counts it.
+-- Calls a function that moves this number of bytes, and counts them.
 function throttle.run(bytes, perform, ...)
   if bytes == 0 or lockstep.on then
     return perform(...)

@@ -1,4 +1,4 @@
--- Timelines: keys by frame, so that no network can move them. Each owns its keys as a hold does, in the ticks of the holds.
+-- Timelines: keys by frame, independent of the network. A timeline owns its keys as a hold does, and uses the holds' ticks.
 
 local arguments = require "arguments"
 local limits = require "limits"
@@ -14,7 +14,7 @@ local function read_step(steps, at)
   return unpack("<I4I2", steps, at)
 end
 
--- The keys that steps name. Raises a refusal of what is no timeline.
+-- The keys that steps name. Raises a refusal if the steps are not a timeline.
 local function keys_of(steps)
   if #steps % STEP ~= 0 then
     refuse(BAD_ARGUMENT, "`steps` has %d bytes; a step has %d", #steps, STEP)
@@ -42,8 +42,8 @@ local function keys_of(steps)
   return all
 end
 
--- Timelines beside `holds`, whose keys go down by `press` and up by `release`. `over` is told the id of each that ends,
--- and whether that was before its last step. `frame` returns the frame counter.
+-- Timelines that share the keys with `holds`. `press` and `release` move keys. `over` gets the id of each timeline that ends,
+-- and whether it ended before its last step. `frame` returns the frame counter.
 local function new(holds, press, release, over, frame)
   local timelines = {}
   local running = {} -- in the order they began
@@ -78,7 +78,7 @@ local function new(holds, press, release, over, frame)
     timeline.due = timeline.start + read_step(timeline.steps, timeline.at)
   end
 
-  -- Does the step that is due, and sees to the next one. True if it was the last.
+  -- Performs the step that is due, and prepares the next one. True if it was the last.
   local function step(timeline)
     local _, mask = read_step(timeline.steps, timeline.at)
     set(holds.owned(timeline), mask)
@@ -90,7 +90,7 @@ local function new(holds, press, release, over, frame)
     return false
   end
 
-  -- Plays steps, the first of them at offset 0 now, for the frame that comes. Gives the timeline's id.
+  -- Plays steps, from offset 0, the next frame, on. Returns the timeline's id.
   function timelines.play(steps)
     local keys = keys_of(steps)
     for _, other in ipairs(running) do
@@ -113,7 +113,7 @@ local function new(holds, press, release, over, frame)
     return last_id
   end
 
-  -- Keys are set by hand, as `holds.let_go` is told. A timeline that is left without keys is over.
+  -- Keys are set by hand; the arguments are those of `holds.let_go`. A timeline that is left without keys is over.
   function timelines.let_go(keys, up)
     holds.let_go(keys, up)
     for index = #running, 1, -1 do
@@ -123,7 +123,7 @@ local function new(holds, press, release, over, frame)
     end
   end
 
-  -- Ends the timeline with an id, or with 0 all of them and all holds. Whether there was any.
+  -- Ends the timeline with an id, or with 0 all of them and all holds. Returns whether there was any.
   function timelines.cancel(id)
     local any = false
     for index = #running, 1, -1 do
@@ -149,7 +149,7 @@ local function new(holds, press, release, over, frame)
     return { how, at }
   end
 
-  -- A frame was run, and the holds were told.
+  -- A frame was run, after `holds.frame`.
   function timelines.advance()
     for index = #running, 1, -1 do
       local timeline = running[index]

@@ -1,5 +1,5 @@
--- A connection's turn: reading, doing what was asked, sending. A connection begins with text messages; a greeting turns
--- it into a link's, which sends frames.
+-- A connection's turn: read, perform requests, send. A connection begins with text messages; a hello turns it into a link's,
+-- which sends frames.
 
 local connection = require "connection"
 local emulator = require "emulator"
@@ -26,14 +26,14 @@ local TRACE = frames.TRACE
 local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
 local END = inbox.END
 
-local LINGER = 2 * ticks.per_second -- for which a dismissed client may read why
+local LINGER = 2 * ticks.per_second -- for which a dismissed client may read the reason
 
--- Names this script's memory: one that is loaded anew has another.
+-- Names this script's memory: a script that is loaded again has another name.
 local boot = string.format("%016x", math.random(0) ~ os.time() << 32)
 
 local turn = {}
 
--- Ends a connection, but keeps it until its client had time to read why.
+-- Ends a connection, but keeps it until its client had time to read the reason.
 function turn.dismiss(self, reason)
   if self.binary then
     put(self, frames.encode_goodbye(reason))
@@ -48,7 +48,7 @@ function turn.dismiss(self, reason)
   self.queue, self.queue_first, self.queue_last, self.deferred, self.waiting = {}, 1, 0, {}, nil
 end
 
--- The one message that is about the connection itself.
+-- The message that is about the connection itself.
 local function greet(self, text)
   local protocol, name = text:match("^framewire%.hello,(%d+),(%x+)$")
   if not protocol or tonumber(protocol) < version.protocol or #name ~= 16 then
@@ -68,9 +68,9 @@ local function greet(self, text)
   log.info("a link connected%s", known and " again" or "")
 end
 
--- Whether a connection may go on: its first message must be a known one. Any web page can have a browser connect to this
--- machine. What the browser sends then, the head of an HTTP request or the hello of TLS, can hold messages for this script
--- that the page has chosen; but it cannot begin with one.
+-- Whether a connection may continue: its first message must be a known one. Any web page can make a browser connect to this
+-- machine. What the browser then sends, the head of an HTTP request or a TLS hello, can contain messages for this script
+-- that the page has chosen, but it cannot begin with one.
 local function is_client(self)
   local bytes = inbox.beginning(self.inbox)
   local known, is_message = messages.begins_known(bytes)
@@ -163,8 +163,8 @@ local function read_frames(self)
   return true
 end
 
--- Whether a link's next request may be done: those after an `advance` wait until its frames were run, and so does its
--- reply. A connection that was made meanwhile asks for that reply again.
+-- Whether a link's next request may be performed: requests after an `advance` wait until its frames were run, and so does its
+-- reply. A connection that was made in the meantime asks for that reply again.
 local function is_free(self)
   local session = self.session
   if lockstep.ahead(session) > 0 then
@@ -208,8 +208,8 @@ local function has_to_wait(request)
   return true
 end
 
--- Puts off a request that has to wait, so that those after it need not wait, too. One that changes something keeps its
--- place. True if it was put off.
+-- Puts off a request that has to wait, so that those after it need not wait as well. A request that changes something keeps
+-- its place. True if it was put off.
 local function defer(self, request)
   if request.change or #self.deferred >= limits.deferred then
     return false
@@ -226,7 +226,7 @@ local function drop_cancelled(list, cancelled)
   end
 end
 
--- Reads ahead for a request until `deadline`. True if there is no more to read.
+-- Reads ahead for a request until `deadline`. True if there is nothing more to read.
 local function read_ahead(request, deadline)
   while request.ahead do
     if readahead.go_on(request) then
@@ -238,8 +238,8 @@ local function read_ahead(request, deadline)
   return true
 end
 
--- Goes on with the requests that were put off: does the first that may be done now, or reads ahead for it. True if there was
--- one.
+-- Continues with the requests that were put off: performs the first that may be performed now, or reads ahead for it. True if
+-- there was one.
 local function do_deferred(self, deadline)
   local deferred = self.deferred
   if self.cancelled then
@@ -298,7 +298,7 @@ local function do_requests(self, deadline)
   return done > 0
 end
 
--- Whether there is enough to do without reading: for a link there never is, as a cancel may have arrived.
+-- Whether there is enough to do without reading: never for a link, because a cancel may have arrived.
 local function has_enough(self)
   if self.binary then
     return self.queue_last - self.queue_first + 1 >= limits.queue
@@ -306,7 +306,7 @@ local function has_enough(self)
   return self.inbox.ended or self.waiting ~= nil
 end
 
--- Whether reading on would bring nothing that is needed now.
+-- Whether nothing that could be read is needed now.
 local function is_sated(self)
   local box = self.inbox
   return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.ended)
@@ -319,7 +319,7 @@ local function read(self, readable)
   end
   connection.receive(self)
   for _ = 1, limits.turn.reads do
-    -- A read that was not full has left nothing.
+    -- A read that was not full has left nothing to read.
     if self.read_size == limits.small_read or self.ended or is_sated(self) or self.socket:select(0) == 0 then
       return
     end
@@ -331,13 +331,13 @@ local function has_requests(self)
   return self.inbox.size > 0 or self.queue_first <= self.queue_last or self.deferred[1] ~= nil or self.session.late ~= nil
 end
 
--- Whether all is done that an ended connection has asked for.
+-- Whether everything is performed that an ended connection has asked for.
 local function is_over(self)
   return self.binary or self.dismissed or not self.inbox.ended and not self.waiting
 end
 
 -- Gives a connection its turn: `readable` if it is known to have something to read, `now` the processor time. True if
--- a request was done.
+-- a request was performed.
 function turn.take(self, readable, now)
   local done = false
   if self.dismissed then

@@ -1,6 +1,6 @@
 -- The video RAM of a Game Boy as a memory domain: its banks of 8 KiB, one after the other. mGBA's own domain counts the
--- cartridge's RAM behind it into each bank, and counts banks from the one that the game has mapped when it writes: with the
--- second one mapped it would write outside of its memory.
+-- cartridge's RAM after it into each bank. For writes it counts banks from the one that the game has mapped: with the second
+-- one mapped, it would write outside of its memory.
 
 local concat, unpack = table.concat, string.unpack
 
@@ -50,14 +50,14 @@ function VideoRam:write8(offset, value)
   elseif bank > mapped then
     self.domain:write8(THEIR_BANK + within, value)
   else
-    -- No time passes in the console between these.
+    -- No time passes in the console between these calls.
     emu:write8(SELECT, bank)
     self.domain:write8(within, value)
     emu:write8(SELECT, mapped)
   end
 end
 
--- The video RAM of which this is mGBA's domain.
+-- The video RAM, given mGBA's domain of it.
 return {
   new = function(domain)
     return setmetatable({ domain = domain, bytes = domain:size() // 2 }, VideoRam)

@@ -1,4 +1,4 @@
--- Memory and keys that links watch: after each frame they are told what changed in it. A watch belongs to a connection.
+-- Memory and keys that links watch: after each frame, links get what changed in it. A watch belongs to a connection.
 
 local connection = require "connection"
 local game = require "game"
@@ -18,11 +18,11 @@ local NO_NEWS = {}
 
 local watches = {}
 
-local watching = {} -- the connections that watch something, those that ended until they are met
+local watching = {} -- the connections that watch something, ended ones until they are found
 local keys_watched = false
 local left = 0 -- the keys that were held when the last frame began, if they are watched
 
--- Raises a refusal that names the range unless the console has it.
+-- Raises a refusal that names the range, unless the console has it.
 local function check_place(number, name, address, length)
   local fine, problem
   if name == "" then
@@ -58,7 +58,7 @@ local function read_ranges(bytes)
   return ranges, size
 end
 
--- What a range holds; nil if its domain is gone, as another game was opened.
+-- The bytes of a range; nil if its domain is gone because another game was opened.
 local function read(core, range)
   local name = range.domain
   if not name then
@@ -68,7 +68,7 @@ local function read(core, range)
   return domain and domain:readRange(range.address, range.length) or nil
 end
 
--- Ranges, bytes and watches of a connection, but for the watch with this id.
+-- Ranges, bytes and watches of a connection, except the watch with this id.
 local function watched(client, id)
   local ranges, size, count = 0, 0, 0
   for _, watch in ipairs(client.watches) do
@@ -79,7 +79,7 @@ local function watched(client, id)
   return ranges, size, count
 end
 
--- A new watch has to leave mGBA the time for its frames.
+-- A new watch must leave mGBA the time for its frames.
 local function check_room(client, id, ranges, size)
   local own_ranges, own_size, count = watched(client, id)
   if count >= limits.watches then
@@ -111,7 +111,7 @@ function watches.unwatch(client, id)
   end
 end
 
--- Begins a watch, in place of one with the same id. Gives what its ranges hold, joined.
+-- Begins a watch, in place of one with the same id. Returns the bytes of its ranges, joined.
 function watches.watch(client, id, every, flags, bytes)
   if flags & ~(WATCH_KEYS | WATCH_HASHES | WATCH_CLOCK) ~= 0 then
     refuse(BAD_ARGUMENT, "`flags` must be from 0 to 7, not %d", flags)
@@ -140,7 +140,7 @@ function watches.watch(client, id, every, flags, bytes)
     keys = flags & WATCH_KEYS ~= 0,
     mask = nil, -- the keys that the client knows
     ticks = 0,
-    breaks = game.breaks, -- of the order of frames, of those that the client knows
+    breaks = game.breaks, -- breaks of the order of frames that the client knows
   })
   keys_watched = keys_watched or flags & WATCH_KEYS ~= 0
   return concat(values)
@@ -184,8 +184,8 @@ local function look_for(client, core)
   end
 end
 
--- A frame was run, and nothing was changed since: finds what changed in it. True if that is anything; it is in `news` of
--- each connection.
+-- A frame was run, and nothing was changed since: finds what changed in it. True if anything did; it is in `news` of each
+-- connection.
 function watches.look()
   local core = emu
   if not core or #watching == 0 then
@@ -212,7 +212,7 @@ function watches.look()
 end
 
 -- The next frame is about to run. Keys of the keyboard come later, but before the next callback, and are held only in
--- the frame behind it.
+-- the frame after it.
 function watches.leave()
   if keys_watched and emu then
     left = emu:getKeys() & 0x3FF

@@ -1,5 +1,5 @@
--- Staying in the frame callback, blocked in select() most of the time, and answering whatever comes: for the time that is
--- left of a frame, in which mGBA would wait for the next one anyway, or in lockstep until the next one is asked for.
+-- Stays in the frame callback, blocked in select() most of the time, and answers requests: for the time that is left of a
+-- frame, in which mGBA would wait for the next one anyway, or in lockstep until a client asks for the next one.
 
 local clients = require "clients"
 local listener = require "listener"
@@ -20,12 +20,12 @@ local function open()
     busy = 0, -- seconds of processor time in these
     looked_around = 0, -- `spent` when all clients had their turn
     rested = false, -- whether it has slept
-    done = false, -- whether there may be more to do without waiting
+    done = false, -- whether a request was performed just now, so that there may be more
   }
 end
 
--- Waits up to a millisecond by `wait` for the client that is likeliest to ask, and does what is asked. `rest` is the
--- seconds there are for all clients.
+-- Waits up to a millisecond, by `wait`, for the client that will most likely ask, and performs its request. `rest` is the time
+-- for all clients in seconds.
 local function look(self, wait, rest)
   local target, ready, slept = clients.hottest(), false, false
   if not self.done then
@@ -65,7 +65,7 @@ local function rest_for_long_replies(self, wait)
   self.rested = false
 end
 
--- Goes on serving for `length` seconds. Gives those that it took.
+-- Serves for `length` seconds. Returns the seconds that it took.
 function window.serve(length)
   local self = open()
   stopwatch.begin_window()
@@ -77,7 +77,7 @@ function window.serve(length)
   return self.spent
 end
 
--- Keeps the next frame waiting as long as lockstep says. `each_second` is called now and then, as it is between frames.
+-- Keeps the next frame waiting as long as lockstep requires. It calls `each_second` now and then, as happens between frames.
 function window.keep_waiting(each_second)
   local self, passed, waited = open(), stopwatch.lap(), 0
   rest_for_long_replies(self, stopwatch.wait_aside)

@@ -23,11 +23,15 @@ fn generated_files_are_what_the_table_gives() {
             fs::write(&path, &text).unwrap_or_else(|error| panic!("cannot write {name}: {error}"));
         }
         let found = fs::read_to_string(&path).unwrap_or_default();
-        assert!(found == text, "{name} is not what crates/protocol/src/op/table.rs gives; run `make generate`");
+        assert!(
+            found == text,
+            "{name} is not what crates/protocol/src/op/table.rs gives; run `make generate`"
+        );
     }
 }
 
-const NOTE: &str = "Generated from crates/protocol/src/op/table.rs by `make generate`: change the table, not this file.";
+const NOTE: &str =
+    "Generated from crates/protocol/src/op/table.rs by `make generate`: change the table, not this file.";
 
 /// The script's table.
 fn lua() -> String {
@@ -97,8 +101,9 @@ fn result(kind: ResultKind) -> &'static str {
 
 /// The LuaJIT library's table.
 fn luajit() -> String {
-    let mut text =
-        format!("--- The operations: their codes, and the types of their arguments in order.\n-- {NOTE}\n\nreturn {{\n");
+    let mut text = format!(
+        "--- The operations: their codes, and the types of their arguments in order.\n-- {NOTE}\n\nreturn {{\n"
+    );
     for info in OPS {
         let types: Vec<String> = info.args.iter().map(|arg| format!("\"{}\"", arg.kind.name())).collect();
         let types = lua_list(&types);
@@ -125,7 +130,8 @@ fn document() -> String {
         let args: Vec<String> = info.args.iter().map(documented).collect();
         let result = result(info.result);
         let OpInfo { code, name, doc, .. } = info;
-        writeln!(text, "| {code:#04x} | `{name}` | {effect} | {} | {result} | {doc} |", args.join("<br>")).unwrap();
+        writeln!(text, "| {code:#04x} | `{name}` | {effect} | {} | {result} | {doc} |", args.join("<br>"))
+            .unwrap();
     }
     text
 }

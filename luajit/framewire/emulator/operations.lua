@@ -1,3 +1,6 @@
+--- The operations: their codes, and the types of their arguments in order.
+-- Generated from crates/protocol/src/op/table.rs by `make generate`: change the table, not this file.
+
 return {
   echo = { code = 0x01, types = { "bytes" } },
   current_frame = { code = 0x10, types = {} },
