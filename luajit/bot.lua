@@ -1,4 +1,4 @@
---- Plays the demo game through shared memory, frame by frame. `luajit bot.lua --help` tells the options.
+--- Plays the demo game through shared memory, frame by frame. `luajit bot.lua --help` lists the options.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 package.path = here .. "/?.lua;" .. package.path
@@ -27,7 +27,7 @@ end
 
 local function start_emulator()
   local process = assert(worker.start(function()
-    -- Where it listens for HTTP is of no interest here.
+    -- The bot does not use the HTTP port, so any free one will do.
     local quietly = 'exec "$0" serve --channel "$1" --listen 127.0.0.1:0 --quiet >/dev/null'
     assert(worker.become { "sh", "-c", quietly, options.program, options.channel })
   end))
@@ -45,7 +45,7 @@ local function find_emulator()
     :format(message, options.channel))
 end
 
--- Resets the game, plays it, and returns the best score of a game, and how long it took.
+-- Resets the game and plays it. Returns the best score of a game, and how long it took.
 local function play(game, memory, decide)
   assert(game:call("reset"))
   local best = 0

@@ -1,5 +1,5 @@
---- HTTP in front of a stock mGBA that runs a script speaking mGBA-http's text protocol: the whole bridge in Lua.
--- `luajit bridge.lua --help` tells the options.
+--- An HTTP server for a stock mGBA whose script speaks mGBA-http's text protocol: the whole bridge in Lua.
+-- `luajit bridge.lua --help` lists the options.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 package.path = here .. "/?.lua;" .. package.path
@@ -64,7 +64,7 @@ local function route(prefix)
   return function(request, response)
     local message = request:param("message") or request.method == "POST" and request.body or ""
     if message == "" then return response:text(400, "say what to send: " .. request.path .. "?message=TEXT\n") end
-    -- It would make the connection that all clients share a link's, which speaks frames.
+    -- This message would make the connection that all clients share binary.
     if (prefix .. message):find("^%s*framewire%.hello") then
       return response:text(400, "framewire.hello begins another protocol; send the other messages\n")
     end
@@ -74,7 +74,7 @@ end
 
 local echo = route(options["echo-key"] == "none" and "" or options["echo-key"] .. ",")
 local command = route("")
--- By POST only where the message is passed on as it is: it may change the game.
+-- POST only if the message is passed on unchanged, because it may change the game.
 local echo_method = options["echo-key"] == "none" and "POST" or "GET"
 
 local ok, message = http.serve {

@@ -1,7 +1,7 @@
---- Framewire for LuaJIT: TCP, HTTP, threads, processes and shared memory in nothing but Lua.
+--- Framewire for LuaJIT: TCP, HTTP, threads, processes and shared memory, in Lua only.
 --
--- Each module stands alone; `require "framewire.socket"` loads what it needs and no more. Through this table they load
--- when first used: `require("framewire").socket`.
+-- `require "framewire.socket"` loads one module and what it needs. Through this table, modules load on first use:
+-- `require("framewire").socket`.
 --
 --   socket   TCP over IPv4 and IPv6           http     HTTP/1.1 server, routes, static files
 --   loop     poller, timers, signals in one   poller   epoll, kqueue, poll, WSAPoll

@@ -1,4 +1,4 @@
---- A web server for a folder, with an echo to try things on. `luajit serve.lua --help` tells the options.
+--- A web server for a folder, with an echo for tests. `luajit serve.lua --help` lists the options.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 package.path = here .. "/?.lua;" .. package.path

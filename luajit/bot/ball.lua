@@ -1,5 +1,5 @@
---- The demo game's ball, as rom/src/game.c moves it: where it will go, what it will hit, where it comes down.
--- Positions and speeds are in sixteenths of a pixel, as in rom/memory-map.toml.
+--- The demo game's ball, moved in the same way as in rom/src/game.c: where it will go, what it will hit, where it comes
+-- down. Positions and speeds are in sixteenths of a pixel, as in rom/memory-map.toml.
 
 local bit = require "bit"
 local ffi = require "ffi"

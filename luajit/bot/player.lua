@@ -1,4 +1,4 @@
---- Plays the demo game: looks where the ball comes down, goes there, and returns it to where the most points are.
+--- Plays the demo game: predicts where the ball comes down, moves there, and returns it to where the most points are.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -23,14 +23,14 @@ struct fw_demo_game {
 ]]
 
 local SERVE, PLAY, OVER = 0, 1, 3
-local STEP, DASH = 48, 96 -- what the paddle moves in a frame
+local STEP, DASH = 48, 96 -- how far the paddle moves in a frame
 local LOOK_AHEAD = 600
--- Parts of half the paddle from its middle at which a ball may be taken.
+-- Where the paddle can hit the ball, from its middle, in parts of half its width.
 local SPOTS = { -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8 }
 local CHANCES = { -6, -1, 5 }
 
 local M = {
-  --- Where the game's memory that the player needs begins, and how long it is.
+  --- The start and the length of the memory that the player needs.
   ADDRESS = 0x02000008,
   SIZE = ffi.sizeof("struct fw_demo_game"),
 }
@@ -45,7 +45,7 @@ function M.new(memory)
     game = ffi.cast("const struct fw_demo_game *", memory),
     ball = balls.new(),
     trial = balls.new(),
-    planned = nil, -- the return, as level and rally, that `spot` was chosen for
+    planned = nil, -- the level and rally for which `spot` was chosen
     spot = 0,
   }, Player)
 end
@@ -57,7 +57,7 @@ local function read_ball(self)
   ffi.copy(ball.bricks, game.bricks, 70)
 end
 
--- Points a frame to be had by taking the ball, which has come down, this far from the middle.
+-- Points per frame if the paddle hits the ball, which has come down, this far from its middle.
 local function worth(self, offset)
   local game, trial = self.game, self.trial
   local speed = balls.speed(game.level, game.rally + 1)
@@ -84,7 +84,7 @@ local function choose_spot(self)
   return best
 end
 
--- The keys that bring the paddle nearest to a place in this frame.
+-- The keys that move the paddle nearest to a place in this frame.
 local function move_to(self, target)
   local distance = target - self.game.paddle_x
   local reach = math.abs(distance)
@@ -102,11 +102,11 @@ end
 local function play(self)
   local game, ball = self.game, self.ball
   read_ball(self)
-  -- The last brick falls first: there is nothing to catch.
+  -- The last brick falls first, so there is nothing to catch.
   if not balls.fly(ball, LOOK_AHEAD) then return move_to(self, ball.x) end
   local plan = game.level * 65536 + game.rally
   if self.planned ~= plan then
-    -- A flight's end is known from its start, so the return is chosen once.
+    -- The end of a flight is known from its start, so the return is chosen once.
     self.planned, self.spot = plan, choose_spot(self)
   end
   return move_to(self, ball.x - self.spot)

@@ -11,7 +11,7 @@ local worker = require "framewire.worker"
 
 local name = "test-" .. ffi.C.getpid()
 
--- A message whose bytes tell its number and length, so that a torn or misplaced one shows.
+-- A message whose bytes give its number and length, so that a torn or misplaced one is recognised.
 local function message(number, length)
   return (string.char(number % 251, length % 256, number % 7):rep(math.ceil(length / 3))):sub(1, length)
 end
@@ -51,7 +51,7 @@ check.test("messages come in order, and a full channel waits", function()
   while here:send(message(sent, length_of(sent)), 0) do sent = sent + 1 end
   check.equal(sent, 16)
   for number = 0, 3 do check.equal(there:receive(0), message(number, length_of(number))) end
-  -- The room of what was read comes back in groups.
+  -- Room of messages that were read is freed in groups.
   for number = sent, sent + 3 do assert(here:send(message(number, length_of(number)), 0)) end
   check.equal(select(2, here:send("x", 0.01)), "timeout")
   for number = 4, sent + 3 do check.equal(there:receive(0), message(number, length_of(number))) end
@@ -138,7 +138,7 @@ check.test("a sleeper is woken, and does not use the processor", function()
   end, true)
 end)
 
--- Kills whoever is on the other side at some moment of a busy exchange.
+-- Kills the other side at a random moment of a busy exchange.
 local function kill_peer(creates)
   local peer = assert(worker.start(function()
     local mine = creates and assert(channel.create(name)) or assert(channel.connect(name, 5))
@@ -230,7 +230,7 @@ check.test("memory beside the rings is shared", function()
   here:close()
 end)
 
--- Where the rings and the bulk rooms begin, with the usual sizes.
+-- Where the rings and the bulk rooms begin, with the default sizes.
 local RINGS, BULK = layout.HEADER, layout.HEADER + 2 * layout.SLOTS * layout.SLOT
 
 local function truncate(size)
@@ -250,14 +250,14 @@ check.test("a block of another size ends the channel with an error, on both side
     local here, there = pair()
     here:send("before")
     check.equal(there:receive(1), "before")
-    -- Both wait elsewhere, so neither touches the memory until it looks at it.
+    -- Both wait elsewhere, so neither touches the memory before it checks it.
     truncate(size)
     for _, mine in ipairs { here, there } do
       check.contains(mine.block:damage(), "changed the size")
       local seconds = process.timed(function() check.contains(select(2, mine:receive()), "damaged", size) end)
       assert(seconds < 1, "took " .. seconds)
     end
-    -- Going on is an error again, and no end of the process.
+    -- Continuing is an error again, and does not end the process.
     for _, mine in ipairs { here, there } do
       mine:send(("x"):rep(1048576), 0)
       local text, problem
@@ -290,7 +290,7 @@ check.test("garbled lines end a wait without a time-out", function()
   local garbage = ("\165"):rep(8)
   local halves, consumed = layout.AT_HALF, layout.HALF_CONSUMED
   for at, side in pairs {
-    -- What the other side writes, and what this side has written.
+    -- The values that the other side writes, and those that this side has written.
     [halves[0]] = 1, [halves[1]] = 0, [RINGS] = 1, [RINGS + layout.SLOTS * layout.SLOT] = 0,
     [halves[0] + consumed - 4] = 0, [halves[1] + consumed - 4] = 1,
   } do

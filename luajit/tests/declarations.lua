@@ -12,7 +12,7 @@ local HEADERS = {
   "sys/syscall.h", "sys/wait.h", "time.h", "unistd.h",
 }
 
--- A C program that prints what the compiler knows, and the same lines as our declarations have them.
+-- Returns the output of a C program with the compiler's values, and the same lines from our declarations.
 local function both_sides()
   local source, ours = { "#define _GNU_SOURCE" }, {}
   local function say(label, expression, value)

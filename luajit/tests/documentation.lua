@@ -1,6 +1,6 @@
---- Runs every Lua example of docs/luajit.md. A `text` block behind one is what it prints; a `console` block holds
--- commands to give while it runs, and what they print. "..." stands for anything, PORT for any number, and port 8080
--- for a free one. Where an example talks to an emulator there is one, on a channel of another name than "demo".
+--- Runs every Lua example of docs/luajit.md. A `text` block after an example is its output. A `console` block has
+-- commands to run meanwhile, and their output. "..." stands for any text, PORT for any number, and port 8080 for a free
+-- one. An example that talks to an emulator gets one, on a channel with another name than "demo".
 
 local ffi = require "ffi"
 local check = require "tests.support.check"

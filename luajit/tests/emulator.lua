@@ -24,7 +24,7 @@ local function connect()
   return assert(emulator.connect(name, { wait = 10 }))
 end
 
--- Rows of vectors that the Rust code is tested with too.
+-- Rows of the vectors that the Rust code is tested with too.
 local function vectors(file, convert)
   local count = 0
   for line in io.lines(check.root .. "/../crates/protocol/vectors/" .. file) do
@@ -40,7 +40,7 @@ end
 
 check.test("operations are written as the vectors say", function()
   vectors("ops.tsv", function(operation, arguments, bytes)
-    -- Blanks part the arguments but for those inside quotes.
+    -- Blanks separate the arguments, except inside quotes.
     local list, quoted = {}, {}
     arguments = arguments:gsub('"[^"]*"', function(text)
       quoted[#quoted + 1] = text
@@ -130,7 +130,7 @@ check.test("a look at a running game is of one moment", function()
   with_emulator(function()
     local game = connect()
     local memory = ffi.cast("const struct fw_demo_game *", assert(game:watch(player.ADDRESS, player.SIZE)))
-    -- Past the title's painting; every lamp's picture must fit the keys in memory of the same frame.
+    -- After the title has been painted. The picture of every lamp must match the keys in memory of the same frame.
     check.eventually(5, function() return game:look() and memory.frame > 5 end, "the game has begun")
     for number = 1, 300 do
       assert(game:call("set_keys", number % 2 == 0 and 1 or 0))
@@ -161,7 +161,7 @@ check.test("what cannot be done is said, and the next thing is done", function()
     local values = assert(game:batch { { "write32", 0x02000100, 0xfedcba98 }, { "read32", 0x02000100 } })
     check.equal(values[2], 0xfedcba98)
     check.contains(select(2, emulator.connect(name)), "has a client already")
-    -- A message of no meaning ends the channel with a reason, and the next client is served.
+    -- A meaningless message ends the channel with a reason, and the next client is served.
     assert(game.line:send("\200 what?"))
     check.contains(select(2, game:call("game_title")), "malformed message")
     game:close()
@@ -232,7 +232,7 @@ check.test("a killed emulator is noticed, and the next one is found", function()
   end
 end)
 
--- Another program changes the channel's file while a client is there and does nothing.
+-- Another program changes the channel's file while a client is idle.
 local function change(game, command)
   local path = "/dev/shm/framewire." .. name
   assert(os.execute(command:gsub("FILE", path)) == 0)
@@ -288,7 +288,7 @@ check.test("truncations while a client plays leave the emulator serving the next
       check.eventually(5, function() return attached_process() == client.pid end, "the client is attached")
       time.sleep(math.random() * 0.03)
       assert(os.execute(("truncate --size %d /dev/shm/framewire.%s"):format(math.random(0, 4000000), name)) == 0)
-      -- By an error, or by touching what is not there any more.
+      -- By an error, or by touching memory that no longer exists.
       local code, reason = client:wait(5)
       assert(code == 0 or reason ~= "timeout", ("round %d: %s"):format(round, tostring(reason)))
       local game = connect()

@@ -1,4 +1,4 @@
---- The list of hostile requests that every server of the project must stand, with both pollers.
+--- The list of hostile requests that every server of the project must withstand, with both pollers.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -27,7 +27,7 @@ local function holds(list, value)
   return false
 end
 
--- Sends one request of the list. Returns what is wrong with the reaction, or nil.
+-- Sends one request of the list. Returns what is wrong with the response, or nil.
 local function fault_of(port, case)
   local connection = client.connect(port)
   connection:send(bytes_of(case.send))

@@ -1,4 +1,4 @@
---- The HTTP server with a real client: what answers look like and how they follow each other.
+--- The HTTP server with a real client: the form and the order of responses.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -59,7 +59,7 @@ local handler = http.routes {
   end,
   ["GET /hold"] = function(_, response) late = response:later() end,
   ["GET /release"] = function(_, response)
-    -- Another connection's answer, given in the middle of this one's.
+    -- Another connection's response, sent in the middle of this one's.
     late:text(200, "released")
     response:text(200, "done")
   end,
@@ -148,7 +148,7 @@ for _, name in ipairs { "epoll", "poll" } do
       for cut = 1, #requests do
         local connection = client.connect(port)
         connection:send(requests:sub(1, cut))
-        -- Every seventh time the server has surely seen the first part alone.
+        -- Every seventh time, the server certainly gets the first part alone.
         if cut % 7 == 0 then time.sleep(0.002) end
         connection:send(requests:sub(cut + 1))
         for i, body in ipairs(wanted) do
@@ -342,7 +342,7 @@ for _, name in ipairs { "epoll", "poll" } do
       connection:send("GET /later?after=0.2 HTTP/1.1\r\nHost: a\r\n\r\n")
       time.sleep(0.05)
     end)
-    -- The server has been told to stop and has ended by now; its answer is on the way.
+    -- The server has received the signal to stop and has ended by now; its response is on the way.
     local answer = connection:receive()
     check.equal(answer.body, "late after=0.2")
   end)

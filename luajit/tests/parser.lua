@@ -1,4 +1,4 @@
---- The parsers by themselves: what they make of good input, however it is cut.
+--- The parsers alone, with good input that arrives in any pieces.
 
 local ffi = require "ffi"
 local cache = require "framewire.http.cache"
@@ -76,7 +76,7 @@ check.test("a chunked body is decoded wherever the bytes are cut", function()
     local done, status = decoder:feed(data, stop)
     assert(done ~= nil, status)
     if not done then
-      -- The rest comes behind what compacting has left.
+      -- The rest follows the bytes that compacting has left.
       stop = decoder:compact(data, stop)
       local rest = text:sub(first + 1) .. "next"
       ffi.copy(data + stop, rest, #rest)

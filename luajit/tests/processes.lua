@@ -20,7 +20,7 @@ check.test("a signal reaches the loop's callback", function()
     assert(loop:run())
     assert(seen[1] == "USR1" and seen[#seen] == "TERM")
   end, function(child)
-    -- Unless the callback is in place by then, the signal ends the process and `beside` says so.
+    -- If the callback is not in place by then, the signal ends the process and `beside` reports it.
     require("framewire.time").sleep(0.2)
     child:signal("TERM")
   end)

@@ -1,4 +1,4 @@
---- Static files: what is served, how, and what is not.
+--- Static files: what is served and how, and what is refused.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -168,7 +168,7 @@ end)
 check.test("files do not leak descriptors", function()
   with_files(function(port, root)
     local function count()
-      -- The server is the only other process that has the root open.
+      -- Only the server has the root open too.
       local pipe = io.popen("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c '" .. root .. "/'")
       local number = tonumber(pipe:read("*l"))
       pipe:close()

@@ -1,4 +1,4 @@
---- The bridge's link and the bridge itself against a script that behaves in every way it should not.
+--- The bridge and its link, with a script that misbehaves in every way.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -9,7 +9,7 @@ local socket = require "framewire.socket"
 local time = require "framewire.time"
 local url = require "framewire.http.url"
 
--- What the stand-in for a script does with one message; `connection` is a plain socket that may be written to.
+-- How the stand-in for a script reacts to one message. It can write to `connection`, a plain socket.
 local function react(loop, connection, message, counters)
   local function say(text) connection:write(text, 1) end
   counters[message] = (counters[message] or 0) + 1
@@ -67,7 +67,7 @@ local function run_script(listener)
   assert(loop:run())
 end
 
--- Runs the bridge in front of a port. The body gets a function that asks it.
+-- Runs the bridge in front of a port. `body` gets a function that sends it requests.
 local function with_bridge(script_port, body, arguments)
   local bridge = process.start(("luajit \"%s/bridge.lua\" --attach 127.0.0.1:%d --port 0 --timeout 400 %s")
     :format(check.root, script_port, arguments or ""))
@@ -181,7 +181,7 @@ check.test("a script that comes and goes is found again", function()
 end)
 
 check.test("a script that is never accepted times out", function()
-  -- Connected by the system, but nobody ever takes the connection or answers: mGBA while it is paused.
+  -- The system accepts the connection, but nothing reads it or answers, like mGBA while it is paused.
   local listener = assert(socket.listen { port = 0 })
   with_bridge(select(2, listener:name()), function(_, ask)
     local seconds = process.timed(function() check.equal(ask("hello"), 504) end)
@@ -235,7 +235,7 @@ check.test("a wrong first command leaves the next one its answer", function()
       check.eventually(10, function() return ask("core.platform") == 200 end, "the script answers")
     end)
     for _ = 1, 3 do
-      -- A bridge of its own each time: its connection is new.
+      -- A separate bridge each time, so that its connection is new.
       with_bridge(port, function(_, ask)
         local status, body = ask("core.typo")
         check.equal(status, 502)

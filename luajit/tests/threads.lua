@@ -22,7 +22,7 @@ check.test("threads run side by side on shared memory", function()
   local word = ffi.new("volatile uint32_t[2]")
   local address = tonumber(ffi.cast("intptr_t", word))
   local workers = {}
-  -- Each waits for the other, so one after the other would never end.
+  -- Each waits for the other. If they ran one after the other, they would never end.
   for index = 0, 1 do
     workers[index] = assert(thread.start(function(from, mine)
       local C = require("ffi").C

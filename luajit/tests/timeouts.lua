@@ -1,4 +1,4 @@
---- Slow and silent clients, and too many of them.
+--- Slow and silent clients, and too many clients.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"

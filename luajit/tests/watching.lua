@@ -4,7 +4,7 @@ local check = require "tests.support.check"
 local process = require "tests.support.process"
 local watch = require "framewire.watch"
 
--- Collects what is reported until a kind has been seen for a path.
+-- Collects changes until one of this kind has been reported for a path.
 local function expect(changes, kind, path)
   check.eventually(3, function()
     for _, change in ipairs(changes:read()) do

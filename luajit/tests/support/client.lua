@@ -1,4 +1,4 @@
---- A plain HTTP client for tests: it sends exactly the bytes it is given and takes answers apart.
+--- A plain HTTP client for tests: it sends exactly the given bytes and parses responses.
 
 local socket = require "framewire.socket"
 
@@ -7,12 +7,12 @@ Client.__index = Client
 
 local TIMEOUT = 5
 
---- Sends bytes; what the server no longer takes is dropped.
+--- Sends bytes; drops those that the server no longer accepts.
 function Client:send(data)
   self.socket:write(data, TIMEOUT)
 end
 
--- Reads more into `self.data`; returns nil and the reason if nothing comes.
+-- Reads more into `self.data`; returns nil and the reason if nothing arrives.
 local function more(self, timeout)
   local data, message = self.socket:read(65536, timeout or TIMEOUT)
   if not data then return nil, message end

@@ -1,4 +1,4 @@
---- `framewire serve --channel`, running beside a test. It needs the program: `cargo build -p framewire`, or its path in
+--- `framewire serve --channel`, running during a test. It needs the program: `cargo build -p framewire`, or its path in
 -- FRAMEWIRE_BIN.
 
 local check = require "tests.support.check"
@@ -26,7 +26,7 @@ end
 ---@param channel string
 ---@param ... string further arguments
 function M.serve(channel, ...)
-  -- Nobody wants to know where it listens for HTTP.
+  -- The tests do not use the HTTP port, so any free one will do.
   local quietly = 'exec "$0" serve --quiet --listen 127.0.0.1:0 "$@" >/dev/null'
   assert(worker.become { "sh", "-c", quietly, M.program(), "--channel", channel, ... })
 end

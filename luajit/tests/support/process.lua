@@ -8,7 +8,8 @@ local worker = require "framewire.worker"
 
 local M = {}
 
---- Runs a function while `main` runs in another process, which must end well: when told to stop, or by itself.
+--- Runs a function while `main` runs in another process. That process must end without an error: after a signal, or by
+-- itself.
 ---@param main function
 ---@param body function
 ---@param ends? boolean whether `main` ends by itself
@@ -57,7 +58,7 @@ end
 ---@param command string
 ---@return table program with `line()`, `signal(name)` and `finish()`, which returns its exit code
 function M.start(command)
-  -- The shell says its number and becomes the program, and says its exit code afterwards through the outer one.
+  -- The shell prints its number and becomes the program. The outer shell prints the program's exit code afterwards.
   local pipe = assert(io.popen("sh -c 'echo $$; exec " .. command .. "' 2>&1; echo \"exit $?\"", "r"))
   local pid = tonumber(pipe:read("*l"))
   local program = {}
