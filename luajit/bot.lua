@@ -11,8 +11,8 @@ local worker = require "framewire.worker"
 
 local options = cli.read(arg, {
   usage = "luajit bot.lua [options]",
-  about = "Plays the demo game of `framewire serve --channel NAME` and prints what it scored, beside what doing\n"
-    .. "nothing scores in the same time.",
+  about = "Plays the demo game of `framewire serve --channel NAME` and prints its score, and the score\n"
+    .. "of doing nothing in the same time.",
   { "channel", "NAME", "the emulator's channel", default = "demo" },
   { "frames", "N", "frames to play", kind = "integer", low = 1, high = 1e9, default = 18000 },
   { "start", nil, "start the emulator too, and stop it at the end" },

@@ -77,7 +77,7 @@ local function receive(self)
       end
       return
     end
-    if not self.sending then return lose(self, "a reply came that nobody asked for") end
+    if not self.sending then return lose(self, "a reply came without a request") end
     local reply, rest = take_reply(self, data)
     if reply then
       self.pieces, self.received, self.tail = {}, 0, ""

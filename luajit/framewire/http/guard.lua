@@ -38,11 +38,11 @@ function M.refusal(headers, hosts)
   end
   local origin = headers.origin
   if origin and (not host or origin:lower() ~= "http://" .. host:lower()) then
-    return "pages of another origin may not ask this server"
+    return "pages of another origin may not use this server"
   end
   local site = headers["sec-fetch-site"]
   if site and site ~= "same-origin" and site ~= "none" then
-    return "pages of another site may not ask this server"
+    return "pages of another site may not use this server"
   end
 end
 

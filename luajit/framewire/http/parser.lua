@@ -219,7 +219,7 @@ function M.parse(data, start, stop, limits)
   local ok, status, reason
   head.version, status, reason = read_version(string_of(data + first, place - first))
   if not head.version then return nil, status, reason end
-  if head.method == "CONNECT" then return nil, 501, "this server is no proxy" end
+  if head.method == "CONNECT" then return nil, 501, "this server is not a proxy" end
 
   ok, status, reason = read_target(head, target)
   if not ok then return nil, status, reason end
