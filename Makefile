@@ -29,7 +29,7 @@ browser: setup-test
 	$(CARGO) build --locked --workspace --all-features --bin framewire --example window
 	cd tests/browser && npm ci --silent --no-audit --no-fund && npm run --silent check && npm test --silent -- $(ARGS)
 
-# The pictures that the console page is compared with, anew; look at them before they are committed.
+# The pictures that the console page is compared with, again; look at them before they are committed.
 browser-baselines:
 	$(MAKE) browser ARGS="look --update-snapshots=all"
 
@@ -98,6 +98,8 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --locked -p framewire --all-targets --no-default-features -- -D warnings
+	tools/prose.py
+	tools/structure.py
 	cd lua && luacheck --quiet .
 	cd luajit && luacheck --quiet .
 	luacheck --quiet --config luajit/.luacheckrc benches crates/channel

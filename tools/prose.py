@@ -19,7 +19,7 @@ WORDS = {
     r"anew": '"again"',
     r"mend(s|ed|ing)?": '"fix"',
     r"so many(?! that)": '"this many" or "how many"',
-    r"(is|are|was|were) none": '"there is no ..."',
+    r"(?<!there )(?<!There )(is|are|was|were) none": '"there is no ..."',
     r"(?<!there )(?<!There )(is|are|was|were) no(?! longer| more| less)": '"is not a ..." or "there is no ..."',
     r"(has|have|had) not(?=[.,;:)\"])": '"does not have"',
     r"(is|are|was|were|be|been|being) told": '"gets", "learns", or "... reports"',
@@ -36,6 +36,26 @@ SKIPPED = re.compile(
 
 # What is not clean yet. An entry that has become clean has to be taken out.
 NOT_YET: list[str] = [
+    "benches/",
+    "crates/channel/",
+    "crates/console/",
+    "crates/emulator/",
+    "crates/expression/",
+    "crates/figures/",
+    "crates/framewire/src/bench/",
+    "crates/framewire/src/study/",
+    "crates/http/",
+    "crates/libmgba/",
+    "crates/link/",
+    "crates/loadtest/",
+    "crates/media/",
+    "crates/recording/",
+    "crates/states/",
+    "crates/stock/",
+    "docs/performance.md",
+    "docs/study.md",
+    "luajit/",
+    "tests/browser/",
 ]
 
 PATTERNS = [(re.compile(rf"(?<![\w./-])(?:{word})(?![\w-])"), instead) for word, instead in WORDS.items()]

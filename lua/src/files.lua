@@ -168,7 +168,7 @@ function files.check_rom(path, advance)
   else
     good = is_gb_rom(head, tail)
   end
-  return good, "it is no ROM of the running console, the " .. console_name
+  return good, "it is not a ROM of the running console, the " .. console_name
 end
 
 -- Savestates begin with a magic number that names the console; its low byte is a version.

@@ -30,7 +30,7 @@ local function keys_of(steps)
     if mask > ALL_KEYS then
       refuse(BAD_ARGUMENT, "`steps` holds keys %d at offset %d; a mask from 0 to %d is accepted", mask, offset, ALL_KEYS)
     elseif offset <= before then
-      refuse(BAD_ARGUMENT, "`steps` has offset %d behind %d; offsets must rise", offset, before)
+      refuse(BAD_ARGUMENT, "`steps` has offset %d after %d; offsets must rise", offset, before)
     end
     all, before = all | mask, offset
   end

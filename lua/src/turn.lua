@@ -52,7 +52,7 @@ end
 local function greet(self, text)
   local protocol, name = text:match("^framewire%.hello,(%d+),(%x+)$")
   if not protocol or tonumber(protocol) < version.protocol or #name ~= 16 then
-    log.warn("%q is no greeting: framewire.hello,%d,SESSION is, SESSION being 16 hexadecimal digits",
+    log.warn("%q is not a hello; send framewire.hello,%d,SESSION, where SESSION is 16 hexadecimal digits",
       refusal.sentence(text), version.protocol)
     put(self, messages.ERROR .. END)
     return
@@ -81,9 +81,9 @@ local function is_client(self)
     put(self, messages.ERROR .. END)
     turn.dismiss(self, "unknown first message")
   elseif known == false then
-    log.warn("a client is turned away: it began with %q, which is no message; HTTP and HTTPS are served by `framewire "
+    log.warn("a client is turned away: it began with %q, which is not a message; HTTP and HTTPS are served by `framewire "
       .. "serve`, not by this script", refusal.sentence(sub(bytes, 1, 80)))
-    connection.close(self, "its first bytes are no message")
+    connection.close(self, "its first bytes are not a message")
   end
   return known == true
 end
@@ -262,7 +262,7 @@ end
 
 local function do_requests(self, deadline)
   if not read_frames(self) then
-    log.warn("a link sent what is no frame of protocol %d", version.protocol)
+    log.warn("a link sent bytes that are not a frame of protocol %d", version.protocol)
     turn.dismiss(self, "malformed frame")
     return true
   end

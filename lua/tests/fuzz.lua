@@ -95,7 +95,7 @@ local function mutated()
   return data
 end
 
----- Who sends it, and who is beside ------------------------------------------------------------------------------------
+---- Who sends it, and who else asks ------------------------------------------------------------------------------------
 
 -- Turns until nothing is done any more.
 local function settle(take, self)
@@ -118,8 +118,8 @@ local function resets()
   return count
 end
 
--- Those beside: `message` makes a message, its reply, and how many resets it means.
-local function beside(greet, message)
+-- Another client: `message` makes a message, its reply, and how many resets it means.
+local function bystander(greet, message)
   local socket, self, take = client.connect()
   if greet then
     client.greet(socket, take, 0x1234567890ABCDEF)
@@ -233,7 +233,7 @@ local function renew()
   end
 end
 
-local others = { beside(true, frame_message), beside(false, text_message) }
+local others = { bystander(true, frame_message), bystander(false, text_message) }
 
 -- What mGBA's next frame brings with it.
 local function run_frame()

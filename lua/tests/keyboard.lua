@@ -29,7 +29,7 @@ function keyboard.new()
     self.timelines.advance()
   end
 
-  -- Runs so many frames and gives the mask after each as a string of digits.
+  -- Runs this many frames and returns the mask after each as a string of digits.
   function self.step(count)
     local masks = {}
     for index = 1, count do

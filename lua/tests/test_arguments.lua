@@ -42,7 +42,7 @@ test("bytes go to hexadecimal pairs and back", function()
   eq(arguments.from_hex(""), "")
 end)
 
-test("what is no list of pairs is not read", function()
+test("other text than a list of pairs is not read", function()
   for _, text in ipairs { "zz", "d3,", ",d3", "d3,,00", "d3;00", "123", "0x12", ",", "d3,g", "-1" } do
     eq(arguments.from_hex(text), nil, text)
   end

@@ -157,7 +157,7 @@ test("a link is welcomed and known the second time", function()
   eq(greet(again, take_again, 77), (first:gsub(",0,9,", ",1,9,")))
 end)
 
-test("what is no greeting is an error", function()
+test("other messages than a hello are an error", function()
   for _, text in ipairs { "", ",1", ",1,12", ",0,0123456789abcdef", ",1,0123456789abcdeg", ",x,0123456789abcdef" } do
     local socket, self, take = connect()
     socket:arrive("framewire.hello" .. text .. END)
@@ -196,7 +196,7 @@ test("a ping is answered", function()
   eq(socket.written, frames.encode_pong(3, 9))
 end)
 
-test("what is no frame ends the link with a goodbye", function()
+test("bytes that are not a frame end the link with a goodbye", function()
   local bad = {
     string.pack("<I4", 0), string.pack("<I4", 0xFFFFFFFF), "\1\0\0\0\9", "\1\0\0\0\1",
     request(1, "\xff"), request(1, "\x20\0\0"), request(1, "\x10\x10"), string.pack("<I4I1I2", 3, frames.PING, 1),

@@ -49,7 +49,7 @@ test("an unknown domain is refused with those there are", function()
   eq(problem.text, "unknown memory domain \"ram\"; this console has vram, wram")
 end)
 
-test("a file that is no ROM is not shown to mGBA, which would give up the running game", function()
+test("a file that is not a ROM is not shown to mGBA, which would give up the running game", function()
   begin { platform = 0, loadFile = true, saveStateBuffer = "before" }
   for _, path in ipairs { harness.root .. "lua/README.md", "/nowhere/at/all.gba" } do
     for _, load in ipairs { emulator.load_rom, emulator.exchange_rom } do
@@ -67,7 +67,7 @@ test("a ROM is exchanged under the running game's state", function()
   eq(calls():gsub("platform\n", ""), ("saveStateBuffer 0\nloadFile %s\nloadStateBuffer before 0"):format(ROM))
 end)
 
-test("a ROM that does not take the state begins anew", function()
+test("a ROM that does not take the state starts from the beginning", function()
   begin { platform = 0, loadFile = true, saveStateBuffer = "before", loadStateBuffer = false }
   eq(emulator.exchange_rom(ROM), true)
   eq(emu.calls[#emu.calls], "reset")
@@ -79,7 +79,7 @@ test("a ROM that mGBA cannot load is not loaded", function()
   eq(calls():find("reset", 1, true), nil)
 end)
 
-test("what is no state of this console is not shown to mGBA", function()
+test("bytes that are not a state of this console are not shown to mGBA", function()
   begin { platform = 0, loadStateBuffer = true }
   for _, data in ipairs { "", "state", ("\0"):rep(#STATE), STATE:sub(1, -2), "\x89PNG\r\n\26\nno state" } do
     eq(emulator.load_state(data, 29), false)

@@ -93,7 +93,7 @@ test("a link hears of its watches and of what happens, another client of nothing
     eq(told(new), "event 3 1 5 0 0 0 2 0 0 0 1 0 0 0 2 0 0 0 7 7 2 5")
     next_frame()
     eq(told(new), "")
-    emu.frame = 1 -- of which the other was told
+    emu.frame = 1 -- which the other has got
     eq(told(other), "event 2 2 5")
     eq(texter.written, "")
   end)
@@ -132,7 +132,7 @@ test("a watch ends with its connection", function()
   end)
 end)
 
-test("a timeline's end is told with the frame after which its keys went up", function()
+test("a timeline's end is reported with the frame after which its keys went up", function()
   serve(function()
     local new = link(204)
     ask(new, 1, "<I1s4", PLAY, keyboard.steps "0:1,2:0")
@@ -248,7 +248,7 @@ local function value(socket)
   return number
 end
 
-test("`advance` tells the frame that was reached, also after a reset meanwhile, and again to who asks again", function()
+test("`advance` returns the frame that was reached, also after a reset, and again when it is asked again", function()
   serve(function()
     local new = link(213)
     ask(new, 1, "<I1I4", LOCKSTEP, 60000)

@@ -99,7 +99,7 @@ test("a batch that changes something says so", function()
   eq(decode("\x10\x80", 2).change, true)
 end)
 
-test("too many operations are no request", function()
+test("too many operations are not a request", function()
   eq(decode(("\x10"):rep(4096), 4096) ~= nil, true)
   eq(decode(("\x10"):rep(4097), 4097), nil)
 end)

@@ -50,7 +50,7 @@ test("frames are found however they are cut", function()
   end
 end)
 
-test("a length that cannot be is told from one that is not there yet", function()
+test("an impossible length differs from one that is not there yet", function()
   for length, wanted in pairs { [0] = false, [limits.frame + 1] = false } do
     local box = inbox.new()
     inbox.push(box, string.pack("<I4", length))
@@ -61,7 +61,7 @@ test("a length that cannot be is told from one that is not there yet", function(
   eq(inbox.next_frame(box), nil)
 end)
 
-test("a message longer than the limit is told", function()
+test("a message longer than the limit is reported", function()
   local box = inbox.new()
   inbox.push(box, ("x"):rep(limits.message + 1) .. inbox.END .. "next" .. inbox.END)
   local text, too_long = inbox.next_message(box)

@@ -11,7 +11,7 @@ test("a key's reply is given again under the new request's id", function()
   eq(keyed.recall("another", "a batch", 8), nil)
 end)
 
-test("a key that was used for another request is told apart from one that is new", function()
+test("a key that was used for another request differs from a new one", function()
   keyed.remember("used", "a batch", frames.encode_reply(7, 100, 0, ""))
   local reply, status = keyed.recall("used", "another batch", 8)
   eq(reply, nil)
@@ -19,7 +19,7 @@ test("a key that was used for another request is told apart from one that is new
   eq(select("#", keyed.recall("new", "a batch", 8)), 1)
 end)
 
-test("large batches of one key that differ anywhere are told apart", function()
+test("large batches of one key that differ anywhere are distinguished", function()
   for _, length in ipairs { 65, 96, 100, 127, 128, 1000 } do
     local batch = string.rep("x", length)
     keyed.remember("large " .. length, batch, "reply to it")

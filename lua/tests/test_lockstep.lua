@@ -56,7 +56,7 @@ test("it ends when nothing was asked for its time-out, and says so", function()
   eq(happenings.take(), happenings.LOCKSTEP_OVER)
 end)
 
-test("a frame that ran begins the time-out anew", function()
+test("a frame that ran restarts the time-out", function()
   begin(1)
   for _ = 1, 10 do
     eq(lockstep.waits(0.9), true)

@@ -76,7 +76,7 @@ test("16 MiB of a ROM are read in small parts, and other requests are done meanw
   eq(bytes:sub(7) == table.concat(wanted), true, "the bytes")
 end)
 
-test("what is no ROM is read at one moment, as is what is read with a ROM", function()
+test("other memory than a ROM is read at one moment, as is what is read with a ROM", function()
   local socket, self, take, reads = link(801)
   socket:arrive(client.request(1, read(0x02000000, MIB)))
   run(self, take)

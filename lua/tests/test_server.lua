@@ -56,7 +56,7 @@ local function with_connections(count, run)
   limits.connections = real
 end
 
--- Runs so many seconds of the clock, ten frames each, doing `each_second` in each.
+-- Runs this many seconds of the clock, ten frames each, doing `each_second` in each.
 local function pass(seconds, each_second)
   local real_time, now = os.time, os.time()
   os.time = function() return now end -- luacheck: ignore
@@ -90,7 +90,7 @@ test("a link whose heartbeat has stopped is disconnected, one that goes on or ne
   end)
 end)
 
-test("hours in which mGBA was paused are no silence", function()
+test("hours in which mGBA was paused do not count as silence", function()
   serve(function(listener)
     local link = arrives(listener, ("framewire.hello,1,%016x%s"):format(1, END) .. PING)
     server.frame()
@@ -188,7 +188,7 @@ test("a port that is taken is tried again each second, and said once", function(
   end, listener)
 end)
 
-test("stopping tells links why, closes all and lets go of keys", function()
+test("stopping sends links the reason, closes all and releases keys", function()
   local link, texter, listening
   serve(function(listener)
     listening = listener

@@ -79,7 +79,7 @@ test("an `answered` that goes back is an old one", function()
   eq(session.answered, 10)
 end)
 
-test("a link that never acknowledges is told to wait", function()
+test("a link that never acknowledges has to wait", function()
   local session = begin()
   for id = 1, limits.replies do
     sessions.answer(session, request(id, 1, RESET))

@@ -89,7 +89,7 @@ test("a machine too slow for full speed loses little more", function()
   at_least(slowest(frames), 49, "the rate, of 50 without clients")
 end)
 
-test("slow motion is no slow machine", function()
+test("slow motion is not taken for a slow machine", function()
   local _, budgets = run(opened(1), 30, { cost = 1, pace = 30 })
   at_least(budgets[30], 10, "the budget")
 end)

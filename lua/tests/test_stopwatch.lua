@@ -4,7 +4,7 @@ local test, eq = harness.test, harness.eq
 local READY = { select = function() return 1 end }
 local SILENT = { select = function() return 0 end }
 
--- A stopwatch with a clock in the test's hand, or without one, and what sets the clock to so many seconds.
+-- A stopwatch with a clock that the test controls, or without one, and a function that sets the clock to these seconds.
 local function new(has_clock)
   local others = package.loaded.stopwatch
   package.loaded.stopwatch = nil
@@ -31,7 +31,7 @@ local function near(found, wanted, what)
   end
 end
 
--- Windows with one early wait each, which take so many seconds, so many of them busy.
+-- Windows with one early wait each: the seconds that they take, and the busy ones among these.
 local function windows(stopwatch, set, count, length, busy)
   for index = 1, count do
     set((index - 1) * length)

@@ -18,7 +18,7 @@ local function over(it)
   return list
 end
 
-test("the end of each timeline is told once, with how it came", function()
+test("the end of each timeline is reported once, with its cause", function()
   local it = keyboard.new()
   eq(it.timelines.play(steps "0:1,2:0"), 1)
   eq(it.timelines.play(steps "0:2,9:0"), 2)
@@ -66,12 +66,12 @@ test("keys that play already are refused with the timeline to cancel", function(
   eq(it.step(6), ("15"):rep(4) .. "140")
 end)
 
-test("what is no timeline is refused by what is wrong with it", function()
+test("steps that are not a timeline are refused with the reason", function()
   local it = keyboard.new()
   local long = ("\0"):rep(6 * (limits.steps + 1))
   for bytes, says in pairs {
     [""] = "empty", ["1234567"] = "7 bytes", [steps "0:1"] = "last", [steps "0:1,0:0"] = "must rise",
-    [steps "3:1,2:0"] = "offset 2 behind 3", [steps "0:1024,1:0"] = "keys 1024 at offset 0", [steps "0:0"] = "no key",
+    [steps "3:1,2:0"] = "offset 2 after 3", [steps "0:1024,1:0"] = "keys 1024 at offset 0", [steps "0:0"] = "no key",
     [long] = "65537 steps",
   } do
     local problem = harness.refusal(it.timelines.play, bytes)

@@ -156,7 +156,7 @@ end)
 
 -- How each protocol that is not this script's begins, the first of them as a browser sends it: TLS 1.2 with a session's
 -- number that the page's own server chose.
-test("no message is run after first bytes that are none, however they arrive", function()
+test("no message is run after first bytes that are not a message, however they arrive", function()
   local beginnings = {
     "\x16\3\1\0\xC8\1\0\0\xC4\3\3" .. ("r"):rep(32) .. "\x20<|END|>core.addKey,0<|END|>pad",
     "\x16\3\1\xFF\xFF\1\0\xFF\xFB\3\3" .. ("r"):rep(32) .. "\0" .. ("t"):rep(60000),

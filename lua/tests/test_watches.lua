@@ -38,7 +38,7 @@ local function range(domain, address, length)
   return string.pack("<s1I4I2", domain, address, length)
 end
 
--- What the connection is told after a frame in which `held` were held: each item as text.
+-- What the connection gets after a frame in which `held` were held: each item as text.
 local function frame(self, held)
   keys = held or keys
   watches.leave()
@@ -66,7 +66,7 @@ local function ends(self)
   watches.look()
 end
 
-test("a watch begins with what there is, and tells what changes, whole and once", function()
+test("a watch begins with the present bytes, and reports changed ranges, whole and once", function()
   local self = link()
   memory["16"] = "\1\2"
   memory.wram4 = "\3"
@@ -80,7 +80,7 @@ test("a watch begins with what there is, and tells what changes, whole and once"
   ends(self)
 end)
 
-test("a beat comes each so many frames, with news or without", function()
+test("a beat comes every few frames, with news or without", function()
   local self = link()
   watches.watch(self, 1, 3, 0, range("", 16, 1))
   local told = {}

@@ -219,7 +219,7 @@ static void move_paddle(void)
     mem.paddle_x = clamp(x, FIELD_LEFT * SUB + half, FIELD_RIGHT * SUB - half);
 }
 
-/* The ball leaves slanting enough to come down beside a paddle that stays where it is. */
+/* The ball leaves slanting enough to come down next to a paddle that stays where it is. */
 static void launch(void)
 {
     u32 random = next_random();

@@ -46,7 +46,7 @@ int main(void)
     for (u32 i = 0; i < sizeof mem.magic; i++)
         mem.magic[i] = magic[i];
 
-    /* Everything happens in the vertical blank, so the picture that follows shows the memory it leaves behind. */
+    /* Everything happens in the vertical blank, so the picture that follows shows the memory that it leaves. */
     for (;;) {
         wait_for_vblank();
         mem.frame++;

@@ -125,11 +125,11 @@ static void paint_lives(void)
 }
 
 /* One pixel of a brick 15 by 7 with a gap to its right and below. */
-static u8 brick_colour(u32 row, u32 x, u32 y, bool gem, u8 behind)
+static u8 brick_colour(u32 row, u32 x, u32 y, bool gem, u8 background)
 {
     u8 light = BRICK + row * BRICK_SHADES;
     if (x == 15 || y == 7)
-        return behind;
+        return background;
     if (gem) {
         u32 from_middle = (x < 7 ? 7 - x : x - 7) + (y < 3 ? 3 - y : y - 3);
         if (from_middle <= 2)

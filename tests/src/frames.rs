@@ -25,7 +25,7 @@ impl FrameClient {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if nothing accepts in time or what answers is no script of ours.
+    /// [`Error::Io`] if nothing accepts in time or the answer is not that of our script.
     pub fn connect(address: SocketAddr, session: u64, limit: Duration) -> Result<Self> {
         let mut text = TextClient::connect(address, limit)?;
         let hello = Hello::new(session).to_message();

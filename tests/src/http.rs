@@ -30,7 +30,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The body as text; bytes that are no UTF-8 become U+FFFD.
+    /// The body as text; bytes that are not UTF-8 become U+FFFD.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()

@@ -86,7 +86,7 @@ impl Proxy {
         self.shared.delay.store(longest.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// From now on nothing gets through, and nobody is told. The connections that stand, and those that are made now,
+    /// From now on nothing gets through, and neither side notices. The connections that stand, and those that are made now,
     /// lead nowhere for ever.
     pub fn fall_silent(&self) {
         self.shared.silent.store(true, Ordering::SeqCst);

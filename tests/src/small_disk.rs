@@ -20,7 +20,7 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// One of so many KiB; `None` where this user may not mount any.
+    /// One of this many KiB; `None` where this user may not mount any.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl SmallDisk {
         if status.success() { Ok(()) } else { Err(failed()(std::io::Error::other(status.to_string()))) }
     }
 
-    /// Fills it until so many bytes are left, rounded down to pages.
+    /// Fills it until this many bytes are left, rounded down to pages.
     ///
     /// # Errors
     ///

@@ -128,11 +128,11 @@ fn is_of_kernel(path: &Path) -> bool {
         && place.is_ok_and(|place| place.starts_with("/proc") || place.starts_with("/sys"))
 }
 
-/// Removes the files in `folder` that a process began and did not live to finish. Gives how many there were.
+/// Removes the files in `folder` that a process began and did not finish before it ended. Returns how many there were.
 ///
 /// # Errors
 ///
-/// If the folder cannot be read. That it does not exist is no error.
+/// If the folder exists and cannot be read.
 pub fn remove_abandoned(folder: &Path) -> io::Result<usize> {
     let mut removed = 0;
     for path in abandoned(folder)? {

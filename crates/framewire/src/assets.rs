@@ -1,4 +1,4 @@
-//! What the program carries with it, so that one file is a whole installation.
+//! Files that are built into the program, so that one file is a whole installation.
 
 pub use framewire_script::SCRIPT;
 
@@ -6,5 +6,5 @@ pub use framewire_script::SCRIPT;
 #[cfg(feature = "embedded")]
 pub const DEMO_ROM: &[u8] = include_bytes!("../../../rom/framewire-demo.gba");
 
-/// What the demo game's addresses are called.
+/// The names of the demo game's addresses.
 pub const DEMO_MAP: &str = include_str!("../../../rom/memory-map.toml");

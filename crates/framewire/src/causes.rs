@@ -1,4 +1,4 @@
-//! An error with what caused it, as people read it.
+//! An error with its causes, for people.
 
 use std::error::Error;
 
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cause_is_told_twice() {
+    fn no_cause_is_named_twice() {
         let system = io::Error::new(io::ErrorKind::NotFound, "no such file");
         let error =
             anyhow::Error::from(system).context("cannot read a: no such file").context("cannot start");
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_is_told() {
+    fn every_cause_is_named() {
         let error = anyhow::anyhow!("refused").context("cannot connect").context("no emulator");
         assert_eq!(of(error.as_ref()), ["no emulator", "cannot connect", "refused"]);
     }

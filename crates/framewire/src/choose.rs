@@ -18,9 +18,9 @@ use tokio::sync::oneshot;
 use tracing::info;
 
 use crate::settings::Settings;
-use crate::wanted::{Source, Wanted};
+use crate::requested::{Source, Requested};
 
-/// How long an emulator that nobody named has to answer.
+/// How long the search for an emulator waits for an answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The emulator that is served, with the handle that its kind needs to be stopped.
@@ -42,7 +42,7 @@ impl Chosen {
         }
     }
 
-    /// Ends it in good order.
+    /// Stops it.
     pub async fn close(self) {
         match self {
             Chosen::Attached(attached) => attached.close().await,
@@ -55,7 +55,7 @@ impl Chosen {
 
 /// An emulator that was started.
 pub struct Started {
-    /// What `?emulator=` calls it.
+    /// Its name, for `?emulator=`.
     pub name: String,
     /// The emulator.
     pub chosen: Chosen,
@@ -63,28 +63,28 @@ pub struct Started {
     pub demo: bool,
 }
 
-/// Starts the emulators that the settings ask for: those that they name, or else the mGBA on this machine whose script
-/// answers, or else the demo game. The first is the usual one.
+/// Starts the emulators that the settings name, or else attaches to the mGBA on this machine whose script answers, or else
+/// starts the demo game. The first is the default one.
 ///
 /// # Errors
 /// If one of them cannot be started.
 pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
-    let mut wanted = settings.wanted()?;
-    if wanted.is_empty() {
-        wanted.push(found(format!("127.0.0.1:{DEFAULT_PORT}")).await);
+    let mut requested = settings.requested()?;
+    if requested.is_empty() {
+        requested.push(found(format!("127.0.0.1:{DEFAULT_PORT}")).await);
     }
-    let mut started = Vec::with_capacity(wanted.len());
-    let several = wanted.len() > 1;
+    let mut started = Vec::with_capacity(requested.len());
+    let several = requested.len() > 1;
     // One program at a time has a channel.
     let mut channel = settings.channel.clone();
-    for Wanted { name, source } in wanted {
+    for Requested { name, source } in requested {
         let demo = source == Source::Demo;
         let chosen = match source {
             Source::Attach(address) => attach(address)?,
             Source::Rom(_) | Source::Demo => {
                 let rom = if let Source::Rom(path) = source { Some(path) } else { None };
                 let settings = Settings { channel: channel.take(), ..settings.clone() };
-                let core = aside(move || embed(rom.as_deref(), &settings)).await;
+                let core = startup_thread(move || embed(rom.as_deref(), &settings)).await;
                 if several { core.with_context(|| format!("emulator {name}"))? } else { core? }
             }
         };
@@ -93,31 +93,31 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     Ok(started)
 }
 
-/// What is served if no emulator is named: the mGBA on this machine whose script answers, or else the demo game.
-async fn found(address: String) -> Wanted {
+/// The emulator if the settings name none: the mGBA on this machine whose script answers, or else the demo game.
+async fn found(address: String) -> Requested {
     let problem = match probe(&address, PATIENCE).await {
         Found::Script(script) => {
             match script {
                 Script::Framewire(version) => info!("found Framewire's script {version} at {address}"),
                 Script::MgbaHttp => info!("found mGBA-http's script at {address}"),
             }
-            return Wanted { name: "mgba".to_owned(), source: Source::Attach(address) };
+            return Requested { name: "mgba".to_owned(), source: Source::Attach(address) };
         }
         Found::Silent => {
             info!(
-                "something at {address} accepts connections and stays silent (a paused mGBA?); \
-                 --attach {address} attaches to it all the same"
+                "something at {address} accepts connections but does not answer (a paused mGBA?); \
+                 --attach {address} attaches to it anyway"
             );
-            "the program there stays silent".to_owned()
+            "the program there does not answer".to_owned()
         }
         Found::Nothing(problem) => problem.to_string(),
         Found::Other(_) => "another program is there".to_owned(),
     };
     info!("{}", instead(&address, &problem));
-    Wanted { name: "demo".to_owned(), source: Source::Demo }
+    Requested { name: "demo".to_owned(), source: Source::Demo }
 }
 
-/// Why the demo game is served, and how something else is.
+/// Says why the demo game is served, and how to serve something else.
 fn instead(address: &str, problem: &str) -> String {
     format!(
         "no script of an mGBA answers at {address} ({problem}); serving the built-in demo game instead. For an mGBA window: \
@@ -126,8 +126,8 @@ fn instead(address: &str, problem: &str) -> String {
     )
 }
 
-/// Does what takes as long as a script wants, on a thread that nobody waits for when the program is to end.
-async fn aside<T: Send + 'static>(
+/// Runs `work` on its own thread. A script can make it last forever; the program can still end.
+async fn startup_thread<T: Send + 'static>(
     work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {
     let (done, result) = oneshot::channel();
@@ -138,7 +138,7 @@ async fn aside<T: Send + 'static>(
 /// An address whose port may be left out.
 ///
 /// # Errors
-/// If what stands for the port is no port.
+/// If the port is not a number from 1 to 65535.
 pub fn with_port(address: &str) -> anyhow::Result<String> {
     let address = address.strip_prefix("tcp://").unwrap_or(address);
     if address.parse::<Ipv6Addr>().is_ok() {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_demo_game_was_served_without_a_word_why() {
+    async fn the_log_says_why_the_demo_game_is_served() {
         let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         assert_eq!(found(nobody.clone()).await.source, Source::Demo);
         let said = instead(&nobody, "Connection refused (os error 111)");
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_too_large_was_taken_for_a_part_of_the_host() {
+    fn a_port_that_is_too_large_is_refused() {
         for (text, port) in [("127.0.0.1:99999", "99999"), ("desk:0", "0"), ("desk:", ""), ("[::1]:x", "x")] {
             let error = with_port(text).expect_err(text).to_string();
             assert!(

@@ -1,4 +1,4 @@
-//! What to type instead of a command line that names a ROM where a subcommand should be.
+//! A hint for command lines with a ROM in place of a subcommand.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// Endings of files that are ROMs, or archives with one inside.
 const ENDINGS: [&str; 9] = ["gba", "agb", "mb", "gb", "gbc", "sgb", "bin", "zip", "7z"];
 
-/// The same error, or for a ROM in place of a subcommand one that says how to play it.
+/// The same error, or an error that says how to play the ROM.
 pub fn with_serve(error: Error) -> Error {
     let unknown = error.get(ContextKind::InvalidSubcommand).or_else(|| error.get(ContextKind::InvalidArg));
     match unknown {

@@ -5,14 +5,14 @@ use std::io::IsTerminal;
 use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
 
-/// The form of log lines.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// For people.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -22,7 +22,7 @@ pub fn start(format: Format, quiet: bool) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        // They would go to standard error too, by a macro that panics when nobody reads that any more.
+        // These would go to standard error as well, by a macro that panics if it is closed.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     match format {
@@ -31,7 +31,7 @@ pub fn start(format: Format, quiet: bool) {
     }
 }
 
-/// The same, and traces beside it.
+/// The same, and sends traces.
 #[cfg(feature = "otlp")]
 pub fn start_traced(format: Format, quiet: bool, traces: &crate::traces::Traces) {
     use tracing_subscriber::prelude::*;

@@ -1,4 +1,4 @@
-//! The `framewire` program: one file a subcommand.
+//! The `framewire` program: one file per subcommand.
 
 mod assets;
 mod bench;
@@ -7,10 +7,10 @@ mod choose;
 mod doctor;
 mod hint;
 mod logging;
-mod one_or_many;
 mod open_files;
 #[cfg(feature = "embedded")]
 mod replay;
+mod requested;
 mod safety;
 mod say;
 mod script;
@@ -21,10 +21,8 @@ mod sources;
 #[cfg(all(feature = "study", target_os = "linux"))]
 mod study;
 mod symbols;
-mod text_or_number;
 mod token;
 mod traces;
-mod wanted;
 
 use std::process::ExitCode;
 
@@ -32,7 +30,7 @@ use clap::{Parser, Subcommand};
 
 /// Drives the mGBA emulator from any program: over HTTP, frame by frame and fast.
 ///
-/// Without a subcommand it serves: an mGBA with a script loaded, if there is one, or else a built-in game.
+/// Without a subcommand it serves an mGBA with a script loaded, if there is one, or else a built-in game.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -51,14 +49,14 @@ enum Command {
     /// Repeat the load-test study of 2025 on this machine and write a page about it.
     #[cfg(all(feature = "study", target_os = "linux"))]
     Study(study::Args),
-    /// Play a recording without a window, at full speed, and hold it against what was recorded.
+    /// Replay a recording without a window, at full speed, and compare the result with what was recorded.
     #[cfg(feature = "embedded")]
     Replay(replay::Args),
     /// Print the Lua script to load into mGBA.
     Script(script::Args),
-    /// Make a token, without which no other machine is let in.
+    /// Create a token; other machines need one to connect.
     Token(token::Args),
-    /// Say what is found here, what is wrong, and what to do about it.
+    /// Check the setup, and say what is wrong and what to do.
     Doctor(Box<serve::ArgsWithGames>),
 }
 

@@ -137,7 +137,7 @@ fn tell(report: &Report, recording: &Recording) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the recording anew with the hashes of this replay, in one step.
+/// Writes the recording again with the hashes of this replay, in one step.
 fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> anyhow::Result<bool> {
     if let Ending::Damaged(_) = recording.ending() {
         bail!("{} is damaged, so it is left as it is", path.display());

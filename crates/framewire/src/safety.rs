@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use framewire_http::{Access, Files, Pages, Tls, Token, Tokens};
 
 use crate::settings::Settings;
-use crate::wanted::Source;
+use crate::requested::Source;
 
 impl Settings {
     /// Who may ask for what.
@@ -34,13 +34,13 @@ impl Settings {
 
     /// Whether `--files` can be kept to: whether the emulators see the folders that are looked at here.
     fn check_attached(&self) -> anyhow::Result<()> {
-        for wanted in self.wanted()? {
-            if let Source::Attach(address) = wanted.source
+        for requested in self.requested()? {
+            if let Source::Attach(address) = requested.source
                 && !is_local(&address)
             {
                 bail!(
-                    "--files cannot be used with --attach {address}: what lies behind a path there cannot be checked from \
-                     here; take --files out, and callers elsewhere may name no files"
+                    "--files cannot be used with --attach {address}: paths on that machine cannot be \
+                     checked from here; remove --files, then clients on other machines may not name files"
                 );
             }
         }
@@ -78,8 +78,8 @@ pub fn check(address: SocketAddr, access: &Access) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "--listen {address} lets other machines in, and whoever reaches it would control the emulator and its files; \
-         type: framewire token framewire.token, then add --token-file framewire.token (docs/remote.md tells more)"
+        "--listen {address} lets other machines connect, and they could control the emulator and its files; \
+         type: framewire token framewire.token, then add --token-file framewire.token (see docs/remote.md)"
     )
 }
 

@@ -1,5 +1,5 @@
-//! What the program says on its standard streams. Whoever started it may have stopped reading them, or closed them: that
-//! ends nothing, and never panics as `println!` would.
+//! Output on the standard streams. They may be closed, or not read any more: that ends nothing, and does not panic as
+//! `println!` would.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ pub fn line(text: impl Display) -> io::Result<()> {
 pub fn output(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        // `framewire script | head` is no failure.
+        // `framewire script | head` must not fail.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use crate::choose::Started;
 use crate::settings::Settings;
-use crate::sources::{GAMES, Given};
+use crate::sources::{GAMES, RawSettings};
 use crate::traces::Traces;
 use crate::{choose, logging, open_files, safety, say, signals, symbols, traces};
 
@@ -19,29 +19,29 @@ use crate::{choose, logging, open_files, safety, say, signals, symbols, traces};
 #[command(after_help = "\
 Settings come from the command line, then from the environment variables named above, then from a TOML file \
 (--config FILE, or framewire.toml in the working folder) with the same names: listen = \"127.0.0.1:5000\", speed = 2, \
-clock = \"frames\", lua = [\"a.lua\"]. A choice of emulator hides those of later sources. RUST_LOG (such as debug, or framewire::link=debug) chooses what is logged.
+clock = \"frames\", lua = [\"a.lua\"]. If one source chooses emulators, the choices of later sources do not count. RUST_LOG (such as debug, or framewire::link=debug) chooses what is logged.
 
 With none of --rom, --attach, --speed, --clock, --lua and --channel it attaches to 127.0.0.1:8888 if a script of Framewire or \
-mGBA-http answers there. Without --attach it otherwise runs an embedded core, with a built-in demo game if there is no \
+mGBA-http answers there. Otherwise, without --attach, it runs an embedded core, with a built-in demo game if there is no \
 --rom.
 
-With several of --rom and --attach the first is the usual one, and requests under /v1 choose another with ?emulator=NAME. \
-A name that is not given is that of the file or address. --speed, --clock and --lua are for all embedded cores, --channel for the \
+With several of --rom and --attach, the first is the default, and requests under /v1 choose another with ?emulator=NAME. \
+Without a name, an emulator has that of its file or address. --speed, --clock and --lua are for all embedded cores, --channel for the \
 first.")]
 pub struct Args {
     #[command(flatten)]
-    given: Given,
+    given: RawSettings,
     /// Read settings from this TOML file
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_CONFIG")]
     config: Option<PathBuf>,
 }
 
-/// The same for a subcommand, where a ROM needs no `--rom`.
+/// The same for a subcommand, which takes a ROM without `--rom`.
 #[derive(Debug, clap::Args)]
 pub struct ArgsWithGames {
     #[command(flatten)]
     args: Args,
-    // `Given` takes them, in order with --rom and --attach; it comes first, since a field takes its values away.
+    // `RawSettings` reads them, in order with --rom and --attach. It comes first, because each field removes its values.
     /// Run this ROM in an embedded core, as --rom does
     #[arg(id = GAMES, value_name = "[NAME=]ROM")]
     games: Vec<PathBuf>,
@@ -57,30 +57,28 @@ impl Args {
     /// The settings, from all sources.
     ///
     /// # Errors
-    /// If a source is wrong in itself or cannot be read.
+    /// If a source contradicts itself or cannot be read.
     pub fn settings(self) -> anyhow::Result<Settings> {
         self.given.with_file(self.config.as_deref())
     }
 }
 
-/// Serves until a signal asks for the end.
+/// Serves until a signal arrives.
 ///
 /// # Errors
 /// If a setting is wrong, the address is taken, or the emulator cannot be started.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
-    // Held to the end, when what is left of the traces is sent.
+    // Kept until the end; its drop sends the remaining traces.
     let _traces = start_log(&settings)?;
-    let connections = match settings.lua.is_empty() {
-        true => open_files::raise_limit(),
-        false => open_files::limit_for_select(),
-    };
+    let connections =
+        if settings.lua.is_empty() { open_files::raise_limit() } else { open_files::limit_for_select() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(settings, connections))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the log, and traces if they are asked for.
+/// Starts the log, and the traces if the settings ask for them.
 fn start_log(settings: &Settings) -> anyhow::Result<Option<Traces>> {
     let (format, quiet) = (settings.log_format.unwrap_or_default(), settings.quiet);
     let traces = settings.otlp.as_deref().map(traces::start).transpose()?;
@@ -94,7 +92,7 @@ fn start_log(settings: &Settings) -> anyhow::Result<Option<Traces>> {
     Ok(traces)
 }
 
-/// Serves at most so many HTTP `connections` at once.
+/// Serves at most `connections` HTTP connections at once.
 async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     let mut stop = std::pin::pin!(signals::stop()?);
     let address = settings.listen()?;
@@ -102,7 +100,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     safety::check(address, &access)?;
     check_data(&settings)?;
     let listener = TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen at {address}; choose another port with --listen, or see `framewire doctor` for who has it")
+        format!("cannot listen at {address}; choose another port with --listen, or run `framewire doctor` to see which program has it")
     })?;
     let started = tokio::select! {
         started = choose::emulators(&settings) => started?,
@@ -114,8 +112,8 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     if !address.ip().to_canonical().is_loopback() && tls.is_none() {
         warn!(
-            "without TLS, whoever can listen on the way to {address} can read the tokens; give --tls-cert and --tls-key, \
-             or come through an encrypted tunnel"
+            "without TLS, everyone on the network path to {address} can read the tokens; give --tls-cert and --tls-key, \
+             or use an encrypted tunnel"
         );
     }
     let emulators = served(&settings, &started)?;
@@ -130,7 +128,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;
-        info!("{signal}: finishing what is under way; Ctrl+C ends it at once");
+        info!("{signal}: finishing open requests; Ctrl+C ends the program at once");
         tokio::spawn(end_at_once());
     };
     framewire_http::serve(listener, app, stop).await;
@@ -141,8 +139,8 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether snapshots and recordings can be kept. The usual folder may be missing its rights, for a service without a home;
-/// one that was asked for may not.
+/// Checks that snapshots and recordings can be kept. It is an error only for a folder that was set: a service without a home
+/// has no default folder.
 fn check_data(settings: &Settings) -> anyhow::Result<()> {
     let Some(data) = settings.data() else { return Ok(()) };
     let Err(error) = framewire_http::check_data(&data) else { return Ok(()) };
@@ -156,7 +154,7 @@ fn check_data(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The emulators as the server knows them, with names for their addresses.
+/// The emulators for the server, with their symbols.
 fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulators> {
     let names: Vec<&str> = started.iter().map(|started| started.name.as_str()).collect();
     symbols::check(settings, &names)?;
@@ -172,8 +170,8 @@ fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulators>
     all.context("no emulator was started")
 }
 
-/// Ends the process with the next Ctrl+C, whatever it is busy with. Only with that: a closed terminal may well send
-/// SIGHUP twice, and who stops services more than one signal.
+/// Ends the process with the next Ctrl+C, at once. Other signals do not count: a closed terminal can send SIGHUP twice, and
+/// a service manager more than one signal.
 async fn end_at_once() {
     signals::interrupt().await;
     warn!("Ctrl+C: ended at once");

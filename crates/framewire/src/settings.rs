@@ -1,5 +1,6 @@
 //! The settings of `serve`.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,107 +8,106 @@ use std::time::Duration;
 
 use anyhow::Context;
 use directories::ProjectDirs;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use framewire_emulator::Clock;
 
 use crate::logging::Format;
-use crate::wanted::EmulatorKind;
-use crate::{one_or_many, text_or_number};
+use crate::requested::EmulatorKind;
 
-/// Where HTTP is served unless told otherwise; mGBA-http's, so that its users change nothing.
-pub const USUAL_LISTEN: &str = "127.0.0.1:5000";
+/// Where HTTP is served by default: mGBA-http's address, so that its users change nothing.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:5000";
 
-/// Settings that may come from the command line, the environment or a file. `None` is not set.
+/// Settings from the command line, the environment or a file. `None` means not set.
 #[derive(Debug, Default, Clone, clap::Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Settings {
-    /// Run this Game Boy Advance or Game Boy ROM in an embedded core; may be given several times, beside --attach too, with
-    /// names for ?emulator=NAME (in the variable: separated by commas)
+    /// Run this Game Boy Advance or Game Boy ROM in an embedded core; can be repeated and mixed with --attach; NAME is for
+    /// ?emulator=NAME (in the variable: separated by commas)
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_ROM")]
-    #[serde(deserialize_with = "one_or_many::deserialize")]
+    #[serde(deserialize_with = "one_or_many")]
     pub rom: Vec<PathBuf>,
-    /// Attach to the mGBA whose script listens there; may be given several times, likewise [usual: 127.0.0.1:8888 if a
-    /// script answers there]
+    /// Attach to the mGBA whose script listens at this address; can be repeated and mixed with --rom [default:
+    /// 127.0.0.1:8888 if a script answers there]
     #[arg(long, value_name = "[NAME=]HOST:PORT", env = "FRAMEWIRE_ATTACH")]
-    #[serde(deserialize_with = "one_or_many::deserialize")]
+    #[serde(deserialize_with = "one_or_many")]
     pub attach: Vec<String>,
-    /// In which order emulators are named, where that is known: the first is the usual one.
+    /// The order in which the command line names emulators; the first is the default one.
     #[arg(skip)]
     #[serde(skip)]
     pub order: Vec<EmulatorKind>,
-    /// Take names for addresses from this .sym, .map or .toml file, for the emulator NAME or for all; may be given several
-    /// times (in the variable: separated by commas)
+    /// Read names of addresses from this .sym, .map or .toml file, for the emulator NAME or for all; can be repeated (in the
+    /// variable: separated by commas)
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SYMBOLS", value_delimiter = ',')]
-    #[serde(deserialize_with = "one_or_many::deserialize")]
+    #[serde(deserialize_with = "one_or_many")]
     pub symbols: Vec<PathBuf>,
-    /// Serve HTTP at this address; port 0 takes a free one [usual: 127.0.0.1:5000]
+    /// Serve HTTP at this address; port 0 takes a free port [default: 127.0.0.1:5000]
     #[arg(long, value_name = "ADDR:PORT", env = "FRAMEWIRE_LISTEN")]
     pub listen: Option<String>,
-    /// Speed of the embedded core: so many times the console's 59.7275 frames/s, or `unlimited` [usual: 1]
+    /// Speed of the embedded core: a multiple of the console's 59.7275 frames/s, or `unlimited` [default: 1]
     #[arg(long, value_name = "N|unlimited", env = "FRAMEWIRE_SPEED")]
-    #[serde(deserialize_with = "text_or_number::deserialize")]
+    #[serde(deserialize_with = "text_or_number")]
     pub speed: Option<SpeedSetting>,
-    /// What the clock of a cartridge goes by in the embedded core: `wall` (this machine's clock), `frames` (it starts with
-    /// the time now and advances with the frames), or a time to start with and advance with the frames, such as
-    /// 2026-01-31T12:00:00+01:00 [usual: wall]
+    /// What drives the clock of a cartridge in the embedded core: `wall` (this machine's clock), `frames` (it starts at the
+    /// present time and advances with the frames), or a time at which it starts, such as 2026-01-31T12:00:00+01:00, also
+    /// advancing with the frames [default: wall]
     #[arg(long, value_name = "wall|frames|TIME", env = "FRAMEWIRE_CLOCK")]
-    #[serde(deserialize_with = "text_or_number::deserialize")]
+    #[serde(deserialize_with = "text_or_number")]
     pub clock: Option<Clock>,
-    /// Load this Lua script into the embedded core; may be given several times (in the variable: separated by commas)
+    /// Load this Lua script into the embedded core; can be repeated (in the variable: separated by commas)
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_LUA")]
     pub lua: Vec<PathBuf>,
-    /// Offer the embedded core to programs on this machine through the shared-memory channel NAME too (Linux)
+    /// Also offer the embedded core to a program on this machine through the shared-memory channel NAME (Linux)
     #[arg(long, value_name = "NAME", env = "FRAMEWIRE_CHANNEL")]
     pub channel: Option<String>,
-    /// Seconds after which a request that the emulator did not answer fails [usual: 3]
+    /// Seconds after which a request fails that the emulator has not answered [default: 3]
     #[arg(long, value_name = "SECONDS", env = "FRAMEWIRE_DEADLINE")]
-    #[serde(deserialize_with = "text_or_number::deserialize")]
+    #[serde(deserialize_with = "text_or_number")]
     pub deadline: Option<Seconds>,
-    /// Let web pages of this origin drive the emulator, such as http://localhost:3000, null or * [usual: none]
+    /// Let web pages of this origin use the emulator, such as http://localhost:3000, null or * [default: none]
     #[arg(long, value_name = "ORIGIN", env = "FRAMEWIRE_ALLOW_ORIGIN", value_delimiter = ',')]
     pub allow_origin: Vec<String>,
-    /// Answer to this host name too, or to any for *, beside IP addresses and localhost [usual: none]
+    /// Accept this host name in requests, or any with *, in addition to IP addresses and localhost [default: none]
     #[arg(long, value_name = "NAME", env = "FRAMEWIRE_ALLOW_HOST", value_delimiter = ',')]
     pub allow_host: Vec<String>,
-    /// Ask every caller for the token in this file, which `framewire token FILE` makes; other machines are let in only
-    /// with one
+    /// Require the token in this file from every client; `framewire token FILE` creates one. Clients on other machines always
+    /// need a token
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
-    /// Let callers with the token in this file look, and change nothing
+    /// Let clients with the token in this file read, but change nothing
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_READ_TOKEN_FILE")]
     pub read_token_file: Option<PathBuf>,
-    /// Serve HTTPS with the certificate in this PEM file, the chain behind it
+    /// Serve HTTPS with the certificate in this PEM file, followed by its chain
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_TLS_CERT")]
     pub tls_cert: Option<PathBuf>,
     /// The certificate's private key, a PEM file
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
-    /// Let callers name files in this folder only [usual: callers on this machine any file, others none]
+    /// Let clients name only files in this folder [default: any file for clients on this machine, none for others]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_FILES")]
     pub files: Option<PathBuf>,
-    /// Keep snapshots and recordings in this folder [usual: the user's folder for data of programs]
+    /// Keep snapshots and recordings in this folder [default: the user data directory]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_DATA")]
     pub data: Option<PathBuf>,
-    /// Send each request as a span to the OpenTelemetry collector there, such as http://127.0.0.1:4318; needs a build with
-    /// the feature `otlp`
+    /// Send each request as a span to the OpenTelemetry collector at this URL, such as http://127.0.0.1:4318; needs a build
+    /// with the feature `otlp`
     #[arg(long, value_name = "URL", env = "FRAMEWIRE_OTLP")]
     pub otlp: Option<String>,
     /// Log warnings and errors only
     #[arg(short, long, env = "FRAMEWIRE_QUIET")]
     pub quiet: bool,
-    /// Form of the log
+    /// Format of the log
     #[arg(long, value_enum, env = "FRAMEWIRE_LOG_FORMAT")]
     pub log_format: Option<Format>,
 }
 
 impl Settings {
-    /// The name of a setting among these that asks for an embedded core.
+    /// The name of a setting that asks for an embedded core, if one is set.
     pub fn embedded(&self) -> Option<&'static str> {
         if self.rom.is_empty() { self.about_embedded() } else { Some("rom") }
     }
 
-    /// The name of a setting among these that is about embedded cores and names none.
+    /// The name of a setting for embedded cores other than `rom`, if one is set.
     pub fn about_embedded(&self) -> Option<&'static str> {
         let set = [
             ("speed", self.speed.is_some()),
@@ -123,18 +123,18 @@ impl Settings {
     /// # Errors
     /// If it is not of the form `ADDR:PORT`.
     pub fn listen(&self) -> anyhow::Result<SocketAddr> {
-        let text = self.listen.as_deref().unwrap_or(USUAL_LISTEN);
+        let text = self.listen.as_deref().unwrap_or(DEFAULT_LISTEN);
         let text = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
         text.replace("localhost", "127.0.0.1").parse().with_context(|| {
-            format!("--listen {text}: not an address and port; write it like {USUAL_LISTEN} or [::1]:5000")
+            format!("--listen {text}: not an address and port; write it like {DEFAULT_LISTEN} or [::1]:5000")
         })
     }
 
-    /// The folder for snapshots and recordings: the one that is set, or else where the system keeps a user's data of
-    /// programs, such as `~/.local/share/framewire`. `None` if there is no such place.
+    /// The folder for snapshots and recordings: the one that is set, or else the user data directory, such as
+    /// `~/.local/share/framewire`. `None` if there is no such directory.
     pub fn data(&self) -> Option<PathBuf> {
-        let usual = || Some(ProjectDirs::from("", "", "framewire")?.data_dir().to_owned());
-        self.data.clone().or_else(usual)
+        let default = || Some(ProjectDirs::from("", "", "framewire")?.data_dir().to_owned());
+        self.data.clone().or_else(default)
     }
 
     /// How long the emulator has for a request.
@@ -143,10 +143,45 @@ impl Settings {
     }
 }
 
+/// Reads an entry of a settings file that is a list, or one value without brackets.
+fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany<T> {
+        One(T),
+        Many(Vec<T>),
+    }
+    Ok(match OneOrMany::deserialize(deserializer)? {
+        OneOrMany::One(one) => vec![one],
+        OneOrMany::Many(many) => many,
+    })
+}
+
+/// Reads an entry of a settings file that is a text or a number, and parses it as on the command line.
+fn text_or_number<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum TextOrNumber {
+        Text(String),
+        Whole(i64),
+        Real(f64),
+    }
+    let text = match TextOrNumber::deserialize(deserializer)? {
+        TextOrNumber::Text(text) => text,
+        TextOrNumber::Whole(number) => number.to_string(),
+        TextOrNumber::Real(number) => number.to_string(),
+    };
+    text.parse().map(Some).map_err(serde::de::Error::custom)
+}
+
 /// A speed as users write it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SpeedSetting {
-    /// So many times the console's rate.
+    /// This multiple of the console's rate.
     Times(f64),
     /// As fast as the processor allows.
     Unlimited,
@@ -166,7 +201,7 @@ impl FromStr for SpeedSetting {
     }
 }
 
-/// A time span as users write it: seconds, with a fraction if need be.
+/// A time span as users write it: seconds, possibly with a fraction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seconds(pub Duration);
 

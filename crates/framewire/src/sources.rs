@@ -1,7 +1,6 @@
-//! Where settings come from: the command line before the environment before a TOML file before what is usual.
+//! Merges settings from the command line, the environment and a TOML file, in this order of precedence.
 //!
-//! Which emulator is served is one choice, made by several settings: one that is made nearer to the user hides those made
-//! farther away.
+//! Several settings together choose the emulators. A choice in one source hides the choices of the sources after it.
 
 use std::mem::take;
 use std::path::{Path, PathBuf};
@@ -12,36 +11,36 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, Error, FromArgMatches, Id};
 
 use crate::settings::Settings;
-use crate::wanted::EmulatorKind;
+use crate::requested::EmulatorKind;
 
-/// Name of the settings file that is read from the working folder.
-const USUAL_FILE: &str = "framewire.toml";
+/// The settings file in the working folder.
+const DEFAULT_FILE: &str = "framewire.toml";
 
 /// The argument for ROMs without `--rom`.
 pub const GAMES: &str = "games";
 
-/// What the command line and the environment set, each by itself.
+/// Settings as the command line and the environment have them, before they are merged.
 #[derive(Debug, Default, Clone)]
-pub struct Given {
+pub struct RawSettings {
     command_line: Settings,
     environment: Settings,
 }
 
-impl Given {
-    /// Puts all sources together. The file is `file`, or `framewire.toml` in the working folder if there is one.
+impl RawSettings {
+    /// Merges all sources. The file is `file`, or `framewire.toml` in the working folder if there is one.
     ///
     /// # Errors
-    /// If a source chooses two emulators, or the file was named and cannot be read, or holds something else than settings.
+    /// If a source makes two choices, or the file was named and cannot be read, or contains anything but settings.
     pub fn with_file(self, file: Option<&Path>) -> anyhow::Result<Settings> {
         let mut settings = self.command_line;
         if !settings.choose()
-            && let Some(other) = self.environment.beside_attach()
+            && let Some(other) = self.environment.conflicting_with_attach()
         {
             let other = other.to_uppercase();
             bail!("the environment sets both FRAMEWIRE_ATTACH and FRAMEWIRE_{other}; unset one of them");
         }
         settings = settings.or(self.environment);
-        let path = file.unwrap_or(Path::new(USUAL_FILE));
+        let path = file.unwrap_or(Path::new(DEFAULT_FILE));
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
@@ -49,23 +48,23 @@ impl Given {
             }
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        let farther: Settings =
-            toml::from_str(&text).with_context(|| format!("{} holds something wrong", path.display()))?;
+        let fallback: Settings =
+            toml::from_str(&text).with_context(|| format!("{} is not a valid settings file", path.display()))?;
         if !settings.choose()
-            && let Some(other) = farther.beside_attach()
+            && let Some(other) = fallback.conflicting_with_attach()
         {
             bail!("{} sets both attach and {other}; take one of them out", path.display());
         }
-        Ok(settings.or(farther))
+        Ok(settings.or(fallback))
     }
 }
 
-impl FromArgMatches for Given {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Given, Error> {
+impl FromArgMatches for RawSettings {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<RawSettings, Error> {
         let mut command_line = Settings::from_arg_matches(matches)?;
         let mut environment = Settings::default();
         let in_environment = |id| matches.value_source(id) == Some(ValueSource::EnvVariable);
-        // Only those that choose an emulator must be known by their source; clap puts the others in order.
+        // Only the source of settings that choose an emulator matters; clap merges the others.
         if in_environment("rom") {
             environment.rom = take(&mut command_line.rom).into_iter().flat_map(split).collect();
         }
@@ -92,26 +91,26 @@ impl FromArgMatches for Given {
         if in_environment("lua") {
             environment.lua = take(&mut command_line.lua).into_iter().flat_map(split).collect();
         }
-        if let Some(other) = command_line.beside_attach() {
+        if let Some(other) = command_line.conflicting_with_attach() {
             let message = format!(
                 "--attach cannot be used with --{other}, which is for an embedded core; take one of them out\n"
             );
             return Err(Error::raw(ErrorKind::ArgumentConflict, message));
         }
-        Ok(Given { command_line, environment })
+        Ok(RawSettings { command_line, environment })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Given::from_arg_matches(matches)?;
+        *self = RawSettings::from_arg_matches(matches)?;
         Ok(())
     }
 }
 
-/// The ROMs of the command line, each with its place there: those of `--rom` and those that stand by themselves.
+/// The ROMs of the command line with their positions: those of `--rom` and those without an option.
 fn roms(matches: &ArgMatches, by_option: Vec<PathBuf>) -> Vec<(usize, PathBuf)> {
     let option = matches.indices_of("rom").into_iter().flatten();
     let mut all: Vec<(usize, PathBuf)> = option.zip(by_option).collect();
-    // Not every command that takes settings takes these.
+    // Not every command with settings has this argument.
     if let Ok(Some(alone)) = matches.try_get_many::<PathBuf>(GAMES) {
         let places = matches.indices_of(GAMES).into_iter().flatten();
         all.extend(places.zip(alone.cloned()));
@@ -120,7 +119,7 @@ fn roms(matches: &ArgMatches, by_option: Vec<PathBuf>) -> Vec<(usize, PathBuf)> 
     all
 }
 
-/// The order of what names emulators on the command line.
+/// The order in which the command line names emulators.
 fn order(matches: &ArgMatches, attach: &[String], roms: &[(usize, PathBuf)]) -> Vec<EmulatorKind> {
     let places = matches.indices_of("attach").into_iter().flatten().take(attach.len());
     let mut all: Vec<_> = places.map(|place| (place, EmulatorKind::Attach)).collect();
@@ -129,7 +128,7 @@ fn order(matches: &ArgMatches, attach: &[String], roms: &[(usize, PathBuf)]) -> 
     all.into_iter().map(|(_, kind)| kind).collect()
 }
 
-impl clap::Args for Given {
+impl clap::Args for RawSettings {
     fn group_id() -> Option<Id> {
         Settings::group_id()
     }
@@ -143,7 +142,7 @@ impl clap::Args for Given {
     }
 }
 
-/// The paths in a variable, between commas.
+/// The paths in a variable, separated by commas.
 fn split(paths: PathBuf) -> Vec<PathBuf> {
     match paths.to_str() {
         Some(text) => text.split(',').filter(|path| !path.is_empty()).map(PathBuf::from).collect(),
@@ -152,52 +151,52 @@ fn split(paths: PathBuf) -> Vec<PathBuf> {
 }
 
 impl Settings {
-    /// Whether they name an emulator or something that only an embedded core has.
+    /// Whether they name an emulator, or set something for embedded cores.
     fn choose(&self) -> bool {
         !self.attach.is_empty() || self.embedded().is_some()
     }
 
-    /// The name of a setting about embedded cores, if there are attached emulators only.
-    fn beside_attach(&self) -> Option<&'static str> {
+    /// The name of a setting for embedded cores, if all emulators are attached ones.
+    fn conflicting_with_attach(&self) -> Option<&'static str> {
         if self.attach.is_empty() || !self.rom.is_empty() { None } else { self.about_embedded() }
     }
 
-    /// These settings, and those of `farther` where these are not set.
-    fn or(self, farther: Settings) -> Settings {
-        let mut farther = farther;
+    /// These settings, and those of `fallback` for what these do not set.
+    fn or(self, fallback: Settings) -> Settings {
+        let mut fallback = fallback;
         if !self.attach.is_empty() || !self.rom.is_empty() {
-            farther = Settings { attach: vec![], rom: vec![], order: vec![], symbols: vec![], ..farther };
+            fallback = Settings { attach: vec![], rom: vec![], order: vec![], symbols: vec![], ..fallback };
             if self.rom.is_empty() {
-                farther = Settings { speed: None, clock: None, lua: vec![], channel: None, ..farther };
+                fallback = Settings { speed: None, clock: None, lua: vec![], channel: None, ..fallback };
             }
-        } else if self.embedded().is_some() && farther.rom.is_empty() {
-            farther.attach.clear();
+        } else if self.embedded().is_some() && fallback.rom.is_empty() {
+            fallback.attach.clear();
         }
-        fn first<T>(nearer: Vec<T>, farther: Vec<T>) -> Vec<T> {
-            if nearer.is_empty() { farther } else { nearer }
+        fn first<T>(set: Vec<T>, fallback: Vec<T>) -> Vec<T> {
+            if set.is_empty() { fallback } else { set }
         }
         Settings {
-            rom: first(self.rom, farther.rom),
-            attach: first(self.attach, farther.attach),
-            order: first(self.order, farther.order),
-            symbols: first(self.symbols, farther.symbols),
-            listen: self.listen.or(farther.listen),
-            speed: self.speed.or(farther.speed),
-            clock: self.clock.or(farther.clock),
-            lua: first(self.lua, farther.lua),
-            channel: self.channel.or(farther.channel),
-            deadline: self.deadline.or(farther.deadline),
-            allow_origin: first(self.allow_origin, farther.allow_origin),
-            allow_host: first(self.allow_host, farther.allow_host),
-            token_file: self.token_file.or(farther.token_file),
-            read_token_file: self.read_token_file.or(farther.read_token_file),
-            tls_cert: self.tls_cert.or(farther.tls_cert),
-            tls_key: self.tls_key.or(farther.tls_key),
-            files: self.files.or(farther.files),
-            data: self.data.or(farther.data),
-            otlp: self.otlp.or(farther.otlp),
-            quiet: self.quiet || farther.quiet,
-            log_format: self.log_format.or(farther.log_format),
+            rom: first(self.rom, fallback.rom),
+            attach: first(self.attach, fallback.attach),
+            order: first(self.order, fallback.order),
+            symbols: first(self.symbols, fallback.symbols),
+            listen: self.listen.or(fallback.listen),
+            speed: self.speed.or(fallback.speed),
+            clock: self.clock.or(fallback.clock),
+            lua: first(self.lua, fallback.lua),
+            channel: self.channel.or(fallback.channel),
+            deadline: self.deadline.or(fallback.deadline),
+            allow_origin: first(self.allow_origin, fallback.allow_origin),
+            allow_host: first(self.allow_host, fallback.allow_host),
+            token_file: self.token_file.or(fallback.token_file),
+            read_token_file: self.read_token_file.or(fallback.read_token_file),
+            tls_cert: self.tls_cert.or(fallback.tls_cert),
+            tls_key: self.tls_key.or(fallback.tls_key),
+            files: self.files.or(fallback.files),
+            data: self.data.or(fallback.data),
+            otlp: self.otlp.or(fallback.otlp),
+            quiet: self.quiet || fallback.quiet,
+            log_format: self.log_format.or(fallback.log_format),
         }
     }
 }
@@ -207,7 +206,7 @@ mod tests {
     use super::*;
     use crate::settings::SpeedSetting;
 
-    fn from_toml(given: Given, text: &str) -> anyhow::Result<Settings> {
+    fn from_toml(given: RawSettings, text: &str) -> anyhow::Result<Settings> {
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(&file, text)?;
         given.with_file(Some(file.path()))
@@ -224,7 +223,7 @@ mod tests {
     #[test]
     fn a_file_sets_what_the_command_line_does_not() -> anyhow::Result<()> {
         let command_line = Settings { listen: Some("127.0.0.1:2".into()), ..rom("game.gba") };
-        let given = Given { command_line, ..Default::default() };
+        let given = RawSettings { command_line, ..Default::default() };
         let settings =
             from_toml(given, "rom = \"other.gba\"\nspeed = 2\nlisten = \"127.0.0.1:1\"\nquiet = true")?;
         assert_eq!(settings.listen()?.port(), 2);
@@ -235,27 +234,27 @@ mod tests {
     }
 
     #[test]
-    fn a_nearer_choice_of_emulator_hides_a_farther_one() -> anyhow::Result<()> {
-        for (nearer, farther) in [(rom("a"), attach("b")), (attach("b"), rom("a"))] {
-            let given = Given { command_line: nearer.clone(), environment: farther };
+    fn a_choice_of_emulator_hides_those_of_later_sources() -> anyhow::Result<()> {
+        for (first, second) in [(rom("a"), attach("b")), (attach("b"), rom("a"))] {
+            let given = RawSettings { command_line: first.clone(), environment: second };
             let settings = from_toml(given, "attach = \"c\"\nspeed = 2\nlua = [\"d.lua\"]")?;
-            assert_eq!((&settings.rom, &settings.attach), (&nearer.rom, &nearer.attach));
-            let embedded = !nearer.rom.is_empty();
+            assert_eq!((&settings.rom, &settings.attach), (&first.rom, &first.attach));
+            let embedded = !first.rom.is_empty();
             assert_eq!((settings.speed.is_some(), settings.lua.len()), (embedded, usize::from(embedded)));
         }
-        let settings = from_toml(Given { command_line: attach("b"), ..Default::default() }, "speed = 2")?;
+        let settings = from_toml(RawSettings { command_line: attach("b"), ..Default::default() }, "speed = 2")?;
         assert_eq!(settings.speed, None);
         Ok(())
     }
 
     #[test]
     fn a_clock_is_about_embedded_cores() -> anyhow::Result<()> {
-        let settings = from_toml(Given::default(), "clock = \"2026-01-31T12:00:00+01:00\"")?;
+        let settings = from_toml(RawSettings::default(), "clock = \"2026-01-31T12:00:00+01:00\"")?;
         assert!(matches!(settings.clock, Some(framewire_emulator::Clock::At(_))));
         assert_eq!(settings.embedded(), Some("clock"));
-        assert!(from_toml(Given::default(), "attach = \"a\"\nclock = \"frames\"").is_err());
+        assert!(from_toml(RawSettings::default(), "attach = \"a\"\nclock = \"frames\"").is_err());
         let settings =
-            from_toml(Given { command_line: attach("b"), ..Default::default() }, "clock = \"wall\"")?;
+            from_toml(RawSettings { command_line: attach("b"), ..Default::default() }, "clock = \"wall\"")?;
         assert_eq!(settings.clock, None);
         Ok(())
     }
@@ -263,7 +262,7 @@ mod tests {
     #[test]
     fn a_source_with_two_choices_is_refused() {
         let environment = Settings { speed: Some(SpeedSetting::Unlimited), ..attach("b") };
-        let given = Given { environment, ..Default::default() };
+        let given = RawSettings { environment, ..Default::default() };
         let said = format!("{:#}", from_toml(given, "").unwrap_err());
         assert!(said.contains("FRAMEWIRE_ATTACH and FRAMEWIRE_SPEED"), "{said}");
     }
@@ -278,25 +277,25 @@ mod tests {
             ("clock = \"noon\"", "use wall, frames, or a time"),
             ("deadline = \"-1\"", "3600"),
         ] {
-            let error = format!("{:#}", from_toml(Given::default(), text).expect_err(text));
+            let error = format!("{:#}", from_toml(RawSettings::default(), text).expect_err(text));
             assert!(error.contains(says), "{text}: {error}");
         }
-        assert!(Given::default().with_file(Some(Path::new("no such file"))).is_err());
+        assert!(RawSettings::default().with_file(Some(Path::new("no such file"))).is_err());
     }
 
     #[test]
     fn roms_and_attached_emulators_may_be_mixed() -> anyhow::Result<()> {
         let text = "rom = [\"a.gba\", \"b=b.gba\"]\nattach = \"desk\"\nspeed = 2\nsymbols = \"a.sym\"";
-        let settings = from_toml(Given::default(), text)?;
+        let settings = from_toml(RawSettings::default(), text)?;
         assert_eq!((settings.rom.len(), &settings.attach[..]), (2, &["desk".to_owned()][..]));
         assert_eq!(settings.symbols, [PathBuf::from("a.sym")]);
         let faster = Settings { speed: Some(SpeedSetting::Unlimited), ..Default::default() };
-        let settings = from_toml(Given { command_line: faster, ..Default::default() }, text)?;
+        let settings = from_toml(RawSettings { command_line: faster, ..Default::default() }, text)?;
         assert_eq!((settings.rom.len(), settings.attach.len()), (2, 1));
-        let command = <Given as clap::Args>::augment_args(Command::new("test"));
+        let command = <RawSettings as clap::Args>::augment_args(Command::new("test"));
         let matches =
             command.get_matches_from(["test", "--rom", "a", "--attach", "x", "--rom", "b", "--speed", "2"]);
-        let order = Given::from_arg_matches(&matches)?.command_line.order;
+        let order = RawSettings::from_arg_matches(&matches)?.command_line.order;
         assert_eq!(order, [EmulatorKind::Rom, EmulatorKind::Attach, EmulatorKind::Rom]);
         Ok(())
     }
@@ -306,7 +305,7 @@ mod tests {
         let command = <crate::serve::ArgsWithGames as clap::Args>::augment_args(Command::new("test"));
         let matches =
             command.get_matches_from(["test", "--attach", "x", "a.gba", "--rom", "b.gba", "c=c.gba"]);
-        let given = Given::from_arg_matches(&matches).unwrap().command_line;
+        let given = RawSettings::from_arg_matches(&matches).unwrap().command_line;
         assert_eq!(given.rom, [PathBuf::from("a.gba"), "b.gba".into(), "c=c.gba".into()]);
         assert_eq!(given.order[..2], [EmulatorKind::Attach, EmulatorKind::Rom]);
     }
@@ -314,9 +313,9 @@ mod tests {
     #[test]
     fn only_a_variable_is_split_at_commas() {
         assert_eq!(split("a.lua,b c.lua".into()), [PathBuf::from("a.lua"), "b c.lua".into()]);
-        let command = <Given as clap::Args>::augment_args(Command::new("test"));
+        let command = <RawSettings as clap::Args>::augment_args(Command::new("test"));
         let matches = command.get_matches_from(["test", "--lua", "a,b.lua", "--lua", "c.lua"]);
-        let given = Given::from_arg_matches(&matches).unwrap();
+        let given = RawSettings::from_arg_matches(&matches).unwrap();
         assert_eq!(given.command_line.lua, [PathBuf::from("a,b.lua"), "c.lua".into()]);
     }
 }

@@ -1,4 +1,4 @@
-//! Names for the addresses of each emulator.
+//! The symbols of each emulator: names of addresses.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use framewire_http::SymbolFiles;
 
 use crate::assets;
 use crate::settings::Settings;
-use crate::wanted::named_path;
+use crate::requested::named_path;
 
-/// The symbols of the emulator `name`: those of its files, of files for all, and of the demo game if it is that.
+/// The symbols of the emulator `name`: from its own files, from files for all, and those of the demo game if it runs it.
 ///
 /// # Errors
 /// If a file cannot be used.
@@ -27,17 +27,17 @@ pub fn of(settings: &Settings, name: &str, demo: bool) -> anyhow::Result<Arc<Sym
     Ok(Arc::new(symbols))
 }
 
-/// Refuses files for an emulator that is not there.
+/// Refuses files for an emulator that does not exist.
 ///
 /// # Errors
-/// Which one it is.
+/// If there is such a file.
 pub fn check(settings: &Settings, names: &[&str]) -> anyhow::Result<()> {
     for setting in &settings.symbols {
         if let (Some(name), _) = named_path(setting)
             && !names.contains(&name)
         {
             bail!(
-                "--symbols {}: no emulator is called {name}; there are: {}",
+                "--symbols {}: there is no emulator {name}; there are: {}",
                 setting.display(),
                 names.join(", ")
             );

@@ -1,4 +1,4 @@
-//! `framewire token`: makes a secret for those who may drive the emulator.
+//! `framewire token`: creates the secret that clients need.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -18,7 +18,7 @@ pub struct Args {
     file: Option<PathBuf>,
 }
 
-/// Makes a token and writes it to a file or prints it.
+/// Creates a token and writes it to a file or prints it.
 ///
 /// # Errors
 /// If the system gives no random numbers, or the file exists or cannot be written.
@@ -30,7 +30,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     write(&path, token.reveal())?;
     say::notice(format_args!(
-        "wrote {0}; let other machines in with: framewire serve --listen 0.0.0.0:5000 --token-file {0}",
+        "wrote {0}; to let other machines connect: framewire serve --listen 0.0.0.0:5000 --token-file {0}",
         path.display()
     ));
     Ok(ExitCode::SUCCESS)
@@ -43,9 +43,9 @@ fn write(path: &Path, token: &str) -> anyhow::Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = match options.open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            bail!("{} exists already; remove it first if nobody uses its token any more", path.display())
+            bail!("{} already exists; remove it first if its token is no longer in use", path.display())
         }
-        opened => opened.with_context(|| format!("cannot make {}", path.display()))?,
+        opened => opened.with_context(|| format!("cannot create {}", path.display()))?,
     };
     writeln!(file, "{token}").with_context(|| format!("cannot write {}", path.display()))
 }
@@ -62,7 +62,7 @@ mod tests {
         write(&path, token.reveal()).unwrap();
         assert_eq!(Token::from_file(&path).unwrap().reveal(), token.reveal());
         let error = write(&path, "other").unwrap_err().to_string();
-        assert!(error.contains("exists already"), "{error}");
+        assert!(error.contains("already exists"), "{error}");
         assert_eq!(Token::from_file(&path).unwrap().reveal(), token.reveal());
     }
 }

@@ -7,7 +7,7 @@ pub use collected::{Traces, start};
 #[cfg(not(feature = "otlp"))]
 pub type Traces = std::convert::Infallible;
 
-/// What `--otlp` is answered with in a build without the feature.
+/// The error of `--otlp` in a build without the feature.
 ///
 /// # Errors
 /// Always.
@@ -30,11 +30,11 @@ mod collected {
     use tracing_subscriber::registry::LookupSpan;
     use tracing_subscriber::{Layer, layer};
 
-    /// Sends spans to a collector, in the background. What is left is sent when it is dropped.
+    /// Sends spans to a collector in the background. Its drop sends the remaining spans.
     pub struct Traces(SdkTracerProvider);
 
     impl Traces {
-        /// Takes the spans of requests, and nothing else.
+        /// A layer for the spans of requests only.
         pub fn layer<S>(&self) -> impl layer::Layer<S>
         where
             S: tracing::Subscriber + for<'span> LookupSpan<'span>,
@@ -46,15 +46,15 @@ mod collected {
 
     impl Drop for Traces {
         fn drop(&mut self) {
-            // A collector that is away is no reason to fail.
+            // A missing collector is not an error.
             let _ = self.0.shutdown();
         }
     }
 
-    /// Begins to send traces to the collector at `collector`, such as `http://127.0.0.1:4318`. Not within tokio.
+    /// Starts to send traces to the collector at `collector`, such as `http://127.0.0.1:4318`. Must not run within tokio.
     ///
     /// # Errors
-    /// If that is no address over HTTP.
+    /// If that is not an address that begins with `http://`.
     pub fn start(collector: &str) -> anyhow::Result<Traces> {
         if !collector.starts_with("http://") {
             bail!("--otlp {collector}: write the collector's address like http://127.0.0.1:4318");
@@ -110,7 +110,7 @@ mod collected {
         }
 
         #[test]
-        fn what_is_no_address_is_refused() {
+        fn other_addresses_are_refused() {
             for wrong in ["", "127.0.0.1:4318", "grpc://127.0.0.1:4317"] {
                 assert!(start(wrong).is_err(), "{wrong}");
             }

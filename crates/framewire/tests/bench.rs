@@ -112,7 +112,7 @@ fn the_embedded_core_answers_and_a_goal_decides_the_exit_code() {
 
 #[test]
 fn a_limit_is_found_and_confirmed() {
-    // One connection that takes 10 ms for each. Asked for 125 a second it is 250 ms behind after a second.
+    // One connection that takes 10 ms for each. At 125 requests a second it is 250 ms late after a second.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Which memory operations read and write, and which of it a console has.
+//! The memory that operations read and write, and what memory a console has.
 //!
 //! `lua/src/memory.lua` has the same rules for the script.
 
@@ -22,11 +22,11 @@ type Stretch = (u64, u64);
 
 /// The GBA's BIOS, which is read only.
 const GBA_BIOS: Stretch = (0, 0x4000);
-/// The GBA's memory from work RAM to the cartridge's save. Within each part the console shows what is there again and again,
-/// and registers that are not used, and the ROM past its end, as an open bus.
+/// The GBA's memory from work RAM to the cartridge's save. Within each part the console repeats its memory; unused
+/// registers, and the ROM past its end, read as an open bus.
 const GBA_MEMORY: Stretch = (0x0200_0000, 0x1000_0000);
 const GBA_ROM: Stretch = (0x0800_0000, 0x0E00_0000);
-/// The pins of a GBA cartridge, for clocks and sensors: the only part of it that takes writes.
+/// The pins of a GBA cartridge, for clocks and sensors: the only part of it that can be written.
 const GBA_PINS: Stretch = (0x0800_00C4, 0x0800_00CA);
 const GB_MEMORY: Stretch = (0, 0x1_0000);
 
@@ -112,7 +112,7 @@ impl<'a> Access<'a> {
         Access { domain: domain.as_deref(), address: *address, length: u32::from(*length), write: false }
     }
 
-    /// Refuses what this bus does not have, and writes that would do nothing there.
+    /// Refuses addresses that this bus does not have, and writes that would do nothing there.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl<'a> Access<'a> {
         Ok(())
     }
 
-    /// Refuses what a domain of `size` bytes does not have, and writes where it takes none.
+    /// Refuses offsets that a domain of `size` bytes does not have, and writes to a domain that takes none.
     ///
     /// # Errors
     ///
@@ -180,7 +180,7 @@ fn bytes(length: u32) -> String {
     }
 }
 
-/// The addresses of these stretches, for people.
+/// The addresses of these ranges, for people.
 fn accepted(stretches: &[Stretch]) -> String {
     let all: Vec<String> =
         stretches.iter().map(|(first, past)| format!("{first:#x} to {:#x}", past - 1)).collect();

@@ -1,4 +1,4 @@
-//! Operations done together, and what becomes of them.
+//! Operations performed together, and their outcome.
 
 #[cfg(doc)]
 use crate::MAX_TRACE;
@@ -17,18 +17,18 @@ const NOT_DONE: &str = "not done: a later operation of this batch is refused";
 /// The bit of a batch's count that says that it is [`Batch::unchecked`].
 const UNCHECKED: u16 = 0x8000;
 
-/// Operations done in order at one frame boundary; the first that fails is the last that is tried.
+/// Operations that are performed in order at one frame boundary. The first that fails is the last that is tried.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
     /// The operations, at most [`MAX_OPS`].
     pub ops: Vec<Op>,
-    /// Names the batch over repetitions by a caller that never heard the answer, 1 to [`MAX_KEY`] bytes: an emulator
-    /// that remembers an outcome under this key gives it again instead of doing the batch twice.
+    /// Names the batch, for repetitions by a client that never got the answer; 1 to [`MAX_KEY`] bytes. An emulator that
+    /// remembers an outcome under this key returns it again and does not perform the batch twice.
     pub key: Option<String>,
-    /// What logs call it, at most [`MAX_TRACE`] bytes; changes nothing of what is done.
+    /// Its name in logs, at most [`MAX_TRACE`] bytes; it has no effect on what is performed.
     pub trace: Option<String>,
-    /// Takes any address as mGBA's own functions do: one that the console or a memory domain does not have wraps, reads
-    /// what is on the open bus, or does nothing. Otherwise such a batch is refused, and nothing of it is done.
+    /// Takes any address as mGBA's own functions do: an address that the console or a memory domain does not have wraps,
+    /// reads the open bus, or does nothing. Otherwise a batch with such an address is refused as a whole.
     pub unchecked: bool,
 }
 
@@ -38,7 +38,7 @@ impl Batch {
         Batch { ops, ..Batch::default() }
     }
 
-    /// Whether a request can carry it; one that does not pass must not be encoded.
+    /// Checks that a request can carry it. A batch that does not pass must not be encoded.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl From<Op> for Batch {
 
 impl Wire for Batch {
     fn encode(&self, out: &mut Vec<u8>) {
-        debug_assert!(self.ops.len() <= MAX_OPS, "check() was not asked");
+        debug_assert!(self.ops.len() <= MAX_OPS, "check() was not called");
         let count = self.ops.len() as u16;
         let flag = if self.unchecked { UNCHECKED } else { 0 };
         (count | flag).encode(out);
@@ -99,18 +99,18 @@ impl Wire for Batch {
     }
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// The emulator's frame counter when the batch was done.
     pub frame: u32,
-    /// One result an operation, in order; after an error there are no more. Where an operation is refused before anything
-    /// of its batch is done, those before it are [`Status::NotDone`].
+    /// One result per operation, in order; after an error there are no more. If an operation is refused before any of its
+    /// batch is performed, those before it are [`Status::NotDone`].
     pub results: Vec<Result<Value, OpError>>,
 }
 
 impl Outcome {
-    /// What becomes of a batch whose operation `index` is refused before anything is done.
+    /// The outcome of a batch whose operation `index` is refused before any is performed.
     pub fn refused(frame: u32, index: usize, error: OpError) -> Outcome {
         let not_done = || Err(OpError::new(Status::NotDone, NOT_DONE));
         let mut results: Vec<_> = std::iter::repeat_with(not_done).take(index).collect();
@@ -118,7 +118,7 @@ impl Outcome {
         Outcome { frame, results }
     }
 
-    /// The operation that was refused before anything was done, if one was, and why.
+    /// The operation that was refused before any was performed, if there is one, and why.
     pub fn refusal(&self) -> Option<(usize, &OpError)> {
         let nothing_done = match self.results.first() {
             Some(Err(error)) => error.status == Status::NotDone || self.results.len() == 1,
@@ -138,7 +138,7 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Whether anything may have been changed by `ops`, which this came of.
+    /// Whether `ops`, of which this is the outcome, may have changed anything.
     pub fn has_changed(&self, ops: &[Op]) -> bool {
         let may_have = |result: &Result<Value, OpError>| match result {
             Ok(_) => true,

@@ -2,7 +2,7 @@
 
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// The kind of a refusal: what a front end maps to its own status.
+/// The kind of a refusal; front ends map it to their own status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
@@ -18,7 +18,7 @@ pub enum Status {
     Busy = 5,
     /// The request or its result is larger than the limits allow.
     TooLarge = 6,
-    /// Whether it was done cannot be known: the endpoint's memory of the session is gone.
+    /// Nobody knows whether it was performed: the endpoint no longer remembers the session.
     Lost = 7,
     /// Not done, because a later operation of the same batch is refused; nothing of the batch was done.
     NotDone = 8,

@@ -1,8 +1,8 @@
-//! What an emulator tells unasked: at most one frame of events for each frame of the game.
+//! What an emulator reports by itself: at most one frame of events for each frame of the game.
 
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// In place of a range's number: the item holds the keys held in the frame, a mask of two bytes.
+/// In place of a range's number: the item has the keys held in the frame, a mask of two bytes.
 pub const KEYS: u16 = u16::MAX;
 
 /// In place of a range's number: the frame does not follow from the one before it; one byte, a [`discontinuity`], says why.
@@ -30,7 +30,7 @@ pub struct EventFrame {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventItem {
-    /// A watch has news, or so many frames have passed without any that it says so.
+    /// A watch has news, or enough frames have passed that it reports without news.
     Changed {
         /// Number of the watch.
         watch: u32,
@@ -48,7 +48,7 @@ pub enum EventItem {
         /// Whether it was cancelled before its last step.
         cancelled: bool,
     },
-    /// Lockstep ended because nobody had asked anything for its time-out.
+    /// Lockstep ended because no client had asked for anything for its time-out.
     LockstepOver,
     /// Another game was put in.
     Game,

@@ -14,7 +14,7 @@ pub struct Request {
     pub id: u32,
     /// Every request before this one was answered and its reply received: the endpoint may forget those.
     pub answered: u32,
-    /// What to do.
+    /// The operations.
     pub batch: Batch,
 }
 
@@ -23,18 +23,18 @@ pub struct Request {
 pub struct Reply {
     /// Number of the request.
     pub id: u32,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
 /// One frame of either direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// To the endpoint: do this.
+    /// To the endpoint: perform this.
     Request(Request),
-    /// From the endpoint: it was done, or why not.
+    /// From the endpoint: the outcome.
     Reply(Reply),
-    /// To the endpoint: nobody waits for this request any more; if it was not done yet, do not do it.
+    /// To the endpoint: nobody waits for this request any more; do not perform it if it was not performed yet.
     Cancel(u32),
     /// To the endpoint: are you there? It answers at its next frame.
     Ping(u32),
@@ -45,15 +45,15 @@ pub enum Frame {
         /// The emulator's frame counter.
         frame: u32,
     },
-    /// From the endpoint, last before it closes: why.
+    /// From the endpoint: the reason why it closes, before it does.
     Goodbye(String),
-    /// From the endpoint, unasked: what happened in a frame.
+    /// From the endpoint: what happened in a frame.
     Event(EventFrame),
-    /// To the endpoint, before a request: what logs call that.
+    /// To the endpoint, before a request: the request's name in logs.
     Trace {
         /// The request's number.
         id: u32,
-        /// What it is called.
+        /// The name.
         name: String,
     },
 }
@@ -81,7 +81,7 @@ impl Frame {
                 request.id.encode(out);
                 request.answered.encode(out);
                 if let Some(key) = &request.batch.key {
-                    debug_assert!(key.len() <= MAX_KEY, "check() was not asked");
+                    debug_assert!(key.len() <= MAX_KEY, "check() was not called");
                     out.push(key.len() as u8);
                     out.extend_from_slice(key.as_bytes());
                 }
@@ -160,7 +160,7 @@ pub enum FrameError {
     /// A length field above [`MAX_FRAME`], or zero.
     #[error("a frame of {0} bytes; 1 to {MAX_FRAME} are accepted")]
     Length(usize),
-    /// A whole frame that makes no sense.
+    /// A whole frame that cannot be decoded.
     #[error("malformed frame: {0}")]
     Malformed(#[from] DecodeError),
 }
@@ -188,7 +188,7 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame, or `None` until more bytes arrive. After an error the stream is of no more use.
+    /// The next whole frame, or `None` until more bytes arrive. After an error the stream cannot be used any more.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         let rest = &self.buffer[self.consumed..];
         let Some((head, body)) = rest.split_first_chunk::<4>() else {

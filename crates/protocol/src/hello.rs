@@ -1,4 +1,4 @@
-//! The one text exchange that turns a connection binary.
+//! The text exchange that makes a connection binary.
 //!
 //! It has the form of a marker message, so that mGBA-http's script answers it too, with an error: after one round trip
 //! the caller knows which of the two it reached.
@@ -9,7 +9,7 @@ use crate::marker::END;
 /// Key of the message.
 pub const KEY: &str = "framewire.hello";
 
-/// What a link says first.
+/// The first message of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// Newest protocol version it speaks.
@@ -30,21 +30,21 @@ impl Hello {
     }
 }
 
-/// What a Framewire script answers. Everything after it is binary in both directions.
+/// The answer of a Framewire script. Everything after it is binary in both directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Welcome {
     /// The protocol version that both speak from here on.
     pub protocol: u32,
     /// The script's version.
     pub script_version: String,
-    /// Names the script's memory: another one means that the script was loaded anew and remembers nothing.
+    /// Names the script's memory: another name means that the script was loaded again and remembers nothing.
     pub boot: String,
     /// Whether the script remembers this session.
     pub known: bool,
     /// The emulator's frame counter; older scripts leave it out.
     pub frame: Option<u32>,
-    /// How many events the script has sent to links in its life, those of watches left out. What a link that comes back has
-    /// not received of these was lost. Older scripts leave it out.
+    /// How many events the script has sent to links since it was loaded, without those of watches. When a link reconnects, the
+    /// events that it has not received were lost. Older scripts leave this out.
     pub events: Option<u32>,
 }
 

@@ -35,7 +35,7 @@ pub fn parse_hex_pairs(text: &str) -> Option<Vec<u8>> {
     }
     match pair {
         Some(last) => bytes.push(last),
-        // Nothing at all is no bytes; a comma at the end lacks its pair.
+        // Empty text means no bytes; a comma at the end lacks its pair.
         None if bytes.is_empty() => {}
         None => return None,
     }

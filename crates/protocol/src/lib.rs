@@ -1,21 +1,21 @@
-//! What Framewire's processes say to each other, and nothing of how the bytes travel: this crate does no I/O.
+//! The messages between Framewire's processes, but not how their bytes travel: this crate does no I/O.
 //!
 //! From the bytes upwards:
 //!
 //! - [`wire`]: little-endian primitives over a byte buffer;
 //! - [`value`]: the self-describing result of an operation;
-//! - [`op`]: **the table of operations**, from which codecs, routes and docs are made or against which they are tested;
+//! - [`op`]: **the table of operations**, from which codecs, Lua tables and docs are generated;
 //! - [`access`]: which memory operations read and write, and which of it a console has;
 //! - [`timeline`] and [`watch`]: the arguments of operations that hold more than a number or a text;
-//! - [`batch`]: operations done together, and what becomes of them;
+//! - [`batch`]: operations performed together, and their outcome;
 //! - [`error`]: why an operation was refused, as a status and a sentence;
-//! - [`event`]: what an emulator tells unasked;
+//! - [`event`]: what an emulator reports by itself;
 //! - [`frame`]: the frames on a binary connection and the decoder that finds them in a stream;
-//! - [`hello`]: the one text exchange that turns a connection binary;
+//! - [`hello`]: the text exchange that makes a connection binary;
 //! - [`hex`]: bytes as text;
-//! - [`marker`]: mGBA-http's text messages, for scripts that speak nothing else;
+//! - [`marker`]: mGBA-http's text messages, for scripts that know nothing else;
 //! - [`key`]: the ten buttons;
-//! - [`pulse`]: the frame rate, which both ends of a connection reckon in the same way.
+//! - [`pulse`]: the frame rate, which both ends of a connection compute in the same way.
 //!
 //! The wire format is described in `docs/protocol.md`. Its test vectors, `vectors/*.tsv`, are read by this crate's
 //! tests and by the Lua script's.
@@ -68,5 +68,5 @@ pub const MAX_KEY: usize = 255;
 /// Longest name of a batch in logs, in bytes.
 pub const MAX_TRACE: usize = 128;
 
-/// TCP port the script listens on unless told otherwise; mGBA-http's, so that its users change nothing.
+/// TCP port that the script listens on by default: mGBA-http's, so that its users change nothing.
 pub const DEFAULT_PORT: u16 = 8888;

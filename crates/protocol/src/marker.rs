@@ -1,6 +1,6 @@
 //! mGBA-http's text messages: `key,arg1,arg2<|END|>`, answered by `reply<|END|>`.
 //!
-//! The form has no escapes, so it cannot carry everything: see [`NotCarried`]. mGBA-http 0.10 is the reference.
+//! The format has no escapes, so it cannot carry everything: see [`NotCarried`]. mGBA-http 0.10 is the reference.
 
 use crate::error::OpError;
 pub use crate::hex::{hex_pairs, parse_hex_pairs};
@@ -55,7 +55,7 @@ fn special_message(op: &Op) -> Option<String> {
             let names = Keys::from_mask(*keys)?.names(";");
             Some(format!("mgba-http.button.holdMany,{names},{frames}{END}"))
         }
-        // A state with a screenshot is a PNG of the screen; the state rides along in a private chunk.
+        // A state with a screenshot is a PNG of the screen; the state is in a private chunk.
         Op::Screenshot {} => Some(format!("core.saveStateBuffer,1{END}")),
         _ => None,
     }
@@ -67,7 +67,7 @@ fn holds_end(bytes: &[u8]) -> bool {
 
 /// Reads the reply to an operation, end marker taken off.
 ///
-/// mGBA-http's script says no more than "error", and never says `false`.
+/// mGBA-http's script gives no reason for an error, and never answers `false`.
 pub fn parse_reply(op: &Op, reply: &str) -> Result<Value, OpError> {
     let info = op.info();
     if reply == ERROR {

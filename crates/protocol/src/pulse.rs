@@ -1,4 +1,4 @@
-//! The frame rate, from frame numbers heard now and then.
+//! The frame rate, from frame numbers that arrive now and then.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Notes a frame number; gives the rate once it is known.
+    /// Notes a frame number; returns the rate once it is known.
     pub fn beat(&mut self, now: Instant, frame: u32) -> Option<f64> {
         if self.heard.back().is_some_and(|(_, last)| frame < *last) {
-            // A reset or an older state: the counter starts anew.
+            // A reset or an older state: the counter starts again.
             self.heard.clear();
         }
         self.heard.push_back((now, frame));
@@ -27,7 +27,7 @@ impl Pulse {
         (elapsed >= SPAN / 2).then(|| f64::from(frame - first) / elapsed.as_secs_f64())
     }
 
-    /// Forgets everything, after a break.
+    /// Forgets everything, after an interruption.
     pub fn clear(&mut self) {
         self.heard.clear();
     }

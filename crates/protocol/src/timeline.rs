@@ -13,7 +13,7 @@ const STEP: usize = 6;
 /// From this frame on exactly these of the timeline's keys are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyStep {
-    /// Frames behind the next one.
+    /// Frames after the next one.
     pub offset: u32,
     /// Mask of keys.
     pub keys: u16,
@@ -57,7 +57,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<KeyStep>, OpError> {
     Ok(steps)
 }
 
-/// Whether these steps are a timeline; of their number nothing is said.
+/// Checks that these steps are a timeline, except for their number.
 ///
 /// # Errors
 /// Which rule they break.
@@ -71,11 +71,11 @@ pub fn check(steps: &[KeyStep]) -> Result<(), String> {
         ));
     }
     if let Some(pair) = steps.windows(2).find(|pair| pair[0].offset >= pair[1].offset) {
-        return Err(format!("offset {} behind {}; offsets must rise", pair[1].offset, pair[0].offset));
+        return Err(format!("offset {} after {}; offsets must rise", pair[1].offset, pair[0].offset));
     }
     match steps.last() {
-        None => Err("there are none".to_owned()),
-        Some(last) if last.keys != 0 => Err("the last one must let go of all keys".to_owned()),
+        None => Err("there are no steps".to_owned()),
+        Some(last) if last.keys != 0 => Err("the last one must release all keys".to_owned()),
         Some(_) if union(steps) == 0 => Err("they name no key".to_owned()),
         Some(_) => Ok(()),
     }
@@ -104,10 +104,10 @@ mod tests {
     fn what_is_no_timeline_is_refused_by_name() {
         let many: Vec<(u32, u16)> = (0..=MAX_STEPS as u32).map(|offset| (offset, 0)).collect();
         let cases: [(&[(u32, u16)], &str); 7] = [
-            (&[], "none"),
+            (&[], "no steps"),
             (&[(0, 1)], "last one"),
             (&[(0, 1), (0, 0)], "must rise"),
-            (&[(3, 1), (2, 0)], "offset 2 behind 3"),
+            (&[(3, 1), (2, 0)], "offset 2 after 3"),
             (&[(0, 1024), (1, 0)], "0 to 1023"),
             (&[(0, 0)], "no key"),
             (&many, "at most 65536"),

@@ -1,11 +1,11 @@
-//! The result of an operation: self-describing, so that a peer needs no table to read it.
+//! The result of an operation. It describes itself, so a peer needs no table to read it.
 
 use crate::wire::{DecodeError, Reader, Wire, put_bytes};
 
-/// What an operation gives back.
+/// The result of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Value {
-    /// Done; there is nothing to say.
+    /// No result.
     #[default]
     None,
     /// Yes or no.

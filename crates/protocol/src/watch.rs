@@ -12,10 +12,10 @@ pub const MAX_LENGTH: u16 = 4096;
 /// Most bytes that a connection's watches hold together.
 pub const MAX_WATCHED: usize = 65_536;
 
-/// Flag of a watch: tell the keys held in each frame.
+/// Flag of a watch: report the keys held in each frame.
 pub const FLAG_KEYS: u8 = 1;
 
-/// Flag of a watch: tell the hash of the picture in each event of `every`.
+/// Flag of a watch: report the hash of the picture in each event of `every`.
 pub const FLAG_HASHES: u8 = 2;
 
 /// With keys and hashes, most frames from one event to the next. So the keys of a recording are known within half a second
@@ -37,7 +37,7 @@ pub struct MemoryRange {
 }
 
 impl Wire for MemoryRange {
-    /// A domain's name of more than 255 bytes, which no domain has, loses the rest.
+    /// A name is cut after 255 bytes; no domain has a longer one.
     fn encode(&self, out: &mut Vec<u8>) {
         let name = self.domain.as_deref().unwrap_or_default().as_bytes();
         let name = &name[..name.len().min(usize::from(u8::MAX))];

@@ -1,9 +1,9 @@
 //! Little-endian primitives over a byte buffer.
 //!
-//! Integers are fixed-width little-endian; text and bytes carry a `u32` length in front (Lua's `string.pack` calls
+//! Integers are fixed-width little-endian; text and bytes follow a `u32` length (Lua's `string.pack` calls
 //! these `<I4` and `<s4`).
 
-/// Why bytes could not be read as what they should be.
+/// Why bytes could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes end before the item does.
@@ -20,7 +20,7 @@ pub enum DecodeError {
         /// The byte found.
         value: u8,
     },
-    /// Bytes left over behind a complete item.
+    /// Bytes left over after a complete item.
     #[error("{0} bytes too many")]
     Trailing(usize),
     /// A list, batch or value deeper or longer than the protocol allows.
@@ -110,7 +110,7 @@ impl Wire for bool {
     }
 }
 
-/// Appends `bytes` with their length in front. Lengths beyond `u32` cannot occur: a frame is far smaller.
+/// Appends the length of `bytes`, then the bytes. Lengths beyond `u32` cannot occur: a frame is far smaller.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     (bytes.len() as u32).encode(out);
     out.extend_from_slice(bytes);

@@ -69,7 +69,7 @@ fn a_program_that_is_silent_and_one_that_is_something_else() {
         }
     });
     let said = of(&address).1;
-    says(&said, &format!("something else listens at {address} by e2e"), "another port");
+    says(&said, &format!("another program listens at {address} by e2e"), "another port");
     assert!(said.contains(&format!("(process {})", std::process::id())), "{said}");
 }
 
@@ -159,7 +159,7 @@ fn settings_for_symbols_data_and_tokens_were_not_looked_at() {
     let data = folder.path().join("new/data").display().to_string();
     let map = paths::root().join("rom/memory-map.toml").display().to_string();
     let (well, said) = doctor(&[&at[..], &["--data", &data, "--symbols", &map]].concat());
-    assert!(well && said.contains("are kept in") && said.contains("holds symbols"), "{said}");
+    assert!(well && said.contains("are kept in") && said.contains("contains symbols"), "{said}");
     assert!(!folder.path().join("new").exists(), "it only looks");
 }
 

@@ -52,7 +52,7 @@ fn frames_wait_for_the_client_and_are_let_go_when_it_says_no_more() {
     let steps = timeline::encode(&[KeyStep { offset: 4, keys: 1 }, KeyStep { offset: 9, keys: 0 }]);
     client.perform(vec![Op::PlayKeys { steps }]).unwrap().results[0].as_ref().unwrap();
     for step in 1..=20 {
-        // What is sent with it and behind it is of the frame that was asked for.
+        // What is sent with it and after it is of the frame that was asked for.
         client.send(vec![game_frame(), Op::Advance { frames: 1 }]).unwrap();
         let next = client.send(vec![game_frame(), Op::Read16 { address: demo::field("held") }]).unwrap();
         let before = client.outcome(next - 1).unwrap();
@@ -167,8 +167,8 @@ fn an_advance_of_many_frames_in_a_window_is_answered_when_they_were_run() {
         })
         .unwrap();
         // It would have to wait for longer than its deadline of 3 s.
-        let behind = server.http().get(&read).unwrap();
-        assert_eq!(number(behind, "value"), game + 301);
+        let after = server.http().get(&read).unwrap();
+        assert_eq!(number(after, "value"), game + 301);
         assert!(begun.elapsed() > Duration::from_secs(3), "{:?}", begun.elapsed());
         assert_eq!(number(advance.join().unwrap(), "frame"), from + 300);
     });
@@ -203,7 +203,7 @@ fn a_link_hears_of_resets_and_games_and_keys_of_the_keyboard() {
     mgba.reset().unwrap();
     until_happened(&mut client, |item| *item == EventItem::Reset);
 
-    // The keys that are told are those that the game, once it has begun, has read in that very frame.
+    // The reported keys are those that the game, once it has begun, has read in that very frame.
     begins(&mut client);
     let held = MemoryRange { domain: None, address: demo::field("held"), length: 2 };
     let ranges = watch::encode(&[held]);

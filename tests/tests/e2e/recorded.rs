@@ -64,15 +64,15 @@ fn is_replayed(file: &Path, pictures: bool) {
     let (code, said) = replay(&[path]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(number_before(&said, " hashes of pictures") >= FRAMES / 20, pictures, "{said}");
-    // An attached mGBA tells no pictures; then memory is compared about as often.
+    // An attached mGBA reports no pictures; then memory is compared about as often.
     assert!(number_before(&said, " of memory compared") >= if pictures { 1 } else { 5 }, "{said}");
 }
 
 /// A changed byte ends with code 1 and the frame.
 fn damage_is_found(file: &Path) {
     let mut bytes = fs::read(file).unwrap();
-    let behind = bytes.len() - 60;
-    bytes[behind] ^= 4;
+    let near_end = bytes.len() - 60;
+    bytes[near_end] ^= 4;
     let damaged = file.with_extension("damaged");
     fs::write(&damaged, bytes).unwrap();
     let (code, said) = replay(&[damaged.to_str().unwrap()]);

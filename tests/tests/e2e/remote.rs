@@ -80,7 +80,7 @@ fn settings_that_would_not_protect_are_refused() {
         (&["--tls-cert", &cert, "--tls-key", &open], "chmod 600"),
         (&["--symbols", "/no/such.sym"], "cannot read the symbol file"),
         (&["--symbols", &symbols], "no symbols are found"),
-        (&["--symbols", "other=/no/such.sym"], "no emulator is called other"),
+        (&["--symbols", "other=/no/such.sym"], "there is no emulator other"),
         (&["--files", "/no/such/folder"], "--files"),
         (&["--files", "/tmp", "--attach", "192.0.2.1:8888"], "--files cannot be used"),
     ] {

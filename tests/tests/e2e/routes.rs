@@ -272,7 +272,7 @@ fn files(served: &Served) {
     })
     .unwrap();
     fs::write(served.folder.path().join("text.gba"), "no ROM").unwrap();
-    // libmgba takes a ROM whose header is cut off, and reads on behind its end.
+    // libmgba takes a ROM whose header is cut off, and reads past its end.
     fs::write(served.folder.path().join("cut.gba"), &fs::read(paths::rom()).unwrap()[..0xb3]).unwrap();
     for name in ["text.gba", "cut.gba"] {
         let file = served.file(name);

@@ -14,7 +14,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Served {
     pub server: Framewire,
     pub http: Http,
-    /// The stock mGBA behind it, if that is what it serves.
+    /// The stock mGBA that it serves, if it serves one.
     pub mgba: Option<StockMgba>,
     /// Another of our own programs, which hosts the script without a window, if that is what it serves.
     pub host: Option<Framewire>,

@@ -9,30 +9,30 @@ use tempfile::TempDir;
 use super::comeback::{SERVICE, said_quietly};
 use super::served::{PATIENCE, demo_copy, host};
 
-/// A silence is noticed within the heartbeat and the patience behind it: 1.25 s.
+/// A silence is noticed within the heartbeat and the patience after it: 1.25 s.
 const NOTICED: Duration = Duration::from_secs(2);
 
-/// A bridge, a network, and a script behind it.
-struct Behind {
+/// A bridge, a network, and a script.
+struct Chain {
     bridge: Framewire,
     network: Proxy,
     host: Framewire,
     _folder: TempDir,
 }
 
-impl Behind {
-    fn start() -> Behind {
+impl Chain {
+    fn start() -> Chain {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
         let port = ports::free();
         let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
         let network = Proxy::start(SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
         let bridge = Framewire::serve(&["--attach", &network.address().to_string()]).unwrap();
-        let behind = Behind { bridge, network, host, _folder: folder };
-        until("the script answers", PATIENCE, || Ok(behind.frame() == 200)).unwrap();
-        let asked = behind.network.bytes().1;
-        until("the heart beats", PATIENCE, || Ok(behind.network.bytes().1 > asked)).unwrap();
-        behind
+        let chain = Chain { bridge, network, host, _folder: folder };
+        until("the script answers", PATIENCE, || Ok(chain.frame() == 200)).unwrap();
+        let asked = chain.network.bytes().1;
+        until("the heart beats", PATIENCE, || Ok(chain.network.bytes().1 > asked)).unwrap();
+        chain
     }
 
     /// The status of a request to the script.
@@ -47,34 +47,34 @@ impl Behind {
 
 #[test]
 fn a_network_that_falls_silent_is_noticed_and_left_for_one_that_works() {
-    let behind = Behind::start();
-    let before = behind.sockets_of_script();
+    let chain = Chain::start();
+    let before = chain.sockets_of_script();
     for _ in 0..3 {
-        let made = behind.network.connections();
-        behind.network.fall_silent();
+        let made = chain.network.connections();
+        chain.network.fall_silent();
         let begun = Instant::now();
-        let http = behind.bridge.http();
+        let http = chain.bridge.http();
         until("the silence is noticed", PATIENCE, || {
             Ok(http.get("/v1/emulator")?.text().contains(r#""run":"stalled""#))
         })
         .unwrap();
         assert!(begun.elapsed() < NOTICED, "{:?}", begun.elapsed());
-        assert_eq!(behind.frame(), 504);
+        assert_eq!(chain.frame(), 504);
 
-        behind.network.come_back();
+        chain.network.come_back();
         let begun = Instant::now();
-        until("the script answers again", PATIENCE, || Ok(behind.frame() == 200)).unwrap();
+        until("the script answers again", PATIENCE, || Ok(chain.frame() == 200)).unwrap();
         assert!(begun.elapsed() < SERVICE, "{:?}", begun.elapsed());
-        assert!(behind.network.connections() > made);
+        assert!(chain.network.connections() > made);
     }
     // The script lets go of what leads nowhere.
-    until("no socket is left over", PATIENCE, || Ok(behind.sockets_of_script() <= before)).unwrap();
-    said_quietly(&behind.bridge.log());
+    until("no socket is left over", PATIENCE, || Ok(chain.sockets_of_script() <= before)).unwrap();
+    said_quietly(&chain.bridge.log());
 }
 
 #[test]
 fn a_script_lets_go_of_a_bridge_that_fell_silent_for_good() {
-    let Behind { bridge, network, host, _folder } = Behind::start();
+    let Chain { bridge, network, host, _folder } = Chain::start();
     let before = sockets::held_by(host.pid()).unwrap();
     network.fall_silent();
     drop(bridge);
@@ -84,16 +84,16 @@ fn a_script_lets_go_of_a_bridge_that_fell_silent_for_good() {
 #[test]
 fn a_connection_that_nobody_uses_costs_little_and_answers_at_once() {
     const IDLE: Duration = Duration::from_secs(12);
-    let behind = Behind::start();
-    let (made, before) = (behind.network.connections(), behind.network.bytes());
+    let chain = Chain::start();
+    let (made, before) = (chain.network.connections(), chain.network.bytes());
     std::thread::sleep(IDLE);
-    let after = behind.network.bytes();
+    let after = chain.network.bytes();
     for (before, after) in [(before.0, after.0), (before.1, after.1)] {
         let each_second = (after - before) / IDLE.as_secs();
         assert!((9..200).contains(&each_second), "{each_second} bytes a second of heartbeat");
     }
     let begun = Instant::now();
-    assert_eq!(behind.frame(), 200);
+    assert_eq!(chain.frame(), 200);
     assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
-    assert_eq!(behind.network.connections(), made, "it is the same connection");
+    assert_eq!(chain.network.connections(), made, "it is the same connection");
 }

@@ -107,7 +107,7 @@ fn values_come_back_as_they_were(mgba: &StockMgba) {
 fn a_hundred_clients_within_100_ms(mgba: &StockMgba) {
     let mut worst = Vec::new();
     for _ in 0..3 {
-        // What clients leave behind that go at once is no hindrance to the next.
+        // Clients that leave at once do not disturb the next one.
         let gone: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(mgba.address()).unwrap()).collect();
         drop(gone);
         let barrier = Barrier::new(100);

@@ -52,7 +52,7 @@ impl Taps {
         timeline::encode(&self.steps)
     }
 
-    /// What the demo game's memory says of them: `log` and `presses` behind the last, `before` in front of the first, whose
+    /// What the demo game's memory says of them: `log` and `presses` after the last, `before` before the first, whose
     /// frame is the one after `frame`.
     #[track_caller]
     fn prove(&self, frame: u32, before: &[u8], log: &[u8], presses: &[u8]) {
@@ -113,7 +113,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     assert!(results.next().unwrap().is_ok());
     let Some(Ok(Value::Int(id))) = results.next() else { panic!("no timeline") };
 
-    // The keys as the watch tells them, and as the game has read them: each by frames since the watch began.
+    // The keys as the watch reports them, and as the game has read them: each by frames since the watch began.
     let (mut told, mut seen) = (vec![0], vec![0]);
     'over: loop {
         let event = client.event().unwrap();

@@ -27,7 +27,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 4;
 /// How long anything may take before it counts as hung.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Bytes around a picture on the wire: its frame's head, and the ping behind it.
+/// Bytes around a picture on the wire: its frame's head, and the ping after it.
 const AROUND: usize = 4 + 2 + 8;
 
 /// Follows the ball, so that the game goes on and all of it moves.
@@ -107,7 +107,7 @@ impl Got {
 fn processor(pid: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
     let fields: Vec<&str> = stat.rsplit(')').next().expect("its name").split_whitespace().collect();
-    // Of user and system, behind the name and the state, in hundredths of a second.
+    // Of user and system, after the name and the state, in hundredths of a second.
     let ticks: u64 = fields[11..13].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
     Duration::from_millis(ticks * 10)
 }
@@ -149,7 +149,7 @@ fn three_viewers_get_every_frame_for_little() {
         if whole && (share < PROCESSOR || cfg!(debug_assertions)) {
             return;
         }
-        // A busy machine is no reason to stop every build; a stream that leaves out every other picture is.
+        // A busy machine must not fail every build; a stream that leaves out every other picture must.
         let fair = cfg!(debug_assertions) && all.iter().all(|got| got.pictures * 10 > got.frames * 7);
         assert!(attempt < ATTEMPTS || fair, "{told}");
     }

@@ -1,4 +1,4 @@
-//! What happens in a stock mGBA's window is told as it happens.
+//! What happens in a stock mGBA's window is reported as it happens.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;

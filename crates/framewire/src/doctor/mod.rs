@@ -1,4 +1,4 @@
-//! `framewire doctor`: what is found here, what is wrong, and what to do about it.
+//! `framewire doctor`: checks the setup, and says what is wrong and what to do.
 
 mod server;
 
@@ -12,13 +12,13 @@ use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
 
 use crate::settings::Settings;
-use crate::wanted::{Source, Wanted, named_path};
+use crate::requested::{Source, Requested, named_path};
 use crate::{causes, safety, say, serve, symbols};
 
-/// How long each thing that is looked for has to answer.
+/// How long a check waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// One finding: whether it is well, what it is, and what to do.
+/// A finding: whether it is good, what it is, and what to do.
 struct Finding {
     well: bool,
     text: String,
@@ -33,7 +33,7 @@ fn with_advice(finding: Finding, advice: impl Into<String>) -> Finding {
     Finding { advice: Some(advice.into()), ..finding }
 }
 
-/// An error that says itself what to do.
+/// An error whose text says what to do.
 fn refused(error: &(dyn std::error::Error + 'static)) -> Finding {
     Finding { well: false, text: causes::in_a_line(error), advice: None }
 }
@@ -42,11 +42,11 @@ fn wrong(text: impl Into<String>, advice: impl Into<String>) -> Finding {
     Finding { well: false, text: text.into(), advice: Some(advice.into()) }
 }
 
-/// Looks for what `framewire serve` would use with the same arguments, and prints the findings. The exit code is 1 if one
-/// of them stands in the way.
+/// Checks what `framewire serve` would use with the same arguments, and prints the findings. The exit code is 1 if there is
+/// a problem.
 ///
 /// # Errors
-/// If the settings are wrong in themselves, or nothing can be printed.
+/// If the settings contradict each other, or nothing can be printed.
 pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -61,14 +61,14 @@ pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn findings(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
-    let wanted = settings.wanted()?;
+    let requested = settings.requested()?;
     let address = settings.listen()?;
     let mut findings = vec![program(), library()];
     let served = server::findings(settings, address).await;
-    if served.is_none() || !wanted.is_empty() {
-        findings.extend(emulators(&wanted).await);
+    if served.is_none() || !requested.is_empty() {
+        findings.extend(emulators(&requested).await);
     }
-    findings.extend(symbols(settings, &wanted));
+    findings.extend(symbols(settings, &requested));
     findings.extend(data(settings));
     findings.extend(access(settings, address));
     match served {
@@ -100,13 +100,13 @@ fn library() -> Finding {
     }
 }
 
-/// The emulators that `framewire serve` would serve. Nothing is to be said of the demo game: [`library`] runs it.
-async fn emulators(wanted: &[Wanted]) -> Vec<Finding> {
-    if wanted.is_empty() {
+/// The emulators that `framewire serve` would serve, except the demo game, which [`library`] runs.
+async fn emulators(requested: &[Requested]) -> Vec<Finding> {
+    if requested.is_empty() {
         return vec![script(&format!("127.0.0.1:{DEFAULT_PORT}")).await];
     }
     let mut findings = Vec::new();
-    for Wanted { source, .. } in wanted {
+    for Requested { source, .. } in requested {
         match source {
             Source::Attach(address) => findings.push(script(address).await),
             Source::Rom(path) => findings.push(rom(path)),
@@ -117,12 +117,12 @@ async fn emulators(wanted: &[Wanted]) -> Vec<Finding> {
 }
 
 /// The files of `--symbols`.
-fn symbols(settings: &Settings, wanted: &[Wanted]) -> Vec<Finding> {
+fn symbols(settings: &Settings, requested: &[Requested]) -> Vec<Finding> {
     if settings.symbols.is_empty() {
         return Vec::new();
     }
-    // Without names there is one emulator, whose own name depends on what is found.
-    let names: Vec<&str> = wanted.iter().map(|wanted| wanted.name.as_str()).collect();
+    // Without names there is one emulator, whose name depends on what is found.
+    let names: Vec<&str> = requested.iter().map(|requested| requested.name.as_str()).collect();
     if !names.is_empty()
         && let Err(error) = symbols::check(settings, &names)
     {
@@ -131,17 +131,17 @@ fn symbols(settings: &Settings, wanted: &[Wanted]) -> Vec<Finding> {
     let read = |setting: &PathBuf| {
         let (_, path) = named_path(setting);
         match SymbolFiles::default().load(path) {
-            Ok(()) => well(format!("{} holds symbols", path.display())),
+            Ok(()) => well(format!("{} contains symbols", path.display())),
             Err(error) => wrong(causes::in_a_line(&error), "name another file with --symbols"),
         }
     };
     settings.symbols.iter().map(read).collect()
 }
 
-/// Where snapshots and recordings are kept. Nothing is made there.
+/// The folder for snapshots and recordings. Nothing is created there.
 fn data(settings: &Settings) -> Option<Finding> {
     let Some(folder) = settings.data() else {
-        let advice = "choose a folder with --data, or snapshots and recordings are refused";
+        let advice = "choose a folder with --data; without one, snapshots and recordings are refused";
         return Some(wrong("there is no folder for snapshots and recordings", advice));
     };
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(&folder);
@@ -149,12 +149,12 @@ fn data(settings: &Settings) -> Option<Finding> {
         Ok(_) => well(format!("snapshots and recordings are kept in {}", folder.display())),
         Err(error) => wrong(
             format!("snapshots and recordings cannot be kept in {}: {error}", folder.display()),
-            "choose a folder that can be written with --data",
+            "choose a writable folder with --data",
         ),
     })
 }
 
-/// Tokens, TLS and whatever else says who is let in.
+/// Tokens, TLS and the other settings of access.
 fn access(settings: &Settings, address: SocketAddr) -> Vec<Finding> {
     let problem = settings.access().and_then(|access| safety::check(address, &access)).err();
     let problems = [problem, settings.tls().err()];
@@ -168,7 +168,7 @@ fn rom(path: &Path) -> Finding {
             let text = format!("{} is a ROM ({})", path.display(), core.title());
             match core.rom_problems().join("; ") {
                 problems if problems.is_empty() => well(text),
-                problems => wrong(format!("{text}: {problems}"), "get the file again, if the game fails"),
+                problems => wrong(format!("{text}: {problems}"), "if the game fails, get the file again"),
             }
         }
         Err(error) => wrong(causes::in_a_line(&error), "name another file with --rom"),
@@ -178,8 +178,8 @@ fn rom(path: &Path) -> Finding {
 #[cfg(not(feature = "embedded"))]
 fn rom(path: &Path) -> Finding {
     wrong(
-        format!("{} needs an embedded core, which this build has not", path.display()),
-        "take --rom out and use --attach with a stock mGBA, or build with libmgba (the feature `embedded`)",
+        format!("{} needs an embedded core, which this build does not have", path.display()),
+        "remove --rom and use --attach with a stock mGBA, or build with libmgba (the feature `embedded`)",
     )
 }
 
@@ -196,18 +196,18 @@ async fn script(address: &str) -> Finding {
         }
         Found::Script(Script::Framewire(version)) => wrong(
             format!("script {version} answers at {address}, this program is {mine}"),
-            "write the script that belongs to this program (`framewire script -o framewire.lua`) and load it again",
+            "write this program's script (`framewire script -o framewire.lua`) and load it again",
         ),
         Found::Script(Script::MgbaHttp) => wrong(
-            format!("mGBA-http's script answers at {address}; it works, one request a frame"),
-            "load Framewire's script instead for more: `framewire script -o framewire.lua`",
+            format!("mGBA-http's script answers at {address}; it works, with one request per frame"),
+            "for more, load Framewire's script instead: `framewire script -o framewire.lua`",
         ),
         Found::Silent => wrong(
             format!("something at {address} accepts connections and does not answer"),
-            "if that is mGBA, it is paused or has no ROM loaded: load one, continue it (Ctrl+P) and close open menus",
+            "if that is mGBA, it is paused or has no ROM: load a ROM, continue (Ctrl+P) and close open menus",
         ),
         Found::Other(answer) => wrong(
-            format!("something else listens at {address}{}: it answered {answer:?}", owner(address)),
+            format!("another program listens at {address}{}: it answered {answer:?}", owner(address)),
             "give the script another port (`framewire = {port = 8889}` before it is loaded) and use --attach 127.0.0.1:8889",
         ),
         Found::Nothing(problem) => wrong(
@@ -223,16 +223,16 @@ async fn port(address: SocketAddr) -> Finding {
         Ok(_) => well(format!("{address} is free for HTTP")),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => wrong(
             format!("{address} is taken{}", owner(&address.to_string())),
-            "stop that program, or serve elsewhere: `framewire serve --listen 127.0.0.1:5001`",
+            "stop that program, or use another address: `framewire serve --listen 127.0.0.1:5001`",
         ),
         Err(error) => wrong(
-            format!("{address} cannot be listened at: {}", causes::in_a_line(&error)),
+            format!("cannot listen at {address}: {}", causes::in_a_line(&error)),
             "choose another address: `framewire serve --listen 127.0.0.1:5001`",
         ),
     }
 }
 
-/// The process that listens at an address of this machine, as a phrase; empty where it cannot be seen.
+/// The process that listens at an address of this machine, as a phrase; empty if it cannot be found.
 #[cfg(target_os = "linux")]
 fn owner(address: &str) -> String {
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
@@ -244,7 +244,7 @@ fn owner(_address: &str) -> String {
     String::new()
 }
 
-/// The name and id of a process that listens at a port, if it is one of this user's.
+/// The name and id of the process that listens at a port, if it belongs to this user.
 #[cfg(target_os = "linux")]
 fn listener(port: u16) -> Option<String> {
     use procfs::net::{TcpState, tcp, tcp6};

@@ -1,4 +1,4 @@
-//! A Framewire that serves already: how it is, by its own account.
+//! Asks a Framewire that is already running about itself and its emulators.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::{Finding, well, with_advice, wrong};
 use crate::settings::Settings;
 
-/// How long the server has for an answer. It may be waiting for its emulators.
+/// How long to wait for the server's answer; it may wait for its emulators.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest answer that is read.
 const MAX_ANSWER: u64 = 1 << 20;
@@ -37,9 +37,9 @@ struct Emulator {
     problem: Option<String>,
 }
 
-/// What a Framewire that serves at `address` says; `None` if there is none, or it cannot be asked.
+/// What a Framewire at `address` reports; `None` if there is no server that can be asked.
 pub(super) async fn findings(settings: &Settings, address: SocketAddr) -> Option<Vec<Finding>> {
-    // It serves every address of the machine at one that is none's.
+    // 0.0.0.0 and [::] mean every address of the machine.
     let address = match address.ip() {
         ip if ip.is_unspecified() && ip.is_ipv4() => SocketAddr::from(([127, 0, 0, 1], address.port())),
         ip if ip.is_unspecified() => SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], address.port())),
@@ -56,13 +56,13 @@ pub(super) async fn findings(settings: &Settings, address: SocketAddr) -> Option
     Some(match token(settings) {
         Ok(token) => ask(address, token.as_ref()).await.unwrap_or_else(|error| {
             vec![wrong(
-                format!("framewire serves at {address} and does not say how it is: {error:#}"),
-                "its log says more; if it hangs, stop it and start it again",
+                format!("framewire serves at {address} but does not answer: {error:#}"),
+                "read its log; if it hangs, stop it and start it again",
             )]
         }),
         Err(error) => vec![wrong(
-            format!("framewire serves at {address}; the token to ask it with cannot be read: {error:#}"),
-            "give it by --token-file or --read-token-file",
+            format!("framewire serves at {address}; its token cannot be read: {error:#}"),
+            "name a readable file with --token-file or --read-token-file",
         )],
     })
 }
@@ -70,15 +70,15 @@ pub(super) async fn findings(settings: &Settings, address: SocketAddr) -> Option
 /// A Framewire that was started with a certificate.
 fn serves_https(address: SocketAddr) -> Finding {
     let owner = super::owner(&address.to_string());
-    let text = format!("framewire serves HTTPS at {address}{owner}; its emulators are not looked at");
+    let text = format!("framewire serves HTTPS at {address}{owner}; its emulators are not checked");
     let advice = format!(
-        "ask https://{address}/v1/emulators how they are; a second server needs another address: `framewire serve \
+        "ask https://{address}/v1/emulators about them; a second server needs another address: `framewire serve \
          --listen 127.0.0.1:0`"
     );
     with_advice(well(text), advice)
 }
 
-/// The token of the settings that suffices to look.
+/// A token of the settings that is enough for reading.
 fn token(settings: &Settings) -> anyhow::Result<Option<Token>> {
     let file = settings.read_token_file.as_deref().or(settings.token_file.as_deref());
     Ok(file.map(Token::from_file).transpose()?)
@@ -87,11 +87,11 @@ fn token(settings: &Settings) -> anyhow::Result<Option<Token>> {
 async fn ask(address: SocketAddr, token: Option<&Token>) -> anyhow::Result<Vec<Finding>> {
     let list = get(address, "/v1/emulators", token).await?;
     if list.status == 401 {
-        let problem = format!("framewire serves at {address} and asks for a token");
+        let problem = format!("framewire serves at {address} and requires a token");
         let advice = match token {
-            None => "name the file of its token by --token-file or --read-token-file, to see how it is",
+            None => "name the file of its token with --token-file or --read-token-file",
             Some(_) => {
-                "the token of the settings is not the server's: name the file that it was started with"
+                "the server has another token: name the file that it was started with"
             }
         };
         return Ok(vec![wrong(problem, advice)]);

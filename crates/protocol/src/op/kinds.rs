@@ -83,7 +83,7 @@ pub struct ArgInfo {
     pub name: &'static str,
     /// Its type.
     pub kind: ArgKind,
-    /// The smallest and the largest number that is accepted; `None` if it is no number.
+    /// The smallest and the largest number that is accepted; `None` if the argument is not a number.
     pub range: Option<(i64, i64)>,
     /// What it means, with its unit.
     pub doc: &'static str,

@@ -66,7 +66,7 @@ fn an_attached_mgba_did_not_say_why_it_loads_no_game() {
     std::fs::write(&text, "nothing").unwrap();
     for (path, says) in [
         ("/nowhere/at/all.gba", "No such file or directory"),
-        (&text, "it is no ROM of the running console, the Game Boy Advance"),
+        (&text, "it is not a ROM of the running console, the Game Boy Advance"),
     ] {
         let body = json!({"path": path}).to_string();
         let told = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);

@@ -1,4 +1,4 @@
-//! Which emulators settings name, and what they are called.
+//! The emulators that the settings ask for, and their names.
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,10 @@ pub enum EmulatorKind {
     Rom,
 }
 
-/// An emulator that settings ask for.
+/// An emulator that the settings ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// What `?emulator=` calls it.
+pub struct Requested {
+    /// Its name, for `?emulator=`.
     pub name: String,
     /// Where it is.
     pub source: Source,
@@ -38,14 +38,14 @@ pub enum Source {
 }
 
 impl Settings {
-    /// The emulators that they name, in order: as on the command line, and elsewhere those of `attach` before those of
-    /// `rom`. None if nothing is said of emulators at all.
+    /// The emulators that they name: in the order of the command line, or else those of `attach` before those of `rom`.
+    /// Empty if no setting is about emulators.
     ///
     /// # Errors
-    /// If two have the same name, or an address has no port that can be.
-    pub fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
+    /// If two have the same name, or the port of an address is impossible.
+    pub fn requested(&self) -> anyhow::Result<Vec<Requested>> {
         if self.rom.is_empty() && self.attach.is_empty() {
-            let demo = Wanted { name: "demo".to_owned(), source: Source::Demo };
+            let demo = Requested { name: "demo".to_owned(), source: Source::Demo };
             return Ok(self.about_embedded().map(|_| demo).into_iter().collect());
         }
         let (mut attach, mut rom) = (self.attach.iter(), self.rom.iter());
@@ -62,23 +62,23 @@ impl Settings {
             given.push(read_attach(text)?);
         }
         given.extend(rom.map(|path| read_rom(path)));
-        let mut all: Vec<Wanted> = Vec::with_capacity(given.len());
+        let mut all: Vec<Requested> = Vec::with_capacity(given.len());
         for (index, (name, _)) in given.iter().enumerate() {
             if let Some(name) = name
                 && given[..index].iter().any(|(earlier, _)| earlier.as_ref() == Some(name))
             {
                 bail!(
-                    "two emulators are called {name}; give each a name of its own, such as --rom {name}2=FILE"
+                    "two emulators have the name {name}; give each a different name, such as --rom {name}2=FILE"
                 );
             }
         }
         for (index, (name, source)) in given.iter().enumerate() {
             let taken = |name: &str| {
                 let later = given[index..].iter().any(|(other, _)| other.as_deref() == Some(name));
-                later || all.iter().any(|wanted| wanted.name == name)
+                later || all.iter().any(|requested| requested.name == name)
             };
             let name = name.clone().unwrap_or_else(|| free(usual_name(source), taken));
-            all.push(Wanted { name, source: source.clone() });
+            all.push(Requested { name, source: source.clone() });
         }
         Ok(all)
     }
@@ -94,7 +94,7 @@ fn read_rom(path: &Path) -> (Option<String>, Source) {
     (name.map(str::to_owned), Source::Rom(path.to_owned()))
 }
 
-/// A path with the name in front of it, if it has one. A file whose own name looks so is written `./NAME=…`.
+/// A path and the name before it, if it has one. A file whose own name has this form is written `./NAME=…`.
 pub fn named_path(path: &Path) -> (Option<&str>, &Path) {
     match path.to_str().and_then(named) {
         Some((name, path)) => (Some(name), Path::new(path)),
@@ -106,7 +106,7 @@ fn named(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').filter(|(name, rest)| is_emulator_name(name) && !rest.is_empty())
 }
 
-/// What an emulator is called that was given no name: as its file or its address.
+/// The name of an emulator without one: that of its file, or its address.
 fn usual_name(source: &Source) -> String {
     let text = match source {
         Source::Attach(address) => address.clone(),
@@ -135,11 +135,11 @@ mod tests {
     use super::*;
 
     fn names(settings: &Settings) -> Vec<String> {
-        settings.wanted().unwrap().into_iter().map(|wanted| wanted.name).collect()
+        settings.requested().unwrap().into_iter().map(|requested| requested.name).collect()
     }
 
     #[test]
-    fn names_are_those_given_or_those_of_files_and_addresses() {
+    fn names_are_given_or_come_from_files_and_addresses() {
         let settings = Settings {
             rom: vec![
                 "games/My Game!.gba".into(),
@@ -152,20 +152,20 @@ mod tests {
         };
         let expected = ["left", "desk:8888", "::1-:8888", "My-Game", "b", "c-d", "x"];
         assert_eq!(names(&settings), expected);
-        let wanted = settings.wanted().unwrap();
-        assert_eq!(wanted[0].source, Source::Attach("desk:9000".into()));
-        assert_eq!(wanted[4].source, Source::Rom("games/x.gba".into()));
-        assert_eq!(wanted[5].source, Source::Rom("dir/c=d.gba".into()));
+        let requested = settings.requested().unwrap();
+        assert_eq!(requested[0].source, Source::Attach("desk:9000".into()));
+        assert_eq!(requested[4].source, Source::Rom("games/x.gba".into()));
+        assert_eq!(requested[5].source, Source::Rom("dir/c=d.gba".into()));
     }
 
     #[test]
-    fn names_that_nobody_gave_are_made_different() {
+    fn default_names_are_made_different() {
         let rom = |names: &[&str]| Settings {
             rom: names.iter().map(PathBuf::from).collect(),
             ..Settings::default()
         };
         assert_eq!(names(&rom(&["x.gba", "x.gba", "x-2=y.gba", "=.gba"])), ["x", "x-3", "x-2", "emulator"]);
-        assert!(rom(&["x=a.gba", "x=b.gba"]).wanted().unwrap_err().to_string().contains("called x"));
+        assert!(rom(&["x=a.gba", "x=b.gba"]).requested().unwrap_err().to_string().contains("have the name x"));
     }
 
     #[test]
@@ -179,6 +179,6 @@ mod tests {
         assert_eq!(names(&settings), ["a", "b", "c"]);
         assert!(names(&Settings::default()).is_empty());
         let demo = Settings { channel: Some("x".into()), ..Settings::default() };
-        assert_eq!(demo.wanted().unwrap()[0].source, Source::Demo);
+        assert_eq!(demo.requested().unwrap()[0].source, Source::Demo);
     }
 }
