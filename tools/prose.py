@@ -34,7 +34,7 @@ SKIPPED = re.compile(
     r"\.(png|gba|json|jsonl|lock|svg|tsv|gz|zst|pem)$|^LICENSE|requirements\.txt$|^docs/(study|performance)/|^tools/prose\.py$"
 )
 
-# What is not clean yet. An entry that has become clean has to be taken out.
+# What is not clean yet. Take out an entry that has become clean.
 NOT_YET: list[str] = [
     "benches/",
     "crates/channel/",
@@ -79,7 +79,7 @@ def main(paths: list[str]) -> int:
     if not paths:
         for entry in NOT_YET:
             if not any(found[path] for path in files if path.startswith(entry)):
-                problems.append(f"tools/prose.py: {entry} is clean: take it out of NOT_YET")
+                print(f"tools/prose.py: {entry} is clean: take it out of NOT_YET", file=sys.stderr)
         files = [path for path in files if not path.startswith(tuple(NOT_YET))]
     problems += [line for path in files for line in found[path]]
     print("\n".join(problems), end="\n" if problems else "")

@@ -2,10 +2,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// Forwards connections to an address until they are cut, or it falls silent.
 #[derive(Debug)]
@@ -74,7 +76,7 @@ impl Proxy {
 
     /// Cuts every connection that stands, in both directions; bytes under way are lost.
     pub fn cut(&self) {
-        for pair in self.shared.open().drain(..) {
+        for pair in self.shared.open.lock().drain(..) {
             for end in pair.ends {
                 let _ = end.shutdown(Shutdown::Both);
             }
@@ -90,7 +92,7 @@ impl Proxy {
     /// lead nowhere for ever.
     pub fn fall_silent(&self) {
         self.shared.silent.store(true, Ordering::SeqCst);
-        for pair in self.shared.open().iter() {
+        for pair in self.shared.open.lock().iter() {
             pair.forgotten.store(true, Ordering::SeqCst);
         }
     }
@@ -102,13 +104,9 @@ impl Proxy {
 }
 
 impl Shared {
-    fn open(&self) -> MutexGuard<'_, Vec<Pair>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn join(self: &Arc<Self>, client: TcpStream, target: SocketAddr) -> io::Result<()> {
         // Under the lock, so that it is either forgotten from the beginning or found by who falls silent.
-        let mut open = self.open();
+        let mut open = self.open.lock();
         if self.silent.load(Ordering::SeqCst) {
             open.push(Pair { ends: vec![client], forgotten: Arc::new(AtomicBool::new(true)) });
             return Ok(());
@@ -125,10 +123,8 @@ impl Shared {
             let (shared, forgotten) = (Arc::clone(self), Arc::clone(&forgotten));
             let ends = (client.try_clone()?, server.try_clone()?);
             thread::spawn(move || {
-                let ((from, to), count) = match inbound {
-                    true => (ends, &shared.to_target),
-                    false => ((ends.1, ends.0), &shared.to_clients),
-                };
+                let ((from, to), count) =
+                    if inbound { (ends, &shared.to_target) } else { ((ends.1, ends.0), &shared.to_clients) };
                 forward(from, to, &forgotten, &shared.delay, count);
             });
         }

@@ -17,8 +17,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tracing::info;
 
+use crate::requested::{Requested, Source};
 use crate::settings::Settings;
-use crate::requested::{Source, Requested};
 
 /// How long the search for an emulator waits for an answer.
 const PATIENCE: Duration = Duration::from_millis(500);

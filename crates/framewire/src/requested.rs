@@ -165,7 +165,9 @@ mod tests {
             ..Settings::default()
         };
         assert_eq!(names(&rom(&["x.gba", "x.gba", "x-2=y.gba", "=.gba"])), ["x", "x-3", "x-2", "emulator"]);
-        assert!(rom(&["x=a.gba", "x=b.gba"]).requested().unwrap_err().to_string().contains("have the name x"));
+        assert!(
+            rom(&["x=a.gba", "x=b.gba"]).requested().unwrap_err().to_string().contains("have the name x")
+        );
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use anyhow::{Context, bail};
 use framewire_http::{Access, Files, Pages, Tls, Token, Tokens};
 
-use crate::settings::Settings;
 use crate::requested::Source;
+use crate::settings::Settings;
 
 impl Settings {
     /// Who may ask for what.

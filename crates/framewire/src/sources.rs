@@ -10,8 +10,8 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, Error, FromArgMatches, Id};
 
-use crate::settings::Settings;
 use crate::requested::EmulatorKind;
+use crate::settings::Settings;
 
 /// The settings file in the working folder.
 const DEFAULT_FILE: &str = "framewire.toml";
@@ -48,8 +48,8 @@ impl RawSettings {
             }
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        let fallback: Settings =
-            toml::from_str(&text).with_context(|| format!("{} is not a valid settings file", path.display()))?;
+        let fallback: Settings = toml::from_str(&text)
+            .with_context(|| format!("{} is not a valid settings file", path.display()))?;
         if !settings.choose()
             && let Some(other) = fallback.conflicting_with_attach()
         {
@@ -242,7 +242,8 @@ mod tests {
             let embedded = !first.rom.is_empty();
             assert_eq!((settings.speed.is_some(), settings.lua.len()), (embedded, usize::from(embedded)));
         }
-        let settings = from_toml(RawSettings { command_line: attach("b"), ..Default::default() }, "speed = 2")?;
+        let settings =
+            from_toml(RawSettings { command_line: attach("b"), ..Default::default() }, "speed = 2")?;
         assert_eq!(settings.speed, None);
         Ok(())
     }

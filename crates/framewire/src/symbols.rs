@@ -6,8 +6,8 @@ use anyhow::{Context, bail};
 use framewire_http::SymbolFiles;
 
 use crate::assets;
-use crate::settings::Settings;
 use crate::requested::named_path;
+use crate::settings::Settings;
 
 /// The symbols of the emulator `name`: from its own files, from files for all, and those of the demo game if it runs it.
 ///

@@ -65,10 +65,8 @@ impl Batch {
 
     /// Whether any of its operations changes anything.
     pub fn effect(&self) -> Effect {
-        match self.ops.iter().any(|op| op.info().effect == Effect::Change) {
-            true => Effect::Change,
-            false => Effect::Read,
-        }
+        let changes = self.ops.iter().any(|op| op.info().effect == Effect::Change);
+        if changes { Effect::Change } else { Effect::Read }
     }
 }
 
@@ -120,12 +118,12 @@ impl Outcome {
 
     /// The operation that was refused before any was performed, if there is one, and why.
     pub fn refusal(&self) -> Option<(usize, &OpError)> {
-        let nothing_done = match self.results.first() {
-            Some(Err(error)) => error.status == Status::NotDone || self.results.len() == 1,
-            _ => false,
-        };
+        let first = self.results.first()?.as_ref().err()?;
+        if first.status != Status::NotDone && self.results.len() > 1 {
+            return None;
+        }
         let (last, before) = self.results.split_last()?;
-        Some((before.len(), last.as_ref().err()?)).filter(|_| nothing_done)
+        Some((before.len(), last.as_ref().err()?))
     }
 
     /// The result of a batch of one.

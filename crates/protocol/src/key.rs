@@ -55,7 +55,9 @@ impl fmt::Display for Key {
 
 /// A name that is not that of a button.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown button {0:?}; buttons are A, B, Select, Start, Right, Left, Up, Down, R and L, with exactly these letters")]
+#[error(
+    "unknown button {0:?}; buttons are A, B, Select, Start, Right, Left, Up, Down, R and L, with exactly these letters"
+)]
 pub struct UnknownKey(pub String);
 
 impl FromStr for Key {

@@ -1,12 +1,13 @@
 //! The script's table of operations is the protocol's: read out of the script itself, in a real core's Lua.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use framewire_libmgba::{Core, Level};
 use framewire_protocol::Effect;
 use framewire_protocol::op::{OPS, OpInfo, ResultKind};
 use framewire_script::SCRIPT;
+use parking_lot::Mutex;
 
 use super::support::DEMO;
 
@@ -50,14 +51,14 @@ fn the_script_has_the_protocols_table_and_this_version() {
     let sink = Arc::clone(&lines);
     core.attach_scripts(move |level, line| {
         assert_eq!(level, Level::Info, "{line}");
-        sink.lock().unwrap().push(line.to_owned());
+        sink.lock().push(line.to_owned());
     })
     .expect("Lua");
     core.run_script_source("settings", SETTINGS).expect("settings");
     core.run_script_source("framewire.lua", SCRIPT).expect("the script");
     core.run_script_source("print", PRINT).expect("the table");
 
-    let lines = lines.lock().unwrap();
+    let lines = lines.lock();
     let pairs = lines.iter().map(|line| line.split_once(' ').expect("a code and its row"));
     let (globals, rows): (Vec<_>, Vec<_>) = pairs.partition(|(key, _)| *key == "global");
     assert_eq!(globals, [("global", "framewire")]);

@@ -11,8 +11,8 @@ use framewire_http::SymbolFiles;
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
 
+use crate::requested::{Requested, Source, named_path};
 use crate::settings::Settings;
-use crate::requested::{Source, Requested, named_path};
 use crate::{causes, safety, say, serve, symbols};
 
 /// How long a check waits for an answer.

@@ -90,9 +90,7 @@ async fn ask(address: SocketAddr, token: Option<&Token>) -> anyhow::Result<Vec<F
         let problem = format!("framewire serves at {address} and requires a token");
         let advice = match token {
             None => "name the file of its token with --token-file or --read-token-file",
-            Some(_) => {
-                "the server has another token: name the file that it was started with"
-            }
+            Some(_) => "the server has another token: name the file that it was started with",
         };
         return Ok(vec![wrong(problem, advice)]);
     }
