@@ -4,6 +4,9 @@ use std::io::IsTerminal;
 
 use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::prelude::*;
+
+use crate::traces::SpanLayer;
 
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, Deserialize)]
@@ -16,34 +19,18 @@ pub enum Format {
     Json,
 }
 
-/// Starts logging. `RUST_LOG` overrides what `quiet` asks for.
-pub fn start(format: Format, quiet: bool) {
-    let filter = filter(quiet);
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        // These would go to standard error as well, by a macro that panics if it is closed.
-        .log_internal_errors(false)
-        .with_ansi(std::io::stderr().is_terminal());
-    match format {
-        Format::Text => builder.with_target(false).init(),
-        Format::Json => builder.json().init(),
-    }
-}
-
-/// The same, and sends traces.
-#[cfg(feature = "otlp")]
-pub fn start_traced(format: Format, quiet: bool, traces: &crate::traces::Traces) {
-    use tracing_subscriber::prelude::*;
+/// Starts the log, and passes spans to `spans`. `RUST_LOG` overrides what `quiet` asks for.
+pub fn start(format: Format, quiet: bool, spans: Option<SpanLayer>) {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
+        // These would go to standard error as well, by a macro that panics if it is closed.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     let lines = match format {
         Format::Text => lines.with_target(false).boxed(),
         Format::Json => lines.json().boxed(),
     };
-    tracing_subscriber::registry().with(lines.with_filter(filter(quiet))).with(traces.layer()).init();
+    tracing_subscriber::registry().with(spans).with(lines.with_filter(filter(quiet))).init();
 }
 
 fn filter(quiet: bool) -> EnvFilter {

@@ -80,15 +80,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Starts the log, and the traces if the settings ask for them.
 fn start_log(settings: &Settings) -> anyhow::Result<Option<Traces>> {
-    let (format, quiet) = (settings.log_format.unwrap_or_default(), settings.quiet);
     let traces = settings.otlp.as_deref().map(traces::start).transpose()?;
-    match &traces {
-        None => logging::start(format, quiet),
-        #[cfg(feature = "otlp")]
-        Some(traces) => logging::start_traced(format, quiet, traces),
-        #[cfg(not(feature = "otlp"))]
-        Some(none) => match *none {},
-    }
+    let spans = traces.as_ref().map(Traces::layer);
+    logging::start(settings.log_format.unwrap_or_default(), settings.quiet, spans);
     Ok(traces)
 }
 

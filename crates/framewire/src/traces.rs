@@ -1,11 +1,24 @@
 //! Traces for an OpenTelemetry collector: `--otlp URL`, in builds with the feature `otlp`.
 
+use tracing_subscriber::{Layer, Registry};
+
 #[cfg(feature = "otlp")]
 pub use collected::{Traces, start};
 
+/// What takes the spans.
+pub type SpanLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
 /// A build without the feature has none.
 #[cfg(not(feature = "otlp"))]
-pub type Traces = std::convert::Infallible;
+pub enum Traces {}
+
+#[cfg(not(feature = "otlp"))]
+impl Traces {
+    /// There is nothing to call this on.
+    pub fn layer(&self) -> SpanLayer {
+        match *self {}
+    }
+}
 
 /// The error of `--otlp` in a build without the feature.
 ///
@@ -26,21 +39,20 @@ mod collected {
     use opentelemetry_sdk::Resource;
     use opentelemetry_sdk::trace::SdkTracerProvider;
     use tracing::level_filters::LevelFilter;
+    use tracing_subscriber::Layer;
     use tracing_subscriber::filter::Targets;
-    use tracing_subscriber::registry::LookupSpan;
-    use tracing_subscriber::{Layer, layer};
+
+    use super::SpanLayer;
 
     /// Sends spans to a collector in the background. Its drop sends the remaining spans.
     pub struct Traces(SdkTracerProvider);
 
     impl Traces {
         /// A layer for the spans of requests only.
-        pub fn layer<S>(&self) -> impl layer::Layer<S>
-        where
-            S: tracing::Subscriber + for<'span> LookupSpan<'span>,
-        {
+        pub fn layer(&self) -> SpanLayer {
             let requests = Targets::new().with_target(framewire_http::SPANS, LevelFilter::TRACE);
-            tracing_opentelemetry::layer().with_tracer(self.0.tracer("framewire")).with_filter(requests)
+            let spans = tracing_opentelemetry::layer().with_tracer(self.0.tracer("framewire"));
+            spans.with_filter(requests).boxed()
         }
     }
 
