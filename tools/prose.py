@@ -26,7 +26,7 @@ WORDS = {
     r"tells": '"reports", "returns" or "says"',
     r"(no|given|gives?) leave": '"is allowed"',
     r"in vain": '"without success"',
-    r"hitherto|thereof|therein|whereof|wherein|whence|thence|hence": "a common word",
+    r"hitherto|thereof|therein|whereof|wherein|thence|hence": "a common word",
 }
 
 # Files without prose, or with prose that is not ours.

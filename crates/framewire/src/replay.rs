@@ -1,4 +1,4 @@
-//! `framewire replay`: a recording, played in an embedded core.
+//! `framewire replay`: plays a recording in an embedded core and compares the result.
 
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
@@ -16,41 +16,41 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::assets::DEMO_ROM;
 use crate::say;
 
-/// Frames from one hash of the picture to the next in a recording that had none.
-const USUAL: u32 = 60;
+/// Frames from one hash of the picture to the next, for a recording without any.
+const DEFAULT_EVERY: u32 = 60;
 
 /// The replay differs, or the recording is damaged.
 const DIFFERS: u8 = 1;
-/// It could not be played at all.
+/// The recording could not be played.
 const IMPOSSIBLE: u8 = 2;
 
 /// Arguments of `framewire replay`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Ends with code 0 if every picture and memory that could be compared was equal, with 1 if one was not or the recording is \
-damaged (the frame is named), and with 2 if it could not be played. The game's own save file is neither read nor written.")]
+The exit code is 0 if all pictures and memory that could be compared are equal, 1 if some differ or the recording is \
+damaged (the output names the frame), and 2 if it could not be played. The game's own save file is neither read nor written.")]
 pub struct Args {
     /// The recording
     file: PathBuf,
-    /// The game that it is of [usual: the built-in demo game]
+    /// The game of the recording [default: the built-in demo game]
     #[arg(long, value_name = "FILE")]
     rom: Option<PathBuf>,
-    /// Take a hash of the picture each N frames, and compare those that the recording has too [usual: as recorded]
+    /// Take a hash of the picture every N frames, and compare those that the recording has as well [default: as recorded]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3600))]
     every: Option<u32>,
-    /// What the clock of a cartridge goes by: `wall` (this machine's clock), `frames` (it starts with the time now and
-    /// advances with the frames), or a time to start with, such as 2026-01-31T12:00:00+01:00 [usual: as recorded]
+    /// What drives the clock of a cartridge: `wall` (this machine's clock), `frames` (it starts at the present time and
+    /// advances with the frames), or a time at which it starts, such as 2026-01-31T12:00:00+01:00 [default: as recorded]
     #[arg(long, value_name = "wall|frames|TIME")]
     clock: Option<Clock>,
-    /// Write the hashes of this replay into the recording, in place of those that it has
+    /// Replace the recording's hashes by those of this replay
     #[arg(long)]
     write: bool,
 }
 
-/// Plays a recording and says how it went.
+/// Plays a recording and prints the result.
 ///
 /// # Errors
-/// If what is to be said cannot be written.
+/// If the result cannot be printed.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match play(args) {
         Ok(equal) => Ok(if equal { ExitCode::SUCCESS } else { ExitCode::from(DIFFERS) }),
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Whether all was equal.
+/// Returns whether everything was equal.
 fn play(args: &Args) -> anyhow::Result<bool> {
     let shown = args.file.display();
     let file = std::fs::read(&args.file).with_context(|| format!("cannot read {shown}"))?;
@@ -74,7 +74,7 @@ fn play(args: &Args) -> anyhow::Result<bool> {
     };
     let core = core(args.rom.as_deref(), args.clock.unwrap_or_default())?;
     let every = match (args.every, recording.head().pictures, args.write) {
-        (None, 0, true) => Some(USUAL),
+        (None, 0, true) => Some(DEFAULT_EVERY),
         (every, ..) => every,
     };
     let clock = if args.clock.is_some() { ReplayClock::Own } else { ReplayClock::Recorded };
@@ -90,7 +90,7 @@ fn play(args: &Args) -> anyhow::Result<bool> {
     bar.finish_and_clear();
     let report = match report {
         Err(ReplayError::OtherGame { recorded, recorded_checksum, .. }) => bail!(
-            "{shown} is of {recorded} (checksum {recorded_checksum:08x}), and {} is another game; give its ROM with --rom FILE",
+            "{shown} is a recording of {recorded} (checksum {recorded_checksum:08x}), and {} is another game; give its ROM with --rom FILE",
             args.rom.as_ref().map_or("the built-in game".into(), |rom| rom.to_string_lossy())
         ),
         report => report?,
@@ -104,27 +104,27 @@ fn play(args: &Args) -> anyhow::Result<bool> {
         report.pictures,
         report.memories
     ))?;
-    tell(&report, &recording)?;
+    print(&report, &recording)?;
     if args.write {
         return write(&args.file, &recording, &report, every.unwrap_or(recording.head().pictures));
     }
     Ok(report.divergence.is_none() && report.damage.is_none())
 }
 
-/// Says what differs or is damaged.
-fn tell(report: &Report, recording: &Recording) -> anyhow::Result<()> {
+/// Prints what differs or is damaged.
+fn print(report: &Report, recording: &Recording) -> anyhow::Result<()> {
     match report.divergence {
         Some(Divergence { frame, agreed, what, recorded, played }) => {
             let counter = u64::from(recording.head().frame) + frame;
             say::line(format_args!(
-                "differs at frame {frame} (frame counter {counter}): the {} is {played:08x} where {recorded:08x} was \
+                "differs at frame {frame} (frame counter {counter}): the {} is {played:08x}, but {recorded:08x} was \
                  recorded; equal at frame {agreed}",
                 what.name()
             ))?;
             if !report.clock_known {
                 say::line(
-                    "the recording does not hold the clock of the console; if the game reads it, that may be why (--clock TIME \
-                     sets another)",
+                    "the recording does not contain the clock of the console; if the game reads the clock, that may be the reason (set \
+                     it with --clock TIME)",
                 )?;
             }
         }
@@ -140,11 +140,11 @@ fn tell(report: &Report, recording: &Recording) -> anyhow::Result<()> {
 /// Writes the recording again with the hashes of this replay, in one step.
 fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> anyhow::Result<bool> {
     if let Ending::Damaged(_) = recording.ending() {
-        bail!("{} is damaged, so it is left as it is", path.display());
+        bail!("{} is damaged, so it is not changed", path.display());
     }
     // Hashes of pictures may be those of another version of the emulator; memory must be what was played.
     if report.other_memories > 0 {
-        bail!("{} is played otherwise than it was recorded, so it is left as it is", path.display());
+        bail!("{} does not replay as it was recorded, so it is not changed", path.display());
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = || -> std::io::Result<()> {
@@ -159,10 +159,10 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
     Ok(true)
 }
 
-/// A core with the game, which stands still.
+/// A paused core with the game.
 fn core(rom: Option<&Path>, clock: Clock) -> anyhow::Result<Embedded> {
     let rom = match rom {
-        // As bytes, so that its save file stays out of it; they live as long as the program.
+        // As bytes, so that the save file is not used. They live as long as the program.
         Some(path) => {
             Rom::Bytes(std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?.leak())
         }
@@ -173,7 +173,7 @@ fn core(rom: Option<&Path>, clock: Clock) -> anyhow::Result<Embedded> {
     Embedded::start(config).context("cannot start the embedded core")
 }
 
-/// A bar for people who watch; nothing is written if nobody does.
+/// A progress bar; it is shown on a terminal only.
 fn bar(frames: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} frames, {per_sec}");
     ProgressBar::new(frames).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

@@ -117,7 +117,7 @@ fn program(address: SocketAddr, version: Option<&str>) -> Finding {
     }
     wrong(
         format!("{text}; this program is {mine}"),
-        "stop that server and start it again, if it is to be of this version",
+        "to have this version, stop that server and start it again",
     )
 }
 
@@ -136,7 +136,7 @@ fn emulator(emulator: &Emulator) -> Finding {
     if run == "stalled" {
         return wrong(
             format!("its emulator {name} ({kind}{place}) does not answer; it was at frame {frame} of {game}"),
-            "if it is paused or has no ROM loaded: load one, continue it (Ctrl+P) and close open menus",
+            "if it is paused or has no ROM: load a ROM, continue (Ctrl+P) and close open menus",
         );
     }
     well(format!(
@@ -150,10 +150,10 @@ fn version(metrics: &str) -> Option<&str> {
     line.split_once("version=\"")?.1.split('"').next()
 }
 
-/// What `/healthz` says, in full.
+/// All fields of `/healthz`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "only whether they are there counts")]
+#[expect(dead_code, reason = "only their presence matters")]
 struct Health {
     status: String,
     connected: bool,
@@ -168,7 +168,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Whether the answer to `/healthz` is one of this program.
+    /// Whether this is the answer of a Framewire to `/healthz`.
     fn is_framewires(&self) -> bool {
         match self.status {
             200 => serde_json::from_str::<Health>(&self.body).is_ok_and(|health| health.status == "ok"),
@@ -177,7 +177,7 @@ impl Answer {
         }
     }
 
-    /// Whether it is the one to plain HTTP of a Framewire that has a certificate.
+    /// Whether this is the answer to plain HTTP of a Framewire with a certificate.
     fn asks_for_https(&self) -> bool {
         self.status == 400 && self.body == HTTPS_ONLY
     }
@@ -197,7 +197,7 @@ async fn get(address: SocketAddr, path: &str, token: Option<&Token>) -> anyhow::
     Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
 }
 
-/// Sends a request on a connection of its own and reads to the end. By HTTP/1.0 the answer comes in one piece.
+/// Sends a request on a connection of its own and reads to the end. With HTTP/1.0 the answer is not chunked.
 async fn exchange(address: SocketAddr, path: &str, token: Option<&Token>) -> io::Result<String> {
     let authorization =
         token.map_or_else(String::new, |token| format!("Authorization: Bearer {}\r\n", token.reveal()));
