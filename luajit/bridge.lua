@@ -15,7 +15,7 @@ local options = cli.read(arg, {
   { "attach", "HOST:PORT", "where the script listens", default = "127.0.0.1:8888" },
   { "port", "N", "port to listen on; 0 for any free one", kind = "integer", default = 8080 },
   { "host", "ADDRESS", "address to listen on; 0.0.0.0 for other machines", default = "127.0.0.1" },
-  { "allow-host", "NAME", "a name of this machine that clients may use, besides localhost and IP addresses" },
+  { "allow-host", "NAME", "a name of this machine that clients may use, in addition to localhost and IP addresses" },
   { "timeout", "MS", "longest wait for a reply", kind = "integer", low = 1, high = 600000, default = 3000 },
   { "echo-key", "KEY", "the script's echo message; none if it echoes all, then by POST", default = "framewire.echo" },
 })

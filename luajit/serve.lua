@@ -13,7 +13,7 @@ local options = cli.read(arg, {
   { "port", "N", "port to listen on; 0 for any free one", kind = "integer", default = 8080 },
   { "host", "ADDRESS", "address to listen on; 0.0.0.0 for other machines", default = "127.0.0.1" },
   { "root", "DIR", "folder to serve", default = "." },
-  { "allow-host", "NAME", "a name of this machine that clients may use, besides localhost and IP addresses" },
+  { "allow-host", "NAME", "a name of this machine that clients may use, in addition to localhost and IP addresses" },
   { "workers", "N", "processes that share the port", kind = "integer", low = 1, high = 256, default = 1 },
   { "poller", "NAME", "force one of: " .. table.concat(poller.names, ", ") },
 })

@@ -62,7 +62,7 @@ end)
 
 check.test("two processes exchange many messages of mixed sizes", function()
   local COUNT = 20000
-  process.beside(function()
+  process.run_with(function()
     local there = assert(channel.connect(name, 5))
     for number = 0, COUNT - 1 do
       local text = assert(there:receive(5))
@@ -120,7 +120,7 @@ check.test("what was sent before a close arrives, then the close", function()
 end)
 
 check.test("a sleeper is woken, and does not use the processor", function()
-  process.beside(function()
+  process.run_with(function()
     local there = assert(channel.connect(name, 5))
     for _ = 1, 5 do
       time.sleep(0.12)
@@ -221,7 +221,7 @@ check.test("blocks that others can open, and damaged ones, are refused", functio
   check.equal(shm.open("framewire." .. name), nil)
 end)
 
-check.test("memory beside the rings is shared", function()
+check.test("the extra memory is shared", function()
   local here, there = pair { extra = 4096 }
   check.equal(there.extra_size, 4096)
   here.extra[4095] = 9
@@ -269,7 +269,7 @@ check.test("a block of another size ends the channel with an error, on both side
 end)
 
 check.test("a wait that sleeps ends with an error when the block is truncated", function()
-  process.beside(function()
+  process.run_with(function()
     local there = assert(channel.connect(name, 5))
     local text, problem = there:receive()
     assert(not text and problem:find("changed the size", 1, true), problem)

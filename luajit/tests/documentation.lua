@@ -96,7 +96,7 @@ for number, example in ipairs(examples) do
   check.test(("example %d, %s"):format(number, example.heading), function()
     assert(example.text or example.console, "an example must be followed by a text or console block")
     if example.code:find("framewire.emulator", 1, true) then
-      framewire.beside(channel, function() run_example(example) end)
+      framewire.run_with(channel, function() run_example(example) end)
     else
       run_example(example)
     end

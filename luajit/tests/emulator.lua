@@ -15,9 +15,9 @@ local worker = require "framewire.worker"
 
 local name = "emulator-test-" .. ffi.C.getpid()
 
--- Runs a function with the emulator beside it.
+-- Runs a function while the emulator runs.
 local function with_emulator(body, ...)
-  framewire.beside(name, body, ...)
+  framewire.run_with(name, body, ...)
 end
 
 local function connect()

@@ -206,7 +206,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": a slow reader gets everything, and requests behind it wait", function()
+  check.test(name .. ": a slow reader gets everything, and requests after it wait", function()
     with_server(function(port)
       local connection = client.connect(port)
       connection.socket:set("receive_buffer", 65536)

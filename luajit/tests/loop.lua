@@ -45,7 +45,7 @@ for _, name in ipairs { "epoll", "poll" } do
     source:close()
   end)
 
-  check.test(name .. " tells a broken connection", function()
+  check.test(name .. " reports a broken connection", function()
     local source = assert(poller.new(name))
     local client, server = pair()
     assert(source:add(server.fd, 0))

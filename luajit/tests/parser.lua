@@ -35,7 +35,7 @@ check.test("a head is taken apart", function()
   check.equal(head.expect_continue, true)
 end)
 
-check.test("the forms of a target are told apart", function()
+check.test("the forms of a target are distinguished", function()
   local head = parse("GET http://h:80?q HTTP/1.1\r\nHost: h\r\n\r\n")
   check.equal(head.path, "/")
   check.equal(head.query, "q")

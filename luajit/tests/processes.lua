@@ -9,7 +9,7 @@ local signal = require "framewire.signal"
 local worker = require "framewire.worker"
 
 check.test("a signal reaches the loop's callback", function()
-  process.beside(function()
+  process.run_with(function()
     local loop = assert(loops.new())
     local seen = {}
     assert(loop:on_signal({ "USR1", "TERM" }, function(name)
@@ -20,7 +20,7 @@ check.test("a signal reaches the loop's callback", function()
     assert(loop:run())
     assert(seen[1] == "USR1" and seen[#seen] == "TERM")
   end, function(child)
-    -- If the callback is not in place by then, the signal ends the process and `beside` reports it.
+    -- If the callback is not in place by then, the signal ends the process and `run_with` reports it.
     require("framewire.time").sleep(0.2)
     child:signal("TERM")
   end)
@@ -31,7 +31,7 @@ check.test("unknown signals are refused", function()
   check.contains(message, "unknown signal 'STOP'")
 end)
 
-check.test("a process tells how it ended", function()
+check.test("a process reports how it ended", function()
   check.equal(worker.start(function() end):wait(5), 0)
   check.equal(worker.start(function() os.exit(7) end):wait(5), 7)
   local slow = worker.start(function() require("framewire.time").sleep(60) end)
@@ -45,7 +45,7 @@ check.test("a group starts a dead worker again and stops together", function()
   shm.remove(name)
   local block = assert(shm.create(name, 64))
   local starts = ffi.cast("volatile uint32_t *", block.data)
-  process.beside(function()
+  process.run_with(function()
     io.stderr:setvbuf("no")
     assert(worker.group(2, function(index)
       starts[index] = starts[index] + 1

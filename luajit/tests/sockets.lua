@@ -8,7 +8,7 @@ local socket = require "framewire.socket"
 local function exchange(host)
   local listener = assert(socket.listen { host = host, port = 0 })
   local address, port = listener:name()
-  process.beside(function()
+  process.run_with(function()
     assert(listener:wait(poller.READ, 5))
     local client = assert(listener:accept())
     assert(client:peer() == address)

@@ -53,7 +53,7 @@ check.test("files have a type, a length and a date", function()
 end)
 
 for _, name in ipairs { "epoll", "poll" } do
-  check.test(name .. ": large files arrive whole, one behind the other", function()
+  check.test(name .. ": large files arrive whole, one after the other", function()
     with_files(function(port)
       local connection = client.connect(port)
       local request = "GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -70,7 +70,7 @@ check.test("what cannot travel is refused", function()
   check.contains(message, "written in Lua")
 end)
 
-check.test("two hundred threads leave nothing behind", function()
+check.test("two hundred threads leave nothing open", function()
   for i = 1, 200 do
     local ok, value = thread.start(function(n) return n * 2 end, i):join()
     assert(ok and value == i * 2)

@@ -104,7 +104,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": one connection too many is told so", function()
+  check.test(name .. ": one connection too many gets an answer", function()
     with_server({ max_connections = 3 }, function(port)
       local held = {}
       for i = 1, 3 do

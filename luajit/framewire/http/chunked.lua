@@ -117,7 +117,7 @@ end
 
 --- Decodes the bytes that have arrived.
 ---@param data ffi.cdata* uint8_t *
----@param stop integer just behind the last byte received
+---@param stop integer just after the last byte received
 ---@return boolean|nil done true: the body is `data[start]` to `data[stop - 1]` and the next request begins at `raw`
 ---@return integer? status to refuse with, if nil
 ---@return string? reason
@@ -133,7 +133,7 @@ end
 --- Moves the bytes that are not decoded yet down to the decoded ones, so that a long body needs no more room than its
 -- size.
 ---@param data ffi.cdata* uint8_t *
----@param stop integer just behind the last byte received
+---@param stop integer just after the last byte received
 ---@return integer stop as it is now
 function Decoder:compact(data, stop)
   local rest = stop - self.raw

@@ -25,7 +25,7 @@ end
 
 --- Why a request is refused; nil if it is not.
 ---@param headers table<string, string>
----@param hosts table<string, boolean> names that are this server's, besides addresses and localhost
+---@param hosts table<string, boolean> names of this server, in addition to addresses and localhost
 ---@return string|nil reason
 function M.refusal(headers, hosts)
   local host = headers.host
@@ -48,7 +48,7 @@ end
 
 --- Creates a handler that answers 403 to requests which may come from a web page of another site.
 ---@param handler function
----@param options? table `hosts`: names that are this server's, besides addresses and localhost
+---@param options? table `hosts`: names of this server, in addition to addresses and localhost
 ---@return function handler
 function M.new(handler, options)
   local hosts = set_of(options and options.hosts)

@@ -43,9 +43,9 @@ M.class, M.TOKEN, M.VALUE = class, TOKEN, VALUE
 
 --- Searches for the empty line that ends a head.
 ---@param data ffi.cdata* uint8_t *
----@param from integer where to go on looking: just behind a line's end, or the head's first byte
+---@param from integer where to continue: just after a line's end, or the head's first byte
 ---@param stop integer
----@return integer|nil place if found, just behind the empty line; otherwise where to go on next time
+---@return integer|nil place if found, just after the empty line; otherwise where to continue next time
 ---@return boolean|nil found nil if a line ends in a bare LF
 function M.find_end(data, from, stop)
   local line = from
@@ -189,7 +189,7 @@ end
 --- Reads one whole head.
 ---@param data ffi.cdata* uint8_t *
 ---@param start integer first byte of the request line
----@param stop integer just behind the empty line, as `find_end` gave it
+---@param stop integer just after the empty line, from `find_end`
 ---@param limits table `max_target`, `max_headers`
 ---@return table|nil head method, path, query, version (1.1 or 1.0), headers (names in lower case), length (of the body;
 --- -1: chunked), keep_alive, expect_continue, authority

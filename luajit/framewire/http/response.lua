@@ -226,7 +226,7 @@ function Response:finish()
 end
 
 --- Promises a response after the handler has returned. The connection serves nothing else before it.
----@return table response to answer with; its field `closed` tells whether the client has gone
+---@return table response to answer with; its field `closed` says whether the client has gone
 function Response:later()
   if self.started or self.late then error("this request has been answered already", 2) end
   local late = setmetatable({

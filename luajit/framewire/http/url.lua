@@ -26,7 +26,7 @@ function M.encode(text)
 end
 
 --- The first value of a name in a query string.
----@param query? string what stands behind the ?
+---@param query? string what follows the ?
 ---@param name string
 ---@return string|nil value decoded; nil if it is not there or cannot be decoded
 function M.param(query, name)

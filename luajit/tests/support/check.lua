@@ -45,7 +45,7 @@ function M.eventually(seconds, condition, what)
   while true do
     local value = condition()
     if value then return value end
-    if time.monotonic() > deadline then error("waited in vain until " .. what, 2) end
+    if time.monotonic() > deadline then error("waited without success until " .. what, 2) end
     time.sleep(0.005)
   end
 end

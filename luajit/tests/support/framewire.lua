@@ -31,18 +31,18 @@ function M.serve(channel, ...)
   assert(worker.become { "sh", "-c", quietly, M.program(), "--channel", channel, ... })
 end
 
---- Runs a function with the emulator beside it.
+--- Runs a function while the emulator runs.
 ---@param channel string
 ---@param body function
 ---@param ... string further arguments
-function M.beside(channel, body, ...)
+function M.run_with(channel, body, ...)
   local arguments = { ... }
   local function wait_for_channel()
     local file = io.open("/dev/shm/framewire." .. channel)
     if file then file:close() end
     return file
   end
-  process.beside(function() M.serve(channel, unpack(arguments)) end, function(...)
+  process.run_with(function() M.serve(channel, unpack(arguments)) end, function(...)
     check.eventually(10, wait_for_channel, "the emulator serves its channel")
     body(...)
   end)

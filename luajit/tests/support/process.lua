@@ -1,4 +1,4 @@
---- Servers and programs that run beside a test.
+--- Servers and programs that run during a test.
 
 local check = require "tests.support.check"
 local http = require "framewire.http"
@@ -13,7 +13,7 @@ local M = {}
 ---@param main function
 ---@param body function
 ---@param ends? boolean whether `main` ends by itself
-function M.beside(main, body, ends)
+function M.run_with(main, body, ends)
   local process = assert(worker.start(main))
   local ok, message = xpcall(body, debug.traceback, process)
   if not ends then process:signal("TERM") end
@@ -23,7 +23,7 @@ function M.beside(main, body, ends)
     process:wait()
   end
   if not ok then error(message, 0) end
-  check.equal(reason or code, 0, "end of the process beside the test")
+  check.equal(reason or code, 0, "end of the process that ran during the test")
 end
 
 -- A port that was free a moment ago.
@@ -42,13 +42,13 @@ local function wait_for_port(port)
   end, "something listens on port " .. port)
 end
 
---- Runs a function with a server beside it.
+--- Runs a function while a server runs.
 ---@param options table as for `http.serve`; the port is chosen here
 ---@param body fun(port: integer)
 function M.with_server(options, body)
   local port = M.free_port()
   options.port = port
-  M.beside(function() assert(http.serve(options)) end, function()
+  M.run_with(function() assert(http.serve(options)) end, function()
     wait_for_port(port)
     body(port)
   end)
