@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test browser browser-baselines loom bench bench-luajit soak soak-luajit fuzz schemathesis study generate rom setup setup-test fmt lint build
+.PHONY: run test browser browser-baselines loom bench bench-luajit soak soak-luajit fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -25,9 +25,9 @@ test: setup-test lint
 	$(MAKE) browser
 
 # The console page in Chromium, on an embedded core and on a stock mGBA: about a minute.
-browser: setup-test
+browser: setup-test lint-page
 	$(CARGO) build --locked --workspace --all-features --bin framewire --example window
-	cd tests/browser && npm ci --silent --no-audit --no-fund && npm run --silent check && npm test --silent -- $(ARGS)
+	cd tests/browser && npm test --silent -- $(ARGS)
 
 # The pictures that the console page is compared with, again; look at them before they are committed.
 browser-baselines:
@@ -94,7 +94,7 @@ setup-test:
 fmt:
 	$(CARGO) fmt --all
 
-lint:
+lint: lint-page
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --locked -p framewire --all-targets --no-default-features -- -D warnings
@@ -103,3 +103,7 @@ lint:
 	cd lua && luacheck --quiet .
 	cd luajit && luacheck --quiet .
 	luacheck --quiet --config luajit/.luacheckrc benches crates/channel
+
+# Types (tsc) and style (biome) of the console page and of its tests.
+lint-page:
+	cd tests/browser && npm ci --silent --no-audit --no-fund && npm run --silent check

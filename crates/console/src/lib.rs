@@ -1,17 +1,17 @@
 //! The console page: a web page from which people watch and drive an emulator.
 //!
-//! `web` holds its sources: one HTML file, styles, and TypeScript modules without a framework. The build script takes
-//! the types away, so `cargo build` needs nothing but Rust, and this crate holds the result as bytes. It serves nothing
-//! itself; the HTTP front end does.
+//! `web` holds its files: one HTML file, styles, and JavaScript modules without a framework. Types are in JSDoc comments;
+//! `tsc` checks them in `make lint`. The build script embeds the files as they are, so `cargo build` needs only Rust. This
+//! crate serves nothing itself; the HTTP front end does.
 
 /// A file of the page, as browsers get it.
 #[derive(Debug)]
 pub struct Asset {
     /// Its name, relative to the folder `/console/`; `index.html` is the page.
     pub path: &'static str,
-    /// For the header `Content-Type`.
+    /// The value of the header `Content-Type`.
     pub content_type: &'static str,
-    /// For the header `ETag`, with its quotes: other bytes have another one.
+    /// The value of the header `ETag`, with its quotes: a hash of the bytes.
     pub etag: &'static str,
     /// The contents.
     pub bytes: &'static [u8],
@@ -22,7 +22,7 @@ pub const ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 /// The page itself, for `/`.
 pub fn page() -> &'static Asset {
-    find("index.html").expect("the build script makes sure of it")
+    find("index.html").expect("the build script checks that it exists")
 }
 
 /// The file with this name.
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     fn text(asset: &Asset) -> &'static str {
-        std::str::from_utf8(asset.bytes).expect("all of them are text")
+        std::str::from_utf8(asset.bytes).expect("all files are text")
     }
 
     #[test]
@@ -50,11 +50,10 @@ mod tests {
     }
 
     #[test]
-    fn modules_have_no_types_and_import_only_what_is_there() {
+    fn modules_import_only_files_that_are_there() {
         let mut imports = 0;
         for asset in ASSETS.iter().filter(|asset| asset.path.ends_with(".js")) {
             let code = text(asset);
-            assert!(!code.contains("interface "), "{} still has types", asset.path);
             for name in code.split(" from \"./").skip(1).filter_map(|rest| rest.split('"').next()) {
                 assert!(find(name).is_some(), "{} imports {name}", asset.path);
                 imports += 1;

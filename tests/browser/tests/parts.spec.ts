@@ -1,10 +1,10 @@
 /** Parts of the page that need no browser. */
 
-import { curl } from "../../../crates/console/web/curl.ts";
-import { keysHeld } from "../../../crates/console/web/gamepad.ts";
-import { keysOf, maskOf } from "../../../crates/console/web/keys.ts";
-import { direction } from "../../../crates/console/web/pad.ts";
-import { History } from "../../../crates/console/web/plot.ts";
+import { curl } from "../../../crates/console/web/curl.js";
+import { keysHeld } from "../../../crates/console/web/gamepad.js";
+import { keysOf, maskOf } from "../../../crates/console/web/keys.js";
+import { direction } from "../../../crates/console/web/pad.js";
+import { History } from "../../../crates/console/web/plot.js";
 import { expect, test } from "../support/test.ts";
 
 test("masks have the bits of the console's keys", () => {

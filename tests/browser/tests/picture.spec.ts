@@ -1,7 +1,7 @@
 /** The decoder of the stream of pictures, against the vectors that the encoder has too. */
 
 import { readFileSync } from "node:fs";
-import { Decoder, PictureError } from "../../../crates/console/web/picture.ts";
+import { Decoder, PictureError } from "../../../crates/console/web/picture.js";
 import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 

@@ -1,0 +1,195 @@
+/** What a user can ask of the server, each as one request: the same that "copy as curl" gives. */
+
+/**
+ * @import { Action } from "./curl.js"
+ * @import { Key } from "./keys.js"
+ */
+
+/** @returns {Action} */
+export const pause = () => ({ title: "Pause", method: "POST", path: "/v1/pause" });
+
+/** @returns {Action} */
+export const resume = () => ({ title: "Resume", method: "POST", path: "/v1/resume" });
+
+/** @returns {Action} */
+export const reset = () => ({ title: "Reset", method: "POST", path: "/v1/reset" });
+
+/** @type {(frames: number) => Action} */
+export const advance = (frames) => ({
+  title: frames === 1 ? "Advance one frame" : `Advance ${frames} frames`,
+  method: "POST",
+  path: "/v1/advance",
+  json: { frames },
+});
+
+/**
+ * Each frame waits for [`advance`]; it ends by itself after `timeout` milliseconds without one.
+ * @type {(timeout: number) => Action}
+ */
+export const lockstep = (timeout) => ({
+  title: "Lockstep",
+  method: "POST",
+  path: "/v1/lockstep",
+  json: { timeout },
+});
+
+/**
+ * Times the console's speed, or as fast as it goes.
+ * @type {(times: number | "unlimited") => Action}
+ */
+export const speed = (times) => ({
+  title: `Speed ${times === "unlimited" ? times : `${times}×`}`,
+  method: "POST",
+  path: "/v1/speed",
+  json: { speed: times },
+});
+
+/** @returns {Action} */
+export const screenshot = () => ({
+  title: "Save the picture",
+  method: "GET",
+  path: "/v1/screen",
+  output: "screen.png",
+});
+
+/** @type {(keys: readonly Key[], frames: number) => Action} */
+export const tap = (keys, frames) => ({
+  title: `Tap ${keys.join("+")}`,
+  method: "POST",
+  path: "/v1/tap",
+  json: { keys, frames },
+});
+
+/**
+ * A sequence of presses, such as `A:2 .:10 Up+B:30`.
+ * @type {(sequence: string) => Action}
+ */
+export const play = (sequence) => ({
+  title: "Play a sequence",
+  method: "POST",
+  path: "/v1/input",
+  query: { wait: true },
+  json: { sequence },
+});
+
+/**
+ * Ends all sequences and holds.
+ * @returns {Action}
+ */
+export const cancelInput = () => ({ title: "Cancel input", method: "DELETE", path: "/v1/input" });
+
+/**
+ * Writes a number; `domain` is empty for the bus.
+ * @type {(domain: string, address: string, value: number, type: string) => Action}
+ */
+export const write = (domain, address, value, type) => ({
+  title: `Write ${value} to ${domain === "" ? "" : `${domain}:`}${address}`,
+  method: "POST",
+  path: "/v1/batch",
+  json: { ops: [{ op: "write", address, type, value, ...(domain === "" ? {} : { domain }) }] },
+});
+
+export const SNAPSHOTS = "/v1/snapshots";
+
+/**
+ * @param {string} name
+ * @returns {string}
+ */
+const snapshot = (name, rest = "") => `${SNAPSHOTS}/${encodeURIComponent(name)}${rest}`;
+
+/**
+ * Path of a snapshot's picture.
+ * @type {(name: string) => string}
+ */
+export const snapshotPicture = (name) => snapshot(name, "/picture");
+
+/**
+ * Without a name the server takes the time.
+ * @type {(name: string) => Action}
+ */
+export const saveSnapshot = (name) => ({
+  title: `Save snapshot ${name}`.trim(),
+  method: "POST",
+  path: SNAPSHOTS,
+  json: name === "" ? {} : { name },
+});
+
+/** @type {(name: string) => Action} */
+export const loadSnapshot = (name) => ({
+  title: `Load snapshot ${name}`,
+  method: "POST",
+  path: snapshot(name, "/load"),
+});
+
+/** @type {(name: string, other: string) => Action} */
+export const renameSnapshot = (name, other) => ({
+  title: `Rename snapshot ${name}`,
+  method: "PATCH",
+  path: snapshot(name),
+  json: { name: other },
+});
+
+/** @type {(name: string) => Action} */
+export const deleteSnapshot = (name) => ({
+  title: `Delete snapshot ${name}`,
+  method: "DELETE",
+  path: snapshot(name),
+});
+
+export const RECORDINGS = "/v1/recordings";
+/** The recording under way. */
+export const RECORDING = "/v1/recording";
+/** The replay under way. */
+export const REPLAY = "/v1/replay";
+
+/**
+ * @param {string} name
+ * @returns {string}
+ */
+const recording = (name, rest = "") => `${RECORDINGS}/${encodeURIComponent(name)}${rest}`;
+
+/**
+ * What a recording is called as a file.
+ * @type {(name: string) => string}
+ */
+export const recordingFile = (name) => `${name}.fwr`;
+
+/** @type {(name: string) => Action} */
+export const startRecording = (name) => ({
+  title: `Record ${name}`,
+  method: "POST",
+  path: RECORDINGS,
+  json: { name },
+});
+
+/** @returns {Action} */
+export const stopRecording = () => ({ title: "Stop recording", method: "DELETE", path: RECORDING });
+
+/**
+ * Begins a replay at so many times the console's speed, or as fast as it goes.
+ * @type {(name: string, speed: number | undefined) => Action}
+ */
+export const replay = (name, speed) => ({
+  title: `Replay ${name}`,
+  method: "POST",
+  path: recording(name, "/replay"),
+  json: { ...(speed === undefined ? {} : { speed }), wait: false },
+});
+
+/** @returns {Action} */
+export const cancelReplay = () => ({ title: "Cancel the replay", method: "DELETE", path: REPLAY });
+
+/** @type {(name: string) => Action} */
+export const downloadRecording = (name) => ({
+  title: `Download ${name}`,
+  method: "GET",
+  path: recording(name, "/file"),
+  output: recordingFile(name),
+});
+
+/** @type {(name: string) => Action} */
+export const deleteRecording = (name) => ({
+  title: `Delete recording ${name}`,
+  method: "DELETE",
+  path: recording(name),
+});

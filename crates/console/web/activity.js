@@ -1,0 +1,65 @@
+/** The log of what was done here, each with its command. */
+
+import { attempt } from "./app.js";
+import { button, empty } from "./controls.js";
+import { el, fill } from "./dom.js";
+import { target } from "./curl.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { Done } from "./api.js"
+ */
+
+/**
+ * @param {App} app
+ * @returns {HTMLElement}
+ */
+export function activity(app) {
+  const list = el("ol", { class: "log" });
+  const panel = el(
+    "div",
+    {},
+    el(
+      "p",
+      { class: "about" },
+      "What you did here, as requests: copy one as a command for a terminal or a script.",
+    ),
+    list,
+  );
+  app.api.log.follow((log) => {
+    if (log.length === 0)
+      fill(list, el("li", {}, empty("Nothing yet. Each button of this page is one request.")));
+    else fill(list, ...log.map((done) => row(app, done)));
+  });
+  return panel;
+}
+
+/**
+ * @param {App} app
+ * @param {Done} done
+ * @returns {HTMLElement}
+ */
+function row(app, done) {
+  const good = done.status >= 200 && done.status < 300;
+  return el(
+    "li",
+    {},
+    el(
+      "div",
+      { class: "what" },
+      el("strong", {}, done.action.title),
+      el(
+        "span",
+        { class: `status ${good ? "good" : "bad"}` },
+        done.status === 0 ? "no answer" : String(done.status),
+      ),
+      el("span", { class: "took" }, `${done.milliseconds.toFixed(1)} ms`),
+      el("time", { datetime: done.at.toISOString() }, done.at.toLocaleTimeString()),
+    ),
+    el("code", { class: "request" }, `${done.action.method} ${target(done.action)}`),
+    done.problem !== undefined && el("p", { class: "problem" }, done.problem),
+    button({ icon: "copy", label: `Copy "${done.action.title}" as curl`, compact: true, kind: "quiet" }, () =>
+      attempt(() => app.api.copy(done.action)),
+    ),
+  );
+}

@@ -1,0 +1,55 @@
+/** What all parts of the page share. */
+
+import { ApiError, Copied } from "./api.js";
+import { toast } from "./toast.js";
+
+/**
+ * @import { Api } from "./api.js"
+ * @import { Controller } from "./controller.js"
+ * @import { Rpc } from "./rpc.js"
+ * @import { Status, StatusWatch } from "./status.js"
+ * @import { Store } from "./store.js"
+ */
+
+/**
+ * @typedef {object} App
+ * @property {Api} api
+ * @property {Rpc} rpc
+ * @property {Controller} controller
+ * @property {StatusWatch} watch
+ * @property {Store<Status>} status
+ */
+
+/**
+ * Does something for the user and says so if it fails; returns `undefined` then, or if it was copied instead.
+ * @template T
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T | undefined>}
+ */
+export async function attempt(work) {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Copied)) toast(textOf(error), "bad");
+    return undefined;
+  }
+}
+
+/**
+ * An error as a sentence.
+ * @param {unknown} error
+ * @returns {string}
+ */
+export function textOf(error) {
+  if (error instanceof ApiError) return sentence(error.message);
+  console.error(error);
+  return sentence(error instanceof Error ? error.message : String(error));
+}
+
+/**
+ * @param {string} text
+ * @returns {string}
+ */
+function sentence(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

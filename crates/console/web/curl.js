@@ -1,0 +1,60 @@
+/** Requests as commands for a terminal. */
+
+/** @typedef {"GET" | "POST" | "PUT" | "DELETE" | "PATCH"} Method */
+
+/**
+ * What a user asks of the server by one click.
+ * @typedef {object} Action
+ * @property {string} title What it does, for people.
+ * @property {Method} method
+ * @property {string} path Path without the query.
+ * @property {Record<string, string | number | boolean | undefined>} [query]
+ * @property {unknown} [json] The body: JSON, or else bytes of a file.
+ * @property {Blob} [file]
+ * @property {string} [output] Where a reply of bytes belongs, for the command.
+ */
+
+/**
+ * Path and query of an action.
+ * @param {Action} action
+ * @returns {string}
+ */
+export function target(action) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(action.query ?? {})) {
+    if (value !== undefined) query.append(name, String(value));
+  }
+  const text = query.toString();
+  return text === "" ? action.path : `${action.path}?${text}`;
+}
+
+/**
+ * The command that does the same. With `token` it sends one, which it takes from the environment.
+ * @param {Action} action
+ * @param {string} origin
+ * @param {boolean} token
+ * @returns {string}
+ */
+export function curl(action, origin, token) {
+  const words = ["curl"];
+  const implied = action.json !== undefined || action.file ? "POST" : "GET";
+  if (action.method !== implied) words.push("-X", action.method);
+  if (token) words.push("-H", '"Authorization: Bearer $FRAMEWIRE_TOKEN"');
+  words.push(quoted(origin + target(action)));
+  if (action.json !== undefined) {
+    words.push("-H", quoted("Content-Type: application/json"), "-d", quoted(JSON.stringify(action.json)));
+  } else if (action.file) {
+    words.push("--data-binary", "@FILE");
+  }
+  if (action.output) words.push("-o", quoted(action.output));
+  return words.join(" ");
+}
+
+/**
+ * A word as a POSIX shell reads it.
+ * @param {string} word
+ * @returns {string}
+ */
+function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

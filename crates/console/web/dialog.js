@@ -1,0 +1,68 @@
+/** Questions in a dialog of the browser's own, which keeps the focus inside and gives it back. */
+
+import { el, freshId } from "./dom.js";
+
+/** @import { Child } from "./dom.js" */
+
+/**
+ * Asks whether to go on; true if the user says so.
+ * @param {string} question
+ * @param {string} detail
+ * @param {string} yes
+ * @returns {Promise<boolean>}
+ */
+export async function confirm(question, detail, yes) {
+  return (await ask(question, yes, "danger", el("p", {}, detail))) !== undefined;
+}
+
+/**
+ * Asks for a text; `undefined` if the user gives none.
+ * @param {string} question
+ * @param {string} label
+ * @param {string} value
+ * @param {string} yes
+ * @returns {Promise<string | undefined>}
+ */
+export async function prompt(question, label, value, yes) {
+  const input = el("input", {
+    type: "text",
+    name: "answer",
+    value,
+    required: true,
+    autocomplete: "off",
+    id: freshId("field"),
+  });
+  const answered = await ask(question, yes, "primary", el("label", { for: input.id }, label), input);
+  return answered === undefined ? undefined : input.value.trim() || undefined;
+}
+
+/**
+ * @param {string} question
+ * @param {string} yes
+ * @param {string} kind
+ * @param {...Child} content
+ * @returns {Promise<"yes" | undefined>}
+ */
+function ask(question, yes, kind, ...content) {
+  const title = el("h2", { id: freshId("title") }, question);
+  const dialog = el("dialog", { "aria-labelledby": title.id });
+  const cancel = el("button", { type: "button" }, "Cancel");
+  cancel.addEventListener("click", () => dialog.close());
+  const form = el(
+    "form",
+    { method: "dialog" },
+    title,
+    ...content,
+    el("div", { class: "answers" }, cancel, el("button", { class: kind, value: "yes" }, yes)),
+  );
+  dialog.append(form);
+  document.body.append(dialog);
+  dialog.showModal();
+  dialog.querySelector("input")?.select();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "yes" ? "yes" : undefined);
+    });
+  });
+}

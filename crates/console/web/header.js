@@ -1,0 +1,173 @@
+/** The line at the page's top: which emulator, how it is, how far away it is, and the page's own settings. */
+
+import { button, field, setOptions } from "./controls.js";
+import { byId, el, fill, setText } from "./dom.js";
+import { milliseconds } from "./link.js";
+import { themeButton } from "./theme.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { Latency } from "./link.js"
+ * @import { EmulatorState, Phase } from "./status.js"
+ */
+
+/** @type {Record<Phase, { text: string; tone: "good" | "bad" | "wait" }>} */
+const PHASES = {
+  loading: { text: "Connecting", tone: "wait" },
+  unreachable: { text: "Server gone", tone: "bad" },
+  locked: { text: "Token needed", tone: "bad" },
+  disconnected: { text: "No emulator", tone: "bad" },
+  stalled: { text: "Stalled", tone: "bad" },
+  paused: { text: "Paused", tone: "wait" },
+  lockstep: { text: "Lockstep", tone: "wait" },
+  running: { text: "Running", tone: "good" },
+};
+
+/**
+ * @param {App} app
+ * @param {Latency} latency
+ */
+export function header(app, latency) {
+  byId("chooser").append(chooser(app));
+  byId("badges").append(stateBadge(app), saveBadge(app), latencyBadge(app, latency));
+  byId("menu").append(
+    signInButton(app),
+    curlButton(app),
+    el("a", { href: "/docs", class: "button quiet", title: "The HTTP interface" }, "API"),
+    themeButton(),
+  );
+}
+
+/**
+ * @param {App} app
+ * @returns {HTMLElement}
+ */
+function chooser(app) {
+  const select = el("select", {});
+  const title = el("span", { class: "game" });
+  select.addEventListener("change", () => {
+    app.controller.releaseAll();
+    app.api.emulator.set(select.value);
+    const url = new URL(location.href);
+    url.searchParams.set("emulator", select.value);
+    history.replaceState(null, "", url);
+  });
+  const choice = field("Emulator", select, true);
+  app.status.follow(({ emulators, emulator }) => {
+    choice.hidden = emulators.length < 2;
+    setOptions(
+      select,
+      emulators.map(({ name }) => ({ value: name, label: name })),
+    );
+    if (emulator) select.value = emulator.name;
+    setText(title, emulator?.title ?? "");
+    document.title = emulator?.title ? `${emulator.title} – Framewire` : "Framewire console";
+  });
+  return el("div", { class: "chooser" }, choice, title);
+}
+
+/**
+ * @param {App} app
+ * @returns {HTMLElement}
+ */
+function stateBadge(app) {
+  const word = el("span", {});
+  const rate = el("span", { class: "number" });
+  const badge = el("p", { class: "badge" }, el("span", { class: "dot" }), word, rate);
+  const live = el("span", { class: "unseen", role: "status" });
+  app.status.follow(({ phase, emulator }) => {
+    const look = PHASES[phase];
+    badge.dataset.tone = look.tone;
+    setText(word, look.text);
+    setText(live, look.text);
+    setText(rate, phase === "running" && emulator ? rateOf(emulator) : "");
+  });
+  return el("div", {}, badge, live);
+}
+
+/**
+ * Only there while the game's save cannot be written.
+ * @param {App} app
+ * @returns {HTMLElement}
+ */
+function saveBadge(app) {
+  const badge = el("p", { class: "badge", role: "status" }, el("span", { class: "dot" }), "Not saved");
+  badge.dataset.tone = "bad";
+  app.status.follow(({ emulator }) => {
+    badge.hidden = !emulator?.save_problem;
+    badge.title = emulator?.save_problem ?? "";
+  });
+  return badge;
+}
+
+/**
+ * @param {EmulatorState} emulator
+ * @returns {string}
+ */
+function rateOf(emulator) {
+  return `${emulator.frames_per_second.toFixed(1)} fps`;
+}
+
+/**
+ * @param {App} app
+ * @param {Latency} latency
+ * @returns {HTMLElement}
+ */
+function latencyBadge(app, latency) {
+  const number = el("span", { class: "number" });
+  const badge = el(
+    "p",
+    { class: "badge", title: "From this page into the emulator and back" },
+    "Latency",
+    number,
+  );
+  const show = () => {
+    const time = latency.last.value;
+    badge.hidden = time === undefined || app.status.value.phase === "unreachable";
+    setText(number, time === undefined ? "" : milliseconds(time));
+  };
+  latency.last.follow(show);
+  app.status.follow(show);
+  return badge;
+}
+
+/**
+ * While it is on, whatever is chosen on the page is copied as a command instead of done.
+ * @param {App} app
+ * @returns {HTMLElement}
+ */
+function curlButton(app) {
+  const { copying } = app.api;
+  const control = button(
+    { icon: "curl", label: "curl", hint: "Copy actions as curl commands instead of doing them" },
+    () => copying.set(!copying.value),
+  );
+  const banner = byId("banner");
+  copying.follow((on) => {
+    control.setAttribute("aria-pressed", String(on));
+    document.body.classList.toggle("copying", on);
+    banner.hidden = !on;
+    fill(
+      banner,
+      on && el("span", {}, "What you choose now is copied as a curl command and not done."),
+      on && button({ label: "Done" }, () => copying.set(false)),
+    );
+  });
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") copying.set(false);
+  });
+  return control;
+}
+
+/**
+ * The server answers a page that is not signed in with a form for the token, so the page is asked for again.
+ * @param {App} app
+ * @returns {HTMLElement}
+ */
+function signInButton(app) {
+  const control = button({ icon: "lock", label: "Sign in", kind: "primary" }, () => location.reload());
+  app.api.locked.follow((locked) => {
+    control.hidden = !locked;
+  });
+  return control;
+}

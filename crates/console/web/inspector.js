@@ -1,0 +1,127 @@
+/** The chosen address as numbers of every size, to read, to write and to watch. */
+
+import { button, field } from "./controls.js";
+import { el, fill, setText } from "./dom.js";
+import { hex } from "./hexgrid.js";
+
+/** @import { Named } from "./symbols.js" */
+
+const TYPES = /** @type {const} */ (["u8", "i8", "u16", "i16", "u32", "i32"]);
+/** @typedef {(typeof TYPES)[number]} Type */
+
+/**
+ * @typedef {object} Subject
+ * @property {(address: number, count: number) => readonly (number | undefined)[]} bytes Bytes from an address on; `undefined` where they are not known.
+ * @property {(address: number) => Named | undefined} symbol
+ * @property {() => string} domain The memory domain that addresses are of; empty for the bus.
+ * @property {(address: number, value: number, type: Type) => Promise<void>} write
+ * @property {(expression: string) => void} watch
+ */
+
+/**
+ * @param {Subject} subject
+ * @returns {{ element: HTMLElement; show(address: number): void }}
+ */
+export function inspector(subject) {
+  let shown = 0;
+  const title = el("h2", {});
+  /** @type {Map<Type, HTMLElement>} */
+  const values = new Map();
+  const list = el("dl", { class: "values" });
+  for (const type of TYPES) {
+    const value = el("dd", {}, "–");
+    values.set(type, value);
+    list.append(el("div", {}, el("dt", {}, type), value));
+  }
+  const type = el("select", {}, ...TYPES.map((name) => el("option", { value: name }, name)));
+  const input = el("input", {
+    type: "text",
+    class: "value",
+    placeholder: "new value",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  const form = el(
+    "form",
+    { class: "line" },
+    field("Type", type, true),
+    field("New value, decimal or 0x hex", input, true),
+    el("button", { type: "submit" }, "Write"),
+    button({ icon: "plus", label: "Watch" }, () =>
+      subject.watch(expression(subject, shown, /** @type {Type} */ (type.value))),
+    ),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const value = Number(input.value.trim());
+    input.setCustomValidity(problemOf(input.value, value, /** @type {Type} */ (type.value)));
+    if (form.reportValidity()) void subject.write(shown, value, /** @type {Type} */ (type.value));
+  });
+  input.addEventListener("input", () => input.setCustomValidity(""));
+  const element = el("div", { class: "inspector" }, title, list, form);
+  /** @param {number} address */
+  const show = (address) => {
+    const symbol = subject.symbol(address);
+    if (address !== shown || title.childElementCount === 0) {
+      if (symbol?.type) type.value = symbol.type;
+      const offset = symbol && address > symbol.address ? `+${address - symbol.address}` : "";
+      fill(title, el("code", {}, hex(address, 8)), symbol && el("span", {}, symbol.name + offset));
+    }
+    shown = address;
+    for (const [name, place] of values) setText(place, numberOf(name, subject.bytes(address, bytesOf(name))));
+  };
+  return { element, show };
+}
+
+/**
+ * @param {Type} type
+ * @returns {number}
+ */
+function bytesOf(type) {
+  return Number(type.slice(1)) / 8;
+}
+
+/**
+ * The number that little-endian bytes are.
+ * @param {Type} type
+ * @param {readonly (number | undefined)[]} bytes
+ * @returns {string}
+ */
+function numberOf(type, bytes) {
+  let value = 0;
+  for (const [index, byte] of bytes.entries()) {
+    if (byte === undefined) return "–";
+    value += byte * 2 ** (8 * index);
+  }
+  const span = 2 ** (8 * bytes.length);
+  if (type.startsWith("i") && value >= span / 2) value -= span;
+  return String(value);
+}
+
+/**
+ * @param {string} text
+ * @param {number} value
+ * @param {Type} type
+ * @returns {string}
+ */
+function problemOf(text, value, type) {
+  const span = 2 ** (8 * bytesOf(type));
+  const least = type.startsWith("i") ? -span / 2 : 0;
+  const most = least + span - 1;
+  const good = text.trim() !== "" && Number.isInteger(value) && value >= least && value <= most;
+  return good ? "" : `A whole number from ${least} to ${most}, decimal or 0x hex`;
+}
+
+/**
+ * What watches call the value at an address: its symbol where it is one, else the place itself.
+ * @param {Subject} subject
+ * @param {number} address
+ * @param {Type} type
+ * @returns {string}
+ */
+function expression(subject, address, type) {
+  const symbol = subject.symbol(address);
+  if (symbol?.type === type && symbol.count === 1 && symbol.address === address) return symbol.name;
+  const domain = subject.domain();
+  return `${type}[${domain === "" ? "" : `${domain}:`}0x${hex(address, domain === "" ? 8 : 4)}]`;
+}

@@ -1,0 +1,43 @@
+/** The console's keys. */
+
+/** In the order of a mask's bits. */
+export const KEYS = /** @type {const} */ ([
+  "A",
+  "B",
+  "Select",
+  "Start",
+  "Right",
+  "Left",
+  "Up",
+  "Down",
+  "R",
+  "L",
+]);
+
+/** @typedef {(typeof KEYS)[number]} Key */
+
+/**
+ * @param {unknown} value
+ * @returns {value is Key}
+ */
+export function isKey(value) {
+  return KEYS.includes(/** @type {Key} */ (value));
+}
+
+/**
+ * @param {Iterable<Key>} keys
+ * @returns {number}
+ */
+export function maskOf(keys) {
+  let mask = 0;
+  for (const key of keys) mask |= 1 << KEYS.indexOf(key);
+  return mask;
+}
+
+/**
+ * @param {number} mask
+ * @returns {Key[]}
+ */
+export function keysOf(mask) {
+  return KEYS.filter((_, bit) => (mask & (1 << bit)) !== 0);
+}

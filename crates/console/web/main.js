@@ -1,0 +1,87 @@
+/** Puts the page together. */
+
+import { activity } from "./activity.js";
+import { Api } from "./api.js";
+import { Controller } from "./controller.js";
+import { byId, el } from "./dom.js";
+import { Emulation } from "./emulation.js";
+import { playByGamepad } from "./gamepad.js";
+import { header } from "./header.js";
+import { playByKeyboard } from "./keyboard.js";
+import { Latency, linkPanel } from "./link.js";
+import { mappingPanel } from "./mapping.js";
+import { MemoryPanel } from "./memory.js";
+import { pad } from "./pad.js";
+import { RecordingsPanel } from "./recordings.js";
+import { Rpc } from "./rpc.js";
+import { screen } from "./screen.js";
+import { sequencesPanel } from "./sequences.js";
+import { SnapshotsPanel } from "./snapshots.js";
+import { StatusWatch } from "./status.js";
+import { Symbols } from "./symbols.js";
+import { tabs } from "./tabs.js";
+import { toast } from "./toast.js";
+import { transport } from "./transport.js";
+import { WatchesPanel } from "./watches.js";
+
+/** @import { App } from "./app.js" */
+
+const api = new Api();
+const named = new URLSearchParams(location.search).get("emulator");
+if (named) api.emulator.set(named);
+api.onCopied = (command) => toast(`Copied: ${command}`);
+
+const rpc = new Rpc(() => api.socketUrl("/v1/ws"));
+const emulation = new Emulation(rpc, api);
+const controller = new Controller(emulation, api);
+const watch = new StatusWatch(api);
+/** @type {App} */
+const app = { api, rpc, controller, watch, status: watch.status };
+const latency = new Latency(() => emulation.ping());
+
+const stage = byId("stage");
+const picture = screen(app);
+stage.append(picture.element, transport(app, stage, picture.focus), pad(controller));
+
+const symbols = new Symbols(api);
+const watches = new WatchesPanel(app, symbols);
+const memory = new MemoryPanel(app, emulation, symbols, (expression) => {
+  watches.add(expression);
+  toast(`Watching ${expression}.`);
+});
+const snapshots = new SnapshotsPanel(app);
+const recordings = new RecordingsPanel(app);
+/** @returns {number} */
+const losses = () => rpc.socket.losses.value + picture.video.socket.losses.value;
+
+byId("tools").append(
+  tabs("Tools", [
+    { id: "memory", label: "Memory", panel: memory.element, shown: (visible) => memory.shown(visible) },
+    { id: "watches", label: "Watches", panel: watches.element, shown: (visible) => watches.shown(visible) },
+    {
+      id: "snapshots",
+      label: "Snapshots",
+      panel: snapshots.element,
+      shown: (visible) => snapshots.shown(visible),
+    },
+    {
+      id: "recordings",
+      label: "Recordings",
+      panel: recordings.element,
+      shown: (visible) => recordings.shown(visible),
+    },
+    { id: "input", label: "Input", panel: el("div", {}, sequencesPanel(app), mappingPanel()) },
+    { id: "link", label: "Link", panel: linkPanel(app, latency, picture.video.rate, losses) },
+    { id: "activity", label: "Log", panel: activity(app) },
+  ]),
+);
+header(app, latency);
+
+playByKeyboard(controller, picture.focus);
+playByGamepad(controller);
+rpc.onOpen(() => controller.repeat());
+rpc.socket.start();
+void api.probe().catch(() => {});
+watch.listen(rpc);
+watch.start();
+latency.start();

@@ -1,0 +1,225 @@
+/** The view of memory: a hex grid over the bus or a domain, kept up to date while it can be seen. */
+
+import * as actions from "./actions.js";
+import { attempt } from "./app.js";
+import { button, field, lineForm, setOptions } from "./controls.js";
+import { el, freshId, setText } from "./dom.js";
+import { hex, HexGrid } from "./hexgrid.js";
+import { inspector } from "./inspector.js";
+import { toast } from "./toast.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { Domain, Emulation } from "./emulation.js"
+ * @import { Symbols } from "./symbols.js"
+ */
+
+const EVERY_MS = 50;
+const ROWS = 16;
+/** Where a Game Boy Advance keeps its working RAM. */
+const FIRST = 0x0200_0000;
+
+export class MemoryPanel {
+  /** @readonly @type {HTMLElement} */
+  element;
+  #app;
+  #emulation;
+  #symbols;
+  /** @type {HexGrid} */
+  #grid;
+  #domain = el("select", {});
+  #address = el("input", {
+    type: "text",
+    class: "address",
+    placeholder: "address or symbol",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
+  #note = el("p", { class: "note", role: "status" });
+  /** @type {(address: number) => void} */
+  #inspect;
+  /** @type {readonly Domain[]} */
+  #domains = [];
+  #start = FIRST;
+  #visible = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
+  /**
+   * `watch` is called with an expression that the user wants to watch.
+   * @param {App} app
+   * @param {Emulation} emulation
+   * @param {Symbols} symbols
+   * @param {(expression: string) => void} watch
+   */
+  constructor(app, emulation, symbols, watch) {
+    this.#app = app;
+    this.#emulation = emulation;
+    this.#symbols = symbols;
+    this.#grid = new HexGrid("Memory", 16, ROWS, {
+      move: (address) => this.#moved(address),
+      edit: (address, value) => void this.#write(address, value, "u8"),
+    });
+    const names = el("datalist", { id: freshId("symbols") });
+    this.#address.setAttribute("list", names.id);
+    symbols.all.follow((all) =>
+      names.replaceChildren(...all.map(({ name }) => el("option", { value: name }))),
+    );
+    const inspection = inspector({
+      bytes: (address, count) =>
+        Array.from({ length: count }, (_, index) => this.#grid.byte(address + index)),
+      symbol: (address) => (this.#onBus ? symbols.around(address) : undefined),
+      domain: () => this.#domain.value,
+      write: (address, value, type) => this.#write(address, value, type),
+      watch,
+    });
+    this.#inspect = inspection.show;
+    this.element = el(
+      "div",
+      { class: "memory" },
+      lineForm(
+        () => this.#go(),
+        field("Memory domain", this.#domain, true),
+        field("Address or symbol", this.#address, true),
+        names,
+        button({ label: "Go" }, () => this.#go()),
+        button({ icon: "up", label: "Page up", compact: true }, () => this.goTo(this.#start - this.#page)),
+        button({ icon: "down", label: "Page down", compact: true }, () =>
+          this.goTo(this.#start + this.#page),
+        ),
+      ),
+      this.#grid.element,
+      this.#note,
+      inspection.element,
+    );
+    this.#domain.addEventListener("change", () => this.goTo(this.#onBus ? FIRST : 0));
+    app.api.emulator.follow(() => {
+      this.#domains = [];
+    });
+    new ResizeObserver(() => this.#fit()).observe(this.element);
+    this.goTo(FIRST);
+  }
+
+  /**
+   * Told whether the panel can be seen.
+   * @param {boolean} visible
+   */
+  shown(visible) {
+    this.#visible = visible;
+    clearTimeout(this.#timer);
+    if (visible) void this.#refresh();
+  }
+
+  /**
+   * Shows the page with this address, and chooses its byte.
+   * @param {number} address
+   */
+  goTo(address) {
+    const wanted = clamp(address);
+    this.#scroll(wanted - (wanted % this.#grid.across));
+    this.#grid.select(wanted);
+  }
+
+  /** @returns {boolean} */
+  get #onBus() {
+    return this.#domain.value === "";
+  }
+
+  /** @returns {number} */
+  get #page() {
+    return this.#grid.size;
+  }
+
+  #go() {
+    const text = this.#address.value;
+    const address = this.#symbols.resolve(text);
+    if (address === undefined) {
+      toast(`${JSON.stringify(text)} is neither an address, such as 02000044, nor a known symbol.`, "bad");
+      return;
+    }
+    const known = this.#symbols.all.value.some(({ name }) => text.startsWith(name));
+    if (known) this.#domain.value = "";
+    this.goTo(address);
+  }
+
+  /**
+   * Keeps the chosen byte in view: by as many rows as it takes.
+   * @param {number} address
+   */
+  #moved(address) {
+    const { across } = this.#grid;
+    const row = address - (address % across);
+    const last = this.#start + this.#page - across;
+    if (row < this.#start) this.#scroll(row);
+    else if (row > last) this.#scroll(this.#start + row - last);
+    this.#inspect(address);
+  }
+
+  /** @param {number} start */
+  #scroll(start) {
+    this.#start = start;
+    this.#grid.show(start);
+  }
+
+  async #refresh() {
+    const begun = performance.now();
+    try {
+      if (this.#domains.length === 0) await this.#loadDomains();
+      const start = this.#start;
+      const bytes = await this.#emulation.read(this.#domain.value, start, this.#length);
+      if (start === this.#start) this.#grid.update(bytes, performance.now());
+      setText(this.#note, "");
+      this.#inspect(this.#grid.selected);
+    } catch (error) {
+      setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
+    }
+    if (!this.#visible) return;
+    const pause = Math.max(10, EVERY_MS - (performance.now() - begun));
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#refresh(), document.hidden ? 1000 : pause);
+  }
+
+  /**
+   * Bytes on the page; fewer at a domain's end.
+   * @returns {number}
+   */
+  get #length() {
+    const domain = this.#domains.find(({ id }) => id === this.#domain.value);
+    return domain ? Math.max(1, Math.min(this.#page, domain.size - this.#start)) : this.#page;
+  }
+
+  async #loadDomains() {
+    this.#domains = await this.#emulation.domains();
+    setOptions(this.#domain, [
+      { value: "", label: "Bus" },
+      ...this.#domains.map(({ id, label, size }) => ({ value: id, label: `${label} (${size >> 10} KiB)` })),
+    ]);
+  }
+
+  /**
+   * @param {number} address
+   * @param {number} value
+   * @param {string} type
+   */
+  async #write(address, value, type) {
+    await attempt(() =>
+      this.#app.api.act(actions.write(this.#domain.value, `0x${hex(address, 8)}`, value, type)),
+    );
+  }
+
+  /** Eight bytes across where there is no room for sixteen. */
+  #fit() {
+    const across = this.element.clientWidth < 560 ? 8 : 16;
+    if (this.element.clientWidth === 0 || across === this.#grid.across) return;
+    this.#grid.resize(across, ROWS);
+    this.#scroll(this.#start - (this.#start % across));
+  }
+}
+
+/**
+ * @param {number} address
+ * @returns {number}
+ */
+function clamp(address) {
+  return Math.max(0, Math.min(0xffff_ffff, address));
+}

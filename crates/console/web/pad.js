@@ -1,0 +1,166 @@
+/** The controller on the page, for fingers and for the mouse. Any number of pointers, and each may slide over keys. */
+
+import { el } from "./dom.js";
+import { mapping, nameOf } from "./keyboard.js";
+import { isKey, KEYS, keysOf } from "./keys.js";
+
+/**
+ * @import { Controller } from "./controller.js"
+ * @import { Key } from "./keys.js"
+ */
+
+/** The part of the cross's radius in its middle that is no direction. */
+const DEAD = 0.22;
+
+/**
+ * The cross has eight directions: a sector of 45 degrees each, clockwise from the right.
+ * @type {readonly (readonly Key[])[]}
+ */
+const SECTORS = [
+  ["Right"],
+  ["Right", "Down"],
+  ["Down"],
+  ["Down", "Left"],
+  ["Left"],
+  ["Left", "Up"],
+  ["Up"],
+  ["Up", "Right"],
+];
+
+/**
+ * @param {Controller} controller
+ * @returns {HTMLElement}
+ */
+export function pad(controller) {
+  /** @type {Map<Key, HTMLButtonElement>} */
+  const buttons = new Map();
+  for (const key of KEYS) buttons.set(key, keyButton(key, controller));
+  /** @type {(key: Key) => HTMLButtonElement | undefined} */
+  const of = (key) => buttons.get(key);
+  const cross = el("div", { class: "cross" }, of("Up"), of("Left"), of("Right"), of("Down"));
+  const root = el(
+    "div",
+    { class: "pad", role: "group", "aria-label": "Controller" },
+    of("L"),
+    of("R"),
+    cross,
+    el("div", { class: "middle" }, of("Select"), of("Start")),
+    el("div", { class: "faces" }, of("B"), of("A")),
+  );
+  takePointers(root, cross, controller);
+  controller.held.follow((mask) => {
+    const held = new Set(keysOf(mask));
+    for (const [key, button] of buttons) button.classList.toggle("held", held.has(key));
+  });
+  return root;
+}
+
+/**
+ * @param {Key} key
+ * @param {Controller} controller
+ * @returns {HTMLButtonElement}
+ */
+function keyButton(key, controller) {
+  const button = el(
+    "button",
+    { type: "button", class: `key key-${key.toLowerCase()}`, "data-key": key },
+    label(key),
+  );
+  button.setAttribute("aria-label", key);
+  // Drawn by the style sheet: it is no part of the button's name.
+  mapping.follow((from) => {
+    button.dataset.hint = nameOf(key, from);
+  });
+  // With the keyboard's focus on it: Space and Enter are the button itself, whatever else they are mapped to.
+  const source = `button ${key}`;
+  button.addEventListener("keydown", (event) => {
+    if (event.key !== " " && event.key !== "Enter") return;
+    event.preventDefault();
+    controller.hold(source, [key]);
+  });
+  button.addEventListener("keyup", () => controller.hold(source, []));
+  button.addEventListener("blur", () => controller.hold(source, []));
+  // Assistive technology clicks without a pointer or a key.
+  button.addEventListener("click", (event) => {
+    if (event.detail !== 0 || event.pointerType) return;
+    controller.hold(source, [key]);
+    controller.hold(source, []);
+  });
+  return button;
+}
+
+/**
+ * @param {Key} key
+ * @returns {HTMLElement}
+ */
+function label(key) {
+  /** @type {Partial<Record<Key, string>>} */
+  const arrows = { Up: "▲", Down: "▼", Left: "◀", Right: "▶" };
+  return el("span", { class: "cap", "aria-hidden": "true" }, arrows[key] ?? key);
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {HTMLElement} cross
+ * @param {Controller} controller
+ */
+function takePointers(root, cross, controller) {
+  /** @type {Set<number>} */
+  const down = new Set();
+  /** @param {PointerEvent} event */
+  const move = (event) => {
+    if (down.has(event.pointerId)) controller.hold(`pointer ${event.pointerId}`, keysAt(event, root, cross));
+  };
+  /** @param {PointerEvent} event */
+  const up = (event) => {
+    down.delete(event.pointerId);
+    controller.hold(`pointer ${event.pointerId}`, []);
+  };
+  root.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    const keys = keysAt(event, root, cross);
+    if (keys.length === 0) return;
+    // No focus by a finger: it would take the keyboard away from the game.
+    event.preventDefault();
+    root.setPointerCapture(event.pointerId);
+    down.add(event.pointerId);
+    move(event);
+  });
+  root.addEventListener("pointermove", move);
+  root.addEventListener("pointerup", up);
+  root.addEventListener("pointercancel", up);
+  root.addEventListener("lostpointercapture", up);
+  root.addEventListener("contextmenu", (event) => event.preventDefault());
+}
+
+/**
+ * The keys under a pointer: on the cross by the angle from its middle, so that a thumb can roll over it.
+ * @param {PointerEvent} event
+ * @param {HTMLElement} root
+ * @param {HTMLElement} cross
+ * @returns {readonly Key[]}
+ */
+function keysAt(event, root, cross) {
+  const box = cross.getBoundingClientRect();
+  const x = (event.clientX - box.left - box.width / 2) / (box.width / 2);
+  const y = (event.clientY - box.top - box.height / 2) / (box.height / 2);
+  if (Math.abs(x) <= 1.15 && Math.abs(y) <= 1.15) return direction(x, y);
+  for (const element of document.elementsFromPoint(event.clientX, event.clientY)) {
+    /** @type {HTMLElement | null} */
+    const button = element.closest("[data-key]");
+    if (button && root.contains(button) && isKey(button.dataset.key)) return [button.dataset.key];
+  }
+  return [];
+}
+
+/**
+ * The directions at a point of the cross, whose edges are at -1 and 1.
+ * @param {number} x
+ * @param {number} y
+ * @returns {readonly Key[]}
+ */
+export function direction(x, y) {
+  if (Math.hypot(x, y) < DEAD) return [];
+  const turn = Math.atan2(y, x) / (2 * Math.PI);
+  return SECTORS[(Math.round(turn * 8) + 8) % 8] ?? [];
+}

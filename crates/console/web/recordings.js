@@ -1,0 +1,242 @@
+/** Recordings of input: made, kept by the server, and played again with what is seen compared. */
+
+import * as actions from "./actions.js";
+import { ApiError } from "./api.js";
+import { attempt, textOf } from "./app.js";
+import { button, disable, empty, field } from "./controls.js";
+import { confirm } from "./dialog.js";
+import { el, fill } from "./dom.js";
+import { icon } from "./icons.js";
+import { ReplayLine } from "./replay.js";
+import { toast } from "./toast.js";
+import { saveFile } from "./transport.js";
+
+/** @import { App } from "./app.js" */
+
+/**
+ * A recording as the server lists it.
+ * @typedef {object} Recording
+ * @property {string} name
+ * @property {string} time
+ * @property {number} frame
+ * @property {number} size
+ */
+
+/**
+ * The recording that is being made.
+ * @typedef {object} UnderWay
+ * @property {string} name
+ * @property {number} frames
+ * @property {string | null} ended Why it has ended.
+ */
+
+const EVERY_MS = 3000;
+const EVERY_MS_RECORDING = 500;
+/** Frames in a console's second. */
+const RATE = 59.7275;
+const NO_REPLAY =
+  "Only a core in the server can be replayed on; a stock mGBA can be recorded, and the file replayed by `framewire replay`.";
+
+export class RecordingsPanel {
+  /** @readonly @type {HTMLElement} */
+  element;
+  #app;
+  #list = el("ul", { class: "recordings" });
+  #name = el("input", {
+    type: "text",
+    value: "recording",
+    maxlength: "64",
+    required: true,
+    autocomplete: "off",
+  });
+  #speed = el(
+    "select",
+    {},
+    el("option", { value: "1" }, "1×"),
+    el("option", { value: "4" }, "4×"),
+    el("option", { value: "" }, "Max"),
+  );
+  #underWay = el("div", { class: "recording running", role: "status", hidden: true });
+  /** @type {ReplayLine} */
+  #replay;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #shown = "";
+  /** Whether a recording may be under way. */
+  #recording = true;
+
+  /** @param {App} app */
+  constructor(app) {
+    this.#app = app;
+    this.#replay = new ReplayLine(app);
+    const form = el(
+      "form",
+      { class: "line" },
+      field("Name of the recording", this.#name),
+      el("button", { type: "submit", class: "primary" }, icon("record"), "Record"),
+      field("Replay speed", this.#speed),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.#record();
+    });
+    this.element = el(
+      "div",
+      {},
+      form,
+      el(
+        "p",
+        { class: "about" },
+        "A recording holds every key with its frame, whoever pressed it, and now and then a hash of what is seen.",
+      ),
+      this.#underWay,
+      this.#replay.element,
+      this.#list,
+    );
+    app.api.emulator.follow(() => {
+      this.#shown = "";
+      this.#recording = true;
+    });
+  }
+
+  /**
+   * Told whether the panel can be seen.
+   * @param {boolean} visible
+   */
+  shown(visible) {
+    clearTimeout(this.#timer);
+    this.#recording = true;
+    if (visible) void this.#refresh();
+  }
+
+  async #record() {
+    /** @type {UnderWay | undefined} */
+    const begun = await attempt(() => this.#app.api.act(actions.startRecording(this.#name.value.trim())));
+    if (!begun) return;
+    this.#recording = true;
+    await this.#refresh();
+  }
+
+  async #stop() {
+    /** @type {UnderWay | undefined} */
+    const ended = await attempt(() => this.#app.api.act(actions.stopRecording()));
+    if (ended) toast(`Recorded ${ended.frames} frames as ${ended.name}.`);
+    await this.#refresh();
+  }
+
+  async #refresh() {
+    clearTimeout(this.#timer);
+    await this.#refreshUnderWay();
+    try {
+      /** @type {{ recordings: Recording[] }} */
+      const { recordings } = await this.#app.api.read(actions.RECORDINGS, {
+        limit: 1000,
+      });
+      this.#show(recordings);
+    } catch (error) {
+      if (error instanceof ApiError && error.status >= 400)
+        fill(this.#list, el("li", { class: "nothing" }, empty(textOf(error))));
+      this.#shown = "";
+    }
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#refresh(), this.#recording ? EVERY_MS_RECORDING : EVERY_MS);
+  }
+
+  async #refreshUnderWay() {
+    if (!this.#recording) return;
+    /** @type {UnderWay | undefined} */
+    let underWay;
+    try {
+      underWay = await this.#app.api.read(actions.RECORDING);
+    } catch {
+      // There is none, or no answer, which is said elsewhere.
+    }
+    this.#recording = underWay !== undefined && underWay.ended === null;
+    this.#underWay.hidden = !this.#recording;
+    if (!underWay || !this.#recording) return;
+    fill(
+      this.#underWay,
+      el(
+        "div",
+        { class: "about" },
+        el("strong", {}, `Recording ${underWay.name}`),
+        el("span", {}, `${underWay.frames} frames, ${(underWay.frames / RATE).toFixed(1)} s`),
+      ),
+      el(
+        "div",
+        { class: "actions" },
+        button({ icon: "stop", label: "Stop", kind: "danger" }, () => this.#stop()),
+      ),
+    );
+  }
+
+  /** @param {readonly Recording[]} recordings */
+  #show(recordings) {
+    const attached = this.#app.status.value.emulator?.kind === "attached";
+    const text = JSON.stringify([recordings, attached]);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    if (recordings.length === 0) {
+      fill(this.#list, el("li", { class: "nothing" }, empty("No recordings yet.")));
+      return;
+    }
+    const newest = [...recordings].sort((a, b) => b.time.localeCompare(a.time));
+    fill(this.#list, ...newest.map((recording) => this.#row(recording, attached)));
+  }
+
+  /**
+   * @param {Recording} recording
+   * @param {boolean} attached
+   * @returns {HTMLElement}
+   */
+  #row({ name, frame, time, size }, attached) {
+    const replay = button(
+      { icon: "play", label: `Replay ${name}`, compact: true, kind: "primary", hint: "Replay" },
+      () => this.#replay.play(name, this.#speed.value === "" ? undefined : Number(this.#speed.value)),
+    );
+    if (attached) disable(replay, NO_REPLAY);
+    return el(
+      "li",
+      { class: "recording" },
+      el(
+        "div",
+        { class: "about" },
+        el("strong", {}, name),
+        el("span", {}, `from frame ${frame}, ${Math.ceil(size / 1024)} KiB`),
+        el("time", { datetime: time }, new Date(time).toLocaleString()),
+      ),
+      el(
+        "div",
+        { class: "actions" },
+        replay,
+        button(
+          { icon: "download", label: `Download ${name}`, compact: true, kind: "quiet", hint: "Download" },
+          () => this.#download(name),
+        ),
+        button({ icon: "trash", label: `Delete ${name}`, compact: true, kind: "quiet", hint: "Delete" }, () =>
+          this.#delete(name),
+        ),
+      ),
+    );
+  }
+
+  /** @param {string} name */
+  async #download(name) {
+    await attempt(async () => {
+      saveFile(await this.#app.api.act(actions.downloadRecording(name)), actions.recordingFile(name));
+    });
+  }
+
+  /** @param {string} name */
+  async #delete(name) {
+    const sure =
+      this.#app.api.copying.value ||
+      (await confirm(`Delete ${name}?`, "It cannot be brought back.", "Delete"));
+    if (!sure) return;
+    await attempt(async () => {
+      await this.#app.api.act(actions.deleteRecording(name));
+      toast(`Deleted ${name}.`);
+    });
+    await this.#refresh();
+  }
+}

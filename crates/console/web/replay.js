@@ -1,0 +1,102 @@
+/** A replay of a recording under way: begun, followed to its end, or cancelled. */
+
+import * as actions from "./actions.js";
+import { attempt } from "./app.js";
+import { button } from "./controls.js";
+import { el, fill } from "./dom.js";
+
+/** @import { App } from "./app.js" */
+
+/**
+ * A replay as the server tells of it.
+ * @typedef {object} Replay
+ * @property {string} recording
+ * @property {number} frames
+ * @property {number} played
+ * @property {boolean} over
+ * @property {boolean | null} equal
+ * @property {number | null} pictures
+ * @property {number | null} memories
+ * @property {{ frame: number; what: string } | null} diverged
+ * @property {{ frame: number; detail: string } | null} damage
+ * @property {boolean} cancelled
+ * @property {{ detail: string } | null} problem
+ */
+
+const EVERY_MS = 200;
+
+/** Says how a replay goes. */
+export class ReplayLine {
+  /** @readonly */
+  element = el("div", { class: "replay", role: "status" });
+  #app;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
+  /** @param {App} app */
+  constructor(app) {
+    this.#app = app;
+  }
+
+  /**
+   * Plays a recording, so many times the console's speed, and tells how it goes until it is over.
+   * @param {string} name
+   * @param {number | undefined} speed
+   */
+  async play(name, speed) {
+    /** @type {Replay | undefined} */
+    const begun = await attempt(() => this.#app.api.act(actions.replay(name, speed)));
+    if (begun) await this.#follow(begun);
+  }
+
+  /** @param {Replay} replay */
+  async #follow(replay) {
+    clearTimeout(this.#timer);
+    if (replay.over) {
+      fill(this.element, el("p", { class: replay.equal ? "outcome good" : "outcome bad" }, outcome(replay)));
+      await this.#app.watch.refresh();
+      return;
+    }
+    const { recording, played, frames } = replay;
+    fill(
+      this.element,
+      el("progress", { max: frames, value: played, "aria-label": `Replaying ${recording}` }),
+      el("span", {}, `${recording}: frame ${played} of ${frames}`),
+      button({ icon: "stop", label: "Cancel" }, () =>
+        attempt(() => this.#app.api.act(actions.cancelReplay())),
+      ),
+    );
+    this.#timer = setTimeout(async () => {
+      /** @type {Replay | undefined} */
+      const next = await attempt(() => this.#app.api.read(actions.REPLAY));
+      if (next) await this.#follow(next);
+      else fill(this.element);
+    }, EVERY_MS);
+  }
+}
+
+/**
+ * @param {Replay} replay
+ * @returns {string}
+ */
+function outcome({ recording, frames, played, pictures, memories, diverged, damage, cancelled, problem }) {
+  if (problem) return `${recording} could not be replayed: ${problem.detail}`;
+  if (diverged)
+    return `${recording} went another way: the ${diverged.what} differs behind its frame ${diverged.frame}.`;
+  if (damage) return `${recording} is damaged from its frame ${damage.frame} on: ${damage.detail}`;
+  if (cancelled) return `The replay of ${recording} was cancelled behind its frame ${played}.`;
+  const compared = [counted(pictures, "picture"), counted(memories, "state of memory")]
+    .filter(Boolean)
+    .join(", ");
+  return `${recording} went the same way again in all of its ${frames} frames${compared ? `: ${compared} compared` : ""}.`;
+}
+
+/**
+ * @param {number | null} count
+ * @param {string} what
+ * @returns {string}
+ */
+function counted(count, what) {
+  if (!count) return "";
+  return count === 1 ? `1 ${what}` : `${count} ${what.replace(/^\w+/, "$&s")}`;
+}

@@ -1,0 +1,114 @@
+/** JSON-RPC 2.0 over the WebSocket `/v1/ws`: what must be quick (keys) or is asked often (memory), and what is pushed. */
+
+import { ApiError } from "./api.js";
+import { LastingSocket } from "./socket.js";
+
+/** After so long without an answer a call counts as lost. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * @typedef {object} Waiting
+ * @property {(value: unknown) => void} resolve
+ * @property {(error: ApiError) => void} reject
+ * @property {ReturnType<typeof setTimeout>} timer
+ */
+
+/**
+ * @typedef {object} Message
+ * @property {number} [id]
+ * @property {unknown} [result]
+ * @property {{ code: number; message: string; data?: { detail?: string; status?: number } }} [error]
+ * @property {string} [method]
+ * @property {unknown} [params]
+ */
+
+export class Rpc {
+  /** @readonly @type {LastingSocket} */
+  socket;
+  /** @type {Map<number, Waiting>} */
+  #waiting = new Map();
+  /** @type {Map<string, Set<(params: unknown) => void>>} */
+  #listeners = new Map();
+  /** @type {Set<() => void>} */
+  #openers = new Set();
+  #lastId = 0;
+
+  /** @param {() => string} url */
+  constructor(url) {
+    this.socket = new LastingSocket(url, {
+      open: () => {
+        for (const opener of this.#openers) opener();
+      },
+      message: (data) => this.#take(data),
+      close: () => this.#failAll(),
+    });
+  }
+
+  /**
+   * Asks for something to be done now; nothing is kept for a later connection.
+   * @template T
+   * @param {string} method
+   * @param {object} [params]
+   * @returns {Promise<T>}
+   */
+  call(method, params = {}) {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const sent = this.socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    if (!sent) return Promise.reject(new ApiError("not connected to the server", 0));
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(id);
+        reject(new ApiError("the server did not answer", 0));
+      }, PATIENCE_MS);
+      this.#waiting.set(id, { resolve: /** @type {(value: unknown) => void} */ (resolve), reject, timer });
+    });
+  }
+
+  /**
+   * Calls `listener` with each notification of this method.
+   * @param {string} method
+   * @param {(params: unknown) => void} listener
+   */
+  on(method, listener) {
+    const listeners = this.#listeners.get(method) ?? new Set();
+    this.#listeners.set(method, listeners.add(listener));
+  }
+
+  /**
+   * Calls `opener` at each connection, the one there may be now included; what it returns ends that.
+   * @param {() => void} opener
+   * @returns {() => void}
+   */
+  onOpen(opener) {
+    this.#openers.add(opener);
+    if (this.socket.connected.value) opener();
+    return () => this.#openers.delete(opener);
+  }
+
+  /** @param {string | ArrayBuffer} data */
+  #take(data) {
+    if (typeof data !== "string") return;
+    const message = /** @type {Message} */ (JSON.parse(data));
+    if (message.method !== undefined) {
+      for (const listener of this.#listeners.get(message.method) ?? []) listener(message.params);
+      return;
+    }
+    const waiting = this.#waiting.get(message.id ?? -1);
+    if (!waiting) return;
+    this.#waiting.delete(message.id ?? -1);
+    clearTimeout(waiting.timer);
+    const error = message.error;
+    if (error)
+      waiting.reject(new ApiError(error.data?.detail ?? error.message, error.data?.status ?? error.code));
+    else waiting.resolve(message.result);
+  }
+
+  #failAll() {
+    for (const waiting of this.#waiting.values()) {
+      clearTimeout(waiting.timer);
+      waiting.reject(new ApiError("the connection to the server was lost", 0));
+    }
+    this.#waiting.clear();
+  }
+}

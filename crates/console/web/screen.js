@@ -1,0 +1,127 @@
+/** The game's picture, and what is said in its place when there is none. */
+
+import { el, fill } from "./dom.js";
+import { icon } from "./icons.js";
+import { Video } from "./video.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { EmulatorState, Phase, Status } from "./status.js"
+ */
+
+/**
+ * @typedef {object} Screen
+ * @property {HTMLElement} element
+ * @property {HTMLElement} focus What has the focus while the game is played.
+ * @property {Video} video
+ */
+
+/**
+ * @param {App} app
+ * @returns {Screen}
+ */
+export function screen(app) {
+  const canvas = el("canvas", { width: 240, height: 160, "aria-hidden": "true" });
+  const veil = el("div", { class: "veil", role: "status" });
+  const focus = el(
+    "div",
+    {
+      class: "screen",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "game screen",
+      "aria-label": "Game screen. While it has the focus, the keyboard is the controller; Tab leaves it.",
+    },
+    canvas,
+  );
+  const element = el("div", { class: "bezel" }, focus, veil);
+  const video = new Video(canvas, app.api);
+  app.api.emulator.follow(() => video.socket.restart());
+  video.shape.follow(({ width, height }) => {
+    element.style.setProperty("--width", String(width));
+    element.style.setProperty("--height", String(height));
+  });
+  const look = () => show(veil, focus, app.status.value, video.seen.value && video.socket.connected.value);
+  app.status.follow(look);
+  video.seen.follow(look);
+  video.socket.connected.follow(look);
+  return { element, focus, video };
+}
+
+/**
+ * @param {HTMLElement} veil
+ * @param {HTMLElement} focus
+ * @param {Status} status
+ * @param {boolean} live
+ */
+function show(veil, focus, status, live) {
+  const words = wordsFor(status.phase, status.emulator, live);
+  veil.hidden = words === undefined;
+  focus.classList.toggle("dimmed", words !== undefined && words.dim !== false);
+  const text = words ? `${words.title}\n${words.text}` : "";
+  if (veil.dataset.text === text) return;
+  veil.dataset.text = text;
+  if (!words) {
+    fill(veil);
+    return;
+  }
+  fill(
+    veil,
+    words.busy ? el("span", { class: "spinner" }) : icon("warning"),
+    el("strong", {}, words.title),
+    el("p", {}, words.text),
+  );
+}
+
+/**
+ * @typedef {object} Words
+ * @property {string} title
+ * @property {string} text
+ * @property {boolean} [busy]
+ * @property {boolean} [dim]
+ */
+
+/**
+ * What stands over the picture, if anything does.
+ * @param {Phase} phase
+ * @param {EmulatorState | undefined} emulator
+ * @param {boolean} live
+ * @returns {Words | undefined}
+ */
+function wordsFor(phase, emulator, live) {
+  switch (phase) {
+    case "loading":
+      return { title: "Connecting…", text: "", busy: true };
+    case "unreachable":
+      return {
+        title: "The server does not answer",
+        text: "It may have been stopped. This page connects again by itself.",
+        busy: true,
+      };
+    case "locked":
+      return { title: "This server wants a token", text: "Sign in, above, to see and drive its emulator." };
+    case "disconnected":
+      return { title: "No emulator", text: missing(emulator) };
+    case "stalled":
+      return {
+        title: "The emulator stands still",
+        text: "It is paused in its own window, has no game, or hangs. It goes on here when it does there.",
+      };
+    case "paused":
+    case "lockstep":
+    case "running":
+      return live ? undefined : { title: "Waiting for the picture…", text: "", busy: true };
+  }
+}
+
+/**
+ * Why there is no emulator, and what to do.
+ * @param {EmulatorState | undefined} emulator
+ * @returns {string}
+ */
+function missing(emulator) {
+  const what = "In mGBA load a game, then the script: Tools, Scripting, File, Load script.";
+  if (!emulator?.address) return what;
+  const problem = emulator.problem ? ` (${emulator.problem})` : "";
+  return `No script answers at ${emulator.address}${problem}. ${what}`;
+}

@@ -1,0 +1,81 @@
+/** Sequences of presses by frame: written, played and cancelled. */
+
+import * as actions from "./actions.js";
+import { attempt } from "./app.js";
+import { button, field } from "./controls.js";
+import { el, setText } from "./dom.js";
+import { setting } from "./settings.js";
+import { toast } from "./toast.js";
+
+/** @import { App } from "./app.js" */
+
+const EXAMPLE = "A:2 .:10 Left:30 .:5 Right+B:30";
+
+/**
+ * What became of a sequence.
+ * @typedef {object} Played
+ * @property {number} first
+ * @property {number} last
+ * @property {{ frame: number; cancelled: boolean }} [over]
+ */
+
+/**
+ * @param {App} app
+ * @returns {HTMLElement}
+ */
+export function sequencesPanel(app) {
+  const kept = setting("sequence", EXAMPLE, (value) => typeof value === "string");
+  const text = el("input", { type: "text", value: kept.value, spellcheck: "false", autocomplete: "off" });
+  text.addEventListener("input", () => kept.set(text.value));
+  const result = el("p", { class: "note", role: "status" });
+  const play = async () => {
+    setText(result, "Playing…");
+    /** @type {Played | undefined} */
+    const played = await attempt(() => app.api.act(actions.play(text.value)));
+    setText(result, played ? playedText(played) : "");
+  };
+  const form = el(
+    "form",
+    { class: "line" },
+    field("Sequence", text),
+    el("button", { type: "submit", class: "primary" }, "Play"),
+    button({ icon: "stop", label: "Cancel" }, () =>
+      attempt(async () => {
+        await app.api.act(actions.cancelInput());
+        toast("All sequences and holds have ended.");
+      }),
+    ),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void play();
+  });
+  return el(
+    "div",
+    { class: "part" },
+    form,
+    el(
+      "p",
+      { class: "about" },
+      "Each part is keys and frames: ",
+      el("code", {}, "A:2"),
+      " holds A for two frames, ",
+      el("code", {}, ".:10"),
+      " waits for ten, ",
+      el("code", {}, "Up+B:30"),
+      " holds both. The emulator itself keeps the time, so no delay of the network moves a press.",
+    ),
+    result,
+  );
+}
+
+/**
+ * @param {Played} played
+ * @returns {string}
+ */
+function playedText({ first, last, over }) {
+  const frames = `from frame ${first} to ${last}`;
+  return over?.cancelled
+    ? `Cancelled at frame ${over.frame}; it would have gone ${frames}.`
+    : `Played ${frames}.`;
+}

@@ -1,0 +1,51 @@
+/** What the page remembers of its user, in this browser only. */
+
+import { Store } from "./store.js";
+
+const PREFIX = "framewire.";
+
+/**
+ * A setting of this name; what is stored but no longer `valid` counts as not set.
+ * @template T
+ * @param {string} name
+ * @param {T} usual
+ * @param {(value: unknown) => value is T} valid
+ * @returns {Store<T>}
+ */
+export function setting(name, usual, valid) {
+  const store = new Store(read(name, usual, valid));
+  store.follow((value) => write(name, value, usual));
+  return store;
+}
+
+/**
+ * @template T
+ * @param {string} name
+ * @param {T} usual
+ * @param {(value: unknown) => value is T} valid
+ * @returns {T}
+ */
+function read(name, usual, valid) {
+  try {
+    /** @type {unknown} */
+    const value = JSON.parse(localStorage.getItem(PREFIX + name) ?? "null");
+    return valid(value) ? value : usual;
+  } catch {
+    return usual; // Storage may be turned off, or hold what another version wrote.
+  }
+}
+
+/**
+ * @template T
+ * @param {string} name
+ * @param {T} value
+ * @param {T} usual
+ */
+function write(name, value, usual) {
+  try {
+    if (value === usual) localStorage.removeItem(PREFIX + name);
+    else localStorage.setItem(PREFIX + name, JSON.stringify(value));
+  } catch {
+    // Then it lasts as long as the page.
+  }
+}

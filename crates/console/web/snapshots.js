@@ -1,0 +1,189 @@
+/** Named states that the server keeps, each with its picture. */
+
+import * as actions from "./actions.js";
+import { ApiError } from "./api.js";
+import { attempt, textOf } from "./app.js";
+import { button, empty, field } from "./controls.js";
+import { confirm, prompt } from "./dialog.js";
+import { el, fill } from "./dom.js";
+import { toast } from "./toast.js";
+
+/** @import { App } from "./app.js" */
+
+/**
+ * A snapshot as the server lists it.
+ * @typedef {object} Snapshot
+ * @property {string} name
+ * @property {string} title
+ * @property {number} frame
+ * @property {string} time RFC 3339.
+ * @property {string} note
+ * @property {number} size
+ */
+
+const EVERY_MS = 5000;
+
+export class SnapshotsPanel {
+  /** @readonly @type {HTMLElement} */
+  element;
+  #app;
+  #list = el("ul", { class: "snapshots" });
+  #name = el("input", {
+    type: "text",
+    placeholder: "name, or leave it to the clock",
+    maxlength: "64",
+    autocomplete: "off",
+  });
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #shown = "";
+
+  /** @param {App} app */
+  constructor(app) {
+    this.#app = app;
+    const form = el(
+      "form",
+      { class: "line" },
+      field("Name of the snapshot", this.#name),
+      el("button", { type: "submit", class: "primary" }, "Save now"),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.#save();
+    });
+    this.element = el("div", {}, form, this.#list);
+    app.api.emulator.follow(() => {
+      this.#shown = "";
+    });
+  }
+
+  /**
+   * Told whether the panel can be seen.
+   * @param {boolean} visible
+   */
+  shown(visible) {
+    clearTimeout(this.#timer);
+    if (visible) void this.#refresh();
+  }
+
+  async #save() {
+    /** @type {Snapshot | undefined} */
+    const saved = await attempt(() => this.#app.api.act(actions.saveSnapshot(this.#name.value.trim())));
+    if (saved) {
+      toast(`Saved ${saved.name}.`);
+      this.#name.value = "";
+    }
+    await this.#refresh();
+  }
+
+  /**
+   * @param {Parameters<App["api"]["act"]>[0]} action
+   * @param {string} said
+   */
+  async #do(action, said) {
+    await attempt(async () => {
+      await this.#app.api.act(action);
+      toast(said);
+      await this.#app.watch.refresh();
+    });
+    await this.#refresh();
+  }
+
+  async #refresh() {
+    clearTimeout(this.#timer);
+    try {
+      /** @type {{ snapshots: Snapshot[] }} */
+      const { snapshots } = await this.#app.api.read(actions.SNAPSHOTS, {
+        limit: 1000,
+      });
+      this.#show(snapshots);
+    } catch (error) {
+      // That the server is away is said elsewhere; what is shown may still be true.
+      if (error instanceof ApiError && error.status >= 400)
+        fill(this.#list, el("li", { class: "nothing" }, empty(textOf(error))));
+      this.#shown = "";
+    }
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#refresh(), EVERY_MS);
+  }
+
+  /** @param {readonly Snapshot[]} snapshots */
+  #show(snapshots) {
+    const text = JSON.stringify(snapshots);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    if (snapshots.length === 0) {
+      fill(
+        this.#list,
+        el(
+          "li",
+          { class: "nothing" },
+          empty("No snapshots yet. One keeps the game as it is now, with its picture."),
+        ),
+      );
+      return;
+    }
+    const newest = [...snapshots].sort((a, b) => b.time.localeCompare(a.time));
+    fill(this.#list, ...newest.map((snapshot) => this.#card(snapshot)));
+  }
+
+  /**
+   * @param {Snapshot} snapshot
+   * @returns {HTMLElement}
+   */
+  #card(snapshot) {
+    const { name } = snapshot;
+    const { api } = this.#app;
+    const picture = el("img", {
+      src: api.url(actions.snapshotPicture(name), { time: snapshot.time }),
+      alt: `Picture of ${name}`,
+      loading: "lazy",
+      width: 240,
+      height: 160,
+    });
+    const when = new Date(snapshot.time);
+    return el(
+      "li",
+      { class: "card" },
+      picture,
+      el(
+        "div",
+        { class: "about" },
+        el("strong", {}, name),
+        el("span", {}, `frame ${snapshot.frame.toLocaleString("en")}`),
+        el("time", { datetime: snapshot.time }, when.toLocaleString()),
+      ),
+      el(
+        "div",
+        { class: "actions" },
+        button({ icon: "load", label: `Load ${name}`, compact: true, kind: "primary", hint: "Load" }, () =>
+          this.#do(actions.loadSnapshot(name), `Loaded ${name}.`),
+        ),
+        button(
+          { icon: "rename", label: `Rename ${name}`, compact: true, kind: "quiet", hint: "Rename" },
+          () => this.#rename(name),
+        ),
+        button({ icon: "trash", label: `Delete ${name}`, compact: true, kind: "quiet", hint: "Delete" }, () =>
+          this.#delete(name),
+        ),
+      ),
+    );
+  }
+
+  /** @param {string} name */
+  async #rename(name) {
+    const other = this.#app.api.copying.value
+      ? "NEW-NAME"
+      : await prompt("Rename the snapshot", "New name", name, "Rename");
+    if (other !== undefined && other !== name)
+      await this.#do(actions.renameSnapshot(name, other), `Renamed to ${other}.`);
+  }
+
+  /** @param {string} name */
+  async #delete(name) {
+    const sure =
+      this.#app.api.copying.value ||
+      (await confirm(`Delete ${name}?`, "It cannot be brought back.", "Delete"));
+    if (sure) await this.#do(actions.deleteSnapshot(name), `Deleted ${name}.`);
+  }
+}

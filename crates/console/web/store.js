@@ -1,0 +1,37 @@
+/**
+ * A value that tells who listens when it changes.
+ * @template T
+ */
+export class Store {
+  #value;
+  /** @type {Set<(value: T) => void>} */
+  #listeners = new Set();
+
+  /** @param {T} value */
+  constructor(value) {
+    this.#value = value;
+  }
+
+  /** @returns {T} */
+  get value() {
+    return this.#value;
+  }
+
+  /** @param {T} value */
+  set(value) {
+    if (Object.is(value, this.#value)) return;
+    this.#value = value;
+    for (const listener of this.#listeners) listener(value);
+  }
+
+  /**
+   * Calls `listener` now and with each new value; what it returns ends that.
+   * @param {(value: T) => void} listener
+   * @returns {() => void}
+   */
+  follow(listener) {
+    listener(this.#value);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}

@@ -1,0 +1,77 @@
+/** Tabs, as the ARIA Authoring Practices have them: one stop in the focus order, arrows go from tab to tab. */
+
+import { el } from "./dom.js";
+import { setting } from "./settings.js";
+
+/**
+ * @typedef {object} Tab
+ * @property {string} id
+ * @property {string} label
+ * @property {HTMLElement} panel
+ * @property {(visible: boolean) => void} [shown] Told whether the panel can be seen: what cannot be seen asks the emulator nothing.
+ */
+
+/**
+ * The tabs with their panels; which one is open is remembered.
+ * @param {string} label
+ * @param {readonly Tab[]} all
+ * @returns {HTMLElement}
+ */
+export function tabs(label, all) {
+  const list = el("div", { class: "tablist", role: "tablist", "aria-label": label });
+  const root = el("div", { class: "tabs" }, list);
+  /**
+   * @param {unknown} value
+   * @returns {value is string}
+   */
+  const isTab = (value) => all.some(({ id }) => id === value);
+  const open = setting("tab", all[0]?.id ?? "", isTab);
+  const buttons = all.map((tab) => {
+    const control = el(
+      "button",
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${tab.id}`,
+        "aria-controls": `panel-${tab.id}`,
+      },
+      tab.label,
+    );
+    control.addEventListener("click", () => open.set(tab.id));
+    tab.panel.id = `panel-${tab.id}`;
+    tab.panel.classList.add("panel");
+    tab.panel.setAttribute("role", "tabpanel");
+    tab.panel.setAttribute("aria-labelledby", control.id);
+    list.append(control);
+    root.append(tab.panel);
+    return control;
+  });
+  list.addEventListener("keydown", (event) => {
+    const now = all.findIndex(({ id }) => id === open.value);
+    /** @type {Record<string, number>} */
+    const steps = {
+      ArrowRight: now + 1,
+      ArrowLeft: now - 1 + all.length,
+      Home: 0,
+      End: all.length - 1,
+    };
+    const next = steps[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    const index = next % all.length;
+    open.set(all[index]?.id ?? open.value);
+    buttons[index]?.focus();
+  });
+  open.follow((id) => {
+    all.forEach((tab, index) => {
+      const chosen = tab.id === id;
+      const control = buttons[index];
+      control?.setAttribute("aria-selected", String(chosen));
+      control?.setAttribute("tabindex", chosen ? "0" : "-1");
+      if (chosen) control?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      tab.panel.hidden = !chosen;
+      tab.shown?.(chosen);
+    });
+  });
+  return root;
+}

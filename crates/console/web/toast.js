@@ -1,0 +1,33 @@
+/** Short messages at the page's edge, also read out by assistive technology. */
+
+import { byId, el } from "./dom.js";
+import { icon } from "./icons.js";
+
+const SHOWN_MS = 6000;
+const MOST = 4;
+
+/** @typedef {"good" | "bad"} Tone */
+
+/**
+ * Shows `text` for a while, longer while the mouse is on it.
+ * @param {string} text
+ * @param {Tone} [tone]
+ */
+export function toast(text, tone = "good") {
+  const place = byId("toasts");
+  const close = el(
+    "button",
+    { type: "button", class: "quiet square", "aria-label": "Dismiss" },
+    icon("close"),
+  );
+  const box = el("div", { class: `toast ${tone}` }, el("p", {}, text), close);
+  const gone = () => box.remove();
+  let timer = setTimeout(gone, SHOWN_MS);
+  box.addEventListener("mouseenter", () => clearTimeout(timer));
+  box.addEventListener("mouseleave", () => {
+    timer = setTimeout(gone, SHOWN_MS / 2);
+  });
+  close.addEventListener("click", gone);
+  place.append(box);
+  while (place.childElementCount > MOST) place.firstElementChild?.remove();
+}

@@ -1,0 +1,213 @@
+/** Pause, step, speed, reset and what else is done to the game as a whole. */
+
+import * as actions from "./actions.js";
+import { attempt } from "./app.js";
+import { Sound } from "./audio.js";
+import { button, disable, field, setOptions } from "./controls.js";
+import { confirm } from "./dialog.js";
+import { el, fill, setText } from "./dom.js";
+import { icon } from "./icons.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { EmulatorState, Phase } from "./status.js"
+ */
+
+/** Lockstep ends by itself when nobody steps for so long. */
+const LOCKSTEP_MS = 60_000;
+
+const UNLIMITED = "unlimited";
+/** @type {readonly string[]} */
+const SPEEDS = ["0.25", "0.5", "1", "2", "4", "8", UNLIMITED];
+
+const NO_PAUSE =
+  "mGBA's scripts cannot pause it: pause it in its own window, or hold it frame by frame with Lockstep.";
+const NO_SPEED = "mGBA's scripts cannot set its speed: use its own window (Emulation, Fast forward).";
+const NO_SOUND = "mGBA plays its sound on its own machine and gives scripts none.";
+const NO_STEP = "Pause first, or take the clock with Lockstep: then frames go by one step at a time.";
+const NO_EMULATOR = "No emulator is connected.";
+const IN_A_WINDOW =
+  "This mGBA runs in its own window: pause, speed and sound are there. Lockstep works here.";
+
+/**
+ * `focus` is the picture, to which the focus goes after a click: then the keyboard is the controller again.
+ * @param {App} app
+ * @param {HTMLElement} stage
+ * @param {HTMLElement} focus
+ * @returns {HTMLElement}
+ */
+export function transport(app, stage, focus) {
+  const { api, watch } = app;
+  /** @param {Parameters<typeof api.act>[0]} action */
+  const act = (action) => () =>
+    attempt(async () => {
+      await api.act(action);
+      await watch.refresh();
+    });
+
+  const run = button({ icon: "pause", label: "Pause", kind: "primary" }, () =>
+    act(held(app.status.value.phase) ? actions.resume() : actions.pause())(),
+  );
+  const frames = el("input", {
+    type: "number",
+    min: 1,
+    max: 3600,
+    value: 1,
+    class: "short",
+    inputmode: "numeric",
+  });
+  const step = button({ icon: "step", label: "Step" }, () =>
+    act(actions.advance(clamp(frames.valueAsNumber)))(),
+  );
+  const lock = button(
+    { icon: "lock", label: "Lockstep", compact: true, hint: "Lockstep: each frame waits for Step" },
+    () => act(app.status.value.phase === "lockstep" ? actions.resume() : actions.lockstep(LOCKSTEP_MS))(),
+  );
+  const speed = el("select", {});
+  speed.addEventListener("change", () => {
+    const value = speed.value === UNLIMITED ? UNLIMITED : Number(speed.value);
+    void act(actions.speed(value))();
+  });
+  const reset = button(
+    { icon: "reset", label: "Reset", compact: true, hint: "Reset the console" },
+    async () => {
+      const copying = api.copying.value;
+      if (
+        copying ||
+        (await confirm("Reset the console?", "What was not saved in the game is lost.", "Reset"))
+      ) {
+        await act(actions.reset())();
+      }
+    },
+  );
+  const sound = soundButton(new Sound(api));
+  const camera = button({ icon: "camera", label: "Save the picture", compact: true }, () =>
+    attempt(() => savePicture(app)),
+  );
+  const full = button({ icon: "full", label: "Full screen", compact: true }, () => toggleFullScreen(stage));
+
+  const reason = el("p", { class: "reason" });
+  const show = () => {
+    const { phase, emulator } = app.status.value;
+    const still = held(phase);
+    run.replaceChildren(icon(still ? "play" : "pause"), el("span", {}, still ? "Resume" : "Pause"));
+    lock.setAttribute("aria-pressed", String(phase === "lockstep"));
+    if (document.activeElement !== speed) showSpeed(speed, emulator);
+    const gone = usable(phase) ? undefined : NO_EMULATOR;
+    const window = emulator?.kind === "attached";
+    disable(run, gone ?? reasonIf(window && phase !== "lockstep", NO_PAUSE));
+    disable(step, gone ?? reasonIf(!still, NO_STEP));
+    disable(lock, gone);
+    disable(speed, gone ?? reasonIf(window, NO_SPEED));
+    speed.disabled = speed.ariaDisabled === "true";
+    disable(reset, gone);
+    disable(sound, gone ?? reasonIf(window, NO_SOUND));
+    setText(reason, window && !gone ? IN_A_WINDOW : "");
+    reason.hidden = reason.textContent === "";
+  };
+  app.status.follow(show);
+
+  const bar = el(
+    "div",
+    { class: "transport", role: "toolbar", "aria-label": "Emulation" },
+    run,
+    el("div", { class: "joined" }, step, field("Frames to step", frames, true)),
+    lock,
+    field("Speed", speed, true),
+    el("span", { class: "gap" }),
+    reset,
+    sound,
+    camera,
+    full,
+  );
+  bar.addEventListener("click", (event) => {
+    const byPointer = event.detail > 0 && event.target instanceof Element && event.target.closest("button");
+    if (byPointer && !document.querySelector("dialog[open]")) focus.focus({ preventScroll: true });
+  });
+  return el("div", {}, bar, reason);
+}
+
+/**
+ * Whether frames only go by when they are asked for.
+ * @param {Phase} phase
+ * @returns {boolean}
+ */
+function held(phase) {
+  return phase === "paused" || phase === "lockstep";
+}
+
+/**
+ * @param {boolean} applies
+ * @param {string} reason
+ * @returns {string | undefined}
+ */
+function reasonIf(applies, reason) {
+  return applies ? reason : undefined;
+}
+
+/**
+ * @param {Phase} phase
+ * @returns {boolean}
+ */
+function usable(phase) {
+  return phase === "running" || held(phase);
+}
+
+/**
+ * Offers the usual speeds, and the present one, which may be any.
+ * @param {HTMLSelectElement} select
+ * @param {EmulatorState | undefined} emulator
+ */
+function showSpeed(select, emulator) {
+  const now = String(emulator?.speed ?? 1);
+  const all = SPEEDS.includes(now) ? SPEEDS : [...SPEEDS, now];
+  setOptions(
+    select,
+    all.map((value) => ({ value, label: value === UNLIMITED ? "Max" : `${value}×` })),
+  );
+  select.value = now;
+}
+
+/**
+ * @param {number} frames
+ * @returns {number}
+ */
+function clamp(frames) {
+  return Math.min(3600, Math.max(1, Math.round(frames) || 1));
+}
+
+/**
+ * @param {Sound} sound
+ * @returns {HTMLButtonElement}
+ */
+function soundButton(sound) {
+  const control = button({ icon: "mute", label: "Sound", compact: true }, () => sound.toggle());
+  sound.on.follow((on) => {
+    control.setAttribute("aria-pressed", String(on));
+    fill(control, icon(on ? "sound" : "mute"));
+  });
+  return control;
+}
+
+/** @param {App} app */
+async function savePicture(app) {
+  /** @type {Blob} */
+  const picture = await app.api.act(actions.screenshot());
+  saveFile(picture, "screen.png");
+}
+
+/**
+ * Has the browser save a file.
+ * @param {Blob} content
+ * @param {string} name
+ */
+export function saveFile(content, name) {
+  const link = el("a", { href: URL.createObjectURL(content), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** @param {HTMLElement} stage */
+function toggleFullScreen(stage) {
+  return document.fullscreenElement ? document.exitFullscreen() : stage.requestFullscreen();
+}

@@ -1,0 +1,96 @@
+/** The live picture: the stream `/v1/video` on a canvas. */
+
+import { Decoder } from "./picture.js";
+import { LastingSocket } from "./socket.js";
+import { Store } from "./store.js";
+
+/** @import { Api } from "./api.js" */
+
+/**
+ * How the stream went in the last second.
+ * @typedef {object} VideoRate
+ * @property {number} pictures Pictures a second.
+ * @property {number} bits Bits a second.
+ * @property {number} missed Frames that were run without a picture of them getting here.
+ */
+
+export class Video {
+  /** @readonly @type {LastingSocket} */
+  socket;
+  /** @readonly @type {Store<VideoRate>} */
+  rate = new Store({ pictures: 0, bits: 0, missed: 0 });
+  /** @readonly Whether the canvas shows something. */
+  seen = new Store(false);
+  /** @readonly Width over height. */
+  shape = new Store({ width: 240, height: 160 });
+  #canvas;
+  /** @type {CanvasRenderingContext2D} */
+  #context;
+  #decoder = new Decoder();
+  /** @type {ImageData | undefined} */
+  #image;
+  #pictures = 0;
+  #bytes = 0;
+  #missed = 0;
+
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {Api} api
+   */
+  constructor(canvas, api) {
+    this.#canvas = canvas;
+    const context = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
+    if (!context) throw new Error("this browser draws no pictures");
+    this.#context = context;
+    this.socket = new LastingSocket(() => api.socketUrl("/v1/video"), {
+      message: (data) => {
+        if (data instanceof ArrayBuffer) this.#take(data);
+      },
+    });
+    setInterval(() => this.#count(), 1000);
+    // Nobody looks at a hidden page; its stream costs the server and the emulator for nothing.
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) this.socket.stop();
+      else this.socket.start();
+    });
+  }
+
+  /**
+   * The frame counter of the picture that is shown.
+   * @returns {number}
+   */
+  get frame() {
+    return this.#decoder.frame;
+  }
+
+  /** @param {ArrayBuffer} message */
+  #take(message) {
+    const before = this.#decoder.tick;
+    try {
+      if (this.#decoder.decode(message) || !this.#image) this.#resize();
+    } catch (error) {
+      console.warn(error);
+      this.socket.send("key");
+      return;
+    }
+    if (!this.#image) return;
+    this.#context.putImageData(this.#image, 0, 0);
+    this.#pictures += 1;
+    this.#bytes += message.byteLength;
+    if (this.seen.value) this.#missed += Math.max(0, this.#decoder.tick - before - 1);
+    this.seen.set(true);
+  }
+
+  #resize() {
+    const { width, height, pixels } = this.#decoder;
+    this.#canvas.width = width;
+    this.#canvas.height = height;
+    this.#image = new ImageData(pixels, width, height);
+    this.shape.set({ width, height });
+  }
+
+  #count() {
+    this.rate.set({ pictures: this.#pictures, bits: this.#bytes * 8, missed: this.#missed });
+    this.#pictures = this.#bytes = this.#missed = 0;
+  }
+}

@@ -1,0 +1,202 @@
+/** Watches: expressions over memory, each with its value now and a small plot of its last seconds. */
+
+import { textOf } from "./app.js";
+import { button, empty, field } from "./controls.js";
+import { el, freshId, setText } from "./dom.js";
+import { History, plot } from "./plot.js";
+import { setting } from "./settings.js";
+import { WatchFeed } from "./feed.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { Symbols } from "./symbols.js"
+ */
+
+/** Points that a plot keeps: ten seconds of one each frame. */
+const KEPT = 600;
+/** Frames that a plot shows. */
+const SPAN = 600;
+
+/**
+ * @param {unknown} value
+ * @returns {value is readonly string[]}
+ */
+function isTexts(value) {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/**
+ * @typedef {object} Row
+ * @property {HTMLElement} element
+ * @property {History} history
+ * @property {(value: unknown, frame: number) => void} show
+ * @property {(frame: number) => void} draw
+ */
+
+export class WatchesPanel {
+  /** @readonly @type {HTMLElement} */
+  element;
+  #watched = setting("watches", [], isTexts);
+  /** @type {Map<string, Row>} */
+  #rows = new Map();
+  #list = el("ul", { class: "watches" });
+  #input = el("input", {
+    type: "text",
+    placeholder: "score, u16[0x02000038] > 100",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
+  #problem = el("p", { class: "problem", role: "alert" });
+  /** @type {WatchFeed} */
+  #feed;
+  #frame = 0;
+  #visible = false;
+  #drawing = false;
+
+  /**
+   * @param {App} app
+   * @param {Symbols} symbols
+   */
+  constructor(app, symbols) {
+    this.#feed = new WatchFeed(app.rpc, app.api, {
+      values: (values, frame) => this.#take(values, frame),
+      refused: (error) => setText(this.#problem, textOf(error)),
+    });
+    const names = el("datalist", { id: freshId("symbols") });
+    this.#input.setAttribute("list", names.id);
+    const suggestions = el("div", { class: "chips" });
+    symbols.all.follow((all) => {
+      names.replaceChildren(...all.map(({ name }) => el("option", { value: name })));
+      suggestions.replaceChildren(
+        ...all
+          .filter(({ type, count }) => type !== undefined && count === 1)
+          .slice(0, 12)
+          .map(({ name }) => button({ label: name, icon: "plus", kind: "quiet" }, () => this.add(name))),
+      );
+    });
+    const form = el(
+      "form",
+      { class: "line" },
+      field("Expression to watch", this.#input),
+      names,
+      el("button", { type: "submit", class: "primary" }, "Watch"),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const text = this.#input.value.trim();
+      if (text === "") return;
+      this.add(text);
+      this.#input.value = "";
+    });
+    this.element = el(
+      "div",
+      {},
+      form,
+      this.#problem,
+      this.#list,
+      el("h2", { class: "quiet-title" }, "Symbols"),
+      suggestions,
+    );
+    symbols.all.follow((all) => {
+      suggestions.previousElementSibling?.toggleAttribute("hidden", all.length === 0);
+    });
+    this.#watched.follow((watched) => this.#sync(watched));
+  }
+
+  /**
+   * Watches one more expression.
+   * @param {string} expression
+   */
+  add(expression) {
+    if (!this.#watched.value.includes(expression)) this.#watched.set([...this.#watched.value, expression]);
+  }
+
+  /**
+   * Told whether the panel can be seen.
+   * @param {boolean} visible
+   */
+  shown(visible) {
+    this.#visible = visible;
+    this.#feed.watch(visible ? this.#watched.value : []);
+    if (visible && !this.#drawing) this.#draw();
+  }
+
+  /** @param {readonly string[]} watched */
+  #sync(watched) {
+    setText(this.#problem, "");
+    for (const [text, row] of this.#rows) {
+      if (watched.includes(text)) continue;
+      row.element.remove();
+      this.#rows.delete(text);
+    }
+    for (const text of watched) {
+      if (this.#rows.has(text)) continue;
+      const row = watchRow(text, () =>
+        this.#watched.set(this.#watched.value.filter((other) => other !== text)),
+      );
+      this.#rows.set(text, row);
+      this.#list.append(row.element);
+    }
+    this.#list.querySelector(".empty")?.parentElement?.remove();
+    if (watched.length === 0)
+      this.#list.append(
+        el("li", {}, empty("Nothing is watched. Write an expression, or choose a symbol below.")),
+      );
+    this.#feed.watch(this.#visible ? watched : []);
+  }
+
+  /**
+   * @param {Readonly<Record<string, unknown>>} values
+   * @param {number} frame
+   */
+  #take(values, frame) {
+    this.#frame = frame;
+    for (const [text, value] of Object.entries(values)) this.#rows.get(text)?.show(value, frame);
+  }
+
+  #draw() {
+    this.#drawing = this.#visible;
+    if (!this.#visible) return;
+    for (const row of this.#rows.values()) row.draw(this.#frame);
+    requestAnimationFrame(() => this.#draw());
+  }
+}
+
+/**
+ * @param {string} text
+ * @param {() => void} remove
+ * @returns {Row}
+ */
+function watchRow(text, remove) {
+  const history = new History(KEPT);
+  const value = el("span", { class: "value" }, "–");
+  const range = el("span", { class: "range" });
+  const canvas = el("canvas", { class: "plot", "aria-hidden": "true" });
+  const element = el(
+    "li",
+    { class: "watch" },
+    el("code", { class: "name" }, text),
+    value,
+    canvas,
+    range,
+    button({ icon: "close", label: `Stop watching ${text}`, compact: true, kind: "quiet" }, remove),
+  );
+  let drawn = -1;
+  return {
+    element,
+    history,
+    show(now, frame) {
+      const number = typeof now === "boolean" ? Number(now) : now;
+      setText(value, number === null ? "no value" : String(now));
+      if (typeof number !== "number") return;
+      history.add(frame, number);
+      const span = history.range();
+      setText(range, span ? `${span.least} … ${span.most}` : "");
+    },
+    draw(frame) {
+      if (frame === drawn) return;
+      drawn = frame;
+      plot(canvas, history, frame, SPAN);
+    },
+  };
+}
