@@ -1,4 +1,4 @@
-/** What a user can ask of the server, each as one request: the same that "copy as curl" gives. */
+/** The actions of the page. Each is one request, the same that "copy as curl" gives. */
 
 /**
  * @import { Action } from "./curl.js"
@@ -23,7 +23,7 @@ export const advance = (frames) => ({
 });
 
 /**
- * Each frame waits for [`advance`]; it ends by itself after `timeout` milliseconds without one.
+ * Each frame waits for `advance`. Lockstep ends after `timeout` milliseconds without one.
  * @type {(timeout: number) => Action}
  */
 export const lockstep = (timeout) => ({
@@ -34,7 +34,7 @@ export const lockstep = (timeout) => ({
 });
 
 /**
- * Times the console's speed, or as fast as it goes.
+ * A multiple of the console's speed, or as fast as possible.
  * @type {(times: number | "unlimited") => Action}
  */
 export const speed = (times) => ({
@@ -104,7 +104,7 @@ const snapshot = (name, rest = "") => `${SNAPSHOTS}/${encodeURIComponent(name)}$
 export const snapshotPicture = (name) => snapshot(name, "/picture");
 
 /**
- * Without a name the server takes the time.
+ * Without a name, the server uses the time.
  * @type {(name: string) => Action}
  */
 export const saveSnapshot = (name) => ({
@@ -137,9 +137,9 @@ export const deleteSnapshot = (name) => ({
 });
 
 export const RECORDINGS = "/v1/recordings";
-/** The recording under way. */
+/** The current recording. */
 export const RECORDING = "/v1/recording";
-/** The replay under way. */
+/** The current replay. */
 export const REPLAY = "/v1/replay";
 
 /**
@@ -149,7 +149,7 @@ export const REPLAY = "/v1/replay";
 const recording = (name, rest = "") => `${RECORDINGS}/${encodeURIComponent(name)}${rest}`;
 
 /**
- * What a recording is called as a file.
+ * The file name of a recording.
  * @type {(name: string) => string}
  */
 export const recordingFile = (name) => `${name}.fwr`;
@@ -166,7 +166,7 @@ export const startRecording = (name) => ({
 export const stopRecording = () => ({ title: "Stop recording", method: "DELETE", path: RECORDING });
 
 /**
- * Begins a replay at so many times the console's speed, or as fast as it goes.
+ * Starts a replay at a multiple of the console's speed, or as fast as possible.
  * @type {(name: string, speed: number | undefined) => Action}
  */
 export const replay = (name, speed) => ({

@@ -1,4 +1,4 @@
-/** The log of what was done here, each with its command. */
+/** The log of the page's actions, each with its command. */
 
 import { attempt } from "./app.js";
 import { button, empty } from "./controls.js";
@@ -7,7 +7,7 @@ import { target } from "./curl.js";
 
 /**
  * @import { App } from "./app.js"
- * @import { Done } from "./api.js"
+ * @import { LogEntry } from "./api.js"
  */
 
 /**
@@ -22,13 +22,13 @@ export function activity(app) {
     el(
       "p",
       { class: "about" },
-      "What you did here, as requests: copy one as a command for a terminal or a script.",
+      "The requests that this page sent for you. Copy one as a command for a terminal or a script.",
     ),
     list,
   );
   app.api.log.follow((log) => {
     if (log.length === 0)
-      fill(list, el("li", {}, empty("Nothing yet. Each button of this page is one request.")));
+      fill(list, el("li", {}, empty("No requests yet. Each button on this page sends one request.")));
     else fill(list, ...log.map((done) => row(app, done)));
   });
   return panel;
@@ -36,7 +36,7 @@ export function activity(app) {
 
 /**
  * @param {App} app
- * @param {Done} done
+ * @param {LogEntry} done
  * @returns {HTMLElement}
  */
 function row(app, done) {

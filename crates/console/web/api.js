@@ -1,4 +1,4 @@
-/** The server's HTTP interface: what users do by it, and what the page reads. */
+/** The server's HTTP interface: the user's actions, and what the page reads. */
 
 import { curl, target } from "./curl.js";
 import { Store } from "./store.js";
@@ -6,17 +6,17 @@ import { Store } from "./store.js";
 /** @import { Action, Method } from "./curl.js" */
 
 /**
- * A refusal as the server words it (RFC 9457).
+ * An error from the server (RFC 9457).
  * @typedef {object} Problem
  * @property {string} title
  * @property {number} status
  * @property {string} [detail]
  */
 
-/** A request that was refused, or that reached no server. */
+/** A request that failed or got no answer. */
 export class ApiError extends Error {
   /**
-   * 0 if there was no answer.
+   * The HTTP status; 0 if there was no answer.
    * @readonly
    * @type {number}
    */
@@ -32,15 +32,15 @@ export class ApiError extends Error {
   }
 }
 
-/** An action that was copied as a command instead of done. */
+/** An action that was copied as a command instead of sent. */
 export class Copied extends Error {}
 
 /**
- * One action that was done, for the log.
- * @typedef {object} Done
+ * An action that was sent, for the log.
+ * @typedef {object} LogEntry
  * @property {Date} at
  * @property {Action} action
- * @property {number} status 0 if there was no answer.
+ * @property {number} status The HTTP status; 0 if there was no answer.
  * @property {number} milliseconds
  * @property {string} [problem] What went wrong.
  */
@@ -48,17 +48,17 @@ export class Copied extends Error {}
 /** How many actions the log keeps. */
 const LOG_LENGTH = 100;
 
-/** After so long without an answer a request counts as lost; the server's own deadline is far shorter. */
-const PATIENCE_MS = 20_000;
+/** How long a request may wait for its answer. The server's own deadline is far shorter. */
+const TIMEOUT_MS = 20_000;
 
 export class Api {
-  /** @readonly The emulator that is acted on; `undefined` is the server's first. */
+  /** @readonly The selected emulator; `undefined` is the server's first one. */
   emulator = new Store(/** @type {string | undefined} */ (undefined));
-  /** @readonly Whether actions are copied as commands rather than done. */
+  /** @readonly Whether actions are copied as commands instead of sent. */
   copying = new Store(false);
-  /** @readonly The last actions, the newest first. */
-  log = new Store(/** @type {readonly Done[]} */ ([]));
-  /** @readonly Whether the server wants a token that this browser has not shown. */
+  /** @readonly The last actions, newest first. */
+  log = new Store(/** @type {readonly LogEntry[]} */ ([]));
+  /** @readonly Whether the server requires a token that this browser has not sent. */
   locked = new Store(false);
   /**
    * Called with each command that was copied.
@@ -67,7 +67,7 @@ export class Api {
   onCopied = () => {};
 
   /**
-   * Does what a user asked for, or copies it as a command.
+   * Sends an action of the user, or copies it as a command.
    * @template T
    * @param {Action} action
    * @returns {Promise<T>}
@@ -81,7 +81,7 @@ export class Api {
     const begun = performance.now();
     /** @type {(status: number, problem?: string) => void} */
     const note = (status, problem) => {
-      /** @type {Done} */
+      /** @type {LogEntry} */
       const done = {
         at: new Date(),
         action: addressed,
@@ -102,7 +102,7 @@ export class Api {
   }
 
   /**
-   * Reads something for the page itself; it is no action and is not logged.
+   * Reads something for the page itself. It is not logged.
    * @template T
    * @param {string} path
    * @param {Action["query"]} [query]
@@ -115,7 +115,7 @@ export class Api {
   }
 
   /**
-   * As [`read`], with a body; still only for what changes nothing.
+   * Like `read`, with a body. Only for requests that change nothing.
    * @template T
    * @param {string} path
    * @param {unknown} json
@@ -129,7 +129,7 @@ export class Api {
   }
 
   /**
-   * The command for an action, on the chosen emulator.
+   * The curl command for an action.
    * @param {Action} action
    * @returns {string}
    */
@@ -138,7 +138,7 @@ export class Api {
   }
 
   /**
-   * Puts the command for an action on the clipboard.
+   * Copies the curl command for an action to the clipboard.
    * @param {Action} action
    */
   async copy(action) {
@@ -148,7 +148,7 @@ export class Api {
   }
 
   /**
-   * The action, naming the chosen emulator.
+   * The action, addressed to the selected emulator.
    * @param {Action} action
    * @returns {Action}
    */
@@ -159,7 +159,7 @@ export class Api {
   }
 
   /**
-   * A path of this server for pictures and sockets.
+   * A path on this server, for pictures and sockets.
    * @param {string} path
    * @param {NonNullable<Action["query"]>} [query]
    * @returns {string}
@@ -180,7 +180,7 @@ export class Api {
     return url.href;
   }
 
-  /** Finds out whether programs need a token here; this browser may have shown one, in a cookie that no page can see. */
+  /** Finds out whether programs need a token. This browser may send one in a cookie, which scripts cannot see. */
   async probe() {
     const response = await fetch("/v1/emulators", { credentials: "omit" });
     this.#tokens = response.status === 401;
@@ -194,7 +194,7 @@ export class Api {
    */
   async #fetch(action) {
     /** @type {RequestInit} */
-    const init = { method: action.method, signal: AbortSignal.timeout(PATIENCE_MS) };
+    const init = { method: action.method, signal: AbortSignal.timeout(TIMEOUT_MS) };
     if (action.json !== undefined) {
       init.body = JSON.stringify(action.json);
       init.headers = { "Content-Type": "application/json" };
@@ -242,7 +242,8 @@ async function refusal(response) {
 }
 
 /**
- * Copies by the clipboard where the page may, else by a selected text: plain HTTP to another machine has none.
+ * Copies through the clipboard API if there is one, else through a text selection: pages from another machine over plain
+ * HTTP have no clipboard API.
  * @param {string} text
  */
 async function copyText(text) {

@@ -7,7 +7,7 @@ import { toast } from "./toast.js";
  * @import { Api } from "./api.js"
  * @import { Controller } from "./controller.js"
  * @import { Rpc } from "./rpc.js"
- * @import { Status, StatusWatch } from "./status.js"
+ * @import { Status, StatusPoller } from "./status.js"
  * @import { Store } from "./store.js"
  */
 
@@ -16,12 +16,12 @@ import { toast } from "./toast.js";
  * @property {Api} api
  * @property {Rpc} rpc
  * @property {Controller} controller
- * @property {StatusWatch} watch
+ * @property {StatusPoller} watch
  * @property {Store<Status>} status
  */
 
 /**
- * Does something for the user and says so if it fails; returns `undefined` then, or if it was copied instead.
+ * Runs an action of the user and shows its error. Returns `undefined` after an error or if the action was copied.
  * @template T
  * @param {() => Promise<T>} work
  * @returns {Promise<T | undefined>}
@@ -36,7 +36,7 @@ export async function attempt(work) {
 }
 
 /**
- * An error as a sentence.
+ * The message of an error, as a sentence.
  * @param {unknown} error
  * @returns {string}
  */

@@ -1,37 +1,37 @@
 /** The emulator's sound: the stream `/v1/audio`, for embedded cores. */
 
-import { LastingSocket } from "./socket.js";
+import { ReconnectingSocket } from "./socket.js";
 import { Store } from "./store.js";
 
 /** @import { Api } from "./api.js" */
 
-/** Sound waits so long before it is heard, in seconds, so that small delays on the way are not. */
+/** Seconds that sound is buffered before it plays, so that small network delays cannot be heard. */
 const LEAD = 0.06;
-/** More than so much ahead is a backlog; it is left out rather than heard late. */
+/** Sound that would be buffered for longer than this is dropped, in seconds. */
 const LONGEST_LEAD = 0.25;
 
 export class Sound {
   /** @readonly */
   on = new Store(false);
-  /** @type {LastingSocket} */
+  /** @type {ReconnectingSocket} */
   #socket;
   /** @type {AudioContext | undefined} */
   #context;
   #rate = 32768;
-  /** When the sound that is scheduled ends. */
+  /** When the scheduled sound ends. */
   #end = 0;
 
   /** @param {Api} api */
   constructor(api) {
-    this.#socket = new LastingSocket(() => api.socketUrl("/v1/audio"), {
-      message: (data) => this.#take(data),
+    this.#socket = new ReconnectingSocket(() => api.socketUrl("/v1/audio"), {
+      message: (data) => this.#receive(data),
     });
     api.emulator.follow(() => {
       if (this.on.value) this.#socket.restart();
     });
   }
 
-  /** Turns it on or off; browsers allow that only when the user asks for it. */
+  /** Turns sound on or off. Browsers allow it only in response to a click. */
   toggle() {
     this.on.set(!this.on.value);
     if (this.on.value) {
@@ -45,7 +45,7 @@ export class Sound {
   }
 
   /** @param {string | ArrayBuffer} data */
-  #take(data) {
+  #receive(data) {
     if (typeof data === "string") {
       const { rate } = /** @type {{ rate?: number }} */ (JSON.parse(data));
       if (rate !== undefined) this.#rate = rate;

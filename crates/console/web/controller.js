@@ -1,4 +1,4 @@
-/** What the user holds down, by whatever means, and how it gets to the emulator. */
+/** The keys that the user holds on any input device, and how they get to the emulator. */
 
 import { keysOf, maskOf } from "./keys.js";
 import { Store } from "./store.js";
@@ -9,28 +9,28 @@ import { Store } from "./store.js";
  */
 
 /**
- * A press that is shorter is ended by the emulator, some frames later. The game looks at its keys once a frame, and a
- * tap on glass may be shorter than that; on the way, a press and its end may also come closer together.
+ * The emulator itself ends presses shorter than this, after a frame. The game reads its keys once a frame, and a tap may
+ * be shorter than that; the network may also deliver a press and its release closer together.
  */
 const SHORT_PRESS_MS = 100;
 
 /**
- * Takes changes of keys to the emulator.
- * @typedef {object} KeyLine
+ * Sends key changes to the emulator.
+ * @typedef {object} KeySink
  * @property {(mask: number) => void} press
  * @property {(mask: number) => void} release
- * @property {(mask: number) => void} releaseSoon Lets go of them once the game has seen them.
+ * @property {(mask: number) => void} releaseSoon Releases the keys after the game has seen them.
  */
 
 export class Controller {
-  /** @readonly Mask of what is held, all sources together. */
+  /** @readonly Mask of the keys that are held, all sources together. */
   held = new Store(0);
   /** @type {Map<string, number>} */
   #sources = new Map();
-  #line;
+  #sink;
   #api;
-  /** What the emulator was told. */
-  #told = 0;
+  /** Mask of the keys that the emulator holds, as far as this page knows. */
+  #sent = 0;
   /**
    * When each key was pressed, by bit.
    * @type {number[]}
@@ -38,11 +38,11 @@ export class Controller {
   #since = [];
 
   /**
-   * @param {KeyLine} line
+   * @param {KeySink} sink
    * @param {Api} api
    */
-  constructor(line, api) {
-    this.#line = line;
+  constructor(sink, api) {
+    this.#sink = sink;
     this.#api = api;
     const release = () => this.releaseAll();
     addEventListener("blur", release);
@@ -54,7 +54,7 @@ export class Controller {
   }
 
   /**
-   * `source` (a pointer, the keyboard, …) now holds exactly these keys.
+   * Sets the keys that `source` (a pointer, the keyboard, …) holds.
    * @param {string} source
    * @param {Iterable<Key>} keys
    */
@@ -68,43 +68,43 @@ export class Controller {
     for (const part of this.#sources.values()) held |= part;
     this.held.set(held);
     if (this.#api.copying.value) this.#copy(held & ~before);
-    else this.#tell();
+    else this.#send();
   }
 
-  /** Lets go of everything, at once. */
+  /** Releases all keys. */
   releaseAll() {
     this.#sources.clear();
     this.held.set(0);
     this.#since.length = 0;
-    this.#tell();
+    this.#send();
   }
 
-  /** After a lost connection: what was told may or may not have arrived, so it is told again. */
+  /** Sends the state of the keys again after a lost connection: the last changes may not have arrived. */
   repeat() {
-    const told = this.#told;
-    this.#told = 0;
-    if (told & ~this.held.value) this.#line.release(told & ~this.held.value);
-    this.#tell();
+    const sent = this.#sent;
+    this.#sent = 0;
+    if (sent & ~this.held.value) this.#sink.release(sent & ~this.held.value);
+    this.#send();
   }
 
-  #tell() {
+  #send() {
     const now = performance.now();
     const held = this.held.value;
-    const pressed = held & ~this.#told;
+    const pressed = held & ~this.#sent;
     if (pressed !== 0) {
-      this.#line.press(pressed);
+      this.#sink.press(pressed);
       forBits(pressed, (bit) => {
         this.#since[bit] = now;
       });
     }
-    const released = this.#told & ~held;
+    const released = this.#sent & ~held;
     let short = 0;
     forBits(released, (bit) => {
       if (now - (this.#since[bit] ?? 0) < SHORT_PRESS_MS) short |= 1 << bit;
     });
-    if (short !== 0) this.#line.releaseSoon(short);
-    if ((released & ~short) !== 0) this.#line.release(released & ~short);
-    this.#told = held;
+    if (short !== 0) this.#sink.releaseSoon(short);
+    if ((released & ~short) !== 0) this.#sink.release(released & ~short);
+    this.#sent = held;
   }
 
   /** @param {number} pressed */

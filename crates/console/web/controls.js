@@ -1,4 +1,4 @@
-/** Controls that many panels use. */
+/** Controls that several panels use. */
 
 import { el, freshId } from "./dom.js";
 import { icon } from "./icons.js";
@@ -11,14 +11,14 @@ import { icon } from "./icons.js";
 /**
  * @typedef {object} ButtonLook
  * @property {IconName} [icon]
- * @property {string} label Shown, unless `compact`; always what assistive technology says.
+ * @property {string} label The visible text unless `compact`; always the accessible name.
  * @property {boolean} [compact]
  * @property {"primary" | "quiet" | "danger"} [kind]
- * @property {string} [hint] Also shown while the mouse is on it.
+ * @property {string} [hint] The tooltip.
  */
 
 /**
- * A button. While what it does is under way it is busy, and not done twice.
+ * A button. It ignores clicks while its action is running.
  * @param {ButtonLook} look
  * @param {(event: MouseEvent) => unknown} act
  * @returns {HTMLButtonElement}
@@ -33,10 +33,10 @@ export function button(look, act) {
   if (hint !== undefined) element.title = hint;
   element.addEventListener("click", (event) => {
     if (element.getAttribute("aria-disabled") === "true" || element.ariaBusy === "true") return;
-    const under = act(event);
-    if (!(under instanceof Promise)) return;
+    const running = act(event);
+    if (!(running instanceof Promise)) return;
     element.ariaBusy = "true";
-    void under.finally(() => {
+    void running.finally(() => {
       element.ariaBusy = null;
     });
   });
@@ -44,7 +44,7 @@ export function button(look, act) {
 }
 
 /**
- * Makes a control useless for a reason that people can read, or useful again with none; it keeps its place in the focus order.
+ * Disables a control and shows the reason as its tooltip; enables it without a reason. It stays in the focus order.
  * @param {HTMLElement} control
  * @param {string | undefined} reason
  */
@@ -76,7 +76,7 @@ export function field(label, input, hidden = false) {
 }
 
 /**
- * Options of a list; those that are the same as before are left alone, with the choice.
+ * Sets the options of a list and keeps the selection. Nothing changes if the options are the same.
  * @param {HTMLSelectElement} select
  * @param {readonly { value: string; label: string }[]} options
  */
@@ -89,7 +89,7 @@ export function setOptions(select, options) {
 }
 
 /**
- * A form of one line; `submit` is called by Enter and by its button.
+ * A form of one line. Enter and its submit button call `submit`.
  * @param {() => unknown} submit
  * @param {...Child} children
  * @returns {HTMLFormElement}
@@ -104,7 +104,7 @@ export function lineForm(submit, ...children) {
 }
 
 /**
- * What a panel shows while it has nothing.
+ * The text of an empty panel.
  * @param {string} text
  * @returns {HTMLElement}
  */

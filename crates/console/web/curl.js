@@ -3,15 +3,15 @@
 /** @typedef {"GET" | "POST" | "PUT" | "DELETE" | "PATCH"} Method */
 
 /**
- * What a user asks of the server by one click.
+ * A request that a user sends with one click.
  * @typedef {object} Action
- * @property {string} title What it does, for people.
+ * @property {string} title A description for people.
  * @property {Method} method
  * @property {string} path Path without the query.
  * @property {Record<string, string | number | boolean | undefined>} [query]
  * @property {unknown} [json] The body: JSON, or else bytes of a file.
  * @property {Blob} [file]
- * @property {string} [output] Where a reply of bytes belongs, for the command.
+ * @property {string} [output] The file name for a binary response, in the command.
  */
 
 /**
@@ -29,7 +29,7 @@ export function target(action) {
 }
 
 /**
- * The command that does the same. With `token` it sends one, which it takes from the environment.
+ * The curl command for an action. With `token`, it sends a token from the environment.
  * @param {Action} action
  * @param {string} origin
  * @param {boolean} token
@@ -51,7 +51,7 @@ export function curl(action, origin, token) {
 }
 
 /**
- * A word as a POSIX shell reads it.
+ * A word, quoted for a POSIX shell.
  * @param {string} word
  * @returns {string}
  */

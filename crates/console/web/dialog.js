@@ -1,11 +1,11 @@
-/** Questions in a dialog of the browser's own, which keeps the focus inside and gives it back. */
+/** Questions in a modal `<dialog>`, which keeps the focus inside and returns it afterwards. */
 
 import { el, freshId } from "./dom.js";
 
 /** @import { Child } from "./dom.js" */
 
 /**
- * Asks whether to go on; true if the user says so.
+ * Asks for a confirmation; true if the user confirms.
  * @param {string} question
  * @param {string} detail
  * @param {string} yes
@@ -16,7 +16,7 @@ export async function confirm(question, detail, yes) {
 }
 
 /**
- * Asks for a text; `undefined` if the user gives none.
+ * Asks for a text; `undefined` if the user cancels or enters nothing.
  * @param {string} question
  * @param {string} label
  * @param {string} value

@@ -1,4 +1,4 @@
-/** Elements in one expression, without markup in strings: the page's Content-Security-Policy allows no such thing. */
+/** Creates elements without markup in strings, which the page's Content-Security-Policy forbids. */
 
 /** @typedef {Node | string | null | undefined | false} Child */
 
@@ -7,7 +7,7 @@
 /** @typedef {{ class?: string | undefined, on?: Listeners, [attribute: string]: unknown }} Props */
 
 /**
- * An element with attributes (`true` is an empty one, `false` and `undefined` none), listeners and children.
+ * Creates an element. An attribute that is `true` is set without a value; one that is `false` or `undefined` is left out.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {Props} [props]
@@ -28,7 +28,7 @@ export function el(tag, props = {}, ...children) {
 }
 
 /**
- * Sets an attribute, or takes it away with `false` or `undefined`.
+ * Sets an attribute, or removes it with `false` or `undefined`.
  * @param {Element} element
  * @param {string} name
  * @param {unknown} value
@@ -39,7 +39,7 @@ export function setAttribute(element, name, value) {
 }
 
 /**
- * Puts these in place of all children.
+ * Replaces all children.
  * @param {Element} element
  * @param {...Child} children
  */
@@ -61,7 +61,7 @@ export function byId(id) {
 let ids = 0;
 
 /**
- * An id that no other element has.
+ * A unique id.
  * @param {string} prefix
  * @returns {string}
  */
@@ -71,7 +71,7 @@ export function freshId(prefix) {
 }
 
 /**
- * Sets the text only if it is another one: what did not change is not painted again.
+ * Sets the text if it differs, so that unchanged text is not painted again.
  * @param {Element} element
  * @param {string} text
  */

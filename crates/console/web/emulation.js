@@ -1,8 +1,8 @@
-/** What the page asks the emulator often or in a hurry: keys, memory, whether it is there. All of it by JSON-RPC. */
+/** Frequent and urgent requests to the emulator over JSON-RPC: keys, memory, echo. */
 
 /**
  * @import { Api } from "./api.js"
- * @import { KeyLine } from "./controller.js"
+ * @import { KeySink } from "./controller.js"
  * @import { Rpc } from "./rpc.js"
  */
 
@@ -11,8 +11,8 @@
  * @typedef {object} Domain
  * @property {string} id
  * @property {string} label
- * @property {number} base Bus address of its first byte.
- * @property {number} size Bytes.
+ * @property {number} base The bus address of the first byte.
+ * @property {number} size In bytes.
  */
 
 /**
@@ -21,8 +21,8 @@
  * @property {{ value?: unknown; error?: { detail: string } }[]} results
  */
 
-/** @implements {KeyLine} */
-export class Emulation {
+/** @implements {KeySink} */
+export class EmulatorClient {
   #rpc;
   #api;
 
@@ -50,13 +50,13 @@ export class Emulation {
     this.#forget({ op: "hold_keys", keys: mask, frames: 1 });
   }
 
-  /** A message to the emulator and back. */
+  /** Sends a message to the emulator and waits until it comes back. */
   async ping() {
     await this.batch([{ op: "echo", data: "" }]);
   }
 
   /**
-   * Bytes from the bus, or from a domain, where addresses are offsets.
+   * Reads bytes from the bus (an empty `domain`) or from a domain, where addresses are offsets.
    * @param {string} domain
    * @param {number} address
    * @param {number} length
@@ -85,7 +85,7 @@ export class Emulation {
   }
 
   /**
-   * Operations in order, at one frame boundary; their values, or the first refusal as an error.
+   * Runs operations in order at one frame boundary. Returns their values or throws the first error.
    * @param {object[]} ops
    * @returns {Promise<unknown[]>}
    */
@@ -99,7 +99,7 @@ export class Emulation {
   }
 
   /**
-   * Says something whose answer changes nothing here: that there is no emulator is shown elsewhere.
+   * Sends an operation and ignores its result. The status badge shows when there is no emulator.
    * @param {object} op
    */
   #forget(op) {

@@ -1,4 +1,4 @@
-/** The values of expressions as they change, and of others as others are watched. */
+/** The values of watched expressions as they change. */
 
 import { Subscription } from "./subscription.js";
 
@@ -10,8 +10,8 @@ import { Subscription } from "./subscription.js";
 
 /**
  * @typedef {object} FeedEvents
- * @property {(values: Readonly<Record<string, unknown>>, frame: number) => void} values Values that changed, or all of them at the beginning.
- * @property {(error: unknown) => void} refused The server does not take what is to be watched.
+ * @property {(values: Readonly<Record<string, unknown>>, frame: number) => void} values Values that changed; at first, all values.
+ * @property {(error: unknown) => void} refused The server rejected the expressions.
  */
 
 export class WatchFeed {
@@ -19,7 +19,7 @@ export class WatchFeed {
   /** @type {Subscription} */
   #subscription;
   /** @type {readonly string[]} */
-  #wanted = [];
+  #expressions = [];
 
   /**
    * @param {Rpc} rpc
@@ -30,31 +30,33 @@ export class WatchFeed {
     this.#events = events;
     this.#subscription = new Subscription(rpc, api, {
       wanted: () => {
-        if (this.#wanted.length === 0) return undefined;
-        // The frame counter too: it changes with each frame, so that time goes on for what does not change.
-        return { watch: this.#wanted.includes("frame") ? this.#wanted : [...this.#wanted, "frame"] };
+        if (this.#expressions.length === 0) return undefined;
+        // The frame counter changes with each frame, so the plots of constant values move on too.
+        return {
+          watch: this.#expressions.includes("frame") ? this.#expressions : [...this.#expressions, "frame"],
+        };
       },
-      told: (notice) => this.#take(notice),
+      received: (notice) => this.#receive(notice),
       refused: (error) => events.refused(error),
     });
   }
 
   /**
-   * Watches exactly these.
+   * Sets the expressions to watch.
    * @param {readonly string[]} expressions
    */
   watch(expressions) {
     if (
-      expressions.length === this.#wanted.length &&
-      expressions.every((text, at) => text === this.#wanted[at])
+      expressions.length === this.#expressions.length &&
+      expressions.every((text, at) => text === this.#expressions[at])
     )
       return;
-    this.#wanted = expressions;
+    this.#expressions = expressions;
     void this.#subscription.renew();
   }
 
   /** @param {Notice} notice */
-  #take({ data }) {
+  #receive({ data }) {
     const changed = Object.entries(data.changes ?? {}).map(
       ([text, change]) => /** @type {const} */ ([text, change.new]),
     );

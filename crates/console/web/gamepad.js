@@ -8,7 +8,7 @@ import { Store } from "./store.js";
  */
 
 /**
- * Buttons of the browsers' standard layout: by place, so the right one of the four is A, the lowest is B.
+ * Buttons of the standard layout, by position: the right one of the four is A, the bottom one is B.
  * @type {readonly (Key | undefined)[]}
  */
 const BUTTONS = [
@@ -30,14 +30,14 @@ const BUTTONS = [
   "Right",
 ];
 
-/** How far a stick is pushed before it counts. */
+/** How far a stick must be pushed to count as a direction. */
 const PUSHED = 0.5;
 
 /** Names of the gamepads that are connected. */
 export const gamepads = new Store(/** @type {readonly string[]} */ ([]));
 
 /**
- * Has all gamepads drive `controller`. They are looked at once a picture of the screen, and not at all without one.
+ * Connects all gamepads to `controller`. They are polled once per display frame, and only while one is connected.
  * @param {Controller} controller
  */
 export function playByGamepad(controller) {

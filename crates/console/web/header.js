@@ -1,4 +1,4 @@
-/** The line at the page's top: which emulator, how it is, how far away it is, and the page's own settings. */
+/** The header of the page: the selected emulator, its state, the latency, and the page's settings. */
 
 import { button, field, setOptions } from "./controls.js";
 import { byId, el, fill, setText } from "./dom.js";
@@ -33,7 +33,7 @@ export function header(app, latency) {
   byId("menu").append(
     signInButton(app),
     curlButton(app),
-    el("a", { href: "/docs", class: "button quiet", title: "The HTTP interface" }, "API"),
+    el("a", { href: "/docs", class: "button quiet", title: "Documentation of the HTTP interface" }, "API"),
     themeButton(),
   );
 }
@@ -86,7 +86,7 @@ function stateBadge(app) {
 }
 
 /**
- * Only there while the game's save cannot be written.
+ * Visible only while the game's battery save cannot be written.
  * @param {App} app
  * @returns {HTMLElement}
  */
@@ -117,7 +117,7 @@ function latencyBadge(app, latency) {
   const number = el("span", { class: "number" });
   const badge = el(
     "p",
-    { class: "badge", title: "From this page into the emulator and back" },
+    { class: "badge", title: "Round trip from this page to the emulator" },
     "Latency",
     number,
   );
@@ -132,14 +132,14 @@ function latencyBadge(app, latency) {
 }
 
 /**
- * While it is on, whatever is chosen on the page is copied as a command instead of done.
+ * While it is on, each action is copied as a command instead of sent.
  * @param {App} app
  * @returns {HTMLElement}
  */
 function curlButton(app) {
   const { copying } = app.api;
   const control = button(
-    { icon: "curl", label: "curl", hint: "Copy actions as curl commands instead of doing them" },
+    { icon: "curl", label: "curl", hint: "Copy actions as curl commands instead of sending them" },
     () => copying.set(!copying.value),
   );
   const banner = byId("banner");
@@ -149,7 +149,7 @@ function curlButton(app) {
     banner.hidden = !on;
     fill(
       banner,
-      on && el("span", {}, "What you choose now is copied as a curl command and not done."),
+      on && el("span", {}, "Actions are copied as curl commands and not sent."),
       on && button({ label: "Done" }, () => copying.set(false)),
     );
   });
@@ -160,7 +160,7 @@ function curlButton(app) {
 }
 
 /**
- * The server answers a page that is not signed in with a form for the token, so the page is asked for again.
+ * Reloads the page: to a browser without a token, the server answers with the login form.
  * @param {App} app
  * @returns {HTMLElement}
  */

@@ -1,13 +1,13 @@
-/** A grid of bytes that can be walked, edited, and shows what changes. It knows nothing of where bytes come from. */
+/** A grid of bytes to navigate and edit. It highlights changes. It does not know where the bytes come from. */
 
 import { el, fill, setText } from "./dom.js";
 
-/** How long a change stays marked. */
+/** How long a change stays highlighted. */
 const MARKED_MS = 900;
 
 /**
  * @typedef {object} HexGridEvents
- * @property {(address: number) => void} move The user moved to an address; it may be outside of what is shown.
+ * @property {(address: number) => void} move The user moved to an address, which may be outside the visible range.
  * @property {(address: number, value: number) => void} edit The user typed a byte.
  */
 
@@ -33,7 +33,7 @@ export class HexGrid {
   #start = 0;
   #selected = 0;
   /**
-   * The first digit of a byte that is being typed.
+   * The first digit of the byte that the user is typing.
    * @type {number | undefined}
    */
   #typed;
@@ -76,7 +76,7 @@ export class HexGrid {
   }
 
   /**
-   * Makes it so wide and high.
+   * Sets the number of columns and rows.
    * @param {number} across
    * @param {number} rows
    */
@@ -120,7 +120,7 @@ export class HexGrid {
   }
 
   /**
-   * Shows the bytes from `start` on; what they are comes with [`update`].
+   * Moves the grid to `start`. Bytes are unknown until `update`.
    * @param {number} start
    */
   show(start) {
@@ -139,7 +139,7 @@ export class HexGrid {
   }
 
   /**
-   * The present bytes. Where they differ from those before, that is marked for a while.
+   * Sets the bytes and highlights changes for a while.
    * @param {Uint8Array} bytes
    * @param {number} now
    */
@@ -160,7 +160,7 @@ export class HexGrid {
   }
 
   /**
-   * The byte at an address, if it is shown and known.
+   * The byte at an address, if it is visible and known.
    * @param {number} address
    * @returns {number | undefined}
    */
@@ -170,7 +170,7 @@ export class HexGrid {
   }
 
   /**
-   * Chooses a byte.
+   * Selects a byte.
    * @param {number} address
    */
   select(address, focus = false) {
@@ -245,7 +245,7 @@ export class HexGrid {
 }
 
 /**
- * A number in hex with so many digits.
+ * A number in hexadecimal with at least `digits` digits.
  * @param {number} value
  * @param {number} digits
  * @returns {string}

@@ -1,4 +1,4 @@
-/** Icons as paths on a 24 by 24 grid, drawn with strokes of the text's colour. */
+/** Icons as paths on a 24 by 24 grid, drawn with strokes in the text colour. */
 
 const PATHS = /** @type {const} */ ({
   brand: "M3 5h18v14H3z M7 9h2v2H7z M15 13h2v2h-2z M9 15l6-6",
@@ -35,7 +35,7 @@ const PATHS = /** @type {const} */ ({
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * An icon; it is beside a text or in a control with a label, so assistive technology does not read it.
+ * An icon. It is hidden from assistive technology, because there is always a text or a label next to it.
  * @param {IconName} name
  * @returns {SVGSVGElement}
  */

@@ -1,28 +1,28 @@
-/** The chosen address as numbers of every size, to read, to write and to watch. */
+/** The selected address as numbers of every type: read, write and watch them. */
 
 import { button, field } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { hex } from "./hexgrid.js";
 
-/** @import { Named } from "./symbols.js" */
+/** @import { SymbolInfo } from "./symbols.js" */
 
 const TYPES = /** @type {const} */ (["u8", "i8", "u16", "i16", "u32", "i32"]);
 /** @typedef {(typeof TYPES)[number]} Type */
 
 /**
- * @typedef {object} Subject
- * @property {(address: number, count: number) => readonly (number | undefined)[]} bytes Bytes from an address on; `undefined` where they are not known.
- * @property {(address: number) => Named | undefined} symbol
- * @property {() => string} domain The memory domain that addresses are of; empty for the bus.
+ * @typedef {object} MemoryAccess
+ * @property {(address: number, count: number) => readonly (number | undefined)[]} bytes The bytes from an address on; `undefined` where unknown.
+ * @property {(address: number) => SymbolInfo | undefined} symbol
+ * @property {() => string} domain The memory domain of the addresses; empty for the bus.
  * @property {(address: number, value: number, type: Type) => Promise<void>} write
  * @property {(expression: string) => void} watch
  */
 
 /**
- * @param {Subject} subject
+ * @param {MemoryAccess} memory
  * @returns {{ element: HTMLElement; show(address: number): void }}
  */
-export function inspector(subject) {
+export function inspector(memory) {
   let shown = 0;
   const title = el("h2", {});
   /** @type {Map<Type, HTMLElement>} */
@@ -48,27 +48,27 @@ export function inspector(subject) {
     field("New value, decimal or 0x hex", input, true),
     el("button", { type: "submit" }, "Write"),
     button({ icon: "plus", label: "Watch" }, () =>
-      subject.watch(expression(subject, shown, /** @type {Type} */ (type.value))),
+      memory.watch(expression(memory, shown, /** @type {Type} */ (type.value))),
     ),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const value = Number(input.value.trim());
     input.setCustomValidity(problemOf(input.value, value, /** @type {Type} */ (type.value)));
-    if (form.reportValidity()) void subject.write(shown, value, /** @type {Type} */ (type.value));
+    if (form.reportValidity()) void memory.write(shown, value, /** @type {Type} */ (type.value));
   });
   input.addEventListener("input", () => input.setCustomValidity(""));
   const element = el("div", { class: "inspector" }, title, list, form);
   /** @param {number} address */
   const show = (address) => {
-    const symbol = subject.symbol(address);
+    const symbol = memory.symbol(address);
     if (address !== shown || title.childElementCount === 0) {
       if (symbol?.type) type.value = symbol.type;
       const offset = symbol && address > symbol.address ? `+${address - symbol.address}` : "";
       fill(title, el("code", {}, hex(address, 8)), symbol && el("span", {}, symbol.name + offset));
     }
     shown = address;
-    for (const [name, place] of values) setText(place, numberOf(name, subject.bytes(address, bytesOf(name))));
+    for (const [name, place] of values) setText(place, numberOf(name, memory.bytes(address, bytesOf(name))));
   };
   return { element, show };
 }
@@ -82,7 +82,7 @@ function bytesOf(type) {
 }
 
 /**
- * The number that little-endian bytes are.
+ * Reads a number from little-endian bytes.
  * @param {Type} type
  * @param {readonly (number | undefined)[]} bytes
  * @returns {string}
@@ -109,19 +109,19 @@ function problemOf(text, value, type) {
   const least = type.startsWith("i") ? -span / 2 : 0;
   const most = least + span - 1;
   const good = text.trim() !== "" && Number.isInteger(value) && value >= least && value <= most;
-  return good ? "" : `A whole number from ${least} to ${most}, decimal or 0x hex`;
+  return good ? "" : `Use a whole number from ${least} to ${most}, decimal or 0x hex.`;
 }
 
 /**
- * What watches call the value at an address: its symbol where it is one, else the place itself.
- * @param {Subject} subject
+ * The expression for the value at an address: its symbol if there is one, else the address.
+ * @param {MemoryAccess} memory
  * @param {number} address
  * @param {Type} type
  * @returns {string}
  */
-function expression(subject, address, type) {
-  const symbol = subject.symbol(address);
+function expression(memory, address, type) {
+  const symbol = memory.symbol(address);
   if (symbol?.type === type && symbol.count === 1 && symbol.address === address) return symbol.name;
-  const domain = subject.domain();
+  const domain = memory.domain();
   return `${type}[${domain === "" ? "" : `${domain}:`}0x${hex(address, domain === "" ? 8 : 4)}]`;
 }

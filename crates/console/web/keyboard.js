@@ -9,12 +9,12 @@ import { setting } from "./settings.js";
  */
 
 /**
- * Which key of the keyboard (`KeyboardEvent.code`: its place, whatever is printed on it) stands for which key.
+ * Maps keyboard keys (by `KeyboardEvent.code`, their position) to keys of the console.
  * @typedef {Readonly<Record<string, Key>>} Mapping
  */
 
 /**
- * As mGBA has it.
+ * The default mapping of mGBA.
  * @type {Mapping}
  */
 export const USUAL_MAPPING = {
@@ -48,11 +48,11 @@ function isBoolean(value) {
 
 export const mapping = setting("keyboard", USUAL_MAPPING, isMapping);
 
-/** Whether the keyboard plays at all. */
+/** Whether the keyboard controls the game. */
 export const keyboardPlays = setting("keyboard-plays", true, isBoolean);
 
 /**
- * The mapping with `code` for `key`, in place of what either was before.
+ * A copy of the mapping in which only `code` stands for `key`.
  * @param {Mapping} before
  * @param {string} code
  * @param {Key} key
@@ -64,7 +64,7 @@ export function remapped(before, code, key) {
 }
 
 /**
- * The keyboard's key for `key`, as people call it.
+ * The name of the keyboard key that stands for `key`.
  * @param {Key} key
  * @param {Mapping} from
  * @returns {string}
@@ -75,7 +75,7 @@ export function nameOf(key, from) {
 }
 
 /**
- * A `KeyboardEvent.code` as people call it.
+ * The name of a keyboard key.
  * @param {string} code
  * @returns {string}
  */
@@ -93,33 +93,33 @@ export function codeName(code) {
 }
 
 /**
- * Has the keyboard drive `controller`; `screen` is the game's picture, on which every key plays.
+ * Connects the keyboard to `controller`. While `screen` has the focus, all mapped keys go to the game.
  * @param {Controller} controller
  * @param {HTMLElement} screen
  */
 export function playByKeyboard(controller, screen) {
   /** @type {Map<string, Key>} */
   const held = new Map();
-  const tell = () => controller.hold("keyboard", held.values());
+  const update = () => controller.hold("keyboard", held.values());
   addEventListener("keydown", (event) => {
     const key = mapping.value[event.code];
     if (key === undefined || !plays(event, screen)) return;
     event.preventDefault();
     held.set(event.code, key);
-    tell();
+    update();
   });
   addEventListener("keyup", (event) => {
-    if (held.delete(event.code)) tell();
+    if (held.delete(event.code)) update();
   });
   addEventListener("blur", () => held.clear());
   mapping.follow(() => {
     held.clear();
-    tell();
+    update();
   });
 }
 
 /**
- * Whether a key belongs to the game rather than to what has the focus.
+ * Whether a key goes to the game and not to the focused element.
  * @param {KeyboardEvent} event
  * @param {HTMLElement} screen
  * @returns {boolean}
@@ -132,7 +132,7 @@ function plays(event, screen) {
   if (!(target instanceof Element) || target === screen) return true;
   if (target.closest("input, select, textarea, dialog, [role=grid], [role=tablist], [data-own-keys]"))
     return false;
-  // A focused button or link is pressed by these.
+  // These keys press a focused button or link.
   const pressable = target.closest("button, a, summary") !== null;
   return !(pressable && (event.code === "Enter" || event.code === "Space"));
 }

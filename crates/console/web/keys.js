@@ -1,6 +1,6 @@
 /** The console's keys. */
 
-/** In the order of a mask's bits. */
+/** In the order of their bits in a mask. */
 export const KEYS = /** @type {const} */ ([
   "A",
   "B",

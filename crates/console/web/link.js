@@ -1,4 +1,4 @@
-/** How the ways to the emulator are: measured by a message that goes all the way and back. */
+/** The latency and quality of the connection to the emulator. */
 
 import { el, setText } from "./dom.js";
 import { History, plot } from "./plot.js";
@@ -12,7 +12,7 @@ import { Store } from "./store.js";
 const EVERY_MS = 500;
 const KEPT = 120;
 
-/** Milliseconds from this page through the server to the emulator and back; `undefined` while nothing comes back. */
+/** Measures the round trip from this page to the emulator, in milliseconds; `undefined` while there is no answer. */
 export class Latency {
   /** @readonly */
   last = new Store(/** @type {number | undefined} */ (undefined));
@@ -46,7 +46,7 @@ export class Latency {
 }
 
 /**
- * The panel. `reconnects` is how often a connection of this page was lost.
+ * The panel. `reconnects` returns how often this page lost a connection.
  * @param {App} app
  * @param {Latency} latency
  * @param {Store<VideoRate>} rate
@@ -104,7 +104,7 @@ export function linkPanel(app, latency, rate, reconnects) {
     say("Game", [emulator.title, emulator.code].filter(Boolean).join(" · ") || "–");
     say(
       "Where",
-      emulator.kind === "embedded" ? "in the server itself" : `mGBA at ${emulator.address ?? "?"}`,
+      emulator.kind === "embedded" ? "embedded in the server" : `mGBA at ${emulator.address ?? "?"}`,
     );
     const version = emulator.kind === "embedded" ? emulator.library_version : emulator.script_version;
     say("Version", version ? `${emulator.kind === "embedded" ? "libmgba" : "script"} ${version}` : "–");
@@ -115,7 +115,7 @@ export function linkPanel(app, latency, rate, reconnects) {
     el(
       "p",
       { class: "about" },
-      "From this page through the server into the emulator and back, in the last minute.",
+      "Round trip from this page through the server to the emulator in the last minute.",
     ),
     canvas,
     list,

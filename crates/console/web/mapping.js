@@ -1,4 +1,4 @@
-/** The panel for keys: which key of the keyboard is which, and which gamepads are there. */
+/** The panel for key mappings and gamepads. */
 
 import { button } from "./controls.js";
 import { el, fill, freshId, setText } from "./dom.js";
@@ -18,22 +18,20 @@ export function mappingPanel() {
   gamepads.follow((names) => {
     setText(
       pads,
-      names.length > 0
-        ? `Gamepad: ${names.join(", ")}`
-        : "A gamepad plays as soon as one of its buttons is pressed.",
+      names.length > 0 ? `Gamepad: ${names.join(", ")}` : "Press a button on a gamepad to use it.",
     );
   });
   return el(
     "div",
     { class: "part" },
-    el("div", { class: "check" }, plays, el("label", { for: plays.id }, "The keyboard plays the game")),
+    el("div", { class: "check" }, plays, el("label", { for: plays.id }, "Use the keyboard to play")),
     el(
       "p",
       { class: "about" },
-      "Choose a key of the game, then press the one that is to stand for it. Escape leaves it as it is.",
+      "Select a key of the game, then press the keyboard key for it. Escape cancels.",
     ),
     rows,
-    button({ label: "As mGBA has them", icon: "reset" }, () => mapping.set(USUAL_MAPPING)),
+    button({ label: "Reset to mGBA's keys", icon: "reset" }, () => mapping.set(USUAL_MAPPING)),
     el("h2", {}, "Gamepad"),
     pads,
   );
@@ -61,7 +59,7 @@ function row(key) {
   });
   control.addEventListener("blur", end);
   control.addEventListener("keydown", (event) => {
-    // Tab goes on as ever: nobody is kept here.
+    // Tab still moves the focus, so nobody is trapped here.
     if (!waiting || event.key === "Tab") return;
     event.preventDefault();
     event.stopPropagation();

@@ -1,4 +1,4 @@
-/** The view of memory: a hex grid over the bus or a domain, kept up to date while it can be seen. */
+/** The memory panel: a hex grid over the bus or a domain, updated while it is visible. */
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
@@ -10,13 +10,13 @@ import { toast } from "./toast.js";
 
 /**
  * @import { App } from "./app.js"
- * @import { Domain, Emulation } from "./emulation.js"
+ * @import { Domain, EmulatorClient } from "./emulation.js"
  * @import { Symbols } from "./symbols.js"
  */
 
 const EVERY_MS = 50;
 const ROWS = 16;
-/** Where a Game Boy Advance keeps its working RAM. */
+/** The address of the Game Boy Advance's working RAM. */
 const FIRST = 0x0200_0000;
 
 export class MemoryPanel {
@@ -46,9 +46,9 @@ export class MemoryPanel {
   #timer;
 
   /**
-   * `watch` is called with an expression that the user wants to watch.
+   * `watch` is called when the user adds an expression to the watches.
    * @param {App} app
-   * @param {Emulation} emulation
+   * @param {EmulatorClient} emulation
    * @param {Symbols} symbols
    * @param {(expression: string) => void} watch
    */
@@ -101,7 +101,7 @@ export class MemoryPanel {
   }
 
   /**
-   * Told whether the panel can be seen.
+   * Called when the panel is shown or hidden.
    * @param {boolean} visible
    */
   shown(visible) {
@@ -111,7 +111,7 @@ export class MemoryPanel {
   }
 
   /**
-   * Shows the page with this address, and chooses its byte.
+   * Shows an address and selects its byte.
    * @param {number} address
    */
   goTo(address) {
@@ -134,7 +134,10 @@ export class MemoryPanel {
     const text = this.#address.value;
     const address = this.#symbols.resolve(text);
     if (address === undefined) {
-      toast(`${JSON.stringify(text)} is neither an address, such as 02000044, nor a known symbol.`, "bad");
+      toast(
+        `${JSON.stringify(text)} is neither an address nor a known symbol. Use an address such as 02000044, or a symbol's name.`,
+        "bad",
+      );
       return;
     }
     const known = this.#symbols.all.value.some(({ name }) => text.startsWith(name));
@@ -143,7 +146,7 @@ export class MemoryPanel {
   }
 
   /**
-   * Keeps the chosen byte in view: by as many rows as it takes.
+   * Scrolls by rows until the selected byte is visible.
    * @param {number} address
    */
   #moved(address) {
@@ -180,7 +183,7 @@ export class MemoryPanel {
   }
 
   /**
-   * Bytes on the page; fewer at a domain's end.
+   * The number of visible bytes; fewer at a domain's end.
    * @returns {number}
    */
   get #length() {
@@ -207,7 +210,7 @@ export class MemoryPanel {
     );
   }
 
-  /** Eight bytes across where there is no room for sixteen. */
+  /** Shows eight bytes a row if there is no room for sixteen. */
   #fit() {
     const across = this.element.clientWidth < 560 ? 8 : 16;
     if (this.element.clientWidth === 0 || across === this.#grid.across) return;

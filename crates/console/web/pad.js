@@ -1,4 +1,4 @@
-/** The controller on the page, for fingers and for the mouse. Any number of pointers, and each may slide over keys. */
+/** The on-screen controller, for touch and mouse. It handles several pointers, and each can slide over keys. */
 
 import { el } from "./dom.js";
 import { mapping, nameOf } from "./keyboard.js";
@@ -9,11 +9,11 @@ import { isKey, KEYS, keysOf } from "./keys.js";
  * @import { Key } from "./keys.js"
  */
 
-/** The part of the cross's radius in its middle that is no direction. */
+/** The part of the cross's radius that is a dead zone. */
 const DEAD = 0.22;
 
 /**
- * The cross has eight directions: a sector of 45 degrees each, clockwise from the right.
+ * The keys of the cross's eight sectors of 45 degrees, clockwise from the right.
  * @type {readonly (readonly Key[])[]}
  */
 const SECTORS = [
@@ -67,11 +67,11 @@ function keyButton(key, controller) {
     label(key),
   );
   button.setAttribute("aria-label", key);
-  // Drawn by the style sheet: it is no part of the button's name.
+  // The style sheet draws the hint, so it is not part of the button's name.
   mapping.follow((from) => {
     button.dataset.hint = nameOf(key, from);
   });
-  // With the keyboard's focus on it: Space and Enter are the button itself, whatever else they are mapped to.
+  // While the button has the focus, Space and Enter press it, whatever they are mapped to.
   const source = `button ${key}`;
   button.addEventListener("keydown", (event) => {
     if (event.key !== " " && event.key !== "Enter") return;
@@ -120,7 +120,7 @@ function takePointers(root, cross, controller) {
     if (event.button !== 0) return;
     const keys = keysAt(event, root, cross);
     if (keys.length === 0) return;
-    // No focus by a finger: it would take the keyboard away from the game.
+    // A touch must not move the focus: the keyboard would no longer go to the game.
     event.preventDefault();
     root.setPointerCapture(event.pointerId);
     down.add(event.pointerId);
@@ -134,7 +134,7 @@ function takePointers(root, cross, controller) {
 }
 
 /**
- * The keys under a pointer: on the cross by the angle from its middle, so that a thumb can roll over it.
+ * The keys under a pointer. On the cross, the angle from the middle counts, so a thumb can roll over it.
  * @param {PointerEvent} event
  * @param {HTMLElement} root
  * @param {HTMLElement} cross
@@ -154,7 +154,7 @@ function keysAt(event, root, cross) {
 }
 
 /**
- * The directions at a point of the cross, whose edges are at -1 and 1.
+ * The direction keys at a point of the cross, whose edges are at -1 and 1.
  * @param {number} x
  * @param {number} y
  * @returns {readonly Key[]}

@@ -1,4 +1,4 @@
-/** Decodes the stream of pictures: docs/video.md, "A message". */
+/** Decodes the video stream; docs/video.md, "A message", describes the format. */
 
 const KEY = 1;
 const DELTA = 2;
@@ -7,10 +7,10 @@ const HEADER = 20;
 const TILE = 8;
 const AREA = TILE * TILE;
 
-/** A message that is none, or does not belong to the picture here. */
+/** A message that is malformed or does not fit the current picture. */
 export class PictureError extends Error {}
 
-/** The viewer's end of a stream: holds the last picture, and changes it by each message. */
+/** Holds the current picture and updates it with each message. */
 export class Decoder {
   width = 0;
   height = 0;
@@ -18,13 +18,13 @@ export class Decoder {
   frame = 0;
   /** Frames run since the emulator started. */
   tick = 0;
-  /** The pixels as `ImageData` takes them: red, green, blue and an alpha of 255. */
+  /** The pixels for `ImageData`: red, green, blue and an alpha of 255. */
   pixels = new Uint8ClampedArray(0);
   #words = new Uint32Array(0);
   #begun = false;
 
   /**
-   * Takes a message; true if the picture has another size than before. Throws if it is wrong; then a key picture is needed.
+   * Applies a message. Returns true if the size of the picture changed. After an error, a key picture is needed.
    * @param {ArrayBuffer} message
    * @returns {boolean}
    */
@@ -77,7 +77,7 @@ export class Decoder {
   }
 }
 
-/** The part of a message behind its header. */
+/** The part of a message after its header. */
 class Tiles {
   drawn = 0;
   /** @readonly @type {number} */
@@ -92,7 +92,7 @@ class Tiles {
   #palette;
   /** @type {number} */
   #at;
-  /** The colours of the tile being drawn. */
+  /** The colours of the current tile. */
   #own = new Uint32Array(AREA);
 
   /**
@@ -172,7 +172,7 @@ class Tiles {
 }
 
 /**
- * Bits of each pixel in a tile of so many colours.
+ * Bits per pixel in a tile with `count` colours.
  * @param {number} count
  * @returns {number}
  */

@@ -1,6 +1,6 @@
 /** Small plots of a value over time. */
 
-/** What happened last, oldest first; at most so many. */
+/** The last points of a value, oldest first, up to a limit. */
 export class History {
   #limit;
   /** @type {{ at: number; value: number }[]} */
@@ -26,7 +26,7 @@ export class History {
    * @param {number} value
    */
   add(at, value) {
-    // A time that goes back is another life of the game: what was before belongs to no plot of it.
+    // Time goes back when the game was reset or a state was loaded: older points no longer apply.
     if (at < (this.#points.at(-1)?.at ?? at)) this.#points = [];
     this.#points.push({ at, value });
     if (this.#points.length > this.#limit) this.#points.splice(0, this.#points.length - this.#limit);
@@ -37,7 +37,7 @@ export class History {
   }
 
   /**
-   * Smallest and largest value of points since `from`.
+   * The smallest and largest value since `from`.
    * @returns {{ least: number; most: number } | undefined}
    */
   range(from = -Infinity) {
@@ -99,7 +99,7 @@ export function plot(canvas, history, now, span) {
 }
 
 /**
- * Gives the canvas as many pixels as it has on the screen.
+ * Sets the resolution of the canvas to its size on the screen.
  * @param {HTMLCanvasElement} canvas
  * @returns {CanvasRenderingContext2D | null}
  */

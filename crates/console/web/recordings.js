@@ -1,4 +1,4 @@
-/** Recordings of input: made, kept by the server, and played again with what is seen compared. */
+/** The recordings panel: record input, manage the recordings on the server, and replay and compare them. */
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
@@ -7,14 +7,14 @@ import { button, disable, empty, field } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el, fill } from "./dom.js";
 import { icon } from "./icons.js";
-import { ReplayLine } from "./replay.js";
+import { ReplayProgress } from "./replay.js";
 import { toast } from "./toast.js";
 import { saveFile } from "./transport.js";
 
 /** @import { App } from "./app.js" */
 
 /**
- * A recording as the server lists it.
+ * An entry of the server's list of recordings.
  * @typedef {object} Recording
  * @property {string} name
  * @property {string} time
@@ -23,19 +23,19 @@ import { saveFile } from "./transport.js";
  */
 
 /**
- * The recording that is being made.
- * @typedef {object} UnderWay
+ * The current recording.
+ * @typedef {object} ActiveRecording
  * @property {string} name
  * @property {number} frames
- * @property {string | null} ended Why it has ended.
+ * @property {string | null} ended Why it ended.
  */
 
 const EVERY_MS = 3000;
 const EVERY_MS_RECORDING = 500;
-/** Frames in a console's second. */
+/** The console's frames per second. */
 const RATE = 59.7275;
 const NO_REPLAY =
-  "Only a core in the server can be replayed on; a stock mGBA can be recorded, and the file replayed by `framewire replay`.";
+  "A replay needs an emulator embedded in the server. Download this recording and play it with `framewire replay`.";
 
 export class RecordingsPanel {
   /** @readonly @type {HTMLElement} */
@@ -56,19 +56,19 @@ export class RecordingsPanel {
     el("option", { value: "4" }, "4×"),
     el("option", { value: "" }, "Max"),
   );
-  #underWay = el("div", { class: "recording running", role: "status", hidden: true });
-  /** @type {ReplayLine} */
+  #activeLine = el("div", { class: "recording running", role: "status", hidden: true });
+  /** @type {ReplayProgress} */
   #replay;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #shown = "";
-  /** Whether a recording may be under way. */
+  /** Whether a recording may be running. */
   #recording = true;
 
   /** @param {App} app */
   constructor(app) {
     this.#app = app;
-    this.#replay = new ReplayLine(app);
+    this.#replay = new ReplayProgress(app);
     const form = el(
       "form",
       { class: "line" },
@@ -87,9 +87,9 @@ export class RecordingsPanel {
       el(
         "p",
         { class: "about" },
-        "A recording holds every key with its frame, whoever pressed it, and now and then a hash of what is seen.",
+        "A recording holds every key press with its frame, from all clients, and regular hashes of the picture.",
       ),
-      this.#underWay,
+      this.#activeLine,
       this.#replay.element,
       this.#list,
     );
@@ -100,7 +100,7 @@ export class RecordingsPanel {
   }
 
   /**
-   * Told whether the panel can be seen.
+   * Called when the panel is shown or hidden.
    * @param {boolean} visible
    */
   shown(visible) {
@@ -110,7 +110,7 @@ export class RecordingsPanel {
   }
 
   async #record() {
-    /** @type {UnderWay | undefined} */
+    /** @type {ActiveRecording | undefined} */
     const begun = await attempt(() => this.#app.api.act(actions.startRecording(this.#name.value.trim())));
     if (!begun) return;
     this.#recording = true;
@@ -118,7 +118,7 @@ export class RecordingsPanel {
   }
 
   async #stop() {
-    /** @type {UnderWay | undefined} */
+    /** @type {ActiveRecording | undefined} */
     const ended = await attempt(() => this.#app.api.act(actions.stopRecording()));
     if (ended) toast(`Recorded ${ended.frames} frames as ${ended.name}.`);
     await this.#refresh();
@@ -126,7 +126,7 @@ export class RecordingsPanel {
 
   async #refresh() {
     clearTimeout(this.#timer);
-    await this.#refreshUnderWay();
+    await this.#refreshActive();
     try {
       /** @type {{ recordings: Recording[] }} */
       const { recordings } = await this.#app.api.read(actions.RECORDINGS, {
@@ -142,25 +142,25 @@ export class RecordingsPanel {
     this.#timer = setTimeout(() => void this.#refresh(), this.#recording ? EVERY_MS_RECORDING : EVERY_MS);
   }
 
-  async #refreshUnderWay() {
+  async #refreshActive() {
     if (!this.#recording) return;
-    /** @type {UnderWay | undefined} */
-    let underWay;
+    /** @type {ActiveRecording | undefined} */
+    let active;
     try {
-      underWay = await this.#app.api.read(actions.RECORDING);
+      active = await this.#app.api.read(actions.RECORDING);
     } catch {
-      // There is none, or no answer, which is said elsewhere.
+      // There is no recording, or no answer; the header shows the latter.
     }
-    this.#recording = underWay !== undefined && underWay.ended === null;
-    this.#underWay.hidden = !this.#recording;
-    if (!underWay || !this.#recording) return;
+    this.#recording = active !== undefined && active.ended === null;
+    this.#activeLine.hidden = !this.#recording;
+    if (!active || !this.#recording) return;
     fill(
-      this.#underWay,
+      this.#activeLine,
       el(
         "div",
         { class: "about" },
-        el("strong", {}, `Recording ${underWay.name}`),
-        el("span", {}, `${underWay.frames} frames, ${(underWay.frames / RATE).toFixed(1)} s`),
+        el("strong", {}, `Recording ${active.name}`),
+        el("span", {}, `${active.frames} frames, ${(active.frames / RATE).toFixed(1)} s`),
       ),
       el(
         "div",
@@ -230,8 +230,7 @@ export class RecordingsPanel {
   /** @param {string} name */
   async #delete(name) {
     const sure =
-      this.#app.api.copying.value ||
-      (await confirm(`Delete ${name}?`, "It cannot be brought back.", "Delete"));
+      this.#app.api.copying.value || (await confirm(`Delete ${name}?`, "This cannot be undone.", "Delete"));
     if (!sure) return;
     await attempt(async () => {
       await this.#app.api.act(actions.deleteRecording(name));

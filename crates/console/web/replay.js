@@ -1,4 +1,4 @@
-/** A replay of a recording under way: begun, followed to its end, or cancelled. */
+/** Runs a replay: starts it, shows its progress, and cancels it. */
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
@@ -8,7 +8,7 @@ import { el, fill } from "./dom.js";
 /** @import { App } from "./app.js" */
 
 /**
- * A replay as the server tells of it.
+ * The state of a replay, as the server reports it.
  * @typedef {object} Replay
  * @property {string} recording
  * @property {number} frames
@@ -25,8 +25,8 @@ import { el, fill } from "./dom.js";
 
 const EVERY_MS = 200;
 
-/** Says how a replay goes. */
-export class ReplayLine {
+/** Shows the progress of a replay. */
+export class ReplayProgress {
   /** @readonly */
   element = el("div", { class: "replay", role: "status" });
   #app;
@@ -39,7 +39,7 @@ export class ReplayLine {
   }
 
   /**
-   * Plays a recording, so many times the console's speed, and tells how it goes until it is over.
+   * Replays a recording at a multiple of the console's speed and shows the progress.
    * @param {string} name
    * @param {number | undefined} speed
    */
@@ -84,7 +84,7 @@ function outcome({ recording, frames, played, pictures, memories, diverged, dama
   if (diverged)
     return `${recording} went another way: the ${diverged.what} differs behind its frame ${diverged.frame}.`;
   if (damage) return `${recording} is damaged from its frame ${damage.frame} on: ${damage.detail}`;
-  if (cancelled) return `The replay of ${recording} was cancelled behind its frame ${played}.`;
+  if (cancelled) return `The replay of ${recording} was cancelled after frame ${played}.`;
   const compared = [counted(pictures, "picture"), counted(memories, "state of memory")]
     .filter(Boolean)
     .join(", ");

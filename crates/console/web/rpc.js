@@ -1,13 +1,13 @@
-/** JSON-RPC 2.0 over the WebSocket `/v1/ws`: what must be quick (keys) or is asked often (memory), and what is pushed. */
+/** JSON-RPC 2.0 over the WebSocket `/v1/ws`, for urgent and frequent calls and for notifications. */
 
 import { ApiError } from "./api.js";
-import { LastingSocket } from "./socket.js";
+import { ReconnectingSocket } from "./socket.js";
 
-/** After so long without an answer a call counts as lost. */
-const PATIENCE_MS = 10_000;
+/** How long a call may wait for its answer. */
+const TIMEOUT_MS = 10_000;
 
 /**
- * @typedef {object} Waiting
+ * @typedef {object} PendingCall
  * @property {(value: unknown) => void} resolve
  * @property {(error: ApiError) => void} reject
  * @property {ReturnType<typeof setTimeout>} timer
@@ -23,9 +23,9 @@ const PATIENCE_MS = 10_000;
  */
 
 export class Rpc {
-  /** @readonly @type {LastingSocket} */
+  /** @readonly @type {ReconnectingSocket} */
   socket;
-  /** @type {Map<number, Waiting>} */
+  /** @type {Map<number, PendingCall>} */
   #waiting = new Map();
   /** @type {Map<string, Set<(params: unknown) => void>>} */
   #listeners = new Map();
@@ -35,17 +35,17 @@ export class Rpc {
 
   /** @param {() => string} url */
   constructor(url) {
-    this.socket = new LastingSocket(url, {
+    this.socket = new ReconnectingSocket(url, {
       open: () => {
         for (const opener of this.#openers) opener();
       },
-      message: (data) => this.#take(data),
+      message: (data) => this.#receive(data),
       close: () => this.#failAll(),
     });
   }
 
   /**
-   * Asks for something to be done now; nothing is kept for a later connection.
+   * Calls a method. Without a connection it fails; calls are not queued.
    * @template T
    * @param {string} method
    * @param {object} [params]
@@ -60,7 +60,7 @@ export class Rpc {
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
         reject(new ApiError("the server did not answer", 0));
-      }, PATIENCE_MS);
+      }, TIMEOUT_MS);
       this.#waiting.set(id, { resolve: /** @type {(value: unknown) => void} */ (resolve), reject, timer });
     });
   }
@@ -76,7 +76,7 @@ export class Rpc {
   }
 
   /**
-   * Calls `opener` at each connection, the one there may be now included; what it returns ends that.
+   * Calls `opener` now if connected, and on each new connection. Returns a function that unregisters it.
    * @param {() => void} opener
    * @returns {() => void}
    */
@@ -87,7 +87,7 @@ export class Rpc {
   }
 
   /** @param {string | ArrayBuffer} data */
-  #take(data) {
+  #receive(data) {
     if (typeof data !== "string") return;
     const message = /** @type {Message} */ (JSON.parse(data));
     if (message.method !== undefined) {

@@ -1,4 +1,4 @@
-/** The game's picture, and what is said in its place when there is none. */
+/** The game's picture, and a message over it if there is a problem. */
 
 import { el, fill } from "./dom.js";
 import { icon } from "./icons.js";
@@ -30,7 +30,8 @@ export function screen(app) {
       tabindex: "0",
       role: "application",
       "aria-roledescription": "game screen",
-      "aria-label": "Game screen. While it has the focus, the keyboard is the controller; Tab leaves it.",
+      "aria-label":
+        "Game screen. While it has the focus, the keyboard controls the game. Press Tab to leave it.",
     },
     canvas,
   );
@@ -55,26 +56,26 @@ export function screen(app) {
  * @param {boolean} live
  */
 function show(veil, focus, status, live) {
-  const words = wordsFor(status.phase, status.emulator, live);
-  veil.hidden = words === undefined;
-  focus.classList.toggle("dimmed", words !== undefined && words.dim !== false);
-  const text = words ? `${words.title}\n${words.text}` : "";
+  const overlay = overlayFor(status.phase, status.emulator, live);
+  veil.hidden = overlay === undefined;
+  focus.classList.toggle("dimmed", overlay !== undefined && overlay.dim !== false);
+  const text = overlay ? `${overlay.title}\n${overlay.text}` : "";
   if (veil.dataset.text === text) return;
   veil.dataset.text = text;
-  if (!words) {
+  if (!overlay) {
     fill(veil);
     return;
   }
   fill(
     veil,
-    words.busy ? el("span", { class: "spinner" }) : icon("warning"),
-    el("strong", {}, words.title),
-    el("p", {}, words.text),
+    overlay.busy ? el("span", { class: "spinner" }) : icon("warning"),
+    el("strong", {}, overlay.title),
+    el("p", {}, overlay.text),
   );
 }
 
 /**
- * @typedef {object} Words
+ * @typedef {object} Overlay
  * @property {string} title
  * @property {string} text
  * @property {boolean} [busy]
@@ -82,30 +83,33 @@ function show(veil, focus, status, live) {
  */
 
 /**
- * What stands over the picture, if anything does.
+ * The message over the picture, if there is one.
  * @param {Phase} phase
  * @param {EmulatorState | undefined} emulator
  * @param {boolean} live
- * @returns {Words | undefined}
+ * @returns {Overlay | undefined}
  */
-function wordsFor(phase, emulator, live) {
+function overlayFor(phase, emulator, live) {
   switch (phase) {
     case "loading":
       return { title: "Connecting…", text: "", busy: true };
     case "unreachable":
       return {
         title: "The server does not answer",
-        text: "It may have been stopped. This page connects again by itself.",
+        text: "It may have stopped. This page reconnects automatically.",
         busy: true,
       };
     case "locked":
-      return { title: "This server wants a token", text: "Sign in, above, to see and drive its emulator." };
+      return {
+        title: "This server requires a token",
+        text: "Sign in above to see and control the emulator.",
+      };
     case "disconnected":
       return { title: "No emulator", text: missing(emulator) };
     case "stalled":
       return {
-        title: "The emulator stands still",
-        text: "It is paused in its own window, has no game, or hangs. It goes on here when it does there.",
+        title: "The emulator does not run",
+        text: "It is paused in its own window, has no game, or hangs. This page continues when it does.",
       };
     case "paused":
     case "lockstep":
@@ -115,12 +119,12 @@ function wordsFor(phase, emulator, live) {
 }
 
 /**
- * Why there is no emulator, and what to do.
+ * Why there is no emulator, and what to do about it.
  * @param {EmulatorState | undefined} emulator
  * @returns {string}
  */
 function missing(emulator) {
-  const what = "In mGBA load a game, then the script: Tools, Scripting, File, Load script.";
+  const what = "In mGBA, load a game, then load the script: Tools > Scripting > File > Load script.";
   if (!emulator?.address) return what;
   const problem = emulator.problem ? ` (${emulator.problem})` : "";
   return `No script answers at ${emulator.address}${problem}. ${what}`;

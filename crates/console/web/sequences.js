@@ -1,4 +1,4 @@
-/** Sequences of presses by frame: written, played and cancelled. */
+/** The panel for input sequences: write, play and cancel them. */
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
@@ -12,8 +12,8 @@ import { toast } from "./toast.js";
 const EXAMPLE = "A:2 .:10 Left:30 .:5 Right+B:30";
 
 /**
- * What became of a sequence.
- * @typedef {object} Played
+ * The result of a sequence.
+ * @typedef {object} PlayResult
  * @property {number} first
  * @property {number} last
  * @property {{ frame: number; cancelled: boolean }} [over]
@@ -30,7 +30,7 @@ export function sequencesPanel(app) {
   const result = el("p", { class: "note", role: "status" });
   const play = async () => {
     setText(result, "Playing…");
-    /** @type {Played | undefined} */
+    /** @type {PlayResult | undefined} */
     const played = await attempt(() => app.api.act(actions.play(text.value)));
     setText(result, played ? playedText(played) : "");
   };
@@ -42,7 +42,7 @@ export function sequencesPanel(app) {
     button({ icon: "stop", label: "Cancel" }, () =>
       attempt(async () => {
         await app.api.act(actions.cancelInput());
-        toast("All sequences and holds have ended.");
+        toast("Cancelled all sequences and holds.");
       }),
     ),
   );
@@ -57,25 +57,25 @@ export function sequencesPanel(app) {
     el(
       "p",
       { class: "about" },
-      "Each part is keys and frames: ",
+      "Each step names keys and a number of frames: ",
       el("code", {}, "A:2"),
       " holds A for two frames, ",
       el("code", {}, ".:10"),
       " waits for ten, ",
       el("code", {}, "Up+B:30"),
-      " holds both. The emulator itself keeps the time, so no delay of the network moves a press.",
+      " holds both. The emulator counts the frames, so network delays do not change the timing.",
     ),
     result,
   );
 }
 
 /**
- * @param {Played} played
+ * @param {PlayResult} played
  * @returns {string}
  */
 function playedText({ first, last, over }) {
   const frames = `from frame ${first} to ${last}`;
   return over?.cancelled
-    ? `Cancelled at frame ${over.frame}; it would have gone ${frames}.`
+    ? `Cancelled at frame ${over.frame}; the whole sequence is ${frames}.`
     : `Played ${frames}.`;
 }

@@ -1,11 +1,11 @@
-/** What the page remembers of its user, in this browser only. */
+/** Settings of the page, stored in this browser. */
 
 import { Store } from "./store.js";
 
 const PREFIX = "framewire.";
 
 /**
- * A setting of this name; what is stored but no longer `valid` counts as not set.
+ * A stored setting. A stored value that is not `valid` is ignored.
  * @template T
  * @param {string} name
  * @param {T} usual
@@ -31,7 +31,7 @@ function read(name, usual, valid) {
     const value = JSON.parse(localStorage.getItem(PREFIX + name) ?? "null");
     return valid(value) ? value : usual;
   } catch {
-    return usual; // Storage may be turned off, or hold what another version wrote.
+    return usual; // Storage may be disabled, or contain a value from another version.
   }
 }
 
@@ -46,6 +46,6 @@ function write(name, value, usual) {
     if (value === usual) localStorage.removeItem(PREFIX + name);
     else localStorage.setItem(PREFIX + name, JSON.stringify(value));
   } catch {
-    // Then it lasts as long as the page.
+    // Without storage, the setting lasts until the page is closed.
   }
 }

@@ -1,4 +1,4 @@
-/** Named states that the server keeps, each with its picture. */
+/** The snapshots panel: named states on the server, each with its picture. */
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
@@ -11,7 +11,7 @@ import { toast } from "./toast.js";
 /** @import { App } from "./app.js" */
 
 /**
- * A snapshot as the server lists it.
+ * An entry of the server's list of snapshots.
  * @typedef {object} Snapshot
  * @property {string} name
  * @property {string} title
@@ -58,7 +58,7 @@ export class SnapshotsPanel {
   }
 
   /**
-   * Told whether the panel can be seen.
+   * Called when the panel is shown or hidden.
    * @param {boolean} visible
    */
   shown(visible) {
@@ -98,7 +98,7 @@ export class SnapshotsPanel {
       });
       this.#show(snapshots);
     } catch (error) {
-      // That the server is away is said elsewhere; what is shown may still be true.
+      // The header shows that the server does not answer; the list may still be correct.
       if (error instanceof ApiError && error.status >= 400)
         fill(this.#list, el("li", { class: "nothing" }, empty(textOf(error))));
       this.#shown = "";
@@ -118,7 +118,7 @@ export class SnapshotsPanel {
         el(
           "li",
           { class: "nothing" },
-          empty("No snapshots yet. One keeps the game as it is now, with its picture."),
+          empty("No snapshots yet. A snapshot saves the current state of the game with its picture."),
         ),
       );
       return;
@@ -182,8 +182,7 @@ export class SnapshotsPanel {
   /** @param {string} name */
   async #delete(name) {
     const sure =
-      this.#app.api.copying.value ||
-      (await confirm(`Delete ${name}?`, "It cannot be brought back.", "Delete"));
+      this.#app.api.copying.value || (await confirm(`Delete ${name}?`, "This cannot be undone.", "Delete"));
     if (sure) await this.#do(actions.deleteSnapshot(name), `Deleted ${name}.`);
   }
 }

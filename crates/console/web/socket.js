@@ -1,25 +1,25 @@
-/** A WebSocket that comes back by itself. */
+/** A WebSocket that reconnects automatically. */
 
 import { Store } from "./store.js";
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 4000;
-/** After so long without an answer another connection is tried. */
-const PATIENCE_MS = 5000;
-/** A connection that lasted so long starts again with the shortest pause. */
-const STEADY_MS = 3000;
+/** How long a connection attempt may take. */
+const TIMEOUT_MS = 5000;
+/** After a connection that lasted this long, the first reconnection attempt comes after the shortest pause. */
+const STABLE_MS = 3000;
 
 /**
  * @typedef {object} Handlers
  * @property {() => void} [open]
  * @property {(data: string | ArrayBuffer) => void} message
- * @property {() => void} [close] The connection is gone; the next one comes by itself.
+ * @property {() => void} [close] The connection was lost. The socket reconnects automatically.
  */
 
-export class LastingSocket {
-  /** @readonly Whether it is connected now. */
+export class ReconnectingSocket {
+  /** @readonly Whether it is connected. */
   connected = new Store(false);
-  /** @readonly How often a connection was lost. */
+  /** @readonly How often the connection was lost. */
   losses = new Store(0);
   #url;
   #handlers;
@@ -28,43 +28,43 @@ export class LastingSocket {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #pause = FIRST_PAUSE_MS;
-  #wanted = false;
+  #active = false;
 
   /**
-   * `url` is asked anew for every connection.
+   * `url` is called for every connection.
    * @param {() => string} url
    * @param {Handlers} handlers
    */
   constructor(url, handlers) {
     this.#url = url;
     this.#handlers = handlers;
-    addEventListener("online", () => this.hurry());
+    addEventListener("online", () => this.reconnectNow());
     document.addEventListener("visibilitychange", () => {
-      if (!document.hidden) this.hurry();
+      if (!document.hidden) this.reconnectNow();
     });
   }
 
   start() {
-    this.#wanted = true;
+    this.#active = true;
     if (!this.#socket && this.#timer === undefined) this.#connect();
   }
 
   stop() {
-    this.#wanted = false;
+    this.#active = false;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#drop();
   }
 
-  /** Connects again at once, to where `url` says now. */
+  /** Reconnects immediately, to the current `url`. */
   restart() {
     this.stop();
     this.#pause = FIRST_PAUSE_MS;
     this.start();
   }
 
-  /** Ends a pause between attempts. */
-  hurry() {
+  /** Ends the pause before the next attempt. */
+  reconnectNow() {
     if (this.#timer === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -72,7 +72,7 @@ export class LastingSocket {
   }
 
   /**
-   * Whether it could be sent.
+   * Sends a message. Returns false if there is no connection.
    * @param {string | ArrayBuffer} data
    * @returns {boolean}
    */
@@ -87,29 +87,29 @@ export class LastingSocket {
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
     let since = 0;
-    const giveUp = setTimeout(() => {
+    const timeout = setTimeout(() => {
       if (this.#socket !== socket || socket.readyState !== WebSocket.CONNECTING) return;
       this.#drop();
-      this.#later();
-    }, PATIENCE_MS);
+      this.#reconnectLater();
+    }, TIMEOUT_MS);
     socket.onopen = () => {
-      clearTimeout(giveUp);
+      clearTimeout(timeout);
       since = performance.now();
       this.connected.set(true);
       this.#handlers.open?.();
     };
     socket.onmessage = (event) => this.#handlers.message(event.data);
     socket.onclose = () => {
-      clearTimeout(giveUp);
-      if (since > 0 && performance.now() - since > STEADY_MS) this.#pause = FIRST_PAUSE_MS;
+      clearTimeout(timeout);
+      if (since > 0 && performance.now() - since > STABLE_MS) this.#pause = FIRST_PAUSE_MS;
       if (since > 0) this.losses.set(this.losses.value + 1);
       this.#drop();
-      if (this.#wanted) this.#later();
+      if (this.#active) this.#reconnectLater();
     };
   }
 
-  #later() {
-    // Not all pages at once when a server comes back.
+  #reconnectLater() {
+    // Random, so that not all pages reconnect at the same moment.
     const pause = this.#pause * (0.75 + Math.random() / 2);
     this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
     this.#timer = setTimeout(() => {

@@ -1,4 +1,4 @@
-/** How the server and its emulators are, asked about once a second. */
+/** The state of the server and its emulators, polled once a second. */
 
 import { ApiError } from "./api.js";
 import { Store } from "./store.js";
@@ -10,7 +10,7 @@ import { Subscription } from "./subscription.js";
  */
 
 /**
- * An emulator as `/v1/emulators` lists it.
+ * An entry of `/v1/emulators`.
  * @typedef {object} EmulatorState
  * @property {string} name
  * @property {"embedded" | "attached"} kind
@@ -24,13 +24,13 @@ import { Subscription } from "./subscription.js";
  * @property {string | null} library_version
  * @property {string | null} address
  * @property {string | null} problem
- * @property {string | null} [save_problem] Why what the game saves does not reach its file, if it does not.
- * @property {number | "unlimited" | null} [speed] A multiple of the console's speed; null or absent where it cannot be set.
+ * @property {string | null} [save_problem] Why the battery save cannot be written, if so.
+ * @property {number | "unlimited" | null} [speed] A multiple of the console's speed; null or absent if it cannot be set.
  * @property {boolean} [lockstep]
  */
 
 /**
- * What the page knows, in one word.
+ * The state of the selected emulator or of its server.
  * @typedef {"loading" | "unreachable" | "locked" | "disconnected" | "stalled" | "paused" | "lockstep" | "running"} Phase
  */
 
@@ -38,11 +38,11 @@ import { Subscription } from "./subscription.js";
  * @typedef {object} Status
  * @property {Phase} phase
  * @property {readonly EmulatorState[]} emulators
- * @property {EmulatorState | undefined} emulator The chosen one.
+ * @property {EmulatorState | undefined} emulator The selected emulator.
  */
 
-/** What changes the state, of what the server tells. */
-const HAPPENINGS = new Set([
+/** The events that change the state. */
+const STATE_EVENTS = new Set([
   "reset",
   "state",
   "game",
@@ -58,7 +58,7 @@ const HAPPENINGS = new Set([
 const EVERY_MS = 1000;
 const EVERY_MS_LOST = 500;
 
-export class StatusWatch {
+export class StatusPoller {
   /** @readonly */
   status = new Store(/** @type {Status} */ ({ phase: "loading", emulators: [], emulator: undefined }));
   #api;
@@ -72,15 +72,15 @@ export class StatusWatch {
   }
 
   /**
-   * Looks again as soon as the server tells of something: resets, states, pauses, stalls, connections.
+   * Also refreshes when the server reports an event: resets, states, pauses, stalls, connections.
    * @param {Rpc} rpc
    */
   listen(rpc) {
-    // Without it the state is still asked for every second.
+    // If this fails, the state is still polled every second.
     new Subscription(rpc, this.#api, {
       wanted: () => ({ events: true }),
-      told: ({ event }) => {
-        if (HAPPENINGS.has(event)) void this.refresh();
+      received: ({ event }) => {
+        if (STATE_EVENTS.has(event)) void this.refresh();
       },
     });
   }
@@ -92,13 +92,13 @@ export class StatusWatch {
     });
   }
 
-  /** Asks now; after what may have changed the state. */
+  /** Polls now. */
   async refresh() {
     clearTimeout(this.#timer);
     this.#looks += 1;
     const look = this.#looks;
     const status = await this.#look();
-    // A later look may have been answered sooner.
+    // A later request may have been answered first.
     if (look !== this.#looks) return;
     this.status.set(status);
     const pause = this.status.value.phase === "unreachable" ? EVERY_MS_LOST : EVERY_MS;

@@ -1,5 +1,5 @@
 /**
- * A value that tells who listens when it changes.
+ * A value that calls its listeners when it changes.
  * @template T
  */
 export class Store {
@@ -25,7 +25,7 @@ export class Store {
   }
 
   /**
-   * Calls `listener` now and with each new value; what it returns ends that.
+   * Calls `listener` now and with each new value. Returns a function that unregisters it.
    * @param {(value: T) => void} listener
    * @returns {() => void}
    */

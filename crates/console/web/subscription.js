@@ -1,4 +1,4 @@
-/** One subscription of the JSON-RPC connection, kept over reconnections and changes of the emulator. */
+/** A JSON-RPC subscription, renewed after reconnections and when another emulator is selected. */
 
 /**
  * @import { Api } from "./api.js"
@@ -6,7 +6,7 @@
  */
 
 /**
- * What the server tells of a subscription.
+ * A notification of a subscription.
  * @typedef {object} Notice
  * @property {number} subscription
  * @property {string} event
@@ -15,9 +15,9 @@
 
 /**
  * @typedef {object} Subscriber
- * @property {() => object | undefined} wanted What is subscribed to, but for the emulator; `undefined` is nothing.
- * @property {(notice: Notice) => void} told Something was told.
- * @property {(error: unknown) => void} [refused] The server does not take it.
+ * @property {() => object | undefined} wanted The parameters, without the emulator; `undefined` for no subscription.
+ * @property {(notice: Notice) => void} received A notification arrived.
+ * @property {(error: unknown) => void} [refused] The server rejected the subscription.
  */
 
 export class Subscription {
@@ -26,8 +26,8 @@ export class Subscription {
   #subscriber;
   /** @type {number | undefined} */
   #number;
-  /** Counts up with each wish, so that the answer to an old one is known. */
-  #wish = 0;
+  /** Counts the renewals, to recognize the answers to old ones. */
+  #renewal = 0;
 
   /**
    * @param {Rpc} rpc
@@ -40,7 +40,7 @@ export class Subscription {
     this.#subscriber = subscriber;
     rpc.on("event", (params) => {
       const notice = /** @type {Notice} */ (params);
-      if (notice.subscription === this.#number) subscriber.told(notice);
+      if (notice.subscription === this.#number) subscriber.received(notice);
     });
     rpc.onOpen(() => {
       this.#number = undefined;
@@ -49,27 +49,27 @@ export class Subscription {
     api.emulator.follow(() => void this.renew());
   }
 
-  /** Subscribes to what is wanted now, in place of what was before. */
+  /** Replaces the subscription with the parameters that are wanted now. */
   async renew() {
-    this.#wish += 1;
-    const wish = this.#wish;
+    this.#renewal += 1;
+    const renewal = this.#renewal;
     const old = this.#number;
     this.#number = undefined;
     if (!this.#rpc.socket.connected.value) return;
     try {
       if (old !== undefined) await this.#rpc.call("unsubscribe", { subscription: old });
       const wanted = this.#subscriber.wanted();
-      if (wanted === undefined || wish !== this.#wish) return;
+      if (wanted === undefined || renewal !== this.#renewal) return;
       const emulator = this.#api.emulator.value;
       /** @type {{ subscription: number }} */
       const { subscription } = await this.#rpc.call("subscribe", {
         ...wanted,
         ...(emulator === undefined ? {} : { emulator }),
       });
-      if (wish === this.#wish) this.#number = subscription;
+      if (renewal === this.#renewal) this.#number = subscription;
       else await this.#rpc.call("unsubscribe", { subscription });
     } catch (error) {
-      if (wish === this.#wish && this.#rpc.socket.connected.value) this.#subscriber.refused?.(error);
+      if (renewal === this.#renewal && this.#rpc.socket.connected.value) this.#subscriber.refused?.(error);
     }
   }
 }

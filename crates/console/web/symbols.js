@@ -1,21 +1,21 @@
-/** Names of addresses, as the server's symbol files have them. */
+/** The names of addresses, from the server's symbol files. */
 
 import { Store } from "./store.js";
 
 /** @import { Api } from "./api.js" */
 
 /**
- * @typedef {object} Named
+ * @typedef {object} SymbolInfo
  * @property {string} name
  * @property {number} address
- * @property {string} [type] Such as `u16`; many files say nothing of it.
- * @property {number} count How many of them are there in a row.
+ * @property {string} [type] Such as `u16`; many files have no types.
+ * @property {number} count The number of elements, for arrays.
  */
 
-/** The symbols of the chosen emulator, by address. */
+/** The symbols of the selected emulator, sorted by address. */
 export class Symbols {
   /** @readonly */
-  all = new Store(/** @type {readonly Named[]} */ ([]));
+  all = new Store(/** @type {readonly SymbolInfo[]} */ ([]));
   #api;
 
   /** @param {Api} api */
@@ -25,21 +25,21 @@ export class Symbols {
   }
 
   /**
-   * The symbol that begins at an address.
+   * The symbol at an address.
    * @param {number} address
-   * @returns {Named | undefined}
+   * @returns {SymbolInfo | undefined}
    */
   at(address) {
     return this.all.value.find((symbol) => symbol.address === address);
   }
 
   /**
-   * The symbol at or before an address, if it may reach so far.
+   * The symbol that contains an address, as far as sizes are known.
    * @param {number} address
-   * @returns {Named | undefined}
+   * @returns {SymbolInfo | undefined}
    */
   around(address) {
-    /** @type {Named | undefined} */
+    /** @type {SymbolInfo | undefined} */
     let best;
     for (const symbol of this.all.value) {
       if (symbol.address <= address && address < symbol.address + sizeOf(symbol)) best = symbol;
@@ -48,7 +48,7 @@ export class Symbols {
   }
 
   /**
-   * An address from what people write: a number, `0x…`, bare hex, or a symbol with or without `+offset`.
+   * Parses an address: `0x…`, bare hex, or a symbol with an optional `+offset`.
    * @param {string} text
    * @returns {number | undefined}
    */
@@ -63,7 +63,7 @@ export class Symbols {
 
   async #load() {
     try {
-      /** @type {{ symbols: Named[] }} */
+      /** @type {{ symbols: SymbolInfo[] }} */
       const { symbols } = await this.#api.read("/v1/symbols");
       this.all.set([...symbols].sort((a, b) => a.address - b.address));
     } catch {
@@ -73,8 +73,8 @@ export class Symbols {
 }
 
 /**
- * Bytes of a symbol; where its type is not known, one.
- * @param {Named} symbol
+ * The size of a symbol in bytes; 1 if its type is unknown.
+ * @param {SymbolInfo} symbol
  * @returns {number}
  */
 function sizeOf(symbol) {
@@ -82,7 +82,7 @@ function sizeOf(symbol) {
 }
 
 /**
- * Addresses are hex for people, with or without `0x`.
+ * Addresses are hexadecimal, with or without `0x`.
  * @param {string} text
  * @returns {number | undefined}
  */

@@ -1,4 +1,4 @@
-/** Tabs, as the ARIA Authoring Practices have them: one stop in the focus order, arrows go from tab to tab. */
+/** Tabs as in the ARIA Authoring Practices: one stop in the focus order, arrow keys move between tabs. */
 
 import { el } from "./dom.js";
 import { setting } from "./settings.js";
@@ -8,11 +8,11 @@ import { setting } from "./settings.js";
  * @property {string} id
  * @property {string} label
  * @property {HTMLElement} panel
- * @property {(visible: boolean) => void} [shown] Told whether the panel can be seen: what cannot be seen asks the emulator nothing.
+ * @property {(visible: boolean) => void} [shown] Called when the panel is shown or hidden; a hidden panel must not poll.
  */
 
 /**
- * The tabs with their panels; which one is open is remembered.
+ * The tabs with their panels. The page remembers the open tab.
  * @param {string} label
  * @param {readonly Tab[]} all
  * @returns {HTMLElement}

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it. */
+/** The themes: light, dark, or the system's. */
 
 import { el, fill } from "./dom.js";
 import { icon } from "./icons.js";
@@ -11,7 +11,7 @@ const THEMES = /** @type {const} */ (["auto", "light", "dark"]);
 
 /** @type {Record<Theme, { icon: IconName; label: string }>} */
 const LOOKS = {
-  auto: { icon: "auto", label: "Theme: as the system" },
+  auto: { icon: "auto", label: "Theme: system" },
   light: { icon: "sun", label: "Theme: light" },
   dark: { icon: "moon", label: "Theme: dark" },
 };
@@ -25,7 +25,7 @@ function isTheme(value) {
 }
 
 /**
- * A button that goes through the themes.
+ * A button that switches to the next theme.
  * @returns {HTMLButtonElement}
  */
 export function themeButton() {

@@ -1,4 +1,4 @@
-/** Short messages at the page's edge, also read out by assistive technology. */
+/** Short messages at the edge of the page, announced by assistive technology. */
 
 import { byId, el } from "./dom.js";
 import { icon } from "./icons.js";
@@ -9,7 +9,7 @@ const MOST = 4;
 /** @typedef {"good" | "bad"} Tone */
 
 /**
- * Shows `text` for a while, longer while the mouse is on it.
+ * Shows `text` for a few seconds, and longer while the mouse is over it.
  * @param {string} text
  * @param {Tone} [tone]
  */

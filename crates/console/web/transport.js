@@ -1,4 +1,4 @@
-/** Pause, step, speed, reset and what else is done to the game as a whole. */
+/** The toolbar: pause, step, speed, reset, sound and picture. */
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
@@ -13,24 +13,23 @@ import { icon } from "./icons.js";
  * @import { EmulatorState, Phase } from "./status.js"
  */
 
-/** Lockstep ends by itself when nobody steps for so long. */
+/** Lockstep ends after this time without a step. */
 const LOCKSTEP_MS = 60_000;
 
 const UNLIMITED = "unlimited";
 /** @type {readonly string[]} */
 const SPEEDS = ["0.25", "0.5", "1", "2", "4", "8", UNLIMITED];
 
-const NO_PAUSE =
-  "mGBA's scripts cannot pause it: pause it in its own window, or hold it frame by frame with Lockstep.";
-const NO_SPEED = "mGBA's scripts cannot set its speed: use its own window (Emulation, Fast forward).";
-const NO_SOUND = "mGBA plays its sound on its own machine and gives scripts none.";
-const NO_STEP = "Pause first, or take the clock with Lockstep: then frames go by one step at a time.";
+const NO_PAUSE = "Scripts cannot pause mGBA. Pause it in its own window, or use Lockstep.";
+const NO_SPEED = "Scripts cannot set mGBA's speed. Use its own window (Emulation > Fast forward).";
+const NO_SOUND = "mGBA plays its sound on its own machine; scripts have no access to it.";
+const NO_STEP = "Pause or use Lockstep first, to step frame by frame.";
 const NO_EMULATOR = "No emulator is connected.";
 const IN_A_WINDOW =
-  "This mGBA runs in its own window: pause, speed and sound are there. Lockstep works here.";
+  "This mGBA runs in its own window. Pause, speed and sound are there; Lockstep works here.";
 
 /**
- * `focus` is the picture, to which the focus goes after a click: then the keyboard is the controller again.
+ * `focus` is the picture. It gets the focus after a click, so that the keyboard controls the game again.
  * @param {App} app
  * @param {HTMLElement} stage
  * @param {HTMLElement} focus
@@ -74,7 +73,7 @@ export function transport(app, stage, focus) {
       const copying = api.copying.value;
       if (
         copying ||
-        (await confirm("Reset the console?", "What was not saved in the game is lost.", "Reset"))
+        (await confirm("Reset the console?", "Progress that the game has not saved is lost.", "Reset"))
       ) {
         await act(actions.reset())();
       }
@@ -128,7 +127,7 @@ export function transport(app, stage, focus) {
 }
 
 /**
- * Whether frames only go by when they are asked for.
+ * Whether frames run only on request.
  * @param {Phase} phase
  * @returns {boolean}
  */
@@ -154,7 +153,7 @@ function usable(phase) {
 }
 
 /**
- * Offers the usual speeds, and the present one, which may be any.
+ * Lists the usual speeds and the current one.
  * @param {HTMLSelectElement} select
  * @param {EmulatorState | undefined} emulator
  */
@@ -197,7 +196,7 @@ async function savePicture(app) {
 }
 
 /**
- * Has the browser save a file.
+ * Saves a file through the browser.
  * @param {Blob} content
  * @param {string} name
  */

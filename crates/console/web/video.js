@@ -1,25 +1,25 @@
-/** The live picture: the stream `/v1/video` on a canvas. */
+/** The live picture: draws the stream `/v1/video` on a canvas. */
 
 import { Decoder } from "./picture.js";
-import { LastingSocket } from "./socket.js";
+import { ReconnectingSocket } from "./socket.js";
 import { Store } from "./store.js";
 
 /** @import { Api } from "./api.js" */
 
 /**
- * How the stream went in the last second.
+ * Statistics of the stream in the last second.
  * @typedef {object} VideoRate
  * @property {number} pictures Pictures a second.
  * @property {number} bits Bits a second.
- * @property {number} missed Frames that were run without a picture of them getting here.
+ * @property {number} missed Frames without a picture.
  */
 
 export class Video {
-  /** @readonly @type {LastingSocket} */
+  /** @readonly @type {ReconnectingSocket} */
   socket;
   /** @readonly @type {Store<VideoRate>} */
   rate = new Store({ pictures: 0, bits: 0, missed: 0 });
-  /** @readonly Whether the canvas shows something. */
+  /** @readonly Whether the canvas has a picture. */
   seen = new Store(false);
   /** @readonly Width over height. */
   shape = new Store({ width: 240, height: 160 });
@@ -42,13 +42,13 @@ export class Video {
     const context = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
     if (!context) throw new Error("this browser draws no pictures");
     this.#context = context;
-    this.socket = new LastingSocket(() => api.socketUrl("/v1/video"), {
+    this.socket = new ReconnectingSocket(() => api.socketUrl("/v1/video"), {
       message: (data) => {
-        if (data instanceof ArrayBuffer) this.#take(data);
+        if (data instanceof ArrayBuffer) this.#receive(data);
       },
     });
     setInterval(() => this.#count(), 1000);
-    // Nobody looks at a hidden page; its stream costs the server and the emulator for nothing.
+    // A hidden page needs no pictures, which would cost the server and the emulator time.
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) this.socket.stop();
       else this.socket.start();
@@ -56,7 +56,7 @@ export class Video {
   }
 
   /**
-   * The frame counter of the picture that is shown.
+   * The frame counter of the visible picture.
    * @returns {number}
    */
   get frame() {
@@ -64,7 +64,7 @@ export class Video {
   }
 
   /** @param {ArrayBuffer} message */
-  #take(message) {
+  #receive(message) {
     const before = this.#decoder.tick;
     try {
       if (this.#decoder.decode(message) || !this.#image) this.#resize();

@@ -1,4 +1,4 @@
-/** Watches: expressions over memory, each with its value now and a small plot of its last seconds. */
+/** The watches panel: expressions over memory with their current values and small plots. */
 
 import { textOf } from "./app.js";
 import { button, empty, field } from "./controls.js";
@@ -12,7 +12,7 @@ import { WatchFeed } from "./feed.js";
  * @import { Symbols } from "./symbols.js"
  */
 
-/** Points that a plot keeps: ten seconds of one each frame. */
+/** Points that a plot keeps, one per frame: ten seconds. */
 const KEPT = 600;
 /** Frames that a plot shows. */
 const SPAN = 600;
@@ -59,7 +59,7 @@ export class WatchesPanel {
    */
   constructor(app, symbols) {
     this.#feed = new WatchFeed(app.rpc, app.api, {
-      values: (values, frame) => this.#take(values, frame),
+      values: (values, frame) => this.#receive(values, frame),
       refused: (error) => setText(this.#problem, textOf(error)),
     });
     const names = el("datalist", { id: freshId("symbols") });
@@ -104,7 +104,7 @@ export class WatchesPanel {
   }
 
   /**
-   * Watches one more expression.
+   * Adds an expression.
    * @param {string} expression
    */
   add(expression) {
@@ -112,7 +112,7 @@ export class WatchesPanel {
   }
 
   /**
-   * Told whether the panel can be seen.
+   * Called when the panel is shown or hidden.
    * @param {boolean} visible
    */
   shown(visible) {
@@ -140,7 +140,7 @@ export class WatchesPanel {
     this.#list.querySelector(".empty")?.parentElement?.remove();
     if (watched.length === 0)
       this.#list.append(
-        el("li", {}, empty("Nothing is watched. Write an expression, or choose a symbol below.")),
+        el("li", {}, empty("No watches yet. Enter an expression, or select a symbol below.")),
       );
     this.#feed.watch(this.#visible ? watched : []);
   }
@@ -149,7 +149,7 @@ export class WatchesPanel {
    * @param {Readonly<Record<string, unknown>>} values
    * @param {number} frame
    */
-  #take(values, frame) {
+  #receive(values, frame) {
     this.#frame = frame;
     for (const [text, value] of Object.entries(values)) this.#rows.get(text)?.show(value, frame);
   }

@@ -45,7 +45,7 @@ test("a stock mGBA is seen and played, and what it cannot do is said", async ({
   await expect(page.locator(".badge").first()).toContainText("Running");
 
   await window.tell("pause");
-  await expect(page.locator(".veil")).toContainText("The emulator stands still");
+  await expect(page.locator(".veil")).toContainText("The emulator does not run");
   await window.tell("resume");
   await expect(page.locator(".veil")).toBeHidden();
 });

@@ -124,7 +124,7 @@ test("watches show values and what is wrong with an expression", async ({ consol
   await page.page.reload();
   await expect(row.locator(".value")).toHaveText("7");
   await row.getByRole("button").click();
-  await expect(panel).toContainText("Nothing is watched");
+  await expect(panel).toContainText("No watches yet");
 });
 
 test("a byte of memory is watched from where it is shown", async ({ console: page }) => {
@@ -248,5 +248,5 @@ test("the link panel measures the way to the emulator", async ({ console: page }
   const panel = await page.tab("Link");
   await expect(panel.locator("dl")).toContainText(/Round trip\s*[\d.]+ ms/);
   await expect(panel.locator("dl")).toContainText(/FRAMEWIRE/);
-  await expect(panel.locator("dl")).toContainText(/in the server itself/);
+  await expect(panel.locator("dl")).toContainText(/embedded in the server/);
 });
