@@ -7,14 +7,14 @@ export default defineConfig({
   testDir: "tests",
   outputDir: "results",
   snapshotPathTemplate: "baselines/{arg}{ext}",
-  // Two would share the processors with two emulators, and latencies are measured here.
+  // One worker: the tests measure latencies, and two emulators would share the processors.
   workers: 1,
   timeout: 30_000,
   forbidOnly: !!process.env.CI,
   reporter: [["list"], ["./summary.ts"]],
   expect: {
     timeout: 10_000,
-    // Fonts are drawn a little differently from machine to machine.
+    // Font rendering differs slightly between machines.
     toHaveScreenshot: { maxDiffPixelRatio: 0.03, threshold: 0.3, animations: "disabled", scale: "css" },
   },
   use: {
@@ -25,7 +25,7 @@ export default defineConfig({
     timezoneId: "UTC",
     launchOptions: {
       executablePath,
-      // A browser has no sandbox for root, which containers often are.
+      // The sandbox does not work for root, the usual user in containers.
       args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
     },
   },

@@ -1,4 +1,4 @@
-/** One line at the end, as the other runners of this project have it. */
+/** Prints one line at the end, like the other test runners of this project. */
 
 import type { Reporter, Suite, TestCase } from "@playwright/test/reporter";
 
@@ -13,7 +13,7 @@ export default class Summary implements Reporter {
     const tests = this.#suite?.allTests() ?? [];
     const count = (outcome: ReturnType<TestCase["outcome"]>): number =>
       tests.filter((test) => test.outcome() === outcome).length;
-    // What did not run at all, such as behind a crash of the runner, has no result and counts as failed.
+    // A test without a result, such as after a crash of the runner, counts as failed.
     const unrun = tests.filter((test) => test.results.length === 0).length;
     const passed =
       count("expected") + count("flaky") - tests.filter((test) => test.expectedStatus === "skipped").length;

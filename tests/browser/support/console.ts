@@ -1,10 +1,10 @@
-/** The console page, as a test handles it. */
+/** The console page, for tests. */
 
 import { readFileSync } from "node:fs";
 import { expect, type Locator, type Page } from "@playwright/test";
 import { repository, type Server } from "./server.ts";
 
-/** Where the demo game's picture shows that a key is held. */
+/** The lamps in the demo game's picture that show which keys are held. */
 export interface Lamp {
   x: number;
   y: number;
@@ -28,7 +28,7 @@ export class Console {
     return this.page.getByRole("application");
   }
 
-  /** Opens the page and waits until it shows the game and takes keys to it. */
+  /** Opens the page and waits until it shows the game and can send keys. */
   async open(path = "/"): Promise<void> {
     const answered = new Promise<void>((resolve) => {
       this.page.on("websocket", (socket) => {
@@ -36,7 +36,7 @@ export class Console {
       });
     });
     await this.page.goto(this.server.url + path);
-    // A veil that is not there yet, or has no size yet, is hidden too.
+    // An overlay that does not exist yet, or has no size yet, counts as hidden.
     await expect(this.page.locator(".veil")).toHaveAttribute("hidden");
     await answered;
   }
@@ -62,7 +62,7 @@ export class Console {
     );
   }
 
-  /** Waits until exactly these of the lamps are lit. */
+  /** Waits until exactly these lamps are lit. */
   async expectLit(...keys: string[]): Promise<void> {
     await expect
       .poll(

@@ -1,4 +1,4 @@
-/** Our own program, running. */
+/** A running Framewire server. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 const ROOT = join(__dirname, "../../..");
 export const PROGRAM = process.env.FRAMEWIRE_BIN ?? join(ROOT, "target/debug/framewire");
 
-/** How long it may take to start: it may wait for an emulator first. */
+/** How long the start may take, including the wait for an emulator. */
 const START_MS = 20_000;
 
 export class Server {
@@ -25,13 +25,13 @@ export class Server {
     this.#process = process;
   }
 
-  /** Starts `framewire serve` with these further arguments, usually on a port that is free, and waits until it is ready. */
+  /** Starts `framewire serve` with more arguments, by default on a free port, and waits until it is ready. */
   static async start(args: readonly string[] = ["--speed", "1"], listen = "127.0.0.1:0"): Promise<Server> {
     const folder = mkdtempSync(join(tmpdir(), "framewire-browser-"));
     const all = ["serve", "--listen", listen, "--quiet", ...args];
     const child = spawn(PROGRAM, all, {
       cwd: folder,
-      // Snapshots and recordings go there.
+      // The folder for snapshots and recordings.
       env: { ...process.env, XDG_DATA_HOME: folder },
       stdio: ["ignore", "pipe", "inherit"],
     });
@@ -43,7 +43,7 @@ export class Server {
     return Number(new URL(this.url).port);
   }
 
-  /** Stops it as a crash would. */
+  /** Kills the server. */
   async kill(): Promise<void> {
     if (this.#process.exitCode === null && this.#process.signalCode === null) {
       const ended = once(this.#process, "exit");
@@ -57,7 +57,7 @@ export class Server {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Asks for JSON, as a program would. */
+  /** Requests JSON, as a program does. */
   async json<T>(path: string, body?: unknown): Promise<T> {
     const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const response = await fetch(this.url + path, init);
@@ -65,19 +65,19 @@ export class Server {
     return (await response.json()) as T;
   }
 
-  /** Does operations in order, and returns their values. */
+  /** Runs operations in order and returns their values. */
   async batch(...ops: object[]): Promise<unknown[]> {
     const { results } = await this.json<{ results: { value: unknown }[] }>("/v1/batch", { ops });
     return results.map(({ value }) => value);
   }
 
-  /** Stops the demo game in exactly this frame behind a reset, where it is always the same. */
+  /** Resets the demo game and holds it in this frame, in which it is always the same. */
   async holdAt(frame: number): Promise<void> {
     await this.batch({ op: "pause" }, { op: "reset" }, { op: "advance", frames: frame });
   }
 }
 
-/** What a pattern finds in the output of a program; refuses if it ends or is silent instead. */
+/** Waits for a match in the output of a program. Fails if the program ends or the time runs out. */
 async function firstMatch(child: ChildProcess, pattern: RegExp): Promise<string> {
   return new Promise((found, refuse) => {
     const timer = setTimeout(() => refuse(new Error(`${PROGRAM} was not ready`)), START_MS);

@@ -1,4 +1,4 @@
-/** Tests with a server of their own, and a page on it. */
+/** The fixtures of the tests: a server for each test, and its page. */
 
 import { test as base, type Page } from "@playwright/test";
 import { Console } from "./console.ts";
@@ -12,7 +12,7 @@ interface Fixtures {
   openWindow: () => Promise<Window>;
   /** Serves the demo game from an embedded core. */
   server: Server;
-  /** The console page on it, open and showing the game. */
+  /** The open console page, which shows the game. */
   console: Console;
 }
 
@@ -49,7 +49,7 @@ export const test = base.extend<Fixtures>({
   },
 });
 
-/** Collects what goes wrong inside a page; a lost connection is no fault of its own. */
+/** Collects the errors in a page. Lost connections do not count. */
 export function troublesOf(page: Page): string[] {
   const troubles: string[] = [];
   page.on("pageerror", (error) => troubles.push(String(error)));

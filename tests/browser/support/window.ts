@@ -1,4 +1,4 @@
-/** A stock mGBA in a window of its own, with the demo game and our script: `crates/stock/examples/window.rs`. */
+/** A stock mGBA in a window, with the demo game and our script: `crates/stock/examples/window.rs`. */
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ export class Window {
     return window;
   }
 
-  /** Has its user pause it, or go on. */
+  /** Pauses or resumes it, as its user would. */
   async tell(command: "pause" | "resume"): Promise<void> {
     this.#process.stdin.write(`${command}\n`);
     await this.#line();

@@ -1,4 +1,4 @@
-/** For everybody: axe, the keyboard alone, small screens, fingers, less motion. */
+/** Accessibility: axe, keyboard only, small screens, touch, reduced motion. */
 
 import { readFileSync } from "node:fs";
 import type { Page } from "@playwright/test";
@@ -8,9 +8,9 @@ import { expect, test } from "../support/test.ts";
 const TABS = ["Memory", "Watches", "Snapshots", "Recordings", "Input", "Link", "Log"];
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-/** What axe finds wrong on the page as it is, by all of its rules or only these. */
+/** The violations that axe finds, by all of its rules or only these. */
 async function violations(page: Page, ...rules: string[]): Promise<string[]> {
-  // Colours on their way to others are neither.
+  // Wait for colour transitions: axe would see the colours in between.
   await page.waitForFunction(() =>
     document.getAnimations().every(({ playState }) => playState !== "running"),
   );
@@ -23,7 +23,7 @@ async function violations(page: Page, ...rules: string[]): Promise<string[]> {
   );
 }
 
-test("axe finds nothing wrong in any panel, and no colours too close in the dark", async ({
+test("axe finds no violation in any panel, and enough contrast in the dark theme", async ({
   page,
   console: opened,
 }) => {
@@ -40,7 +40,7 @@ test("axe finds nothing wrong in any panel, and no colours too close in the dark
   expect(await violations(page), "dialog").toEqual([]);
 });
 
-test("everything is reached by Tab, in order, with a visible focus, and Tab goes out again", async ({
+test("Tab reaches everything in order, with a visible focus, and leaves the page", async ({
   page,
   console: opened,
 }) => {
@@ -70,13 +70,13 @@ test("everything is reached by Tab, in order, with a visible focus, and Tab goes
   expect(place("Memory")).toBeGreaterThan(place("button A"));
 });
 
-test("by keyboard alone: play, pause, go to a tool and use it", async ({ page, console: opened, server }) => {
+test("keyboard only: play, pause, go to a tool and use it", async ({ page, console: opened, server }) => {
   await opened.screen.focus();
   await page.keyboard.down("Enter");
   await opened.expectLit("Start");
   await page.keyboard.up("Enter");
   await opened.expectLit();
-  // On a button, Enter is the button's.
+  // Enter on a focused button presses the button.
   await page.keyboard.press("Tab");
   await expect(opened.button("Pause")).toBeFocused();
   await page.keyboard.press("Enter");
@@ -106,10 +106,10 @@ test("by keyboard alone: play, pause, go to a tool and use it", async ({ page, c
   expect(server.url).toBeTruthy();
 });
 
-test.describe("at 360 pixels, with fingers", () => {
+test.describe("at 360 pixels, with touch", () => {
   test.use({ viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
 
-  test("nothing sticks out in any panel, and what is touched is large enough", async ({
+  test("nothing overflows in any panel, and touch targets are large enough", async ({
     page,
     console: opened,
   }) => {
@@ -130,7 +130,7 @@ test.describe("at 360 pixels, with fingers", () => {
     expect(small).toEqual([]);
   });
 
-  test("two thumbs play, and a thumb rolls over the cross", async ({ page, console: opened }) => {
+  test("two thumbs press keys, and a thumb rolls over the cross", async ({ page, console: opened }) => {
     const client = await page.context().newCDPSession(page);
     const middle = async (key: string): Promise<{ x: number; y: number }> => {
       const box = await page.locator(`.pad [data-key=${key}]`).boundingBox();
@@ -153,7 +153,7 @@ test.describe("at 360 pixels, with fingers", () => {
   });
 });
 
-test("who wants less motion gets none", async ({ page, console: opened }) => {
+test("reduced motion is respected", async ({ page, console: opened }) => {
   await page.emulateMedia({ reducedMotion: "reduce" });
   const moving = (): Promise<number> =>
     page.evaluate(() => document.getAnimations().filter(({ playState }) => playState === "running").length);

@@ -1,9 +1,9 @@
-/** The page over a stock mGBA in its window, with our script loaded. */
+/** The page with a stock mGBA in its window that runs our script. */
 
 import { Console } from "../support/console.ts";
 import { expect, test } from "../support/test.ts";
 
-test("a stock mGBA is seen and played, and what it cannot do is said", async ({
+test("a stock mGBA is shown and played, and the page says what it cannot do", async ({
   page,
   serve,
   openWindow,
@@ -34,7 +34,7 @@ test("a stock mGBA is seen and played, and what it cannot do is said", async ({
   const link = await opened.tab("Link");
   await expect(link.locator("dl")).toContainText(`mGBA at ${window.address}`);
 
-  // Frames one by one, as the window itself could not be told to.
+  // Single steps, which the window itself cannot be asked for.
   await opened.button("Lockstep").click();
   await expect(page.locator(".badge").first()).toContainText("Lockstep");
   const frame = async (): Promise<number> => Number((await server.batch({ op: "current_frame" }))[0]);
@@ -50,7 +50,7 @@ test("a stock mGBA is seen and played, and what it cannot do is said", async ({
   await expect(page.locator(".veil")).toBeHidden();
 });
 
-/** The value once it has stopped changing. */
+/** Waits until the value stops changing. */
 async function still(read: () => Promise<number>): Promise<number> {
   let last = await read();
   await expect

@@ -1,12 +1,12 @@
-/** Playing: the picture, and keys by every means. */
+/** The picture, and keys from each input device. */
 
 import { type Lamp, LAMPS } from "../support/console.ts";
 import { expect, test } from "../support/test.ts";
 
-/** From a key's press to its lamp in the picture, in milliseconds, as the issue asks. */
+/** The limit from a key press to its lamp in the picture, in milliseconds. */
 const LATENCY_GOAL = 50;
 const LOAD_GOAL = 1000;
-/** A busy machine may be slow once; slow three times is slow. */
+/** The number of attempts: a busy machine may be slow once. */
 const ROUNDS = 3;
 const PRESSES = 15;
 
@@ -26,7 +26,7 @@ test("the picture is live, pixel by pixel the game's", async ({ console: page, s
   await expect.poll(shown).toEqual(expected);
 });
 
-test("the keyboard plays, several keys at once, and letting go is seen", async ({ console: page }) => {
+test("the keyboard presses and releases several keys at once", async ({ console: page }) => {
   await page.page.keyboard.down("x");
   await page.expectLit("A");
   await page.page.keyboard.down("ArrowUp");
@@ -39,7 +39,7 @@ test("the keyboard plays, several keys at once, and letting go is seen", async (
   await page.expectLit();
 });
 
-test("a tap too short for a frame is seen by the game all the same", async ({ console: page, server }) => {
+test("the game sees a tap shorter than a frame", async ({ console: page, server }) => {
   const presses = (): Promise<unknown[]> => server.batch({ op: "read32", address: 0x0200_0010 });
   const [before] = await presses();
   for (let tap = 1; tap <= 5; tap += 1) {
@@ -49,14 +49,14 @@ test("a tap too short for a frame is seen by the game all the same", async ({ co
   }
 });
 
-test("keys are let go of when the page loses the keyboard", async ({ console: page }) => {
+test("keys are released when the page loses the focus", async ({ console: page }) => {
   await page.page.keyboard.down("x");
   await page.expectLit("A");
   await page.page.evaluate(() => window.dispatchEvent(new Event("blur")));
   await page.expectLit();
 });
 
-test("the mouse plays, and slides over the cross", async ({ console: page }) => {
+test("the mouse presses keys and slides over the cross", async ({ console: page }) => {
   const { mouse } = page.page;
   const middle = async (key: string): Promise<[number, number]> => {
     const box = await page.page.locator(`.pad [data-key=${key}]`).boundingBox();
@@ -77,7 +77,7 @@ test("the mouse plays, and slides over the cross", async ({ console: page }) => 
   await page.expectLit();
 });
 
-test("a gamepad plays", async ({ page, server, console: opened }) => {
+test("a gamepad presses keys", async ({ page, server, console: opened }) => {
   await page.evaluate(() => {
     const buttons = Array.from({ length: 17 }, () => ({ pressed: false, touched: false, value: 0 }));
     const pad = { id: "Test pad", index: 0, connected: true, buttons, axes: [0, 0], mapping: "standard" };
@@ -107,7 +107,7 @@ test("a gamepad plays", async ({ page, server, console: opened }) => {
   expect(server.url).toBeTruthy();
 });
 
-test("keys can be mapped anew, and the page remembers", async ({ console: page }) => {
+test("keys can be remapped, and the page remembers the mapping", async ({ console: page }) => {
   const panel = await page.tab("Input");
   await panel.getByRole("button", { name: /^A X/ }).click();
   await page.page.keyboard.press("p");
@@ -145,7 +145,7 @@ test("a key press lights the lamp in the picture within 50 ms", async ({ console
   expect(Math.min(...medians)).toBeLessThan(LATENCY_GOAL);
 });
 
-/** In the page: measures from each key's event to the first picture on the canvas in which the lamp is lit. */
+/** Runs in the page: measures from each key event to the first picture in which the lamp is lit. */
 function collectLatencies(canvas: HTMLCanvasElement | SVGElement | HTMLElement, lamp: Lamp): void {
   const latencies: number[] = [];
   Object.assign(window, { latencies });

@@ -1,4 +1,4 @@
-/** A server that asks for a token: a browser logs in, the console works by its cookie, and no other page can use that. */
+/** A server that requires a token: a browser logs in, the console works by its cookie, and no other page can use the cookie. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -28,7 +28,7 @@ async function logIn(page: Page, token: string): Promise<void> {
   await page.getByRole("button", { name: "Log in" }).click();
 }
 
-test("a browser logs in, and the console works by its cookie", async ({ page, serve }) => {
+test("a browser logs in, and the console works with its cookie", async ({ page, serve }) => {
   const { folder, args } = tokens();
   const server = await serve(args);
   const first = await page.goto(`${server.url}/`);
@@ -49,7 +49,7 @@ test("a browser logs in, and the console works by its cookie", async ({ page, se
   rmSync(folder, { recursive: true });
 });
 
-test("who may only look sees the game and changes nothing", async ({ page, serve }) => {
+test("a read-only token shows the game and changes nothing", async ({ page, serve }) => {
   const { folder, args } = tokens();
   const server = await serve(args);
   await page.goto(`${server.url}/docs`);
@@ -64,10 +64,7 @@ test("who may only look sees the game and changes nothing", async ({ page, serve
   rmSync(folder, { recursive: true });
 });
 
-test("a page of another port cannot use the cookie of a browser that has logged in", async ({
-  page,
-  serve,
-}) => {
+test("a page on another port cannot use the cookie of a logged-in browser", async ({ page, serve }) => {
   const { folder, args } = tokens();
   const server = await serve(args);
   await page.goto(`${server.url}/docs`);

@@ -1,8 +1,8 @@
-/** How the page looks, compared with pictures that were looked at: the game stands in a frame that is always the same. */
+/** The look of the page, compared with reviewed pictures. The game is held in a frame that is always the same. */
 
 import { expect, test } from "../support/test.ts";
 
-/** What is never twice the same. */
+/** Content that differs every time. */
 const MOVING = ".badge .number";
 
 for (const [name, colorScheme, width, height] of [
@@ -17,7 +17,7 @@ for (const [name, colorScheme, width, height] of [
     await server.holdAt(300);
     await expect(opened.button("Resume")).toBeVisible();
     await expect.poll(() => opened.pixel(120, 60).then(String)).not.toBe("0,0,0");
-    // No byte is marked as changed any more.
+    // No byte is highlighted as changed.
     await expect(page.locator(".changed")).toHaveCount(0);
     await expect(page.getByRole("gridcell").first()).toHaveText("46");
     await page.mouse.move(0, 0);

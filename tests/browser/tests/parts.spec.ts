@@ -13,7 +13,7 @@ test("masks have the bits of the console's keys", () => {
   expect(maskOf([])).toBe(0);
 });
 
-test("the cross has eight directions and a middle that is none", () => {
+test("the cross has eight directions and a dead zone in the middle", () => {
   expect(direction(0, 0.1)).toEqual([]);
   expect(direction(0.9, 0)).toEqual(["Right"]);
   expect(direction(-0.9, 0.1)).toEqual(["Left"]);
@@ -23,7 +23,7 @@ test("the cross has eight directions and a middle that is none", () => {
   expect(new Set(direction(-0.7, 0.7))).toEqual(new Set(["Down", "Left"]));
 });
 
-test("gamepads play by the place of their buttons and by their stick", () => {
+test("gamepads map their buttons by position, and their stick", () => {
   const buttons = (...down: number[]): GamepadButton[] =>
     Array.from({ length: 17 }, (_, index) => ({ pressed: down.includes(index), touched: false, value: 0 }));
   expect(keysHeld({ buttons: buttons(1, 0, 12), axes: [0, 0] })).toEqual(new Set(["A", "B", "Up"]));
@@ -31,7 +31,7 @@ test("gamepads play by the place of their buttons and by their stick", () => {
   expect(keysHeld({ buttons: buttons(), axes: [] })).toEqual(new Set());
 });
 
-test("commands are what a shell reads", () => {
+test("commands are quoted for a shell", () => {
   const origin = "http://127.0.0.1:5000";
   expect(curl({ title: "", method: "POST", path: "/v1/pause" }, origin, false)).toBe(
     "curl -X POST http://127.0.0.1:5000/v1/pause",
@@ -49,7 +49,7 @@ test("commands are what a shell reads", () => {
   );
 });
 
-test("a history keeps what is new, and begins again when time goes back", () => {
+test("a history keeps the last points, and starts again when time goes back", () => {
   const history = new History(3);
   for (const at of [1, 2, 3, 4]) history.add(at, at * 10);
   expect(history.points.map(({ value }) => value)).toEqual([20, 30, 40]);

@@ -1,4 +1,4 @@
-/** The decoder of the stream of pictures, against the vectors that the encoder has too. */
+/** The decoder of the video stream, with the same vectors as the encoder's tests. */
 
 import { readFileSync } from "node:fs";
 import { Decoder, PictureError } from "../../../crates/console/web/picture.js";
@@ -38,7 +38,7 @@ test("streams decode to their pictures", () => {
   }
 });
 
-test("messages that are wrong are refused", () => {
+test("malformed messages are rejected", () => {
   expect(vectors.refused.length).toBeGreaterThan(3);
   for (const { name, before, message } of vectors.refused) {
     const decoder = new Decoder();

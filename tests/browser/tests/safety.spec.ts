@@ -1,4 +1,4 @@
-/** Pages of other origins, and pages under a name that was made to mean this machine, can read and change nothing. */
+/** Pages of other origins, and pages whose name was rebound to this machine, can read and change nothing. */
 
 import { createServer, type Server as Http } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,16 +7,16 @@ import type { Server } from "../support/server.ts";
 import { expect, test, troublesOf } from "../support/test.ts";
 
 const SCRATCH = 0x0200_0100;
-/** A name that no resolver knows; the browser is told that it is this machine. */
+/** A name that does not exist; the browser resolves it to this machine. */
 const FOREIGN = "evil.test";
 
-/** What a page could do to a server, each told by what became of it. */
+/** The attempts of a hostile page, each with its outcome. */
 interface Attempt {
   name: string;
   outcome: string;
 }
 
-/** In the hostile page: tries everything against the server at `url`; only outcomes with "got" are breaches. */
+/** Runs in the hostile page: tries everything against the server at `url`. Only outcomes with "got" are breaches. */
 async function attack(url: string): Promise<Attempt[]> {
   const socketUrl = url.replace("http", "ws");
   const write = JSON.stringify({ ops: [{ op: "write32", address: 0x0200_0100, value: 666 }] });
@@ -29,7 +29,7 @@ async function attack(url: string): Promise<Attempt[]> {
   };
   const read = async (path: string, init?: RequestInit): Promise<string> => {
     const response = await fetch(url + path, init);
-    // Only a reply that succeeds gives something away or has done something.
+    // Only a successful response discloses or changes something.
     return response.ok && response.type !== "opaque"
       ? `got ${(await response.text()).slice(0, 60)}`
       : `status ${response.status}`;
@@ -139,7 +139,7 @@ async function attack(url: string): Promise<Attempt[]> {
   ]);
 }
 
-/** Serves an empty page, at its own port. */
+/** Serves an empty page on its own port. */
 async function foreignSite(): Promise<{ site: Http; port: number }> {
   const site = createServer((_, response) => {
     response.setHeader("Content-Type", "text/html");
@@ -155,7 +155,7 @@ async function expectNothing(page: Page, server: Server, url: string): Promise<v
   const attempts = await page.evaluate(attack, url);
   expect(attempts.length).toBeGreaterThan(20);
   expect(attempts.filter(({ outcome }) => outcome.startsWith("got"))).toEqual([]);
-  // Requests without an answer for the page may still arrive: all that came before this one have been dealt with.
+  // Requests whose answers the page cannot see may still arrive. After this one, the server has handled all earlier ones.
   await server.json("/v1/emulator");
   expect(await server.batch({ op: "read32", address: SCRATCH }, { op: "get_keys" })).toEqual([1, 0]);
   const after = await server.json<{ frame: number; run: string }>("/v1/emulator");
@@ -180,7 +180,7 @@ test("a page under a rebound name can read and change nothing", async ({ server 
   });
   const page = await browser.newPage();
   const url = `http://${FOREIGN}:${server.port}`;
-  // The page came from the foreign server while the name still meant that one; now it means this machine.
+  // The page was loaded from the foreign server; now its name resolves to this machine.
   await page.route(`${url}/`, (route) =>
     route.fulfill({ contentType: "text/html", body: "<!doctype html><body></body>" }),
   );
@@ -192,7 +192,7 @@ test("a page under a rebound name can read and change nothing", async ({ server 
   await browser.close();
 });
 
-test("the page asks nobody but its own server, and keeps its policy", async ({
+test("the page sends requests only to its own server, and keeps its policy", async ({
   page,
   server,
   console: opened,
@@ -211,7 +211,7 @@ test("the page asks nobody but its own server, and keeps its policy", async ({
   expect(troubles).toEqual([]);
 });
 
-test("text that is made code is refused, whoever tries it", async ({ page, server }) => {
+test("the browser refuses code and markup made from text", async ({ page, server }) => {
   await page.goto(server.url);
   const ran = await page.evaluate(() => {
     const attempts = [
@@ -227,7 +227,7 @@ test("text that is made code is refused, whoever tries it", async ({ page, serve
       try {
         attempt();
       } catch {
-        // As it should be.
+        // The policy works.
       }
     }
     document.body.click();

@@ -1,4 +1,4 @@
-/** What a browser sends for a web page does nothing in the script, also inside TLS. */
+/** What a browser sends for a web page has no effect in the script, even inside TLS. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createHash, X509Certificate } from "node:crypto";
@@ -13,7 +13,7 @@ import { expect, test } from "../support/test.ts";
 
 const MESSAGE = "<|END|>core.addKey,0<|END|>";
 
-/** A port that was free a moment ago. */
+/** A free port. */
 async function freePort(): Promise<number> {
   const server = createServer();
   const port = await listen(server);
@@ -26,7 +26,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A site with TLS whose session numbers are a message for the script. */
+/** A TLS site whose session ids contain a message for the script. */
 function startSite(folder: string, port: number): { site: ChildProcess; pin: string } {
   const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
   const make = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split(" ");
@@ -42,7 +42,7 @@ function startSite(folder: string, port: number): { site: ChildProcess; pin: str
   return { site, pin };
 }
 
-test("a TLS session that holds a message presses no key", async ({ serve }, info) => {
+test("a TLS session that contains a message presses no key", async ({ serve }, info) => {
   test.setTimeout(90_000);
   const folder = mkdtempSync(join(tmpdir(), "framewire-tls-"));
   const [scriptPort, sitePort] = [await freePort(), await freePort()];
@@ -54,7 +54,7 @@ test("a TLS session that holds a message presses no key", async ({ serve }, info
   const server = await serve(["--rom", join(folder, "demo.gba"), ...scripts]);
   const { site, pin } = startSite(folder, sitePort);
 
-  // One name and port, first the site's, then the script's, as a name that is resolved anew.
+  // The same name and port, first of the site, then of the script, like a rebound name.
   let target = sitePort;
   const resumed = { [sitePort]: 0, [scriptPort]: 0 };
   let replied = 0;

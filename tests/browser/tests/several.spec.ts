@@ -7,7 +7,7 @@ import { Console } from "../support/console.ts";
 import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
-test("the page shows and plays the emulator that is chosen", async ({ page, serve }) => {
+test("the page shows and controls the selected emulator", async ({ page, serve }) => {
   const folder = mkdtempSync(join(tmpdir(), "framewire-roms-"));
   const args = ["left", "right"].flatMap((name) => {
     const rom = join(folder, `${name}.gba`);
@@ -43,7 +43,7 @@ test("the page shows and plays the emulator that is chosen", async ({ page, serv
     (await server.json<{ run: string }>(`/v1/emulator?emulator=${name}`)).run;
   expect([await run("left"), await run("right")]).toEqual(["running", "paused"]);
 
-  // The address names the choice.
+  // The address names the selected emulator.
   await page.reload();
   await expect(page.getByLabel("Emulator")).toHaveValue("right");
   await expect(opened.button("Resume")).toBeVisible();

@@ -1,4 +1,4 @@
-/** The tools beside the game: each does what it says to the emulator behind it. */
+/** The tool panels and the toolbar, each with its effect on the emulator. */
 
 import type { Locator } from "@playwright/test";
 import { expect, test } from "../support/test.ts";
@@ -37,7 +37,7 @@ test("pause, step, lockstep and speed", async ({ console: page, server }) => {
   await expect.poll(async () => (await state()).lockstep).toBe(false);
 });
 
-test("a reset is asked for twice", async ({ console: page, server }) => {
+test("a reset asks for a confirmation", async ({ console: page, server }) => {
   await server.batch({ op: "pause" }, { op: "advance", frames: 600 });
   const frame = async (): Promise<number> => (await server.json<{ frame: number }>("/v1/emulator")).frame;
   const before = await frame();
@@ -49,13 +49,13 @@ test("a reset is asked for twice", async ({ console: page, server }) => {
   await expect.poll(frame).toBeLessThan(before);
 });
 
-/** The bytes that the memory view shows, the first `count`. */
+/** The first `count` bytes in the memory panel. */
 async function shown(panel: Locator, count: number): Promise<string> {
   const cells = await panel.getByRole("gridcell").allTextContents();
   return cells.slice(0, count).join("");
 }
 
-test("memory is shown, edited, marked where it changes, and found by symbol", async ({
+test("memory is shown, edited, highlighted where it changes, and found by symbol", async ({
   console: page,
   server,
 }) => {
@@ -101,7 +101,7 @@ test("memory is shown, edited, marked where it changes, and found by symbol", as
   await expect.poll(() => shown(panel, 8)).toBe(Buffer.from("FWDEMO01").toString("hex"));
 });
 
-test("watches show values and what is wrong with an expression", async ({ console: page, server }) => {
+test("watches show values, and errors in expressions", async ({ console: page, server }) => {
   const panel = await page.tab("Watches");
   const input = panel.getByLabel("Expression to watch");
   await input.fill(`u32[${SCRATCH}] + 1`);
@@ -120,14 +120,14 @@ test("watches show values and what is wrong with an expression", async ({ consol
   await server.batch({ op: "write32", address: SCRATCH, value: 6 });
   await expect(row.locator(".value")).toHaveText("7");
 
-  // They are still there after the page was closed.
+  // The watches are still there after the page is closed and opened.
   await page.page.reload();
   await expect(row.locator(".value")).toHaveText("7");
   await row.getByRole("button").click();
   await expect(panel).toContainText("No watches yet");
 });
 
-test("a byte of memory is watched from where it is shown", async ({ console: page }) => {
+test("a byte is added to the watches from the memory panel", async ({ console: page }) => {
   const memory = await page.tab("Memory");
   const address = memory.getByLabel("Address or symbol");
   await address.fill(SCORE.toString(16));
@@ -167,7 +167,7 @@ test("snapshots are saved with a picture, loaded, renamed and deleted", async ({
   await expect(panel).toContainText("No snapshots yet");
 });
 
-test("input is recorded and replayed, and the replay goes the same way", async ({ console: page }) => {
+test("input is recorded and replayed, and the replay matches", async ({ console: page }) => {
   const panel = await page.tab("Recordings");
   await panel.getByLabel("Name of the recording").fill("run");
   await panel.getByRole("button", { name: "Record", exact: true }).click();
@@ -183,7 +183,7 @@ test("input is recorded and replayed, and the replay goes the same way", async (
     await page.page.keyboard.up(key);
     await page.expectLit();
   }
-  // There is a hash of the picture each second.
+  // The recording has a hash of the picture each second.
   const recorded = async (): Promise<number> =>
     Number(/(\d+) frames/.exec(await panel.locator(".running").innerText())?.[1]);
   await expect.poll(recorded).toBeGreaterThan(70);
@@ -201,7 +201,7 @@ test("input is recorded and replayed, and the replay goes the same way", async (
   await expect(panel).toContainText("No recordings yet");
 });
 
-test("a sequence is played frame by frame, and a wrong one is explained", async ({
+test("a sequence is played frame by frame, and an invalid one is explained", async ({
   console: page,
   server,
 }) => {
@@ -218,7 +218,7 @@ test("a sequence is played frame by frame, and a wrong one is explained", async 
   await expect(page.page.locator(".toast.bad")).toBeVisible();
 });
 
-test("each action can be copied as a command, which then does the same", async ({
+test("each action can be copied as a command that has the same effect", async ({
   console: page,
   context,
   server,
@@ -244,7 +244,7 @@ test("each action can be copied as a command, which then does the same", async (
   await expect.poll(clipboard).toContain("/v1/pause");
 });
 
-test("the link panel measures the way to the emulator", async ({ console: page }) => {
+test("the link panel measures the round trip to the emulator", async ({ console: page }) => {
   const panel = await page.tab("Link");
   await expect(panel.locator("dl")).toContainText(/Round trip\s*[\d.]+ ms/);
   await expect(panel.locator("dl")).toContainText(/FRAMEWIRE/);

@@ -1,10 +1,10 @@
-/** What the page says and does when something is missing, stands still or goes away. */
+/** What the page shows and does when something is missing, does not run or goes away. */
 
 import { connect, createServer } from "node:net";
 import { Console } from "../support/console.ts";
 import { expect, test } from "../support/test.ts";
 
-test("a server that goes away is said, and comes back by itself", async ({ page, serve }) => {
+test("the page says that the server does not answer, and reconnects", async ({ page, serve }) => {
   const server = await serve();
   const { port } = server;
   const opened = new Console(page, server);
@@ -20,7 +20,7 @@ test("a server that goes away is said, and comes back by itself", async ({ page,
   await opened.expectLit();
 });
 
-test("a connection that is never answered is given up for another", async ({ page, server }) => {
+test("a connection without an answer is replaced", async ({ page, server }) => {
   let swallowed = 0;
   const proxy = createServer((client) => {
     client.once("data", (head) => {
@@ -45,8 +45,8 @@ test("a connection that is never answered is given up for another", async ({ pag
   proxy.close();
 });
 
-test("no emulator is said, with what to do about it", async ({ page, serve }) => {
-  // A port that nobody listens at.
+test("the page says that there is no emulator, and what to do about it", async ({ page, serve }) => {
+  // A port on which nothing listens.
   const probe = createServer().listen(0, "127.0.0.1");
   await new Promise((ready) => probe.once("listening", ready));
   const address = probe.address();
@@ -63,7 +63,7 @@ test("no emulator is said, with what to do about it", async ({ page, serve }) =>
   }
 });
 
-test("a paused game is no trouble, and its picture stays", async ({ console: page, server }) => {
+test("the picture of a paused game stays, without a message", async ({ console: page, server }) => {
   await server.batch({ op: "pause" });
   await expect(page.page.locator(".badge").first()).toContainText("Paused");
   await expect(page.page.locator(".veil")).toBeHidden();
@@ -71,9 +71,7 @@ test("a paused game is no trouble, and its picture stays", async ({ console: pag
   await expect(page.page.locator(".veil")).toBeHidden();
 });
 
-test("a hidden page asks for no pictures, and a page that is shown again has them", async ({
-  console: page,
-}) => {
+test("a hidden page requests no pictures, and a page that is shown again does", async ({ console: page }) => {
   const hide = (hidden: boolean): Promise<void> =>
     page.page.evaluate((value) => {
       Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
