@@ -39,7 +39,8 @@ impl SmallDisk {
             command.arg(if as_root { "-m" } else { "-Urm" }).args(["sh", "-c", &mount]).arg(&disk);
         })?;
         let mounted = holder.wait_for("a small disk was mounted", Duration::from_secs(10), |holder| {
-            Ok(holder.stdout().contains("mounted").then_some(()))
+            let mounted = holder.stdout().contains("mounted");
+            Ok(if mounted { Some(()) } else { None })
         });
         match mounted {
             Ok(()) => Ok(Some(SmallDisk { holder, place, as_root })),

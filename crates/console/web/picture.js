@@ -43,8 +43,8 @@ export class Decoder {
    */
   #decode(view) {
     const kind = view.getUint8(0);
-    if (kind !== KEY && kind !== DELTA) throw new PictureError(`a message of kind ${kind}`);
-    if (view.getUint8(1) !== VERSION) throw new PictureError(`a message of version ${view.getUint8(1)}`);
+    if (kind !== KEY && kind !== DELTA) throw new PictureError(`the message is of kind ${kind}`);
+    if (view.getUint8(1) !== VERSION) throw new PictureError(`the message is of version ${view.getUint8(1)}`);
     const width = view.getUint16(2, true);
     const height = view.getUint16(4, true);
     const area = width * height;
@@ -52,13 +52,13 @@ export class Decoder {
     const resized = width !== this.width || height !== this.height;
     const base = view.getUint32(16, true);
     if (kind === DELTA && (!this.#begun || resized || base !== this.tick)) {
-      throw new PictureError("a delta of a picture that is not here");
+      throw new PictureError("the delta belongs to a picture that is not here");
     }
     if (resized) this.#resize(width, height);
     const tiles = new Tiles(view, this.#words, width, height);
     tiles.drawAll();
     if (kind === KEY && tiles.drawn < tiles.all)
-      throw new PictureError("a key picture without some of its tiles");
+      throw new PictureError("the key picture lacks some of its tiles");
     this.frame = view.getUint32(8, true);
     this.tick = view.getUint32(12, true);
     this.#begun = true;
@@ -123,7 +123,7 @@ class Tiles {
     while (this.#at < this.#view.byteLength) {
       tile += this.#short();
       for (let count = this.#short(); count > 0; count -= 1, tile += 1) {
-        if (tile >= this.all) throw new PictureError("a tile that is not in the picture");
+        if (tile >= this.all) throw new PictureError("a tile is outside the picture");
         this.#draw(tile);
       }
     }
@@ -143,7 +143,7 @@ class Tiles {
       let place = count === 0 ? pixel : 0;
       if (bits > 0) {
         place = (this.#view.getUint8(this.#at + ((pixel * bits) >> 3)) >> ((pixel * bits) & 7)) & mask;
-        if (place >= count) throw new PictureError("a colour that is not in the list");
+        if (place >= count) throw new PictureError("a colour is not in its list");
       }
       const x = left + (pixel & 7);
       const y = top + (pixel >> 3);
@@ -166,7 +166,7 @@ class Tiles {
     const index = wide ? this.#view.getUint16(this.#at, true) : this.#view.getUint8(this.#at);
     this.#at += wide ? 2 : 1;
     const colour = this.#palette[index];
-    if (colour === undefined) throw new PictureError("a colour that is not in the list");
+    if (colour === undefined) throw new PictureError("a colour is not in its list");
     return colour;
   }
 }

@@ -1,8 +1,8 @@
-//! Files that are there whole or not at all.
+//! Replaces files atomically: a file is written completely or not at all.
 //!
-//! A file is written under a temporary name in the folder of its place, synced, and moved to its place. After a crash, a
-//! kill or a full disk the old file or the new one is there, never a part of one. What a dead process left unfinished is
-//! found by its lock, which ends with the process, and removed by [`remove_abandoned`].
+//! A file is written under a temporary name in the target's folder, synced, and renamed. After a crash, a kill or a full
+//! disk, either the old file or the new one exists, never a part of one. Temporary files are locked while their process
+//! runs; [`remove_abandoned`] removes those without a lock.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 
 pub use tempfile::NamedTempFile;
 
-/// Beginning of the names of files that are not complete yet.
+/// The prefix of temporary files.
 pub const UNFINISHED: &str = ".unfinished-";
 
-/// Begins a file in `folder`. It is locked for as long as it is open, and removed when it is dropped; [`finish`] gives it
-/// its name.
+/// Creates a temporary file in `folder`. It is locked while it is open, and removed when it is dropped. [`finish`] moves it
+/// to its final path.
 ///
 /// # Errors
 ///
-/// If the file cannot be made.
+/// If the file cannot be created.
 pub fn begin(folder: &Path) -> io::Result<NamedTempFile> {
     begin_as(folder, tempfile::Builder::new().prefix(UNFINISHED))
 }
@@ -26,14 +26,14 @@ pub fn begin(folder: &Path) -> io::Result<NamedTempFile> {
 fn begin_as(folder: &Path, builder: &tempfile::Builder) -> io::Result<NamedTempFile> {
     loop {
         let file = builder.tempfile_in(folder).map_err(without_path)?;
-        // Between its creation and its lock another process may have taken it for abandoned.
+        // Between its creation and its lock, another process may have removed it as abandoned.
         if lock(file.as_file()) && file.path().exists() {
             return Ok(file);
         }
     }
 }
 
-/// The system's own words, without the path of the temporary file, which means nothing to a reader.
+/// Removes the path of the temporary file from an error; it means nothing to a reader.
 fn without_path(error: io::Error) -> io::Error {
     let text = error.to_string();
     match text.rsplit_once(" at path ") {
@@ -42,11 +42,11 @@ fn without_path(error: io::Error) -> io::Error {
     }
 }
 
-/// Syncs a complete file and moves it to `place`, over a file that is there. The file stays open and locked.
+/// Syncs a complete file and moves it to `place`, replacing a file there. The file stays open and locked.
 ///
 /// # Errors
 ///
-/// If the system refuses; the file is gone then, and what was at `place` is untouched.
+/// If the system refuses. The temporary file is removed then, and `place` is unchanged.
 pub fn finish(file: NamedTempFile, place: &Path) -> io::Result<File> {
     file.as_file().sync_all()?;
     let file = file.persist(place).map_err(|error| error.error)?;
@@ -54,13 +54,13 @@ pub fn finish(file: NamedTempFile, place: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Puts a file with these bytes at `path`: over the file that is there, whose permissions it gets, or a new one. Symbolic
-/// links are followed. Gives the new file, which is locked for as long as it is open.
+/// Writes a file with these bytes to `path`. An existing file is replaced and its permissions are kept. Symbolic links are
+/// followed. Returns the new file, which is locked while it is open.
 ///
 /// # Errors
 ///
-/// If `path` is something else than a file, such as a folder, a pipe or a device; if the file there may not be written;
-/// or if the system refuses. What was at `path` is untouched then.
+/// If `path` is not a regular file but a folder, a pipe or a device; if the existing file is read-only; or if the system
+/// refuses. `path` is unchanged then.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let (place, permissions) = target(path)?;
     let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -68,7 +68,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<File> {
     builder.prefix(UNFINISHED);
     #[cfg(unix)]
     if permissions.is_none() {
-        // What the process's mask leaves of it, as for any new file; usually a temporary one is for its owner alone.
+        // Subject to the umask, like any new file. By default, only the owner could read a temporary file.
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     }
     let mut file = begin_as(folder, &builder)?;
@@ -79,23 +79,23 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<File> {
     finish(file, &place)
 }
 
-/// Where a file that is named `path` is or will be, and the permissions of the one that is there.
+/// The real path of the file at `path`, and the permissions of an existing file.
 fn target(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
     match regular(path)? {
         Some(there) => {
-            // A file that may not be written may not be replaced either.
+            // A read-only file must not be replaced either.
             OpenOptions::new().write(true).open(path)?;
             Ok((fs::canonicalize(path)?, Some(there.permissions())))
         }
         None => match fs::read_link(path) {
-            // A link to a file that is not there yet.
+            // A link to a file that does not exist yet.
             Ok(link) => Ok((path.parent().unwrap_or(Path::new(".")).join(link), None)),
             Err(_) => Ok((path.to_owned(), None)),
         },
     }
 }
 
-/// The regular file at `path`; `None` if there is nothing yet.
+/// The metadata of the regular file at `path`; `None` if nothing exists there.
 fn regular(path: &Path) -> io::Result<Option<fs::Metadata>> {
     match fs::metadata(path) {
         Ok(there) if there.is_file() => Ok(Some(there)),
@@ -110,33 +110,33 @@ fn not_a_file() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is not a file")
 }
 
-/// Checks that a program may be given `path` to open: a regular file is there, or nothing yet. A pipe or a device could
-/// keep it waiting without end, and so can files of the kernel, which look like regular ones.
+/// Checks that a program can open `path` safely: it is a regular file, or nothing exists there yet. A pipe or a device could
+/// block the program forever, and so could kernel files, which look like regular ones.
 ///
 /// # Errors
 ///
-/// If something else is there, or the system refuses to look.
+/// If something else exists there, or the system refuses access.
 pub fn check_regular(path: &Path) -> io::Result<()> {
     let there = regular(path)?;
-    if there.is_some() && is_of_kernel(path) { Err(not_a_file()) } else { Ok(()) }
+    if there.is_some() && is_kernel_file(path) { Err(not_a_file()) } else { Ok(()) }
 }
 
-/// Whether the kernel makes the contents of this file.
-fn is_of_kernel(path: &Path) -> bool {
+/// Whether the kernel generates this file.
+fn is_kernel_file(path: &Path) -> bool {
     let place = fs::canonicalize(path);
     cfg!(target_os = "linux")
         && place.is_ok_and(|place| place.starts_with("/proc") || place.starts_with("/sys"))
 }
 
-/// Removes the files in `folder` that a process began and did not finish before it ended. Returns how many there were.
+/// Removes the temporary files in `folder` whose process has ended. Returns their number.
 ///
 /// # Errors
 ///
-/// If the folder exists and cannot be read.
+/// If the folder cannot be read. A folder that does not exist is not an error.
 pub fn remove_abandoned(folder: &Path) -> io::Result<usize> {
     let mut removed = 0;
     for path in abandoned(folder)? {
-        // Unfinished files of a process that is alive are locked.
+        // The temporary files of a running process are locked.
         let Ok(file) = OpenOptions::new().read(true).open(&path) else { continue };
         if matches!(lock_if_supported(&file), Some(true)) && fs::remove_file(&path).is_ok() {
             removed += 1;
@@ -145,7 +145,7 @@ pub fn remove_abandoned(folder: &Path) -> io::Result<usize> {
     Ok(removed)
 }
 
-/// The unfinished files in a folder.
+/// The temporary files in a folder.
 fn abandoned(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -158,14 +158,14 @@ fn abandoned(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(entries.filter_map(Result::ok).filter(is_unfinished).map(|entry| entry.path()).collect())
 }
 
-/// Locks a file against other processes, and against other openings of it in this one. The lock ends when the file is
-/// closed, at the latest with the process. Gives `false` if another one has it. Where the file system or the operating
-/// system has no such locks, every file counts as free.
+/// Locks a file exclusively, also against other handles in this process. The lock ends when the file is closed, at the
+/// latest with the process. Returns `false` if another handle has the lock. Without support from the file system or the
+/// operating system, every lock succeeds.
 pub fn lock(file: &File) -> bool {
     lock_if_supported(file).unwrap_or(true)
 }
 
-/// As [`lock`]; `None` where the file system or the operating system has no such locks.
+/// Like [`lock`]; `None` without support from the file system or the operating system.
 #[cfg(unix)]
 pub fn lock_if_supported(file: &File) -> Option<bool> {
     use rustix::fs::{FlockOperation, flock};
@@ -176,17 +176,17 @@ pub fn lock_if_supported(file: &File) -> Option<bool> {
     }
 }
 
-/// As [`lock`]; `None` where the file system or the operating system has no such locks.
+/// Like [`lock`]; `None` without support from the file system or the operating system.
 #[cfg(not(unix))]
 pub fn lock_if_supported(_file: &File) -> Option<bool> {
     None
 }
 
-/// Whether this process may make files in `folder`.
+/// Checks that this process can create files in `folder`.
 ///
 /// # Errors
 ///
-/// The reason why it may not.
+/// The reason why it cannot.
 pub fn check_writable(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)?;
@@ -195,7 +195,7 @@ pub fn check_writable(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the folder's entry reach the disk too. Not every system can.
+/// Syncs the folder's entry to the disk, if the system supports it.
 fn sync_folder(place: &Path) {
     #[cfg(unix)]
     if let Some(folder) = place.parent()
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_process_left_is_removed_and_what_is_under_way_stays() {
+    fn files_of_dead_processes_are_removed_and_locked_ones_stay() {
         let home = tempfile::tempdir().unwrap();
         let alive = begin(home.path()).unwrap();
         fs::write(home.path().join(format!("{UNFINISHED}dead")), b"half").unwrap();
@@ -265,7 +265,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn only_regular_files_and_new_ones_are_given_to_other_programs() {
+    fn only_regular_and_new_files_pass_the_check() {
         let home = tempfile::tempdir().unwrap();
         let (file, pipe) = (home.path().join("file"), home.path().join("pipe"));
         fs::write(&file, b"x").unwrap();
@@ -282,7 +282,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_is_no_file_is_not_replaced() {
+    fn only_regular_files_are_replaced() {
         let home = tempfile::tempdir().unwrap();
         for (path, problem) in [
             (Path::new("/dev/null"), "it is not a file"),

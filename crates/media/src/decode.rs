@@ -3,56 +3,56 @@ use crate::header::{Header, Kind};
 use crate::image::{Image, ImageError};
 use crate::tile::{AREA, Grid, bits};
 
-/// A message that is none, or does not belong here.
+/// A message that is malformed or does not fit the current picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// It ends too early.
+    /// The message is too short.
     #[error("the message ends too early")]
     Short,
-    /// It is of no kind.
-    #[error("a message of kind {0}; 1 (key) and 2 (delta) are known")]
+    /// The kind is unknown.
+    #[error("the message is of kind {0}; 1 (key) and 2 (delta) are known")]
     Kind(u8),
-    /// It is of another format.
-    #[error("a message of version {0}; 1 is known")]
+    /// The version is unknown.
+    #[error("the message is of version {0}; 1 is known")]
     Version(u8),
-    /// Its picture has a size that none has.
+    /// The size of the picture is out of range.
     #[error(transparent)]
     Size(#[from] ImageError),
-    /// A delta came first, or one of another picture than the one here.
-    #[error("a delta of a picture that is not here")]
+    /// A delta without its base: it came first, or it belongs to another picture.
+    #[error("the delta belongs to a picture that the decoder does not have")]
     Base,
-    /// Its tiles go beyond the last one.
-    #[error("a tile that is not in the picture")]
+    /// A tile is outside the picture.
+    #[error("a tile is outside the picture")]
     Tile,
-    /// A key picture lacks tiles.
-    #[error("a key picture without some of its tiles")]
+    /// A key picture lacks some tiles.
+    #[error("the key picture lacks some of its tiles")]
     Gaps,
-    /// A tile has an impossible number of colours.
-    #[error("a tile of {0} colours; 0 to 16 are known")]
+    /// A tile has an invalid number of colours.
+    #[error("a tile has {0} colours; 0 to 16 are accepted")]
     Colours(u8),
-    /// A pixel has a colour that is not in the list.
-    #[error("a colour that is not in the list")]
+    /// A pixel's colour is not in the palette or in its tile's list.
+    #[error("a colour is not in its list")]
     Place,
 }
 
-/// The viewer's end of a stream.
+/// Decodes a stream: holds the current picture and updates it with each message.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Of the last message; `None` before the first.
+    /// The header of the last message; `None` before the first.
     header: Option<Header>,
     pixels: Vec<u8>,
 }
 
 impl Decoder {
-    /// A decoder that has seen nothing yet.
+    /// A decoder without a picture.
     pub fn new() -> Decoder {
         Decoder::default()
     }
 
-    /// Takes a message.
+    /// Applies a message.
     ///
     /// # Errors
-    /// If it is wrong in any way; the picture is as before then.
+    /// If the message is malformed or does not fit. The picture is unchanged then.
     pub fn decode(&mut self, message: &[u8]) -> Result<Header, DecodeError> {
         let header = Header::read(message)?;
         if header.kind == Kind::Delta && !self.header.is_some_and(|last| follows(&header, &last)) {
@@ -82,12 +82,12 @@ impl Decoder {
     }
 }
 
-/// Whether a delta belongs to the picture of the message before.
+/// Whether a delta fits the picture of the last message.
 fn follows(delta: &Header, last: &Header) -> bool {
     (delta.base, delta.width, delta.height) == (last.tick, last.width, last.height)
 }
 
-/// A message behind its header.
+/// A message after its header.
 struct Body<'a> {
     colours: &'a [[u8; 3]],
     runs: &'a [u8],
@@ -100,7 +100,7 @@ impl<'a> Body<'a> {
         Ok(Body { colours: colours.as_chunks().0, runs })
     }
 
-    /// Goes through the tiles, each with the places of its pixels in the palette, all of them valid.
+    /// Calls `found` with each tile and the palette indexes of its pixels, all of them valid.
     fn walk(&self, tiles: usize, mut found: impl FnMut(usize, &[u16; AREA])) -> Result<(), DecodeError> {
         let mut bytes = Bytes { rest: self.runs, colours: self.colours.len() };
         let mut tile = 0;
@@ -118,10 +118,10 @@ impl<'a> Body<'a> {
     }
 }
 
-/// What is still to be read.
+/// The unread rest of a message.
 struct Bytes<'a> {
     rest: &'a [u8],
-    /// Size of the palette.
+    /// The size of the palette.
     colours: usize,
 }
 
@@ -136,7 +136,7 @@ impl<'a> Bytes<'a> {
         Ok(self.take(2)?.iter().rev().fold(0, |value, byte| value << 8 | u16::from(*byte)))
     }
 
-    /// A place in the palette.
+    /// Reads a palette index.
     fn place(&mut self) -> Result<u16, DecodeError> {
         let place = if is_wide(self.colours) { self.short()? } else { self.take(1)?[0].into() };
         if usize::from(place) < self.colours { Ok(place) } else { Err(DecodeError::Place) }
@@ -160,7 +160,7 @@ impl<'a> Bytes<'a> {
         let packed = self.take(bits * 8)?;
         for (pixel, place) in places.iter_mut().enumerate() {
             let at = pixel * bits;
-            let byte = packed.get(at / 8).copied().unwrap_or(0); // none if all are of one colour
+            let byte = packed.get(at / 8).copied().unwrap_or(0); // there is none if all pixels have one colour
             let which = usize::from(byte >> (at % 8)) & ((1 << bits) - 1);
             *place = *own.get(which).ok_or(DecodeError::Place)?;
         }

@@ -12,14 +12,14 @@ pub struct Stamp {
     pub tick: u32,
 }
 
-/// Makes messages. What it keeps between two of them is memory to work in, nothing of the pictures: one encoder serves
-/// any number of streams.
+/// Encodes messages. It keeps only its buffers between messages, nothing of the pictures, so one encoder can serve any
+/// number of streams.
 #[derive(Debug)]
 pub struct Encoder {
     palette: Palette,
     /// The tiles to send, in order.
     tiles: Vec<usize>,
-    /// The palette's places of their pixels, tile after tile.
+    /// The palette indexes of their pixels, tile after tile.
     places: Vec<[u16; AREA]>,
 }
 
@@ -35,7 +35,7 @@ impl Encoder {
         Encoder { palette: Palette::new(), tiles: Vec::new(), places: Vec::new() }
     }
 
-    /// All of `image`.
+    /// Encodes all of `image`.
     pub fn key(&mut self, image: Image, stamp: Stamp) -> Vec<u8> {
         let grid = Grid::new(image.width(), image.height());
         self.tiles.clear();
@@ -43,7 +43,8 @@ impl Encoder {
         self.message(Kind::Key, 0, image, stamp)
     }
 
-    /// What makes `image` of `before`, which was drawn at tick `base`. If the size is another one, all of `image`.
+    /// Encodes what changes from `before`, which was drawn at tick `base`, to `image`. If their sizes differ, encodes all of
+    /// `image`.
     pub fn delta(&mut self, before: Image, base: u32, image: Image, stamp: Stamp) -> Vec<u8> {
         if !before.same_size(&image) {
             return self.key(image, stamp);
@@ -70,21 +71,21 @@ impl Encoder {
         header.write(&mut message);
         message.extend(colours.as_flattened());
         let wide = is_wide(colours.len());
-        let mut behind = 0;
+        let mut next = 0;
         let mut places = self.places.iter();
-        for run in self.tiles.chunk_by(|tile, next| tile + 1 == *next) {
+        for run in self.tiles.chunk_by(|tile, after| tile + 1 == *after) {
             // A picture has less than 65,536 pixels, and so fewer tiles.
-            message.extend(((run[0] - behind) as u16).to_le_bytes());
+            message.extend(((run[0] - next) as u16).to_le_bytes());
             message.extend((run.len() as u16).to_le_bytes());
             for places in places.by_ref().take(run.len()) {
                 write_tile(&mut message, places, wide);
             }
-            behind = run[0] + run.len();
+            next = run[0] + run.len();
         }
         message
     }
 
-    /// Looks up the colours of the tiles to send.
+    /// Looks up the palette indexes of the tiles to send.
     fn collect(&mut self, image: &Image) {
         let grid = Grid::new(image.width(), image.height());
         self.palette.clear();
@@ -107,7 +108,7 @@ impl Encoder {
     }
 }
 
-/// Whether a place in a palette of so many colours takes two bytes.
+/// Whether an index into a palette of this many colours takes two bytes.
 pub(crate) fn is_wide(colours: usize) -> bool {
     colours > 256
 }

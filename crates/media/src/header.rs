@@ -1,29 +1,29 @@
 use crate::decode::DecodeError;
 use crate::image::checked_size;
 
-/// Version of the format.
+/// The version of the format.
 const VERSION: u8 = 1;
 
-/// What a message holds.
+/// What a message contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// All of a picture.
+    /// A whole picture.
     Key = 1,
-    /// What differs from the picture before.
+    /// The tiles that differ from the picture before.
     Delta = 2,
 }
 
 /// The fixed part at the start of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Whether this is a whole picture.
+    /// Whether the message contains a whole picture.
     pub kind: Kind,
     /// In pixels.
     pub width: u16,
     /// In pixels.
     pub height: u16,
-    /// Colours of the message's palette.
+    /// The number of colours in the message's palette.
     pub colours: u16,
     /// The emulator's frame counter.
     pub frame: u32,
@@ -48,10 +48,10 @@ impl Header {
         }
     }
 
-    /// The header of a message.
+    /// Reads the header of a message.
     ///
     /// # Errors
-    /// If it has none, or one of another format.
+    /// If the message is too short, or of an unknown kind, version or size.
     pub fn read(message: &[u8]) -> Result<Header, DecodeError> {
         let head: &[u8; Header::LEN] = message.first_chunk().ok_or(DecodeError::Short)?;
         let short = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);

@@ -1,5 +1,5 @@
-/// Most pixels of a picture: a place in a palette has 16 bits. The largest picture of mGBA, a Super Game Boy's with its
-/// border, has 256 × 224 = 57,344.
+/// The largest number of pixels in a picture: a palette index has 16 bits. The largest picture of mGBA, a Super Game Boy's
+/// with its border, has 256 × 224 = 57,344.
 pub const MAX_PIXELS: u32 = 65_535;
 
 /// A picture's pixels: three bytes each, red, green and blue, in rows from the top without gaps.
@@ -10,20 +10,20 @@ pub struct Image<'a> {
     pixels: &'a [u8],
 }
 
-/// Bytes that are no picture.
+/// A size or a number of bytes that no picture has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// It has no pixels or too many.
+    /// No pixels or too many.
     #[error("a picture of {0} × {1} pixels; 1 to {MAX_PIXELS} pixels are accepted")]
     Size(u32, u32),
-    /// The bytes are not those of a picture of its size.
+    /// The number of bytes does not match the size.
     #[error("{bytes} bytes for a picture of {width} × {height} pixels, which has three bytes each")]
     Bytes {
         /// In pixels.
         width: u32,
         /// In pixels.
         height: u32,
-        /// How many there are.
+        /// The number of bytes.
         bytes: usize,
     },
 }
@@ -32,13 +32,13 @@ impl<'a> Image<'a> {
     /// A picture of `width` × `height` pixels.
     ///
     /// # Errors
-    /// If the size is none that a stream can carry, or not that of `pixels`.
+    /// If the size is out of range, or `pixels` has another length.
     pub fn new(width: u32, height: u32, pixels: &'a [u8]) -> Result<Image<'a>, ImageError> {
         let count = checked_size(width, height)?;
         if pixels.len() != count * 3 {
             return Err(ImageError::Bytes { width, height, bytes: pixels.len() });
         }
-        // At most MAX_PIXELS in all, so neither is more.
+        // Neither can exceed MAX_PIXELS, so both fit.
         Ok(Image { width: width as u16, height: height as u16, pixels })
     }
 
@@ -63,7 +63,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// A picture that is checked once and can be looked at again and again. `pixels` gives the same bytes each time.
+/// An owned picture that is checked once. `pixels` must return the same bytes each time.
 #[derive(Debug, Clone)]
 pub struct Checked<P> {
     width: u16,
@@ -87,7 +87,7 @@ impl<P: AsRef<[u8]>> Checked<P> {
     }
 }
 
-/// The number of pixels, if a picture may have so many.
+/// The number of pixels of a picture of this size.
 pub(crate) fn checked_size(width: u32, height: u32) -> Result<usize, ImageError> {
     match u64::from(width) * u64::from(height) {
         count if (1..=u64::from(MAX_PIXELS)).contains(&count) => Ok(count as usize),

@@ -1,15 +1,13 @@
-//! Pictures on the wire. No I/O, and nothing in here waits.
+//! Encodes and decodes pictures. No I/O, and nothing in here waits.
 //!
-//! The stream of `docs/video.md`, a message a picture:
+//! The stream that `docs/video.md` describes, one message per picture:
 //!
-//! - [`Image`]: a picture's pixels, borrowed and checked, which is what all of this works on;
-//! - [`Encoder`]: makes messages, whole pictures or what differs from an earlier one;
-//! - [`Decoder`]: turns them into pictures again, and survives whatever it is fed;
+//! - [`Image`]: a picture's pixels, borrowed and checked;
+//! - [`Encoder`]: encodes whole pictures, or the difference from an earlier one;
+//! - [`Decoder`]: decodes the messages, and rejects malformed ones;
 //! - `header`, `tile` and `palette`: the parts of a message.
 //!
-//! Whole pictures in the usual formats:
-//!
-//! - [`png`] writes and reads, [`jpeg`] writes.
+//! Whole pictures in common formats: [`png`] encodes and decodes, [`jpeg`] encodes.
 
 mod decode;
 mod encode;

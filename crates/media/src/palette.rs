@@ -1,14 +1,14 @@
-/// Slots of the table: a power of two, twice as many as there can be colours, so that a search is short.
+/// The size of the hash table: a power of two, twice the largest number of colours, so that searches are short.
 const SLOTS: usize = 1 << 17;
 
-/// The colours of a message, each with its place.
+/// The colours of a message, each with its index.
 #[derive(Debug)]
 pub(crate) struct Palette {
-    /// In the order in which they were first seen.
+    /// In order of first use.
     colours: Vec<[u8; 3]>,
-    /// A hash table with open addressing: places in `colours` plus one, 0 where a slot is free.
+    /// A hash table with open addressing: an index into `colours` plus one, or 0 for a free slot.
     slots: Box<[u16]>,
-    /// The slots that are taken, to be freed again.
+    /// The used slots, for `clear`.
     taken: Vec<u32>,
 }
 
@@ -28,8 +28,7 @@ impl Palette {
         &self.colours
     }
 
-    /// The place of `colour`, which is a new one if it was not seen before. There are no more colours than a picture has
-    /// pixels, so places and places plus one fit.
+    /// The index of `colour`, which is added if it is new. A picture has at most 65,535 pixels, so an index plus one fits.
     pub fn place(&mut self, colour: [u8; 3]) -> u16 {
         let [red, green, blue] = colour.map(u32::from);
         let hash = (red << 16 | green << 8 | blue).wrapping_mul(0x9E37_79B1);

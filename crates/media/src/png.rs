@@ -6,7 +6,7 @@ use png::{BitDepth, ColorType, Compression, Transformations};
 
 use crate::image::{Image, ImageError, checked_size};
 
-/// Pixels read from a PNG.
+/// The pixels of a PNG file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pixels {
     /// In pixels.
@@ -20,42 +20,42 @@ pub struct Pixels {
 /// A file that cannot be read as a picture.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
-    /// It is no PNG, or a damaged one.
-    #[error("no readable PNG: {0}")]
+    /// The file is not a PNG, or it is damaged.
+    #[error("the file is not a readable PNG: {0}")]
     Unreadable(#[from] png::DecodingError),
-    /// Its size is none of an emulator's picture.
+    /// The picture's size is out of range.
     #[error(transparent)]
     Size(#[from] ImageError),
 }
 
-/// The picture as a PNG file: quick to make rather than as small as can be, and in true colour as mGBA's own, which every
-/// reader understands.
+/// Encodes a picture as a PNG file: fast rather than small, and in true colour like mGBA's own, which every program can
+/// read.
 pub fn encode(image: Image) -> Vec<u8> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, image.width().into(), image.height().into());
     encoder.set_compression(Compression::Fast);
     encoder.set_depth(BitDepth::Eight);
     encoder.set_color(ColorType::Rgb);
-    // Both fail only on what cannot be here: a writer that fails, or data of another length.
+    // Writing into a vector cannot fail, and the length of the data is checked.
     let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(image.pixels()));
     debug_assert!(written.is_ok(), "{written:?}");
     file
 }
 
-/// Width and height of a PNG file's picture in pixels, from the file's head.
+/// The width and height of a PNG file in pixels, from its header.
 ///
 /// # Errors
-/// If the file has none.
+/// If the file has no header.
 pub fn size(file: &[u8]) -> Result<(u32, u32), PngError> {
     let mut decoder = png::Decoder::new(Cursor::new(file));
     let info = decoder.read_header_info()?;
     Ok((info.width, info.height))
 }
 
-/// The pixels of a PNG file, such as an emulator's screenshot; what may be transparent is taken as opaque.
+/// Decodes a PNG file, such as an emulator's screenshot. Transparency is ignored.
 ///
 /// # Errors
-/// If the file is none, or its picture is larger than [`MAX_PIXELS`](crate::MAX_PIXELS).
+/// If the file is not a PNG, or its picture is larger than [`MAX_PIXELS`](crate::MAX_PIXELS).
 pub fn decode(file: &[u8]) -> Result<Pixels, PngError> {
     let (width, height) = size(file)?;
     let count = checked_size(width, height)?;

@@ -1,13 +1,13 @@
 use crate::image::Image;
 
-/// Pixels of a tile's side.
+/// The side of a tile in pixels.
 pub(crate) const SIDE: usize = 8;
-/// Pixels of a tile.
+/// The pixels of a tile.
 pub(crate) const AREA: usize = SIDE * SIDE;
-/// Most colours of a tile that has a list of its own.
+/// The largest number of colours in a tile with its own list.
 pub(crate) const MAX_OWN: usize = 16;
 
-/// How many bits a pixel takes in a tile with a list of `colours` colours.
+/// The bits per pixel in a tile with a list of `colours` colours.
 pub(crate) fn bits(colours: usize) -> Option<usize> {
     match colours {
         1 => Some(0),
@@ -18,7 +18,7 @@ pub(crate) fn bits(colours: usize) -> Option<usize> {
     }
 }
 
-/// How a picture is cut into tiles.
+/// The division of a picture into tiles.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grid {
     width: usize,
@@ -32,7 +32,7 @@ impl Grid {
         Grid { width, height, across: width.div_ceil(SIDE) }
     }
 
-    /// Number of tiles.
+    /// The number of tiles.
     pub fn tiles(&self) -> usize {
         self.across * self.height.div_ceil(SIDE)
     }
@@ -53,7 +53,7 @@ impl Grid {
         })
     }
 
-    /// A tile's pixels. What lies outside of the picture repeats its edge.
+    /// A tile's pixels. Pixels outside the picture repeat its edge.
     pub fn pixels<'a>(&self, tile: usize, image: &Image<'a>) -> impl Iterator<Item = [u8; 3]> + 'a {
         let Grid { width, height, .. } = *self;
         let (left, top) = self.corner(tile);
@@ -66,7 +66,7 @@ impl Grid {
         })
     }
 
-    /// Draws a tile; `colour` gives each pixel's.
+    /// Draws a tile; `colour` returns the colour of each pixel.
     pub fn draw(&self, tile: usize, pixels: &mut [u8], colour: impl Fn(usize) -> [u8; 3]) {
         let (left, top) = self.corner(tile);
         for y in 0..SIDE.min(self.height - top) {
@@ -77,7 +77,7 @@ impl Grid {
         }
     }
 
-    /// Where a tile's first pixel is.
+    /// The position of a tile's first pixel.
     fn corner(&self, tile: usize) -> (usize, usize) {
         (tile % self.across * SIDE, tile / self.across * SIDE)
     }

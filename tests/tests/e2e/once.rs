@@ -104,7 +104,7 @@ fn presses(game: &Http) -> Option<u64> {
     let bytes: Vec<u8> = text.split(',').map_while(|pair| u8::from_str_radix(pair, 16).ok()).collect();
     let words =
         bytes.chunks_exact(4).map(|word| u64::from(u32::from_le_bytes([word[0], word[1], word[2], word[3]])));
-    (bytes.len() == 40).then(|| words.sum())
+    if bytes.len() == 40 { Some(words.sum()) } else { None }
 }
 
 /// What mGBA itself did is remembered in its script: the bridge may be killed in between.

@@ -165,7 +165,8 @@ fn a_stock_mgba_is_looked_at_without_costing_it_frames() {
     let http = server.http();
     let connected = until_some("a connection", PATIENCE, || {
         let state = http.get("/v1/emulator")?.text();
-        Ok(state.contains("\"run\":\"running\"").then_some(()))
+        let running = state.contains("\"run\":\"running\"");
+        Ok(if running { Some(()) } else { None })
     });
     connected.expect("the script answers");
 

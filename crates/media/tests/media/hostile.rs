@@ -3,20 +3,18 @@ use framewire_media::{Decoder, Encoder, Stamp};
 
 use crate::scene::Scene;
 
-/// Inputs unless `FUZZ` says otherwise.
-const USUAL: u64 = 5_000;
-/// Bytes that mean something somewhere.
-const TELLING: [u8; 9] = [0, 1, 2, 4, 5, 16, 17, 127, 255];
+/// The number of inputs, unless `FUZZ` sets it.
+const DEFAULT_INPUTS: u64 = 5_000;
+/// Bytes with a meaning in the format.
+const MEANINGFUL: [u8; 9] = [0, 1, 2, 4, 5, 16, 17, 127, 255];
 
 fn mutate(random: &mut Rng, message: &mut Vec<u8>) {
     for _ in 0..random.usize(1..4) {
-        let at = match random.bool() {
-            true => random.usize(..=message.len().min(40)),
-            false => random.usize(..=message.len()),
-        };
+        let end = if random.bool() { message.len().min(40) } else { message.len() };
+        let at = random.usize(..=end);
         match random.u8(0..5) {
             0 if at < message.len() => message[at] = random.u8(..),
-            1 if at < message.len() => message[at] = *random.choice(&TELLING).unwrap(),
+            1 if at < message.len() => message[at] = *random.choice(&MEANINGFUL).unwrap(),
             2 => message.insert(at, random.u8(..)),
             3 => drop(message.drain(at..(at + random.usize(1..9)).min(message.len()).max(at))),
             _ => message.truncate(at),
@@ -25,8 +23,9 @@ fn mutate(random: &mut Rng, message: &mut Vec<u8>) {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_changes_nothing() {
-    let count = std::env::var("FUZZ").map_or(USUAL, |count| count.parse().expect("FUZZ is a number"));
+fn malformed_messages_are_rejected_and_change_nothing() {
+    let count =
+        std::env::var("FUZZ").map_or(DEFAULT_INPUTS, |count| count.parse().expect("FUZZ is a number"));
     let mut encoder = Encoder::new();
     let mut refused = 0;
     for seed in 0..count {
@@ -57,10 +56,10 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
 #[test]
 fn bytes_without_any_form_are_refused() {
     let random = &mut Rng::with_seed(0);
-    for _ in 0..USUAL {
+    for _ in 0..DEFAULT_INPUTS {
         let length = random.usize(0..200);
         let mut bytes: Vec<u8> =
-            std::iter::repeat_with(|| *random.choice(&TELLING).unwrap()).take(length).collect();
+            std::iter::repeat_with(|| *random.choice(&MEANINGFUL).unwrap()).take(length).collect();
         if let Some(version) = bytes.get_mut(1) {
             *version = 1;
         }
