@@ -1,4 +1,4 @@
-//! What the demo game promises: `rom/memory-map.toml`.
+//! The documented addresses and lamps of the demo game, from `rom/memory-map.toml`.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ static MAP: LazyLock<Table> = LazyLock::new(|| {
     text.parse().expect("the map is TOML")
 });
 
-/// Where a key's lamp is in the picture, and its colours as `#rrggbb`.
+/// The position of a key's lamp in the picture, and its colours as `#rrggbb`.
 #[derive(Debug, Clone)]
 pub struct Lamp {
     /// Column of the lamp's middle, in pixels from the left.

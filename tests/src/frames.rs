@@ -1,4 +1,4 @@
-//! A link's end of a connection to the script, with nothing of the link's around it.
+//! A client for the script's binary frames, without the link's reconnections and retries.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -9,23 +9,23 @@ use framewire_protocol::{Batch, Decoder, EventFrame, Frame, Hello, Op, Outcome, 
 
 use crate::{Error, Result, TextClient};
 
-/// One connection that speaks the script's binary frames, with a session of its own.
+/// One connection that speaks the script's binary frames, with its own session.
 #[derive(Debug)]
 pub struct FrameClient {
     stream: TcpStream,
     decoder: Decoder,
     last_id: u32,
     limit: Duration,
-    /// Events that came while a reply was waited for.
+    /// Events that arrived while waiting for a reply.
     events: VecDeque<EventFrame>,
 }
 
 impl FrameClient {
-    /// Connects and greets within `limit`, which from then on is also the longest wait for a reply and for an event.
+    /// Connects and greets within `limit`, which is then also the timeout for replies and events.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if nothing accepts in time or the answer is not that of our script.
+    /// [`Error::Io`] if nothing accepts in time or the peer is not our script.
     pub fn connect(address: SocketAddr, session: u64, limit: Duration) -> Result<Self> {
         let mut text = TextClient::connect(address, limit)?;
         let hello = Hello::new(session).to_message();
@@ -39,7 +39,7 @@ impl FrameClient {
         Ok(Self { stream, decoder, last_id: 0, limit, events: VecDeque::new() })
     }
 
-    /// Has operations done and waits for their outcome.
+    /// Performs operations and waits for their outcome.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl FrameClient {
         self.outcome(id)
     }
 
-    /// Asks for operations and does not wait. Gives the number of the request.
+    /// Sends operations without waiting. Returns the number of the request.
     ///
     /// # Errors
     ///
@@ -63,13 +63,13 @@ impl FrameClient {
         Ok(self.last_id)
     }
 
-    /// The connection alone, for a client that goes its own way with it.
+    /// The connection alone, for a client that uses it directly.
     #[must_use]
     pub fn into_stream(self) -> TcpStream {
         self.stream
     }
 
-    /// The outcome of a request. Outcomes have to be asked for in the order of their requests.
+    /// Waits for the outcome of a request. Call it in the order of the requests.
     ///
     /// # Errors
     ///
@@ -84,11 +84,11 @@ impl FrameClient {
         }
     }
 
-    /// What happened next.
+    /// Waits for the next event.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if nothing does in time.
+    /// [`Error::Io`] if there is none in time.
     pub fn event(&mut self) -> Result<EventFrame> {
         if let Some(event) = self.events.pop_front() {
             return Ok(event);

@@ -1,4 +1,4 @@
-//! Our own program, running.
+//! A running Framewire program.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{Error, Http, Process, Result, Signal, paths};
 
-/// Time to start. Reaching an emulator may take its own deadline of 3 s.
+/// The limit for the start, which may include a deadline of 3 s to reach an emulator.
 const START: Duration = Duration::from_secs(20);
 /// What the program prints when it is ready for requests.
 const READY: &str = "listening on ";
@@ -57,7 +57,7 @@ impl Framewire {
         let mut process = start(&logs, wrapper, &all)?;
         let url = process.wait_for("framewire was ready", START, |process| {
             let stdout = process.stdout();
-            // Without its line's end the address may be half a one.
+            // Without the end of its line, the address may be incomplete.
             let complete = stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
             Ok(complete.filter_map(|line| line.strip_prefix(READY)).next().map(str::to_owned))
         })?;
@@ -88,7 +88,7 @@ impl Framewire {
         Ok(command)
     }
 
-    /// Where it listens, such as `http://127.0.0.1:43210`.
+    /// The address on which it listens, such as `http://127.0.0.1:43210`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -143,12 +143,12 @@ fn start(logs: &TempDir, wrapper: &[&str], args: &[&str]) -> Result<Process> {
     Process::spawn_path("framewire", &program, logs.path(), |command| {
         command.args(before).args(args).current_dir(logs.path());
         without_settings(command);
-        // Nor do their snapshots and recordings.
+        // Snapshots and recordings of the user are not touched either.
         command.env("FRAMEWIRE_DATA", logs.path().join("data"));
     })
 }
 
-/// Neither the settings of who runs the tests nor theirs for the script belong in here.
+/// Removes the user's settings, and those for the script, from the environment.
 fn without_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("FRAMEWIRE") {

@@ -1,4 +1,4 @@
-//! A plain blocking HTTP client that reports every answer and judges none.
+//! A plain blocking HTTP client that returns every response, whatever its status.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use ureq::http::{Method, Request};
 
 use crate::{Error, Result};
 
-/// Longer than any deadline of the program, so that a test sees the program's own answer.
+/// Longer than any deadline of the program, so that a test gets the program's own response.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Above the largest savestate and picture.
+/// More than the largest savestate and picture.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// A client for one server; keeps connections open between requests.
@@ -18,19 +18,19 @@ pub struct Http {
     base: String,
 }
 
-/// An answer, whatever its status.
+/// A response with any status.
 #[derive(Debug, Clone)]
 pub struct Reply {
     /// The status code.
     pub status: u16,
-    /// The `content-type` header, empty without one.
+    /// The `content-type` header; empty if there is none.
     pub content_type: String,
-    /// The body as it came.
+    /// The body.
     pub body: Vec<u8>,
 }
 
 impl Reply {
-    /// The body as text; bytes that are not UTF-8 become U+FFFD.
+    /// The body as text; invalid UTF-8 becomes U+FFFD.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
@@ -73,7 +73,7 @@ impl Http {
         self.exchange("POST", path, &[("idempotency-key", key)], Vec::new())
     }
 
-    /// Any request; without a content type when that is empty.
+    /// Sends any request; an empty content type is left out.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Http {
         self.exchange(method, path, headers, body)
     }
 
-    /// Any request with these headers.
+    /// Sends any request with these headers.
     ///
     /// # Errors
     ///

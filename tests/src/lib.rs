@@ -1,11 +1,11 @@
-//! What the end-to-end tests stand on: our own program, started, driven and stopped, and clients of it.
+//! The foundation of the end-to-end tests: starts and stops the program, with clients for it.
 //!
-//! - [`Framewire`]: our program, built from this checkout; [`paths`] says where things are in it;
-//! - [`demo`]: what the demo game promises;
+//! - [`Framewire`]: the program, built from this checkout; [`paths`]: the paths in the checkout;
+//! - [`demo`]: the memory map of the demo game;
 //! - [`SmallDisk`]: a disk that is soon full;
-//! - [`Proxy`]: a network that breaks; [`sockets`]: how many a process holds;
-//! - [`Http`], [`TextClient`] and [`FrameClient`]: blocking clients of what it and the script answer;
-//! - and from `framewire-stock`: [`StockMgba`], a stock mGBA in a window, and what belongs to it.
+//! - [`Proxy`]: a network that breaks; [`sockets`]: the number of sockets of a process;
+//! - [`Http`], [`TextClient`] and [`FrameClient`]: blocking clients of the program and of the script;
+//! - from `framewire-stock`: [`StockMgba`], a stock mGBA in a window, and its helpers.
 
 pub mod demo;
 mod frames;

@@ -1,4 +1,4 @@
-//! Where things are in this checkout.
+//! Paths in this checkout.
 
 use std::path::{Path, PathBuf};
 
@@ -20,8 +20,7 @@ pub fn script() -> PathBuf {
     framewire_script::PATH.into()
 }
 
-/// The folder that cargo builds this profile into, such as `target/debug`: the running program lies in it, a test in its
-/// `deps`.
+/// The folder of this build profile, such as `target/debug`. The running test is in it or in its `deps`.
 #[must_use]
 pub fn profile_dir() -> PathBuf {
     let program = std::env::current_exe().expect("a running program has a path");

@@ -1,4 +1,4 @@
-//! A TCP proxy that does what networks do: it delays, it cuts connections, and it forgets them.
+//! A TCP proxy that behaves like a bad network: it delays, cuts and silences connections.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// Forwards connections to an address until they are cut, or it falls silent.
+/// Forwards connections to an address until they are cut or silenced.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -19,7 +19,7 @@ pub struct Proxy {
 #[derive(Debug, Default)]
 struct Shared {
     silent: AtomicBool,
-    /// Milliseconds by which anything may be delayed.
+    /// The longest delay in milliseconds.
     delay: AtomicU64,
     open: Mutex<Vec<Pair>>,
     connections: AtomicU64,
@@ -28,7 +28,7 @@ struct Shared {
     to_clients: AtomicU64,
 }
 
-/// A connection. A forgotten one forwards nothing any more and keeps its ends open.
+/// A connection. A forgotten one forwards nothing and keeps both sockets open.
 #[derive(Debug)]
 struct Pair {
     ends: Vec<TcpStream>,
@@ -36,11 +36,11 @@ struct Pair {
 }
 
 impl Proxy {
-    /// Forwards what connects to a free port of this machine to `target`, which need not listen yet.
+    /// Forwards connections from a free port of this machine to `target`, which need not listen yet.
     ///
     /// # Errors
     ///
-    /// If the system gives no port.
+    /// If there is no free port.
     pub fn start(target: SocketAddr) -> io::Result<Proxy> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
@@ -48,33 +48,33 @@ impl Proxy {
         let of_thread = Arc::clone(&shared);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // A client whose target is absent sees its connection end.
+                // Without a target, the client's connection ends.
                 let _ = of_thread.join(client, target);
             }
         });
         Ok(Proxy { address, shared })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Connections that were made through it so far.
+    /// The number of connections so far.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Bytes that went to the target so far, and that came from it.
+    /// The bytes to the target and from it so far.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         let Shared { to_target, to_clients, .. } = &*self.shared;
         (to_target.load(Ordering::Relaxed), to_clients.load(Ordering::Relaxed))
     }
 
-    /// Cuts every connection that stands, in both directions; bytes under way are lost.
+    /// Cuts every connection in both directions. Bytes in transit are lost.
     pub fn cut(&self) {
         for pair in self.shared.open.lock().drain(..) {
             for end in pair.ends {
@@ -83,13 +83,12 @@ impl Proxy {
         }
     }
 
-    /// From now on whatever comes is delayed, each time by another time up to `longest`; nothing overtakes.
+    /// Delays everything from now on by random times up to `longest`, in order.
     pub fn delay(&self, longest: Duration) {
         self.shared.delay.store(longest.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// From now on nothing gets through, and neither side notices. The connections that stand, and those that are made now,
-    /// lead nowhere for ever.
+    /// Silences the network from now on, without an error. Existing and new connections forward nothing, forever.
     pub fn fall_silent(&self) {
         self.shared.silent.store(true, Ordering::SeqCst);
         for pair in self.shared.open.lock().iter() {
@@ -97,7 +96,7 @@ impl Proxy {
         }
     }
 
-    /// From now on new connections get through.
+    /// Forwards new connections again.
     pub fn come_back(&self) {
         self.shared.silent.store(false, Ordering::SeqCst);
     }
@@ -105,7 +104,7 @@ impl Proxy {
 
 impl Shared {
     fn join(self: &Arc<Self>, client: TcpStream, target: SocketAddr) -> io::Result<()> {
-        // Under the lock, so that it is either forgotten from the beginning or found by who falls silent.
+        // Under the lock: a new connection is either forgotten from the start, or `fall_silent` finds it.
         let mut open = self.open.lock();
         if self.silent.load(Ordering::SeqCst) {
             open.push(Pair { ends: vec![client], forgotten: Arc::new(AtomicBool::new(true)) });
@@ -144,7 +143,7 @@ fn forward(
         let read = from.read(&mut buffer);
         thread::sleep(Duration::from_millis(fastrand::u64(..=delay.load(Ordering::Relaxed))));
         if forgotten.load(Ordering::SeqCst) {
-            // What came is lost, an end too.
+            // Everything is lost, the end of the connection too.
             return;
         }
         match read {
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_saw_silence_stays_silent_and_open_and_newcomers_get_through_again() {
+    fn silenced_connections_stay_open_and_silent_and_new_ones_work_again() {
         let proxy = Proxy::start(echoing()).unwrap();
         let mut before = client(&proxy);
         echo(&mut before).unwrap();
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_ends_on_both_sides() {
+    fn a_cut_connection_ends_on_both_sides() {
         let proxy = Proxy::start(echoing()).unwrap();
         let mut stream = client(&proxy);
         echo(&mut stream).unwrap();

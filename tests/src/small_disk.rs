@@ -10,17 +10,17 @@ use tempfile::TempDir;
 
 use crate::{Error, Framewire, Process, Result};
 
-/// A small file system in memory, in a mount namespace of its own, so that nothing is left of it when its holder ends.
+/// A small file system in memory, in its own mount namespace, so that nothing is left when its holder process ends.
 #[derive(Debug)]
 pub struct SmallDisk {
     holder: Process,
-    /// Where it is mounted in its namespace, and its holder's logs outside.
+    /// The mount point in the namespace, and the folder of the holder's logs outside.
     place: TempDir,
     as_root: bool,
 }
 
 impl SmallDisk {
-    /// One of this many KiB; `None` where this user may not mount any.
+    /// A disk of this many KiB; `None` if this user may not mount one.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl SmallDisk {
             .join(self.inside(name).trim_start_matches('/'))
     }
 
-    /// As [`Framewire::serve`], by a program that sees the disk.
+    /// Like [`Framewire::serve`], in the namespace of the disk.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl SmallDisk {
         Framewire::serve_by(&wrapper.iter().map(String::as_str).collect::<Vec<_>>(), args)
     }
 
-    /// What runs a program that sees the disk.
+    /// The command that runs a program in the namespace of the disk.
     fn wrapper(&self) -> Vec<String> {
         let pid = self.holder.pid().to_string();
         let mut wrapper = vec!["nsenter".to_owned(), "-t".to_owned(), pid, "-m".to_owned()];
@@ -82,7 +82,7 @@ impl SmallDisk {
         wrapper
     }
 
-    /// Lets nobody write to it, or everybody again.
+    /// Makes the disk read-only, or writable again.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl SmallDisk {
         if status.success() { Ok(()) } else { Err(failed()(std::io::Error::other(status.to_string()))) }
     }
 
-    /// Fills it until this many bytes are left, rounded down to pages.
+    /// Fills the disk until `left` bytes are free, rounded down to pages.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl SmallDisk {
         file.set_len(size.saturating_sub(left)).map_err(failed("shorten the filler"))
     }
 
-    /// Gives the space back.
+    /// Frees the space that [`fill_up_to`](Self::fill_up_to) took.
     ///
     /// # Errors
     ///

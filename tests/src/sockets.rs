@@ -1,14 +1,14 @@
-//! The sockets that a process holds, by `/proc`.
+//! Counts the sockets of a process through `/proc`.
 
 use std::fs;
 
 use crate::{Error, Result};
 
-/// How many sockets the process holds.
+/// The number of sockets of a process.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if it is gone.
+/// [`Error::Io`] if the process has ended.
 pub fn held_by(pid: u32) -> Result<usize> {
     let folder = format!("/proc/{pid}/fd");
     let entries = fs::read_dir(&folder).map_err(Error::io(format!("look into {folder}")))?;

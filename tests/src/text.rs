@@ -1,4 +1,4 @@
-//! A client for the script's text messages, as mGBA-http's own clients speak them: `message<|END|>`.
+//! A client for the script's text messages, as mGBA-http's clients use them: `message<|END|>`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use crate::{Error, Result};
 
-/// What ends every message and every reply.
+/// The end mark of every message and reply.
 const END: &[u8] = b"<|END|>";
 
 /// One connection to a script. Replies come in the order of the messages.
 #[derive(Debug)]
 pub struct TextClient {
     stream: TcpStream,
-    /// Bytes read and not given out yet.
+    /// Bytes that were read and not returned yet.
     unread: Vec<u8>,
 }
 
 impl TextClient {
-    /// Connects within `limit`, which from then on is also the longest wait for a reply.
+    /// Connects within `limit`, which is then also the timeout for replies.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl TextClient {
         Ok(client)
     }
 
-    /// Changes the longest wait for a reply.
+    /// Changes the timeout for replies.
     ///
     /// # Errors
     ///
@@ -60,13 +60,13 @@ impl TextClient {
         self.stream.write_all(bytes).map_err(Error::io("send to the script"))
     }
 
-    /// The connection alone, for a client that goes its own way with it.
+    /// The connection alone, for a client that uses it directly.
     #[must_use]
     pub fn into_stream(self) -> TcpStream {
         self.stream
     }
 
-    /// The connection, and what was read from it and not given out.
+    /// The connection, and the bytes that were read from it and not returned.
     pub(crate) fn into_parts(self) -> (TcpStream, Vec<u8>) {
         (self.stream, self.unread)
     }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_are_cut_at_their_marks_however_they_arrive() {
+    fn replies_are_split_at_their_marks_however_they_arrive() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let server = thread::spawn(move || {

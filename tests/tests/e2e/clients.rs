@@ -1,4 +1,4 @@
-//! Clients that well-known generators make from the OpenAPI document: each writes, reads, taps and takes a picture.
+//! Clients from well-known generators for the OpenAPI document: each writes, reads, taps and takes a picture.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// A server and a folder for a client of it.
 struct Generation {
     framewire: Framewire,
-    /// Below the folder of `tools/clients.sh`, so that Node.js finds its modules there.
+    /// In the folder of `tools/clients.sh`, so that Node.js finds its modules.
     folder: TempDir,
 }
 
@@ -62,7 +62,7 @@ impl Generation {
         }
     }
 
-    /// Puts the example of this number in this language from docs/clients.md into a file, for this server.
+    /// Writes an example from docs/clients.md, given by its language and number, to a file, with the address of this server.
     fn write_example(&self, language: &str, number: usize, file: &str) {
         let page = fs::read_to_string(paths::root().join("docs/clients.md")).unwrap();
         let fence = format!("```{language}\n");
@@ -73,7 +73,7 @@ impl Generation {
     }
 }
 
-/// A strict project of modules for Node.js.
+/// The settings of a strict TypeScript project of Node.js modules.
 const OPTIONS: &[&str] = &[
     "--strict",
     "--skipLibCheck",
@@ -104,7 +104,7 @@ fn openapi_python_client_makes_a_client_with_every_route() {
 #[test]
 fn openapi_typescript_makes_types_that_openapi_fetch_uses() {
     let all = Generation::new();
-    // Else fields with a default must be given.
+    // Otherwise fields with a default would be required.
     let args = ["openapi.json", "--output", "schema.d.ts", "--default-non-nullable", "false"];
     all.run("openapi-typescript", &args);
     all.write_example("ts", 0, "example.ts");

@@ -1,4 +1,4 @@
-//! Whatever ends or stops for a while: when it is back, so is the service, and nothing is left over.
+//! Parts that end or stop for a while: when they are back, so is the service, and nothing is left over.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -8,10 +8,10 @@ use framewire_e2e::{Framewire, Signal, StockMgba, StockOptions, TextClient, path
 
 use super::served::{PATIENCE, Served, demo_copy, host};
 
-/// Service is back so soon after what it needs.
+/// How soon the service is back after the part that it needs.
 pub const SERVICE: Duration = Duration::from_secs(1);
 
-/// Nothing in a log or a console of mGBA's is worth a warning.
+/// Checks that the logs of the server and of mGBA contain no warning.
 #[track_caller]
 pub fn said_quietly(lines: &str) {
     let levels = [" WARN ", " ERROR ", "panicked", "stack traceback"];
@@ -23,7 +23,7 @@ pub fn said_quietly(lines: &str) {
     }
 }
 
-/// Waits until the script itself answers, and then how long the server takes.
+/// Waits until the script answers, and checks that the server does so soon after that.
 fn back_in_time(served: &Served, script: SocketAddr) {
     until("the script answers", PATIENCE, || {
         let limit = Duration::from_millis(500);
@@ -34,7 +34,7 @@ fn back_in_time(served: &Served, script: SocketAddr) {
     service_in_time(served);
 }
 
-/// How long the server takes to answer, whose emulator is there.
+/// Checks that the server answers soon, with its emulator available.
 #[track_caller]
 fn service_in_time(served: &Served) {
     let begun = Instant::now();
@@ -71,7 +71,7 @@ fn an_mgba_that_was_killed_or_closed_is_found_when_it_is_started_again() {
 }
 
 #[test]
-fn what_a_user_does_in_the_window_ends_no_connection_but_its_scripts() {
+fn actions_in_the_window_end_no_connection_but_the_scripts_own() {
     let mut served = Served::stock();
     let other = other_game(&served);
     let mgba = served.mgba.as_ref().unwrap();
@@ -118,9 +118,9 @@ fn other_game(served: &Served) -> std::path::PathBuf {
     path
 }
 
-/// As a machine that sleeps, or a debugger, stops programs: without a word, with all connections left open.
+/// Stops programs as a sleeping machine or a debugger does: without a message, with all connections open.
 #[test]
-fn what_was_stopped_for_long_goes_on_with_the_next_request() {
+fn a_program_that_was_stopped_continues_with_the_next_request() {
     let mut served = Served::stock();
     served.mgba.as_mut().unwrap().signal(Signal::STOP).unwrap();
     stands_still(served.mgba.as_ref().unwrap().pid());
@@ -136,7 +136,7 @@ fn what_was_stopped_for_long_goes_on_with_the_next_request() {
     served.server.signal(Signal::CONT).unwrap();
     service_in_time(&served);
 
-    // Both, as when the machine sleeps; the clock goes on meanwhile.
+    // Both, as when the machine sleeps; the clock continues meanwhile.
     served.server.signal(Signal::STOP).unwrap();
     served.mgba.as_mut().unwrap().signal(Signal::STOP).unwrap();
     std::thread::sleep(Duration::from_secs(3));
@@ -147,7 +147,7 @@ fn what_was_stopped_for_long_goes_on_with_the_next_request() {
     said_quietly(&served.server.log());
 }
 
-/// Waits until a process that was sent a stop has stopped.
+/// Waits until a process has stopped after a stop signal.
 fn stands_still(pid: u32) {
     until("the process stood still", PATIENCE, || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -157,7 +157,7 @@ fn stands_still(pid: u32) {
 }
 
 #[test]
-fn coming_and_going_leaves_no_socket_behind() {
+fn clients_that_come_and_go_leave_no_socket() {
     let folder = tempfile::tempdir().unwrap();
     let rom = demo_copy(&folder);
     let port = ports::free();
@@ -168,7 +168,7 @@ fn coming_and_going_leaves_no_socket_behind() {
         let mut bridge = Framewire::serve(&["--attach", &script.to_string()]).unwrap();
         let http = bridge.http();
         until("the script answers", PATIENCE, || Ok(http.get("/core/currentframe")?.status == 200)).unwrap();
-        // Clients that end in every state: unheard, half heard, unanswered, answered.
+        // Clients that end in every state: before their request, within it, before the answer, after it.
         let ends: [&[u8]; 4] = [b"", b"core.get", b"framewire.echo,x<|END|>", b"framewire.echo,x<|END|>rest"];
         for (number, bytes) in ends.into_iter().cycle().take(40).enumerate() {
             let mut client = TextClient::connect(script, PATIENCE).unwrap();

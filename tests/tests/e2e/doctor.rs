@@ -1,4 +1,4 @@
-//! `framewire doctor`: what it finds in each case that people meet, and what it advises.
+//! `framewire doctor`: its findings and its advice in each common case.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 
 use super::served::{PATIENCE, host};
 
-/// What it says of an address where a script should be, and whether it finds all well.
+/// Its report on the address of a script, and whether it reports success.
 fn of(attach: &str) -> (bool, String) {
     let listen = format!("localhost:{}", ports::free());
     let (status, said, _) =

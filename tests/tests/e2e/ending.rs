@@ -1,4 +1,4 @@
-//! Ways of ending, seen from both sides.
+//! How connections and programs end, seen from both sides.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use super::served::{PATIENCE, Served};
 fn requests_in_flight_are_answered_when_the_server_is_stopped() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut served = Served::hosted();
-        // Nothing is answered until it goes on.
+        // A stopped mGBA answers nothing until it continues.
         served.host.as_mut().unwrap().signal(Signal::STOP).unwrap();
         let mut clients: Vec<_> = (0..20).map(|client| Open::start(&served, client)).collect();
         served.server.signal(signal).unwrap();
@@ -30,7 +30,7 @@ fn requests_in_flight_are_answered_when_the_server_is_stopped() {
     }
 }
 
-/// A request that the server has begun to read, and that waits for the emulator.
+/// A request that the server has started to read, and that waits for the emulator.
 struct Open(TcpStream);
 
 impl Open {
@@ -51,7 +51,7 @@ impl Open {
         Open(stream)
     }
 
-    /// All that comes until the server closes the connection.
+    /// Reads until the server closes the connection.
     fn reply(&mut self) -> String {
         let mut reply = String::new();
         self.0.read_to_string(&mut reply).unwrap();
@@ -64,7 +64,7 @@ fn name(client: usize) -> String {
 }
 
 #[test]
-fn the_script_of_a_stock_mgba_sees_quiet_ends_and_serves_on() {
+fn the_script_of_a_stock_mgba_survives_silent_ends() {
     let mut served = Served::stock();
     let console = |served: &Served| served.mgba.as_ref().unwrap().console();
     for signal in [Signal::INT, Signal::KILL] {
@@ -82,7 +82,7 @@ fn the_script_of_a_stock_mgba_sees_quiet_ends_and_serves_on() {
 }
 
 #[test]
-fn a_paused_and_a_closed_mgba_are_told_apart() {
+fn a_paused_and_a_closed_mgba_are_distinguished() {
     let mut served = Served::stock();
     served.mgba.as_mut().unwrap().pause().unwrap();
     served.refused("GET", "/core/currentframe", 504, "paused");

@@ -1,4 +1,4 @@
-//! What people see: the picture and its lamps.
+//! The picture of the demo game and its lamps.
 
 use framewire_e2e::{demo, until};
 

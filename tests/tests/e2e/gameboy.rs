@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::served::{PATIENCE, Served, host};
 
-/// A ROM of 32 KiB that counts at 0xC000 for ever.
+/// A ROM of 32 KiB that increments 0xC000 forever.
 fn game(folder: &TempDir) -> PathBuf {
     // ld hl, 0xC000; inc (hl); jr back to inc
     rom(folder, &[0x21, 0x00, 0xC0, 0x34, 0x18, 0xFD])
@@ -39,7 +39,7 @@ fn is_the_game(served: &Served) {
         served.number(&format!("/core/readregister?regName={register}"));
     }
     served.refused("GET", "/core/readregister?regName=r0", 400, "pc");
-    // The Game Boy has eight keys; what is asked of the other two is taken and has no effect on the eight.
+    // The Game Boy has eight keys; requests for the other two are accepted and do not affect the eight.
     served.post("/mgba-http/button/addmany?buttons=R&buttons=L&buttons=B");
     until("B is held", PATIENCE, || Ok(served.text("/mgba-http/button/get?button=B") == "1")).unwrap();
     assert_eq!(served.number("/core/getkeys") & 0xFF, 2);
@@ -68,7 +68,7 @@ fn a_game_boy_game_in_both_kinds() {
     is_the_game(&served);
 }
 
-/// Only a core of our own can become another console: mGBA gives a script no way to.
+/// Only an embedded core can become another console: scripts in mGBA cannot do this.
 #[test]
 fn from_one_console_to_the_other() {
     let load = |served: &Served| {

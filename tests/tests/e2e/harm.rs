@@ -1,4 +1,4 @@
-//! What clients do that must neither end nor freeze a stock mGBA.
+//! Client behaviour that must neither end nor freeze a stock mGBA.
 
 use std::io::Read;
 use std::net::Shutdown;
@@ -36,12 +36,12 @@ fn current_frame(client: &mut FrameClient) -> i64 {
     }
 }
 
-/// Rounds of clients that vanish, in the suite.
+/// The number of rounds with vanishing clients.
 const USUAL_ROUNDS: u32 = 20;
 
-/// A client asks for much, takes a little, closes its sending side, and resets the connection while replies are under way: a
-/// write after both ends mGBA by SIGPIPE. `FRAMEWIRE_VANISHING` says how many of each kind do so; without it, as many as do in
-/// a few seconds.
+/// A client requests much, reads a little, closes its sending side, and resets the connection while replies are being sent. A
+/// write after both would end mGBA by SIGPIPE. `FRAMEWIRE_VANISHING` sets how many clients of each kind do so; the default
+/// takes a few seconds.
 #[test]
 fn clients_that_vanish_in_a_reply_leave_mgba_running() {
     let count = std::env::var("FRAMEWIRE_VANISHING").map_or(USUAL_ROUNDS, |text| text.parse().unwrap());
@@ -58,11 +58,11 @@ fn clients_that_vanish_in_a_reply_leave_mgba_running() {
             assert!(stream.read(&mut part).unwrap() > 0);
             vanish(&stream);
         }
-        // And as one whose requests end before anything is answered.
+        // The same for a client whose requests end before the first reply.
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(format!("framewire.echo,{}<|END|>", "x".repeat(100_000)).as_bytes()).unwrap();
         vanish(&client.into_stream());
-        // And as one whose reset is hidden by the end of its sending side, before the first reply.
+        // The same for a client whose reset follows the end of its sending side, before the first reply.
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(b"core.getGameTitle<|END|>").unwrap();
         let stream = client.into_stream();
@@ -74,7 +74,7 @@ fn clients_that_vanish_in_a_reply_leave_mgba_running() {
     println!("{} clients vanished in {:.1} s", 5 * count, begun.elapsed().as_secs_f64());
 }
 
-/// Closes the sending side, and then, at once or a moment later, everything: with bytes unread, that is a reset.
+/// Closes the sending side, and then, at once or a moment later, the connection: with unread bytes, that is a reset.
 fn vanish(stream: &std::net::TcpStream) {
     stream.shutdown(Shutdown::Write).unwrap();
     let begun = Instant::now();
@@ -115,7 +115,7 @@ fn a_fifo_or_a_device_freezes_and_ends_no_mgba() {
 #[test]
 fn a_step_of_a_halted_game_boy_does_not_freeze_mgba() {
     let folder = tempfile::tempdir().unwrap();
-    // di; xor a; ldh [IE], a; halt; and if that ever ends, again.
+    // di; xor a; ldh [IE], a; halt; and again, if that ever ends.
     let rom = gameboy::rom(&folder, &[0xF3, 0xAF, 0xE0, 0xFF, 0x76, 0x00, 0x18, 0xFC]);
     let mgba = stock(&rom);
     let mut client = link(&mgba);
@@ -172,9 +172,9 @@ fn frame_rate(client: &mut FrameClient) -> f64 {
     (current_frame(client) - first) as f64 / begun.elapsed().as_secs_f64()
 }
 
-/// Other programs on this machine may spoil a try, but hardly three.
+/// The number of attempts: other programs on this machine may spoil one.
 #[test]
-fn large_reads_and_unread_replies_leave_the_frames_their_time() {
+fn large_reads_and_unread_replies_do_not_slow_the_frames() {
     let mgba = stock(&paths::rom());
     let mut probe = link(&mgba);
     let mut rates = Vec::new();
@@ -192,7 +192,7 @@ fn large_reads_and_unread_replies_leave_the_frames_their_time() {
                 reader.send(vec![read_range(address, 16 * MIB)]).unwrap();
             }
         }
-        // One that takes its reply.
+        // A client that reads its reply.
         let mut patient = link(&mgba);
         patient.send(vec![read_range(ROM, 16 * MIB)]).unwrap();
         let busy = frame_rate(&mut probe);

@@ -1,4 +1,4 @@
-//! A stock mGBA in a window whose frames wait for a client, and what its link hears of what a user does there.
+//! Lockstep with a stock mGBA in a window, and the events that its link receives.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use framewire_protocol::{KeyStep, MemoryRange, Op, OpError, Outcome, Value, time
 
 use super::served::PATIENCE;
 
-/// Lua of another script, whose callback mGBA calls in the middle of ours when we reset.
+/// Another script, whose callback mGBA calls in the middle of ours when we reset.
 const ANOTHER: &str = "callbacks:add('reset', function() console:log('reset') end)";
 
 fn window() -> (StockMgba, FrameClient) {
@@ -21,7 +21,7 @@ fn window() -> (StockMgba, FrameClient) {
     (mgba, client)
 }
 
-/// Waits until the game has set itself up and reads keys, which takes it some frames.
+/// Waits until the game is initialized and reads keys, which takes some frames.
 fn begins(client: &mut FrameClient) {
     until("the game has begun", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > 60)).unwrap();
 }
@@ -40,7 +40,7 @@ fn game_frame() -> Op {
 }
 
 #[test]
-fn frames_wait_for_the_client_and_are_let_go_when_it_says_no_more() {
+fn frames_wait_for_the_client_and_run_freely_after_it_falls_silent() {
     const TIMEOUT: Duration = Duration::from_secs(2);
     let (_mgba, mut client) = window();
     let lockstep = Op::Lockstep { timeout: TIMEOUT.as_millis() as u32 };
@@ -52,7 +52,7 @@ fn frames_wait_for_the_client_and_are_let_go_when_it_says_no_more() {
     let steps = timeline::encode(&[KeyStep { offset: 4, keys: 1 }, KeyStep { offset: 9, keys: 0 }]);
     client.perform(vec![Op::PlayKeys { steps }]).unwrap().results[0].as_ref().unwrap();
     for step in 1..=20 {
-        // What is sent with it and after it is of the frame that was asked for.
+        // Operations that are sent with it and after it see the requested frame.
         client.send(vec![game_frame(), Op::Advance { frames: 1 }]).unwrap();
         let next = client.send(vec![game_frame(), Op::Read16 { address: demo::field("held") }]).unwrap();
         let before = client.outcome(next - 1).unwrap();
@@ -79,7 +79,7 @@ fn frames_wait_for_the_client_and_are_let_go_when_it_says_no_more() {
     assert!(refused.message.contains("lockstep"), "{refused}");
 }
 
-/// Waits for an event with such an item.
+/// Waits for an event with a matching item.
 fn until_happened(client: &mut FrameClient, wanted: impl Fn(&EventItem) -> bool) -> EventFrame {
     loop {
         let event = client.event().unwrap();
@@ -90,7 +90,7 @@ fn until_happened(client: &mut FrameClient, wanted: impl Fn(&EventItem) -> bool)
 }
 
 #[test]
-fn a_window_in_lockstep_can_be_closed_after_the_time_out() {
+fn a_window_in_lockstep_can_be_closed_after_the_timeout() {
     let (mut mgba, mut client) = window();
     client.perform(vec![Op::Lockstep { timeout: 1000 }]).unwrap().results[0].as_ref().unwrap();
     mgba.close_window().unwrap();
@@ -112,7 +112,7 @@ fn post(server: &Framewire, path: &str, body: &str) -> Reply {
 }
 
 #[test]
-fn lockstep_of_a_server_that_asks_for_nothing_more_ends_at_its_time_out() {
+fn lockstep_ends_at_its_timeout_without_requests() {
     let (mut mgba, client) = window();
     drop(client);
     let server = server(&mgba);
@@ -130,7 +130,7 @@ fn lockstep_of_a_server_that_asks_for_nothing_more_ends_at_its_time_out() {
 }
 
 #[test]
-fn lockstep_ends_within_two_seconds_of_the_server_that_began_it() {
+fn lockstep_ends_within_two_seconds_of_its_servers_end() {
     let (_mgba, mut client) = window();
     for signal in [Signal::KILL, Signal::STOP, Signal::TERM] {
         let mut server = server(&_mgba);
@@ -141,13 +141,13 @@ fn lockstep_ends_within_two_seconds_of_the_server_that_began_it() {
         until("frames go by", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > still + 3))
             .unwrap();
         let waited = begun.elapsed().as_secs_f64();
-        // The server notices the end of its work at once, and its death has to be noticed.
+        // A terminated server ends lockstep itself; the script has to detect a killed or stopped one.
         assert!(waited < if signal == Signal::TERM { 1.0 } else { 2.2 }, "{signal:?}: {waited} s");
     }
 }
 
 #[test]
-fn an_advance_of_many_frames_in_a_window_is_answered_when_they_were_run() {
+fn an_advance_of_many_frames_in_a_window_is_answered_after_the_last() {
     let (mgba, mut client) = window();
     let server = server(&mgba);
     post(&server, "/v1/lockstep", r#"{"timeout": 10000}"#);
@@ -166,7 +166,7 @@ fn an_advance_of_many_frames_in_a_window_is_answered_when_they_were_run() {
             Ok(i64::from(client.perform(vec![game_frame()])?.frame) > from + 10)
         })
         .unwrap();
-        // It would have to wait for longer than its deadline of 3 s.
+        // This would take longer than its deadline of 3 s.
         let after = server.http().get(&read).unwrap();
         assert_eq!(number(after, "value"), game + 301);
         assert!(begun.elapsed() > Duration::from_secs(3), "{:?}", begun.elapsed());
@@ -175,7 +175,7 @@ fn an_advance_of_many_frames_in_a_window_is_answered_when_they_were_run() {
 }
 
 #[test]
-fn an_advance_fails_when_another_client_ends_lockstep_before_its_frames_were_run() {
+fn an_advance_fails_when_another_client_ends_lockstep_early() {
     let (mgba, mut client) = window();
     let mut other = FrameClient::connect(mgba.address(), 8, PATIENCE).unwrap();
     client.perform(vec![Op::Lockstep { timeout: 10_000 }]).unwrap().results[0].as_ref().unwrap();
@@ -194,7 +194,7 @@ fn an_advance_fails_when_another_client_ends_lockstep_before_its_frames_were_run
 }
 
 #[test]
-fn a_link_hears_of_resets_and_games_and_keys_of_the_keyboard() {
+fn a_link_receives_events_of_resets_games_and_keys() {
     let (mut mgba, mut client) = window();
     let reset = client.perform(vec![Op::Reset {}, game_frame()]).unwrap();
     assert!(reset.results.iter().all(Result::is_ok), "{reset:?}");
@@ -203,7 +203,7 @@ fn a_link_hears_of_resets_and_games_and_keys_of_the_keyboard() {
     mgba.reset().unwrap();
     until_happened(&mut client, |item| *item == EventItem::Reset);
 
-    // The reported keys are those that the game, once it has begun, has read in that very frame.
+    // The keys in the events are those that the running game read in that frame.
     begins(&mut client);
     let held = MemoryRange { domain: None, address: demo::field("held"), length: 2 };
     let ranges = watch::encode(&[held]);

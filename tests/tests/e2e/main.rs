@@ -1,4 +1,4 @@
-//! The end-to-end tests: one binary, a module for each thing that is tested.
+//! The end-to-end tests: one binary with a module for each subject.
 
 mod clients;
 mod comeback;

@@ -1,4 +1,4 @@
-//! Memory is exact in a stock mGBA too: its Lua is the one of its version, not that of the core which we build.
+//! Memory access is exact in a stock mGBA too, which has its own Lua and libmgba.
 
 #[path = "../../../crates/emulator/tests/emulator/exact/mod.rs"]
 mod exact;

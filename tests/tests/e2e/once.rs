@@ -1,4 +1,4 @@
-//! Every tap is done exactly once, whatever breaks: the network on both sides of the bridge, and the bridge itself.
+//! Every tap happens exactly once, whatever breaks: the network on both sides of the bridge, or the bridge itself.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use super::served::{PATIENCE, Served, demo_copy, host};
 
 const BUTTONS: [&str; 10] = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"];
 
-/// Faults that cut connections, and those that kill the bridge.
+/// The number of cut connections and of killed bridges.
 const CUTS: usize = 200;
 const KILLS: usize = 5;
 const TAPS: usize = 10_000;
@@ -58,7 +58,7 @@ fn ten_thousand_taps_through_cut_connections_and_killed_bridges() {
         }
         let begun = Instant::now();
         for fault in 0..CUTS + KILLS {
-            // Faults are spread over the taps, so that each meets traffic.
+            // The faults are spread over the taps, so that each hits traffic.
             let due = TAPS * (fault + 1) / (CUTS + KILLS + 1);
             while done.load(Ordering::Relaxed) < due {
                 assert!(begun.elapsed() < Duration::from_secs(600), "no progress");
@@ -81,7 +81,7 @@ fn ten_thousand_taps_through_cut_connections_and_killed_bridges() {
     assert_eq!(total(), TAPS as u64);
 }
 
-/// Repeats a tap under one key until it is answered.
+/// Repeats a tap with one key until it is answered.
 fn tap_until_answered(http: &Http, tap: usize) {
     let button = BUTTONS[tap % BUTTONS.len()];
     let target = format!("/mgba-http/button/hold?button={button}&duration=1");
@@ -97,7 +97,7 @@ fn tap_until_answered(http: &Http, tap: usize) {
     }
 }
 
-/// Presses of all buttons together, as the game counted them.
+/// The number of presses of all buttons together, as the game counts them.
 fn presses(game: &Http) -> Option<u64> {
     let reply = game.get(&format!("/core/readrange?address={}&length=40", demo::field("presses"))).ok()?;
     let text = reply.text();
@@ -107,9 +107,9 @@ fn presses(game: &Http) -> Option<u64> {
     if bytes.len() == 40 { Some(words.sum()) } else { None }
 }
 
-/// What mGBA itself did is remembered in its script: the bridge may be killed in between.
+/// The script remembers what mGBA did, even if the bridge is killed in between.
 #[test]
-fn a_change_repeated_after_the_bridge_was_killed_is_not_made_again() {
+fn a_change_repeated_after_the_bridge_was_killed_happens_once() {
     let folder = tempfile::tempdir().unwrap();
     let port = ports::free();
     let options = StockOptions::new(&demo_copy(&folder)).script(&paths::script()).port(port);
@@ -149,9 +149,9 @@ fn a_change_repeated_after_the_bridge_was_killed_is_not_made_again() {
     assert!(frame(&http) >= seen, "the state was loaded again");
 }
 
-/// A refusal because a timeline plays passes, whichever emulator it is.
+/// A rejection because a timeline plays is temporary, on each kind of emulator.
 #[test]
-fn a_tap_refused_while_another_plays_is_done_later_under_its_key() {
+fn a_tap_rejected_while_another_plays_succeeds_later_with_its_key() {
     for served in [Served::embedded(), Served::stock()] {
         let post = |path: &str, key: &str, body: &str| {
             served.http.exchange("POST", path, &[("idempotency-key", key)], body.into()).unwrap()

@@ -1,4 +1,4 @@
-//! The program as those see it who start it: its streams, its signals, what it says when something is wrong.
+//! The program on the command line: its streams, its signals and its error messages.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::served::{PATIENCE, host};
 
 #[test]
-fn without_arguments_there_is_always_something_to_drive() {
+fn without_arguments_it_serves_an_emulator() {
     let server = Framewire::serve(&[]).unwrap();
     let http = server.http();
     until("a title", PATIENCE, || Ok(http.get("/core/getgametitle")?.status == 200)).unwrap();
@@ -27,7 +27,7 @@ fn the_script_is_printed_as_it_is_in_the_checkout() {
 }
 
 #[test]
-fn the_nearest_choice_of_emulator_counts() {
+fn an_emulator_on_the_command_line_replaces_one_of_the_environment() {
     let address = format!("127.0.0.1:{}", ports::free());
     let mut command =
         Framewire::command(&["serve", "--listen", "127.0.0.1:0", "--attach", &address]).unwrap();
@@ -45,7 +45,7 @@ fn the_nearest_choice_of_emulator_counts() {
 }
 
 #[test]
-fn paths_of_scripts_may_hold_commas() {
+fn paths_of_scripts_may_contain_commas() {
     let folder = tempfile::tempdir().unwrap();
     let [one, two, three] = ["one, two.lua", "two.lua", "three.lua"].map(|name| folder.path().join(name));
     for (path, done) in [(&one, "done 1"), (&two, "done 2"), (&three, "done 3")] {
@@ -79,7 +79,7 @@ fn a_script_that_does_not_end_while_it_is_loaded_can_be_interrupted() {
 }
 
 #[test]
-fn more_http_clients_than_select_bears_do_not_end_a_program_with_scripts() {
+fn more_http_clients_than_select_supports_do_not_end_a_program_with_scripts() {
     let may = getrlimit(Resource::Nofile);
     let enough = may.maximum.map_or(4096, |most| most.min(4096));
     assert!(enough > 1600, "this test needs 1,600 open files; raise the hard limit (ulimit -Hn)");
@@ -90,7 +90,7 @@ fn more_http_clients_than_select_bears_do_not_end_a_program_with_scripts() {
     let mut server = host(&folder, port, &paths::script(), &[]);
     let address = server.url().strip_prefix("http://").unwrap().to_owned();
     let crowd: Vec<TcpStream> = (0..1100).map(|_| TcpStream::connect(&address).unwrap()).collect();
-    // Each is let in, told that there is no room, or closed. Once that has happened to the last, it has to all.
+    // Each is accepted, rejected as too many, or closed. After the last, all have been handled.
     let last = crowd.last().unwrap();
     last.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut said = String::new();
@@ -110,7 +110,7 @@ fn more_http_clients_than_select_bears_do_not_end_a_program_with_scripts() {
     assert_eq!(server.wait_exit(PATIENCE).unwrap().code(), Some(0), "{}", server.log());
 }
 
-/// The program with streams of the test's own. Killed with the test.
+/// The program with the test's own streams. It is killed with the test.
 struct Piped(Child);
 
 impl Piped {
@@ -118,7 +118,7 @@ impl Piped {
         Piped(command.stdin(Stdio::null()).spawn().unwrap())
     }
 
-    /// Where it says that it listens.
+    /// The address on which it says that it listens.
     fn url(&mut self) -> String {
         let mut line = String::new();
         BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -142,7 +142,7 @@ impl Drop for Piped {
     }
 }
 
-/// A stream that nobody reads.
+/// A stream without a reader.
 fn unread() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -150,7 +150,7 @@ fn unread() -> Stdio {
 }
 
 #[test]
-fn a_log_that_nobody_reads_keeps_nobody_from_being_served() {
+fn a_log_without_a_reader_does_not_block_requests() {
     let mut command = Framewire::command(&["serve", "--listen", "127.0.0.1:0", "--speed", "1"]).unwrap();
     command.stdout(Stdio::piped()).stderr(unread());
     let mut server = Piped::start(command);
@@ -163,7 +163,7 @@ fn a_log_that_nobody_reads_keeps_nobody_from_being_served() {
 }
 
 #[test]
-fn output_that_nobody_reads_ends_nothing() {
+fn output_without_a_reader_does_not_end_the_program() {
     let address = format!("127.0.0.1:{}", ports::free());
     let mut command = Framewire::command(&["serve", "--listen", &address, "--speed", "1"]).unwrap();
     command.stdout(unread()).stderr(Stdio::null());
@@ -180,11 +180,11 @@ fn output_that_nobody_reads_ends_nothing() {
 }
 
 #[test]
-fn a_second_interrupt_ends_it_at_once() {
+fn a_second_interrupt_ends_it_immediately() {
     let mut server = Framewire::serve(&["--speed", "1"]).unwrap();
     let mut client = TcpStream::connect(server.url().strip_prefix("http://").unwrap()).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
-    // Its body never comes, so the server would wait for it, for longer than this test does.
+    // Its body never arrives, so the server would wait for longer than this test does.
     let head =
         "POST /mgbaendpoint HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n";
     client.write_all(head.as_bytes()).unwrap();
@@ -199,7 +199,7 @@ fn a_second_interrupt_ends_it_at_once() {
 }
 
 #[test]
-fn causes_are_told_once_each() {
+fn each_cause_is_reported_once() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let (status, _, said) =
@@ -228,7 +228,7 @@ fn a_game_needed_its_option() {
 }
 
 #[test]
-fn a_game_that_cannot_be_used_is_said_in_one_line() {
+fn an_unusable_game_is_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("game.zip");
     fs::write(&archive, b"PK\x03\x04 and no more").unwrap();
@@ -240,7 +240,7 @@ fn a_game_that_cannot_be_used_is_said_in_one_line() {
 }
 
 #[test]
-fn a_port_that_is_none_was_taken_for_a_part_of_the_host() {
+fn an_invalid_port_was_taken_for_a_part_of_the_host() {
     let (status, _, said) =
         Framewire::run(&["serve", "--listen", "127.0.0.1:0", "--attach", "127.0.0.1:99999"], PATIENCE)
             .unwrap();
@@ -249,7 +249,7 @@ fn a_port_that_is_none_was_taken_for_a_part_of_the_host() {
 }
 
 #[test]
-fn a_damaged_game_is_warned_about() {
+fn a_damaged_game_causes_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("short.gb");
     let mut rom = vec![0u8; 0x8000];
@@ -270,7 +270,7 @@ fn truncating_the_channels_memory_leaves_the_server_running() {
     let path = Path::new("/dev/shm").join(format!("framewire.{name}"));
     let size = fs::metadata(&path).unwrap().len();
     for (round, other) in [0, 4096, size / 2, size - 4096, size + 4096].into_iter().enumerate() {
-        // As `: > FILE` does it, and `truncate --size SIZE FILE`.
+        // Like `: > FILE` and `truncate --size SIZE FILE`.
         let file = fs::OpenOptions::new().write(true).truncate(other == 0).open(&path).unwrap();
         file.set_len(other).unwrap();
         until("a new channel", PATIENCE, || Ok(fs::metadata(&path).is_ok_and(|data| data.len() == size)))

@@ -1,4 +1,4 @@
-//! Recordings of every kind of emulator, replayed in an embedded core.
+//! Recordings of each kind of emulator, replayed in an embedded core.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::served::{PATIENCE, Served};
 
-/// Frames that are recorded at least.
+/// The least number of recorded frames.
 const FRAMES: u64 = 300;
 
 #[track_caller]
@@ -19,12 +19,12 @@ fn ask(served: &Served, method: &str, target: &str, body: &Value, status: u16) -
     serde_json::from_slice(&reply.body).unwrap()
 }
 
-/// A body; none for null. What a route leaves unread may end the connection after the reply.
+/// A body; null for none. A body that a route does not read may end the connection after the reply.
 fn bytes_of(body: &Value) -> Vec<u8> {
     if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
 }
 
-/// Records some seconds of play with keys that come whenever they come; returns the recording's file.
+/// Records some seconds with keys at arbitrary times. Returns the recording's file.
 fn record(served: &Served, start: &str) -> PathBuf {
     until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
     ask(served, "POST", "/v1/recordings", &json!({"name": "run", "start": start, "every": 20}), 201);
@@ -45,30 +45,30 @@ fn record(served: &Served, start: &str) -> PathBuf {
     file
 }
 
-/// Runs `framewire replay` with these arguments; returns its exit code and what it says.
+/// Runs `framewire replay` with these arguments. Returns its exit code and its output.
 fn replay(args: &[&str]) -> (Option<i32>, String) {
     let all = [&["replay"], args].concat();
     let (status, said, failed) = Framewire::run(&all, Duration::from_secs(60)).unwrap();
     (status.code(), said + &failed)
 }
 
-/// The number before a text of what `framewire replay` says.
+/// The number before a text in the output of `framewire replay`.
 fn number_before(said: &str, text: &str) -> u64 {
     let (before, _) = said.split_once(text).unwrap_or_else(|| panic!("{said}"));
     before.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// The same keys give the same pictures and memory in a core of our own.
+/// The same keys produce the same pictures and memory in an embedded core.
 fn is_replayed(file: &Path, pictures: bool) {
     let path = file.to_str().unwrap();
     let (code, said) = replay(&[path]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(number_before(&said, " hashes of pictures") >= FRAMES / 20, pictures, "{said}");
-    // An attached mGBA reports no pictures; then memory is compared about as often.
+    // An attached mGBA sends no pictures; memory is compared about as often instead.
     assert!(number_before(&said, " of memory compared") >= if pictures { 1 } else { 5 }, "{said}");
 }
 
-/// A changed byte ends with code 1 and the frame.
+/// A changed byte leads to exit code 1 and the frame.
 fn damage_is_found(file: &Path) {
     let mut bytes = fs::read(file).unwrap();
     let near_end = bytes.len() - 60;
@@ -95,7 +95,7 @@ fn an_embedded_core() {
     assert_eq!(played["equal"], true, "{played}");
 }
 
-/// A server that is killed in the middle of a recording, and the next one in its place.
+/// A server that is killed during a recording, and the next one in its place.
 #[test]
 fn a_recording_survives_the_kill_of_its_server() {
     let data = tempfile::tempdir().unwrap();
@@ -134,11 +134,11 @@ fn a_stock_window() {
     is_replayed(&file, false);
     damage_is_found(&file);
     let path = file.to_str().unwrap();
-    // With pictures written into it, those are compared too.
+    // With pictures in the recording, those are compared too.
     let (code, said) = replay(&[path, "--write", "--every", "10"]);
     assert_eq!(code, Some(0), "{said}");
     is_replayed(&file, true);
-    // A core in the server plays it as well, and the window cannot be stepped.
+    // An embedded core in a server plays it as well; the window cannot be stepped.
     let bytes = fs::read(&file).unwrap();
     let embedded = Served::embedded();
     let kept = embedded.http.send("PUT", "/v1/recordings/window/file", "", bytes).unwrap();
@@ -149,9 +149,9 @@ fn a_stock_window() {
     assert!(refused["detail"].as_str().unwrap().contains("pause"), "{refused}");
 }
 
-/// With all frames up to it, and not at the next hash.
+/// With all frames up to it, and not only at the next hash.
 #[test]
-fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_its_own_frame() {
+fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_its_frame() {
     let served = Served::stock();
     until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
     let slot = json!({"op": "save_state_slot", "slot": 7, "flags": 31});
@@ -159,7 +159,7 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_its_own_frame() {
     let frame = || ask(&served, "GET", "/v1/emulator", &Value::Null, 200)["frame"].as_u64().unwrap();
     let reset = (json!({"op": "reset"}), "the console was reset");
     let state = (json!({"op": "load_state_slot", "slot": 7, "flags": 29}), "a state was loaded");
-    // With hashes to compare, and without any that could end it.
+    // With hashes to compare, and without any, so that a hash does not end it.
     for (name, every, (op, what)) in [
         ("reset", 10, &reset),
         ("state", 10, &state),
@@ -196,7 +196,7 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_its_own_frame() {
 }
 
 #[test]
-fn what_cannot_be_played_is_told_apart_from_what_differs() {
+fn unplayable_recordings_and_differing_replays_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.fwr");
     let path = file.to_str().unwrap();

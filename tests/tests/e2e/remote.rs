@@ -1,5 +1,5 @@
-//! Other machines: what the program says before it serves them, and what they get. They are played by addresses in a network
-//! of the test's own.
+//! Access from other machines: the program's checks at the start, and the responses. The machines are addresses in the test's
+//! own network namespace.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use super::served::{PATIENCE, demo_copy};
 
-/// The address of another machine, as documents write one (RFC 5737).
+/// The address of another machine, from the range for documentation (RFC 5737).
 const ELSEWHERE: &str = "192.0.2.1";
 
-/// A folder with a token and a read-only token, made as users make them.
+/// A folder with a token and a read-only token, created with the program.
 fn tokens() -> (TempDir, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let make = |name: &str| {
@@ -56,7 +56,7 @@ fn other_machines_are_served_with_a_token_only() {
 }
 
 #[test]
-fn settings_that_would_not_protect_are_refused() {
+fn insecure_settings_are_rejected() {
     let (folder, full, _) = tokens();
     let file = |name: &str, text: &str, mode: u32| {
         let path = folder.path().join(name);
@@ -92,7 +92,7 @@ fn settings_that_would_not_protect_are_refused() {
 }
 
 #[test]
-fn the_scripts_log_calls_a_request_what_its_sender_does() {
+fn the_scripts_log_uses_the_senders_request_id() {
     let folder = tempfile::tempdir().unwrap();
     let (rom, port) = (demo_copy(&folder), ports::free());
     let settings = folder.path().join("settings.lua");
@@ -119,7 +119,7 @@ fn the_scripts_log_calls_a_request_what_its_sender_does() {
     until("our own line", PATIENCE, || Ok(server.log().contains("tool-7"))).unwrap();
 }
 
-/// Runs [`inside_a_network_of_its_own`] where it can have another address than a loopback one.
+/// Runs [`inside_a_network_of_its_own`] in a network with an address other than loopback.
 #[test]
 fn another_address_gets_nothing_but_401() {
     const PREPARE: &str = "ip address add 192.0.2.1/32 dev lo && ip link set lo up";
@@ -187,7 +187,7 @@ fn inside_a_network_of_its_own() {
     one_address_gets_so_many_connections(&format!("{ELSEWHERE}:{port}"));
 }
 
-/// More than one address may have are turned away, and another address still gets in.
+/// Connections above the limit of one address are rejected; another address can still connect.
 fn one_address_gets_so_many_connections(address: &str) {
     let mut open: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
     let mut last = open.pop().unwrap();

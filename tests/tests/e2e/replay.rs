@@ -1,4 +1,4 @@
-//! The same keys at the same frames give the same game.
+//! The same keys at the same frames lead to the same game.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,8 @@ use framewire_e2e::{Framewire, until};
 
 use super::served::PATIENCE;
 
-/// Keys as frames go by, and after 1,000 of them a picture and what is in memory. `seed` chooses the keys.
+/// A script that presses random keys for 1,000 frames and then writes a picture and memory to files. `seed` determines the
+/// keys.
 fn script(seed: u32, folder: &Path) -> String {
     let (picture, memory) = (folder.join("picture.png"), folder.join("memory"));
     format!(

@@ -1,5 +1,5 @@
-//! All of mGBA-http's routes over HTTP, on the embedded core, on the script in a core without a window, and on a stock
-//! mGBA in its window: the same cases with the same answers.
+//! All of mGBA-http's routes on the embedded core, on the script in a core without a window, and on a stock mGBA in a window:
+//! the same requests get the same answers.
 
 use std::fs;
 
@@ -73,7 +73,7 @@ fn bus(served: &Served) {
 
 fn domains(served: &Served) {
     let names = served.text("/coreadapter/memory");
-    // mGBA shows the battery memory once it knows its kind.
+    // mGBA shows the battery memory after it has detected its kind.
     let mut names: Vec<&str> = names.split(',').filter(|name| *name != "sram").collect();
     names.sort_unstable();
     assert_eq!(names, ["bios", "cart0", "cart1", "cart2", "io", "iwram", "oam", "palette", "vram", "wram"]);
@@ -244,7 +244,7 @@ fn picture(served: &Served) {
     assert_eq!(png(&reply.body), Some((240, 160)));
 }
 
-/// Width and height of a PNG that can be decoded.
+/// The width and height of a PNG, after decoding it.
 fn png(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().ok()?;
     let mut pixels = vec![0; reader.output_buffer_size()?];
@@ -272,7 +272,7 @@ fn files(served: &Served) {
     })
     .unwrap();
     fs::write(served.folder.path().join("text.gba"), "no ROM").unwrap();
-    // libmgba takes a ROM whose header is cut off, and reads past its end.
+    // libmgba accepts a ROM with a truncated header and reads beyond its end.
     fs::write(served.folder.path().join("cut.gba"), &fs::read(paths::rom()).unwrap()[..0xb3]).unwrap();
     for name in ["text.gba", "cut.gba"] {
         let file = served.file(name);

@@ -1,4 +1,4 @@
-//! Saves, states and snapshots on full disks and under kills: the old file or the new one is there, whole.
+//! Saves, states and snapshots on full disks and after kills: either the old file or the new one exists, complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use super::served::PATIENCE;
 /// The size of the demo game's battery save.
 const SAVE: usize = 0x8000;
 
-/// How many runs a campaign has: a few in the test suite, more by a variable.
+/// The number of rounds: a few by default, more by an environment variable.
 fn runs(variable: &str, usual: u32) -> u32 {
     std::env::var(variable).ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
 }
 
-/// A small disk of this many KiB. `None`, with a line that says so, where this user may not mount one: users other than root
-/// often may not, and `FRAMEWIRE_NO_MOUNT` says that root may not either, as in most containers.
+/// A small disk of this many KiB. `None`, with a message, if this user may not mount one, which is common for users other
+/// than root. `FRAMEWIRE_NO_MOUNT` says that root may not either, as in most containers.
 fn small_disk(kib: u32) -> Option<SmallDisk> {
     let disk = SmallDisk::new(kib).unwrap();
     if disk.is_none() {
@@ -37,7 +37,7 @@ fn send(http: &Http, method: &str, target: &str, body: &Value) -> framewire_e2e:
     http.send(method, target, "application/json", body.to_string().into_bytes())
 }
 
-/// One operation; `Ok` if it was done.
+/// Performs one operation.
 fn operation(http: &Http, op: &Value) -> Result<(), String> {
     let reply = send(http, "POST", "/v1/batch", &json!({"ops": [op]})).map_err(|error| error.to_string())?;
     let outcome: Value = serde_json::from_slice(&reply.body).map_err(|_| reply.text())?;
@@ -52,7 +52,7 @@ fn fill_save(http: &Http, byte: u8) -> framewire_e2e::Result<Reply> {
     http.send("PUT", "/v1/memory/0x0E000000", "application/octet-stream", vec![byte; SAVE])
 }
 
-/// The byte that a save file is full of; `None` if it is empty, as one that was never written.
+/// The byte that fills a save file; `None` if the file is empty, because it was never written.
 #[track_caller]
 fn whole_save(path: &Path) -> Option<u8> {
     let bytes = fs::read(path).unwrap();
@@ -72,7 +72,7 @@ fn unfinished(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).filter(is_unfinished).collect()
 }
 
-/// Where a game and everything that is kept of it lie, as the server and as this process see it.
+/// The paths of a game and its files, for the server and for this process.
 struct Place {
     inside: PathBuf,
     outside: PathBuf,
@@ -88,7 +88,7 @@ impl Place {
         self.inside.join("state").display().to_string().into()
     }
 
-    /// Checks that each file is whole: saves by their bytes, states by loading them.
+    /// Checks that each file is complete: saves by their bytes, states by loading them.
     #[track_caller]
     fn check(&self, http: &Http) {
         whole_save(&self.outside.join("game.sav"));
@@ -116,11 +116,11 @@ impl Place {
         }
     }
 
-    /// Has everything written once. What fails is left out.
+    /// Writes everything once. Failures are skipped.
     fn write_all(&self, http: &Http, byte: u8) -> Vec<String> {
         let picture = self.inside.join("picture.png").display().to_string();
         let ops = [
-            // The larger of two sizes each second time.
+            // Every second time, the larger of two sizes.
             json!({"op": "save_state_slot", "slot": 1, "flags": if byte.is_multiple_of(2) { 31 } else { 0 }}),
             json!({"op": "save_state_file", "path": self.state_file(), "flags": if byte.is_multiple_of(2) { 0 } else { 31 }}),
             json!({"op": "screenshot_file", "path": picture}),
@@ -160,7 +160,7 @@ fn a_kill_while_saving_leaves_the_old_file_or_the_new_one() {
                     while !over.load(Ordering::Relaxed) {
                         byte = byte.wrapping_add(3);
                         place.write_all(&http, byte);
-                        // Now and then long enough for a save to be written.
+                        // Sometimes long enough to write a save.
                         if byte.is_multiple_of(4) {
                             std::thread::sleep(Duration::from_millis(510));
                         }
@@ -200,7 +200,7 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
         assert_eq!(place.write_all(&http, old), [""; 0]);
         until("the old save is on disk", PATIENCE, || Ok(whole_save(&save) == Some(old))).unwrap();
 
-        // Room for nothing, or for some of it.
+        // Room for nothing, or for a part.
         disk.fill_up_to(fastrand::u64(0..100) * 4096 * u64::from(!run.is_multiple_of(3))).unwrap();
         refusals += place.write_all(&http, new).len();
         let change = json!({"name": "renamed", "note": "changed"});
@@ -221,7 +221,7 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
             assert_eq!(whole_save(&save), Some(old));
         }
         if run.is_multiple_of(10) {
-            // The end tries again too, and what it cannot write it says.
+            // The server tries again when it ends, and reports what it cannot write.
             server.signal(Signal::TERM).unwrap();
             server.wait_exit(PATIENCE).unwrap();
             let lost = server.log().contains("is lost");
@@ -238,7 +238,7 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
             let back = json!({"name": "kept"});
             assert_eq!(send(&server.http(), "PATCH", "/v1/snapshots/renamed", &back).unwrap().status, 200);
         }
-        // States cover the save until then.
+        // Until then, states contain the save.
         server.http().post("/coreadapter/reset").unwrap();
     }
     eprintln!("{count} full disks, {kept} saves kept back, {refusals} files refused: all files whole");
@@ -312,7 +312,7 @@ fn two_servers_on_one_save_do_not_overwrite_each_other() {
 }
 
 #[test]
-fn a_signal_writes_the_save_before_the_end() {
+fn a_signal_writes_the_save_before_the_program_ends() {
     for signal in [Signal::TERM, Signal::INT] {
         let home = TempDir::new().unwrap();
         let rom = home.path().join("game.gba");
@@ -327,7 +327,7 @@ fn a_signal_writes_the_save_before_the_end() {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_written_is_found_before_the_server_listens() {
+fn a_read_only_data_folder_is_detected_before_the_server_listens() {
     let home = TempDir::new().unwrap();
     let file = home.path().join("file");
     fs::write(&file, "").unwrap();

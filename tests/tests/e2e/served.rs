@@ -7,22 +7,22 @@ use std::time::Duration;
 use framewire_e2e::{Framewire, Http, Reply, StockMgba, StockOptions, paths, ports, until};
 use tempfile::TempDir;
 
-/// How long anything may take that a test waits for.
+/// How long a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server, and whatever it serves. Dropping it ends all.
+/// A server and its emulator. Both end when this is dropped.
 pub struct Served {
     pub server: Framewire,
     pub http: Http,
-    /// The stock mGBA that it serves, if it serves one.
+    /// The stock mGBA that it serves, if any.
     pub mgba: Option<StockMgba>,
-    /// Another of our own programs, which hosts the script without a window, if that is what it serves.
+    /// The other Framewire process that runs the script without a window, if it serves one.
     pub host: Option<Framewire>,
     pub folder: TempDir,
 }
 
 impl Served {
-    /// A core inside the server.
+    /// An embedded core.
     pub fn embedded() -> Served {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
@@ -61,7 +61,7 @@ impl Served {
             .unwrap();
     }
 
-    /// The path of a file in the folder of the ROM, as a query value.
+    /// The path of a file in the ROM's folder, as a query value.
     pub fn file(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().replace(' ', "%20").replace('+', "%2B")
     }
@@ -98,14 +98,14 @@ impl Served {
         assert!(reply.text().contains(says), "{method} {target}: {}", reply.text());
     }
 
-    /// A number of the demo game's memory.
+    /// A number from the demo game's memory.
     #[track_caller]
     pub fn game(&self, address: u32) -> i64 {
         self.number(&format!("/core/read32?address={address}"))
     }
 }
 
-/// Our program with a script in its core, which listens at a port; with these further arguments.
+/// Starts the program with a script in its core that listens on a port, and more arguments.
 pub fn host(folder: &TempDir, port: u16, script: &Path, args: &[&str]) -> Framewire {
     let settings = folder.path().join("settings.lua");
     fs::write(&settings, format!("framewire = {{port = {port}}}")).unwrap();
@@ -113,7 +113,7 @@ pub fn host(folder: &TempDir, port: u16, script: &Path, args: &[&str]) -> Framew
     Framewire::serve(&[&scripts[..], args].concat()).unwrap()
 }
 
-/// A copy of the demo ROM in a folder of its own, where saves and states may lie.
+/// A copy of the demo ROM in its own folder, for saves and states.
 pub fn demo_copy(folder: &TempDir) -> PathBuf {
     let rom = folder.path().join("demo game+1.gba");
     fs::copy(paths::rom(), &rom).unwrap();

@@ -1,4 +1,4 @@
-//! Networks that fall silent, and connections that nobody uses for long.
+//! Networks that fall silent, and idle connections.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use tempfile::TempDir;
 use super::comeback::{SERVICE, said_quietly};
 use super::served::{PATIENCE, demo_copy, host};
 
-/// A silence is noticed within the heartbeat and the patience after it: 1.25 s.
+/// A silence is noticed within the heartbeat and its timeout: 1.25 s.
 const NOTICED: Duration = Duration::from_secs(2);
 
-/// A bridge, a network, and a script.
+/// A bridge, a network, and a script at its other end.
 struct Chain {
     bridge: Framewire,
     network: Proxy,
@@ -46,7 +46,7 @@ impl Chain {
 }
 
 #[test]
-fn a_network_that_falls_silent_is_noticed_and_left_for_one_that_works() {
+fn a_silent_network_is_noticed_and_replaced() {
     let chain = Chain::start();
     let before = chain.sockets_of_script();
     for _ in 0..3 {
@@ -67,13 +67,13 @@ fn a_network_that_falls_silent_is_noticed_and_left_for_one_that_works() {
         assert!(begun.elapsed() < SERVICE, "{:?}", begun.elapsed());
         assert!(chain.network.connections() > made);
     }
-    // The script lets go of what leads nowhere.
+    // The script closes connections that lead nowhere.
     until("no socket is left over", PATIENCE, || Ok(chain.sockets_of_script() <= before)).unwrap();
     said_quietly(&chain.bridge.log());
 }
 
 #[test]
-fn a_script_lets_go_of_a_bridge_that_fell_silent_for_good() {
+fn a_script_closes_the_connection_of_a_silent_bridge() {
     let Chain { bridge, network, host, _folder } = Chain::start();
     let before = sockets::held_by(host.pid()).unwrap();
     network.fall_silent();
@@ -82,7 +82,7 @@ fn a_script_lets_go_of_a_bridge_that_fell_silent_for_good() {
 }
 
 #[test]
-fn a_connection_that_nobody_uses_costs_little_and_answers_at_once() {
+fn an_idle_connection_costs_little_and_answers_immediately() {
     const IDLE: Duration = Duration::from_secs(12);
     let chain = Chain::start();
     let (made, before) = (chain.network.connections(), chain.network.bytes());

@@ -1,4 +1,4 @@
-//! Snapshots go out and in again in every kind of emulator.
+//! Snapshots can be saved and loaded in each kind of emulator.
 
 use framewire_e2e::{demo, until};
 use serde_json::{Value, json};

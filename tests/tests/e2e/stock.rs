@@ -1,4 +1,4 @@
-//! The harness itself: a stock mGBA starts, is driven, and is gone afterwards.
+//! Tests of the harness: a stock mGBA starts, is controlled, and ends without leftovers.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use framewire_e2e::{Error, Key, Signal, StockMgba, StockOptions, TextClient, demo, paths, ports, until};
 
-/// Plenty for an answer that comes with the next frame.
+/// The limit for an answer that comes with the next frame.
 const SOON: Duration = Duration::from_secs(5);
 
-/// A script of mGBA's own kind: once a frame it takes what has come and sends it back.
+/// A script that echoes once a frame, as mGBA's own examples do.
 const ECHO: &str = r#"
 local server = assert(socket.bind("127.0.0.1", framewire.port))
 assert(server:listen(16))
@@ -43,7 +43,7 @@ fn start_echo() -> StockMgba {
 }
 
 fn runs(pid: u32) -> bool {
-    // A zombie waits to be noticed but does nothing any more.
+    // A zombie does nothing any more; its parent has not collected it yet.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
 }
@@ -70,7 +70,7 @@ fn a_script_answers_only_while_the_game_runs() {
 }
 
 #[test]
-fn two_windows_stand_side_by_side_and_leave_nothing_behind() {
+fn two_windows_run_side_by_side_and_leave_nothing() {
     let (one, two) = (start_echo(), start_echo());
     let pids = [one.pid(), two.pid()];
     let folders = [one.dir().to_path_buf(), two.dir().to_path_buf()];
@@ -91,7 +91,7 @@ fn the_window_closes_politely_and_ends_the_program() {
 }
 
 #[test]
-fn a_signal_ends_the_program_and_the_next_question_says_so() {
+fn a_signal_ends_the_program_and_the_next_call_reports_it() {
     let mut mgba = start_echo();
     mgba.signal(Signal::TERM).unwrap();
     assert!(!mgba.wait_exit(SOON).unwrap().success());
@@ -111,7 +111,7 @@ fn lua_reaches_the_game_and_its_errors_come_back() {
 }
 
 #[test]
-fn a_script_loads_from_the_menu_and_goes_with_a_reset() {
+fn a_script_loads_from_the_menu_and_ends_with_a_reset() {
     let folder = tempfile::tempdir().unwrap();
     let script = echo_script(folder.path());
     let port = ports::free();
@@ -139,7 +139,7 @@ fn games_are_closed_and_opened_in_the_window() {
 #[test]
 fn a_key_of_the_keyboard_reaches_the_game() {
     let mut mgba = StockMgba::start(&StockOptions::new(&paths::rom())).unwrap();
-    // The demo game's `held`, whose bit 0 is A. Asking at the prompt would take the keyboard away from the game.
+    // The demo game's field `held`; bit 0 is A. The console's prompt would take the keyboard focus from the game.
     let watch = format!(
         r#"callbacks:add("frame", function()
         if emu:read16({}) & 1 == 1 then io.open("seen", "w"):close() end
@@ -154,7 +154,7 @@ fn a_key_of_the_keyboard_reaches_the_game() {
     mgba.release_key(Key::of('x')).unwrap();
 }
 
-/// Not a test: what [`nothing_outlives_a_test_process_that_is_killed`] runs, and kills.
+/// Not a test: [`nothing_outlives_a_test_process_that_is_killed`] runs and kills it.
 #[test]
 #[ignore = "holds a window until it is killed"]
 fn hold_a_window() {
@@ -178,7 +178,7 @@ fn nothing_outlives_a_test_process_that_is_killed() {
     holder.kill().unwrap();
     holder.wait().unwrap();
     let gone = until("mGBA was gone too", SOON, || Ok(!runs(pid)));
-    // A killed process cannot tidy up its files.
+    // A killed process cannot remove its files.
     fs::remove_dir_all(folder).unwrap();
     gone.unwrap();
 }

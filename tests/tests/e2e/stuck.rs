@@ -1,4 +1,4 @@
-//! A script in the program's own core that does not end.
+//! A script in an embedded core that does not end.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use framewire_e2e::{Framewire, Signal, until};
 use super::served::PATIENCE;
 
 #[test]
-fn a_script_that_loops_holds_up_neither_requests_nor_the_end() {
+fn a_looping_script_blocks_neither_requests_nor_the_programs_end() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("loops.lua");
     fs::write(&script, "callbacks:add('frame', function() while true do end end)").unwrap();

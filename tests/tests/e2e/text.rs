@@ -1,4 +1,4 @@
-//! Plain socket clients of the script in a stock mGBA, as mGBA-http's users have written them.
+//! Plain socket clients of the script in a stock mGBA, like those that mGBA-http's users have written.
 
 use std::net::TcpStream;
 use std::sync::Barrier;
@@ -29,7 +29,7 @@ fn a_message_split_in_any_way(mgba: &StockMgba) {
     for cut in 1..message.len() {
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(&message[..cut]).unwrap();
-        // In the turn that answers this the script has read the first part, or it does in the next.
+        // When this is answered, the script has read the first part, or it reads it in the next turn.
         for _ in 0..2 {
             assert_eq!(other.ask("core.platform").unwrap(), "0");
         }
@@ -103,11 +103,11 @@ fn values_come_back_as_they_were(mgba: &StockMgba) {
     assert!(file.exists());
 }
 
-/// The product's promise. Another load on this machine may spoil a try, but hardly three.
+/// Several attempts: another load on this machine may spoil one.
 fn a_hundred_clients_within_100_ms(mgba: &StockMgba) {
     let mut worst = Vec::new();
     for _ in 0..3 {
-        // Clients that leave at once do not disturb the next one.
+        // Leftovers of clients that close immediately do not hinder the next one.
         let gone: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(mgba.address()).unwrap()).collect();
         drop(gone);
         let barrier = Barrier::new(100);
@@ -123,7 +123,7 @@ fn a_hundred_clients_within_100_ms(mgba: &StockMgba) {
     panic!("the slowest of 100 clients took {worst:?}");
 }
 
-/// From connecting to the reply.
+/// The time from connecting to the reply.
 fn a_clients_time(mgba: &StockMgba, barrier: &Barrier) -> Duration {
     barrier.wait();
     let begun = Instant::now();

@@ -1,5 +1,5 @@
-//! Keys arrive on exactly their frames, whatever the network does in between. The demo game proves it: it counts presses and
-//! writes down the keys of each frame.
+//! Keys arrive on exactly their frames, whatever the network does. The demo game proves it: it counts presses and logs the
+//! keys of each frame.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use serde_json::{Value as Json, json};
 use super::served::{PATIENCE, Served, demo_copy, host};
 
 const TAPS: usize = 1000;
-/// What the network adds to each message.
+/// The delay that the network adds to each message.
 const DELAY: Duration = Duration::from_millis(50);
 /// The keys that are tapped.
 const KEYS: [u16; 5] = [1, 2, 16, 32, 512];
 
-/// Taps as the demo game is to see them.
+/// Taps as the demo game should see them.
 struct Taps {
     steps: Vec<KeyStep>,
-    /// The keys held in each frame, from the first on.
+    /// The keys held in each frame, starting with the first.
     frames: Vec<u16>,
 }
 
 impl Taps {
-    /// Taps of random keys for one to three frames, as many frames apart by chance, but each let go of before the next of the
-    /// same key: all in as many frames as the game remembers.
+    /// Taps of random keys for one to three frames at random distances, each released before the next tap of the same key: all
+    /// within the frames that the game logs.
     fn random(seed: u64) -> Taps {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut frames = vec![0; 2000];
@@ -52,8 +52,8 @@ impl Taps {
         timeline::encode(&self.steps)
     }
 
-    /// What the demo game's memory says of them: `log` and `presses` after the last, `before` before the first, whose
-    /// frame is the one after `frame`.
+    /// Checks the demo game's memory: `log` and `presses` after the last tap, `before` before the first one, which is in the
+    /// frame after `frame`.
     #[track_caller]
     fn prove(&self, frame: u32, before: &[u8], log: &[u8], presses: &[u8]) {
         for (offset, held) in self.frames.iter().enumerate() {
@@ -89,7 +89,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     let proxy = Proxy::start(mgba.address()).unwrap();
     proxy.delay(DELAY);
     let mut client = FrameClient::connect(proxy.address(), 1, PATIENCE).unwrap();
-    // It reads keys and counts frames only after it has set itself up.
+    // The game reads keys and counts frames only after its initialization.
     until("the game has begun", PATIENCE, || {
         let frame = client.perform(vec![Op::Read32 { address: demo::field("frame") }])?;
         Ok(matches!(frame.results[..], [Ok(Value::Int(60..))]))
@@ -113,7 +113,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     assert!(results.next().unwrap().is_ok());
     let Some(Ok(Value::Int(id))) = results.next() else { panic!("no timeline") };
 
-    // The keys as the watch reports them, and as the game has read them: each by frames since the watch began.
+    // The keys from the watch, and as the game read them, each by frames since the watch began.
     let (mut told, mut seen) = (vec![0], vec![0]);
     'over: loop {
         let event = client.event().unwrap();
@@ -138,7 +138,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     let end = client.perform(vec![read("key_log", 4096), read("presses", 40)]).unwrap();
     let [log, presses] = <[_; 2]>::try_from(end.results).unwrap().map(bytes);
     taps.prove(frame as u32, &before, &log, &presses);
-    // The timeline's end comes in front of the frame in which all keys are up.
+    // The timeline ends before the frame in which all keys are up.
     let frames = &taps.frames[..taps.frames.len() - 1];
     for (what, mut list) in [("told", told), ("seen by the game", seen)] {
         list.resize(1 + frames.len(), *list.last().unwrap());
@@ -146,7 +146,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     }
 }
 
-/// The values of a batch through HTTP, bytes as hexadecimal digits.
+/// The values of a batch over HTTP, with bytes as hexadecimal digits.
 fn batch(http: &Http, ops: Json) -> Vec<Json> {
     let body = json!({ "encoding": "hex", "ops": ops }).to_string();
     let reply = http.send("POST", "/v1/batch", "application/json", body.into()).unwrap();
@@ -191,7 +191,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_an_embedded_core() {
     taps.prove(first as u32, &unhex(&begun[0]), &unhex(&end[0]), &unhex(&end[1]));
 }
 
-/// Plays a timeline of 30 frames and waits for its end: the reply.
+/// Plays a timeline of 30 frames, waits for its end and returns the reply.
 fn tap_and_wait(http: &Http, key: Option<&str>) -> Json {
     let body = r#"{"keys": ["B"], "frames": 30}"#;
     let mut headers = vec![("content-type", "application/json")];
@@ -201,7 +201,7 @@ fn tap_and_wait(http: &Http, key: Option<&str>) -> Json {
     serde_json::from_slice(&reply.body).unwrap()
 }
 
-/// It was answered by the end of the timeline.
+/// Checks that the reply came at the end of the timeline.
 #[track_caller]
 fn assert_over(played: &Json) {
     assert_eq!(played["over"], json!({ "frame": played["last"], "cancelled": false }), "{played}");
@@ -215,7 +215,7 @@ fn reset_and_tap(http: &Http) {
 }
 
 #[test]
-fn keys_pressed_right_after_a_reset_are_waited_for_to_their_end_in_a_window() {
+fn keys_right_after_a_reset_are_awaited_to_their_end_in_a_window() {
     let served = Served::stock();
     // So far that a frame counter from before the reset looks like the end.
     until("two seconds of the game", PATIENCE, || {
@@ -226,14 +226,14 @@ fn keys_pressed_right_after_a_reset_are_waited_for_to_their_end_in_a_window() {
 }
 
 #[test]
-fn keys_pressed_right_after_a_reset_are_waited_for_to_their_end_in_an_embedded_core() {
+fn keys_right_after_a_reset_are_awaited_to_their_end_in_an_embedded_core() {
     let rom = paths::rom();
     let server = Framewire::serve(&["--rom", rom.to_str().unwrap(), "--speed", "4"]).unwrap();
     reset_and_tap(&server.http());
 }
 
 #[test]
-fn the_end_of_a_timeline_is_known_over_a_cut_and_by_the_next_server() {
+fn the_end_of_a_timeline_is_known_after_a_cut_and_to_the_next_server() {
     let folder = tempfile::tempdir().unwrap();
     let (rom, port) = (demo_copy(&folder), ports::free());
     let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);

@@ -1,7 +1,7 @@
-//! The stream of pictures at full rate: what it takes, of the processor and of the network.
+//! The video stream at full rate: its processor time and its bandwidth.
 //!
-//! `FRAMEWIRE_VIDEO_SECONDS` makes it as long as one likes, and `FRAMEWIRE_BIN` takes another build of the program. What
-//! the processor has to do is judged in builds for use only (`cargo test --release`).
+//! `FRAMEWIRE_VIDEO_SECONDS` sets its length, and `FRAMEWIRE_BIN` another build of the program. The processor time is checked
+//! in release builds only (`cargo test --release`).
 
 use std::fs;
 use std::net::TcpStream;
@@ -13,24 +13,24 @@ use framewire_media::{Decoder, Header};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Message, WebSocket};
 
-/// Frames a second of the console.
+/// The console's frames per second.
 const FULL: f64 = 16_777_216.0 / 280_896.0;
-/// Viewers at once.
+/// The number of concurrent viewers.
 const VIEWERS: usize = 3;
-/// Share of one core that they may cost, with the emulation.
+/// The share of one processor core that they may use, with the emulation.
 const PROCESSOR: f64 = 0.25;
-/// Bits a second that one of them may take.
+/// The bits per second that one viewer may use.
 const BITS: f64 = 4e6;
-/// For which viewers look before anything counts.
+/// The warm-up time of the viewers.
 const SETTLING: Duration = Duration::from_secs(1);
-/// On a machine that is busy with something else for a while it is measured again.
+/// The number of attempts: the machine may be busy with something else for a while.
 const ATTEMPTS: usize = 4;
 /// How long anything may take before it counts as hung.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Bytes around a picture on the wire: its frame's head, and the ping after it.
+/// The bytes around a picture on the wire: its frame header, and the ping after it.
 const AROUND: usize = 4 + 2 + 8;
 
-/// Follows the ball, so that the game goes on and all of it moves.
+/// Follows the ball, so that the game continues and everything moves.
 const PLAYER: &str = r#"
 callbacks:add("frame", function()
     local ball, paddle = emu:read16(0x02000038), emu:read16(0x02000040)
@@ -45,7 +45,7 @@ struct Viewer {
     decoder: Decoder,
 }
 
-/// What a viewer got.
+/// What a viewer received.
 struct Got {
     pictures: u32,
     frames: u32,
@@ -64,7 +64,7 @@ impl Viewer {
         Viewer { socket, decoder: Decoder::new() }
     }
 
-    /// The next picture, and its bytes.
+    /// The next picture and its size in bytes.
     fn picture(&mut self) -> (Header, usize) {
         loop {
             if let Message::Binary(message) = self.socket.read().expect("a message in time") {
@@ -74,7 +74,7 @@ impl Viewer {
         }
     }
 
-    /// Looks for so long, once what was on its way before has come.
+    /// Watches for this long, after earlier messages have arrived.
     fn look(&mut self, time: Duration) -> Got {
         let settled = Instant::now() + SETTLING;
         let mut first = self.picture().0.tick;
@@ -103,11 +103,11 @@ impl Got {
     }
 }
 
-/// Processor time of a process so far.
+/// The processor time of a process so far.
 fn processor(pid: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
     let fields: Vec<&str> = stat.rsplit(')').next().expect("its name").split_whitespace().collect();
-    // Of user and system, after the name and the state, in hundredths of a second.
+    // User and system time, after the name and the state, in hundredths of a second.
     let ticks: u64 = fields[11..13].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
     Duration::from_millis(ticks * 10)
 }
@@ -118,7 +118,7 @@ fn seconds() -> Duration {
 }
 
 #[test]
-fn three_viewers_get_every_frame_for_little() {
+fn three_viewers_get_every_frame_at_low_cost() {
     let folder = tempfile::tempdir().expect("a folder");
     let player = folder.path().join("player.lua");
     fs::write(&player, PLAYER).expect("written");
@@ -149,14 +149,14 @@ fn three_viewers_get_every_frame_for_little() {
         if whole && (share < PROCESSOR || cfg!(debug_assertions)) {
             return;
         }
-        // A busy machine must not fail every build; a stream that leaves out every other picture must.
+        // A busy machine must not fail the build; a stream that skips every other picture must.
         let fair = cfg!(debug_assertions) && all.iter().all(|got| got.pictures * 10 > got.frames * 7);
         assert!(attempt < ATTEMPTS || fair, "{told}");
     }
 }
 
 #[test]
-fn a_stock_mgba_is_looked_at_without_costing_it_frames() {
+fn viewers_do_not_slow_a_stock_mgba() {
     let port = ports::free();
     let mgba = StockMgba::start(&StockOptions::new(&paths::rom()).script(&paths::script()).port(port));
     let _mgba = mgba.expect("mGBA in a window");
@@ -176,7 +176,7 @@ fn a_stock_mgba_is_looked_at_without_costing_it_frames() {
     let got = viewer.look(seconds());
     let frames = f64::from(got.frames) / got.time.as_secs_f64();
     eprintln!("{:.1} pictures/s of a window with {frames:.1} frames/s", got.rate());
-    // At least the tempo that it never goes below; how much more the machine decides.
+    // At least the guaranteed rate; how much more depends on the machine.
     assert!(got.rate() > 7.0, "{} pictures/s", got.rate());
     assert!(got.bits() < BITS);
     assert!(cfg!(debug_assertions) || frames > FULL - 1.0, "{frames} frames/s");

@@ -1,4 +1,4 @@
-//! What happens in a stock mGBA's window is reported as it happens.
+//! Events of a stock mGBA in its window arrive as they happen.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::served::{PATIENCE, Served, demo_copy, host};
 
-/// Server-sent events, as to a client of HTTP/1.0: without the lengths of pieces between them.
+/// Server-sent events over HTTP/1.0, that is without chunked encoding.
 struct Events(BufReader<TcpStream>);
 
 impl Events {
@@ -42,7 +42,7 @@ impl Events {
 }
 
 #[test]
-fn every_frame_of_a_window_is_seen_and_its_resets_and_pauses_are_told() {
+fn every_frame_of_a_window_arrives_and_its_resets_and_pauses_too() {
     let mut served = Served::stock();
     let game_frame = format!("u32[{:#x}]", demo::field("frame"));
     let target = format!("/v1/watch?watch={}", game_frame.replace('[', "%5B").replace(']', "%5D"));
@@ -70,7 +70,7 @@ fn every_frame_of_a_window_is_seen_and_its_resets_and_pauses_are_told() {
 }
 
 #[test]
-fn a_rom_that_an_operation_loads_is_another_game_for_a_watch() {
+fn a_rom_loaded_by_an_operation_is_another_game_for_a_watch() {
     let folder = tempfile::tempdir().unwrap();
     let (rom, other) = (demo_copy(&folder), folder.path().join("other.gba"));
     let mut bytes = std::fs::read(&rom).unwrap();
