@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the generators of clients that tests/clients tries, and what those clients need, in target/clients: an
-# environment of Python and node_modules. Quick when nothing changed.
+# Installs the client generators for the tests in tests/clients, and the dependencies of their clients, in target/clients: a
+# Python environment and node_modules. Does nothing if they are up to date.
 set -eu
 cd "$(dirname "$0")/.."
 

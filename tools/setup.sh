@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that are missing, and only those: `setup.sh run` what the program needs,
-# `setup.sh test` what its tests need too. Safe to repeat.
+# Installs missing Debian packages: `setup.sh run` those that the program needs, `setup.sh test` also those that its tests
+# need. Safe to repeat.
 set -eu
 
 run="libmgba-dev"
@@ -17,7 +17,7 @@ if ! command -v cargo >/dev/null 2>&1; then
     exit 1
 fi
 
-# Node.js often comes from elsewhere than Debian, with npm inside, and so does Python with its venv.
+# Node.js with npm, and Python with venv, are often installed from other sources than Debian packages.
 if [ "$wanted" = "$test" ]; then
     command -v node >/dev/null 2>&1 || wanted="$wanted nodejs"
     command -v npm >/dev/null 2>&1 || wanted="$wanted npm"
@@ -39,7 +39,7 @@ sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
 echo "installing:$missing"
 export DEBIAN_FRONTEND=noninteractive
-# A fresh machine has no package lists yet, an older one has stale ones: update only when needed.
+# A fresh machine has no package lists, and an older one has outdated ones. Update them only when needed.
 # shellcheck disable=SC2086
 $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 || {
     $sudo apt-get update -qq

@@ -11,7 +11,7 @@ export default defineConfig({
   workers: 1,
   timeout: 30_000,
   forbidOnly: !!process.env.CI,
-  reporter: [["list"], ["./summary.ts"]],
+  reporter: [["list"], ["./support/summary.ts"]],
   expect: {
     timeout: 10_000,
     // Font rendering differs slightly between machines.
