@@ -35,7 +35,7 @@ local function keys_of(steps)
     all, before = all | mask, offset
   end
   if mask ~= 0 then
-    refuse(BAD_ARGUMENT, "the last of `steps` must let go of all keys")
+    refuse(BAD_ARGUMENT, "the last of `steps` must release all keys")
   elseif all == 0 then
     refuse(BAD_ARGUMENT, "`steps` names no key")
   end

@@ -138,7 +138,7 @@ fn a_running_framewire_is_asked_with_the_token_of_the_settings() {
     let framewire = Framewire::serve(&["--speed", "1", "--token-file", &token]).unwrap();
     let (well, said) = doctor(&["--listen", framewire.url()]);
     assert!(!well, "{said}");
-    says(&said, "asks for a token", "--token-file");
+    says(&said, "requires a token", "--token-file");
     let (well, said) = doctor(&["--listen", framewire.url(), "--token-file", &token]);
     assert!(well && said.contains("its emulator demo"), "{said}");
 }

@@ -137,7 +137,7 @@ fn its_end_is_told_and_holds_go_on_behind_it() {
 #[test]
 fn what_is_no_timeline_is_refused() {
     let emulator = start(Speed::Times(1.0), true);
-    for (steps, says) in [(vec![0; 5], "a step has 6"), (vec![0, 0, 0, 0, 1, 0], "let go of all keys")] {
+    for (steps, says) in [(vec![0; 5], "a step has 6"), (vec![0, 0, 0, 0, 1, 0], "release all keys")] {
         let error = refusal(&emulator, Op::PlayKeys { steps });
         assert_eq!(error.status, Status::BadArgument);
         assert!(error.message.contains(says), "{error}");
