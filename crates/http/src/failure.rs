@@ -6,9 +6,7 @@ use axum::response::{IntoResponse, Response};
 use framewire_emulator::EmulatorError;
 use framewire_protocol::{OpError, Status};
 
-use crate::v1;
-
-/// What is said to whom the server's end leaves without an answer.
+/// The reply to requests that are still open when the server stops.
 pub(crate) const STOPPING: &str = "the server is stopping";
 
 /// A request that is not answered with what it asked for.
@@ -38,14 +36,6 @@ impl Failure {
     /// Its status, its text, and a header that belongs to it.
     pub(crate) fn into_parts(self) -> (StatusCode, String, Option<(HeaderName, HeaderValue)>) {
         (self.status, self.message, self.header)
-    }
-
-    /// The answer to a request for `path`: a problem under `/v1`, plain text elsewhere.
-    pub(crate) fn answer(self, path: &str) -> Response {
-        match v1::is_under(path) {
-            true => v1::Problem::from(self).into_response(),
-            false => self.into_response(),
-        }
     }
 
     /// The request cannot be used as it is; `message` names the parameter and what it accepts.

@@ -24,43 +24,36 @@
 
 mod access;
 mod app;
-mod body;
-mod budget;
 pub mod compat;
-mod connection;
 mod console;
 mod docs;
-mod emulators;
 mod failure;
-mod framing;
-mod guard;
+mod feeds;
 mod headers;
 mod idempotency;
-mod incoming;
-mod kept;
-mod lockstep;
-mod meter;
-pub mod openapi;
-mod request_id;
-mod routes;
-mod server;
-#[cfg(feature = "otlp")]
-mod span;
-mod stream;
-mod streams;
-mod strict;
+mod limits;
+mod metrics;
+mod operations;
+mod pictures;
+mod problem;
+mod reading;
+mod routing;
+mod rpc;
+mod sockets;
+mod storage;
 mod symbols;
-mod tls;
+mod transport;
 mod v1;
 
 pub use access::{Access, CHALLENGE, Files, FilesError, PageError, Pages, Token, TokenError, Tokens};
-pub use app::{App, Limits};
-
-pub use emulators::{Emulators, NameError, Served, is_emulator_name};
-pub use guard::HTTPS_ONLY;
-pub use kept::check_data;
-pub use server::serve;
+pub use app::App;
 #[cfg(feature = "otlp")]
-pub use span::SPANS;
+pub use app::span::SPANS;
+pub use docs::openapi;
+pub use limits::Limits;
+pub use operations::emulators::{Emulators, NameError, Served, is_emulator_name};
+pub use storage::check_data;
 pub use symbols::{SymbolError, SymbolFiles};
-pub use tls::{Tls, TlsError};
+pub use transport::guard::HTTPS_ONLY;
+pub use transport::server::serve;
+pub use transport::tls::{Tls, TlsError};

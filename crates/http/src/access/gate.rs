@@ -6,12 +6,15 @@ use axum::http::header::{AUTHORIZATION, ORIGIN, RETRY_AFTER, UPGRADE, WWW_AUTHEN
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use tracing::warn;
 
+use super::Access;
 use super::attempts::Attempts;
 use super::caller::{Caller, Peer, Rights};
 use super::login::LOGIN;
 use super::pages::Admitted;
-use super::session::{self, Sessions};
-use super::{Access, Permit, Tokens};
+use super::permit::Permit;
+use super::session;
+use super::session::Sessions;
+use super::token::Tokens;
 use crate::compat;
 use crate::failure::Failure;
 

@@ -18,8 +18,8 @@ use super::caller::Peer;
 use super::gate::{Gate, Visit};
 use super::session;
 use crate::app::Site;
-use crate::body;
 use crate::failure::Failure;
+use crate::transport::body;
 
 /// Where a token is exchanged for a cookie.
 pub(crate) const LOGIN: &str = "/v1/login";

@@ -259,8 +259,8 @@ fn is_localhost(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::caller::Peer;
     use super::*;
+    use crate::access::caller::Peer;
     use axum::http::Uri;
 
     /// Judges a request for one of mGBA-http's routes.

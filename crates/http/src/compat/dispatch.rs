@@ -18,11 +18,12 @@ use super::params::Kind;
 use super::reply::Reply;
 use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
 use super::{body, query};
-use crate::access::Caller;
+use crate::access::caller::Caller;
 use crate::app::Site;
-use crate::body::read;
 use crate::failure::Failure;
-use crate::idempotency::{self, NothingDone};
+use crate::idempotency;
+use crate::idempotency::NothingDone;
+use crate::transport::body::read;
 
 /// The routes of one path.
 #[derive(Debug, Default)]

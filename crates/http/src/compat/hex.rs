@@ -9,7 +9,7 @@ use bytes::Bytes;
 use framewire_protocol::marker::hex_pairs;
 use hyper::body::{Frame, SizeHint};
 
-use crate::budget::Share;
+use crate::operations::budget::Share;
 
 /// Bytes that are written at once; a result up to this size is written as a whole.
 const PIECE: usize = 16 * 1024;

@@ -8,8 +8,8 @@ use framewire_protocol::op::ResultKind;
 use framewire_protocol::{Keys, Value};
 
 use super::hex;
-use crate::budget::Share;
 use crate::failure::Failure;
+use crate::operations::budget::Share;
 
 /// The form of a route's reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use framewire_protocol::{Key, Keys, MAX_RANGE, Op};
 
 use super::args::Args;
 use super::params::{Kind, Param};
-use super::reply::Reply::{self, Bool, Buttons, Empty, Hex, Names, Number, Raw, Text};
+use super::reply::Reply;
+use super::reply::Reply::{Bool, Buttons, Empty, Hex, Names, Number, Raw, Text};
 
 /// A route: how a request becomes an operation, and how its result is written.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,7 @@
 //! The page for people: every path with what it takes, to be read and tried. It is written from the OpenAPI document.
 
 mod form;
+pub mod openapi;
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -11,7 +12,6 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use serde_json::Value;
 
-use crate::openapi;
 use form::{Page, escaped};
 
 /// `GET /docs` and what the page is made of.

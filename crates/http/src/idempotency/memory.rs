@@ -16,9 +16,9 @@ use tokio::sync::watch;
 
 use super::reply::KeptReply;
 use super::{Digest, NothingDone};
-use crate::access::{Reach, Rights};
-use crate::app::Limits;
+use crate::access::caller::{Reach, Rights};
 use crate::failure::Failure;
+use crate::limits::Limits;
 
 /// Requests with a key that may be under way at once.
 const UNDER_WAY: usize = 1024;

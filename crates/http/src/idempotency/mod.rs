@@ -23,11 +23,12 @@ use axum::http::{HeaderMap, HeaderName, Method};
 use axum::response::Response;
 use framewire_protocol::MAX_KEY;
 
-use crate::access::{Caller, LOGIN, LOGOUT};
+use crate::access::caller::Caller;
+use crate::access::login::{LOGIN, LOGOUT};
 use crate::app::Site;
-use crate::body;
 use crate::failure::Failure;
-use crate::v1::extract::emulator_of;
+use crate::routing::extract::emulator_of;
+use crate::transport::body;
 pub(crate) use memory::KeyedReplies;
 use memory::{Known, Name};
 use unfinished::Unfinished;

@@ -20,7 +20,7 @@ use framewire_expression::{Names, Symbol, Type};
 use axum::http::StatusCode;
 
 use crate::compat::lua_integer;
-use crate::v1::Problem;
+use crate::problem::Problem;
 
 /// Largest symbol file in bytes.
 const MAX_FILE: u64 = 64 * 1024 * 1024;

@@ -11,15 +11,16 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Chosen, Key, Payload, Which};
-use super::fields::{Context, Encoding, Object};
 use super::plan::Plan;
-use super::{Problem, bounds, control};
+use super::schemas::BatchOp;
+use super::{bounds, control};
 use crate::app::Site;
 use crate::idempotency::NothingDone;
-use crate::openapi::BatchOp;
+use crate::problem::Problem;
+use crate::reading::fields::{Context, Encoding, Object};
+use crate::routing::extract::{Chosen, Key, Payload, Which};
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(batch))
 }
 
@@ -31,25 +32,25 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     {"op": "tap", "keys": ["A"]},
 ]}))]
 #[serde(deny_unknown_fields)]
-pub(super) struct Request {
+pub(crate) struct Request {
     /// The operations, done in order; after the first that fails none is done.
     #[schema(value_type = Vec<BatchOp>, max_items = 4096)]
-    pub(super) ops: Vec<Object>,
+    pub(crate) ops: Vec<Object>,
     /// How bytes are written, in the operations and in the reply.
     #[serde(default)]
-    pub(super) encoding: Encoding,
+    pub(crate) encoding: Encoding,
 }
 
 /// What became of a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Done {
     /// The frame counter when the batch was done: all of it happened behind this frame and before the next.
-    pub(super) frame: u32,
+    pub(crate) frame: u32,
     /// One result an operation, in order. After an error there are no more.
-    pub(super) results: Vec<OpResult>,
+    pub(crate) results: Vec<OpResult>,
     /// Which operation failed, counted from 0; left out if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) failed: Option<usize>,
+    pub(crate) failed: Option<usize>,
 }
 
 /// What became of an operation: a value or an error.

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use framewire_protocol::{Access, Batch, Op, OpError, Outcome, Status};
 
-use super::Problem;
 use crate::app::Site;
-use crate::emulators::Served;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
 
 /// A problem, and the number of the operation that it is about, if it is about one.
 pub(crate) type Beyond = (Option<usize>, Box<Problem>);

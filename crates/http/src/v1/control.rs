@@ -13,12 +13,12 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Problem;
-use super::extract::{Chosen, Key, Payload, Which};
-use super::fields::shown;
-use super::reading::Whole;
 use crate::app::Site;
-use crate::emulators::Served;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
+use crate::reading::fields::shown;
+use crate::reading::whole::Whole;
+use crate::routing::extract::{Chosen, Key, Payload, Which};
 
 /// Most frames that are run at once.
 const MAX_FRAMES: u32 = 3600;
@@ -27,7 +27,7 @@ const MAX_LOCKSTEP: u32 = 60_000;
 /// How long a frame may take, when several are run at once: a third of a window's own speed.
 const FRAME: Duration = Duration::from_millis(50);
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new()
         .routes(routes!(pause))
         .routes(routes!(resume))
@@ -40,13 +40,13 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 
 /// It was done.
 #[derive(Serialize, ToSchema)]
-pub(super) struct AtFrame {
+pub(crate) struct AtFrame {
     /// The frame counter then.
-    pub(super) frame: u32,
+    pub(crate) frame: u32,
 }
 
 /// Does one operation that has no result.
-pub(super) async fn change(
+pub(crate) async fn change(
     site: &Site,
     served: &Served,
     key: Option<String>,
@@ -94,7 +94,7 @@ async fn reset(
 }
 
 /// How much longer than others operations may take that run frames.
-pub(super) fn time_of(ops: &[Op]) -> Duration {
+pub(crate) fn time_of(ops: &[Op]) -> Duration {
     let frames = |op: &Op| if let Op::Advance { frames } = op { (*frames).min(MAX_FRAMES) } else { 0 };
     FRAME * ops.iter().map(frames).sum::<u32>().min(MAX_FRAMES)
 }
@@ -210,7 +210,7 @@ async fn speed(
 }
 
 /// The problem with a game or a state that the emulator does not take.
-pub(in crate::v1) fn not_taken(error: OpError) -> Problem {
+pub(crate) fn not_taken(error: OpError) -> Problem {
     match error.status {
         Status::Failed => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message),
         _ => error.into(),

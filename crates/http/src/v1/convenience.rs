@@ -5,11 +5,13 @@ use framewire_protocol::{Op, Value};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::fields::{self, Context, Fields, Object, shown};
 use super::input::Planned;
-use super::reading::Whole;
 use super::timeline::{Input, KeySet, Timeline};
-use super::{Problem, reading};
+use crate::problem::Problem;
+use crate::reading;
+use crate::reading::fields;
+use crate::reading::fields::{Context, Fields, Object, shown};
+use crate::reading::whole::Whole;
 use crate::symbols::Place;
 
 /// Their names, with a word on each.

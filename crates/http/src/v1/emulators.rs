@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Chosen, Which};
 use crate::app::Site;
+use crate::routing::extract::{Chosen, Which};
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(all)).routes(routes!(one))
@@ -38,8 +38,10 @@ struct Named {
 #[utoipa::path(get, path = "/v1/emulators", operation_id = "emulators", tag = "emulators",
     responses((status = 200, description = "All of them, in order.", body = EmulatorList)))]
 pub(super) async fn all(State(site): State<Arc<Site>>) -> Json<EmulatorList> {
-    let named =
-        |served: &Arc<crate::Served>| Named { name: served.name.clone(), state: served.emulator.state() };
+    let named = |served: &Arc<crate::operations::emulators::Served>| Named {
+        name: served.name.clone(),
+        state: served.emulator.state(),
+    };
     Json(EmulatorList { emulators: site.app.emulators.iter().map(named).collect() })
 }
 

@@ -15,14 +15,14 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Problem;
 use super::control::{AtFrame, change};
-use super::extract::{Chosen, Key, Path, Payload, Query, Which};
-use super::reading::Whole;
 use super::timeline::{Input, KeySet, Seen, Timeline, unplayed};
 use crate::app::Site;
-use crate::emulators::Served;
 use crate::failure::STOPPING;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
+use crate::reading::whole::Whole;
+use crate::routing::extract::{Chosen, Key, Path, Payload, Query, Which};
 
 /// Longest time that somebody may wait for a timeline's end, in milliseconds: an hour.
 const MAX_WAIT: u32 = 3_600_000;

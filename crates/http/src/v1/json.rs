@@ -5,8 +5,8 @@ use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{MAX_RANGE, Op, OpInfo, Value};
 use serde_json::{Value as Json, json};
 
-use super::Problem;
-use super::fields::{Context, Encoding, Fields, Object};
+use crate::problem::Problem;
+use crate::reading::fields::{Context, Encoding, Fields, Object};
 
 /// Operations that only the product itself asks for.
 const INTERNAL: [&str; 2] = ["watch", "unwatch"];

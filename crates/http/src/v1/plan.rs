@@ -3,13 +3,14 @@
 use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Outcome, Value};
 use serde_json::Value as Json;
 
-use super::Problem;
 use super::batch::{Done, OpResult};
-use super::convenience::{self, Form};
-use super::fields::{Context, Encoding, Object, shown};
+use super::convenience;
+use super::convenience::Form;
 use super::json;
 use super::timeline::unplayed;
-use crate::budget::largest_result;
+use crate::operations::budget::largest_result;
+use crate::problem::Problem;
+use crate::reading::fields::{Context, Encoding, Object, shown};
 
 /// What a caller's operations become.
 pub(crate) struct Plan {

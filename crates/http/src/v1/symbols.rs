@@ -8,9 +8,9 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Problem;
-use super::extract::{Chosen, Query, Which};
 use crate::app::Site;
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Query, Which};
 
 /// Most symbols in one answer.
 const MAX: usize = 10_000;

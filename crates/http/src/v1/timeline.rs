@@ -11,10 +11,11 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema,
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::Problem;
-use super::fields::{self, shown};
-use super::reading::Whole;
-use crate::openapi::KeyName;
+use super::schemas::KeyName;
+use crate::problem::Problem;
+use crate::reading::fields;
+use crate::reading::fields::shown;
+use crate::reading::whole::Whole;
 
 /// Keys by name or as a mask.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -255,7 +256,7 @@ mod tests {
     use super::*;
 
     fn timeline(json: &str) -> Result<Timeline, Problem> {
-        let input: Input = super::super::reading::body(json.as_bytes())?;
+        let input: Input = crate::reading::body(json.as_bytes())?;
         input.try_into()
     }
 

@@ -10,13 +10,13 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::line::{End, Heard, Line, bounded};
 use crate::app::Site;
-use crate::guard::Outflow;
-use crate::streams::{Client, Kind};
-use crate::v1::Problem;
-use crate::v1::extract::{Chosen, Nothing, Query, Which};
-use crate::v1::socket::Upgrade;
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Nothing, Query, Which};
+use crate::sockets::Upgrade;
+use crate::sockets::sender::{End, Heard, Line, bounded};
+use crate::transport::guard::Outflow;
+use crate::transport::streams::{Client, Kind};
 
 /// Left and right.
 const CHANNELS: usize = 2;

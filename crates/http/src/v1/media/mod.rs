@@ -1,25 +1,14 @@
 //! Pictures and sound: `docs/video.md` describes what goes over the wire.
 //!
-//! - [`screen`]: one picture; [`video`]: the stream of what changed; [`multipart`]: one picture behind the other;
+//! - [`screen`]: one picture; [`video`]: the stream of what changed; [`multipart`]: one picture after another;
 //!   [`audio`]: the sound;
-//! - [`studio`]: the pictures of an emulator, which all who look at it share: they come from a [`source`], which may have to ask
-//!   for [`screenshots`], and each is a [`shot`], encoded once for all;
-//! - [`line`]: a WebSocket whose other end is never sent more than it takes, by [`flight`], nor more often than it wants,
-//!   by [`pace`];
-//! - [`seats`]: how many may look and listen at once.
+//! - [`pace`]: limits how many pictures a client gets each second.
 
 mod audio;
-mod flight;
-mod line;
 mod multipart;
 mod pace;
 mod params;
 mod screen;
-mod screenshots;
-pub(crate) mod seats;
-mod shot;
-mod source;
-pub(crate) mod studio;
 mod video;
 
 use std::sync::Arc;

@@ -17,14 +17,14 @@ use utoipa_axum::routes;
 
 use super::pace::Pace;
 use super::params::{number, word};
-use super::seats::Seat;
-use super::shot::Shot;
-use super::studio::Newest;
 use crate::app::Site;
-use crate::guard::Outflow;
-use crate::streams::{Client, Kind};
-use crate::v1::Problem;
-use crate::v1::extract::{Chosen, Query, Which};
+use crate::pictures::encoder::Newest;
+use crate::pictures::picture::Shot;
+use crate::pictures::viewers::Seat;
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Query, Which};
+use crate::transport::guard::Outflow;
+use crate::transport::streams::{Client, Kind};
 
 /// What stands between two parts, and in front of the first. A part ends with it, so that a reader who waits for it has
 /// the whole picture at once.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::v1::Problem;
+use crate::problem::Problem;
 
 /// A whole number within `range`; `default` if it is left out.
 pub(super) fn number<T>(

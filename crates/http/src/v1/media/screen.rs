@@ -16,13 +16,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::params::{number, word};
-use super::screenshots::{Screenshot, screenshot};
 use crate::app::Site;
-use crate::emulators::Served;
 use crate::headers::{FRAME, HEIGHT, WIDTH};
-use crate::streams::{Client, Kind};
-use crate::v1::Problem;
-use crate::v1::extract::{Chosen, Query, Which};
+use crate::operations::emulators::Served;
+use crate::pictures::screenshots::{Screenshot, screenshot};
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Query, Which};
+use crate::transport::streams::{Client, Kind};
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(screen))

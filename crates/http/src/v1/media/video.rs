@@ -11,17 +11,17 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::line::{End, Heard, Line, bounded};
 use super::pace::Pace;
 use super::params::number;
-use super::shot::Shot;
-use super::studio::Newest;
 use crate::app::Site;
-use crate::guard::Outflow;
-use crate::streams::{Client, Kind};
-use crate::v1::Problem;
-use crate::v1::extract::{Chosen, Query, Which};
-use crate::v1::socket::Upgrade;
+use crate::pictures::encoder::Newest;
+use crate::pictures::picture::Shot;
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Query, Which};
+use crate::sockets::Upgrade;
+use crate::sockets::sender::{End, Heard, Line, bounded};
+use crate::transport::guard::Outflow;
+use crate::transport::streams::{Client, Kind};
 
 /// The text by which a viewer asks for a whole picture.
 const KEY: &str = "key";

@@ -7,8 +7,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::Site;
-use crate::v1::Problem;
-use crate::v1::extract::{Chosen, Which};
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Which};
 
 /// A memory domain.
 #[derive(Serialize, ToSchema)]

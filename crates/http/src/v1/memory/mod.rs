@@ -15,9 +15,9 @@ use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Problem;
-use super::fields::place_in;
 use crate::app::Site;
+use crate::problem::Problem;
+use crate::reading::fields::place_in;
 use crate::symbols::{Place, Symbols};
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {

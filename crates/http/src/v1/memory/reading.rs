@@ -12,14 +12,14 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::place;
 use crate::app::Site;
-use crate::budget::Share;
 use crate::headers::FRAME;
+use crate::operations::budget::Share;
+use crate::problem::Problem;
+use crate::reading::fields::{Encoding, NumberType};
+use crate::routing::extract::{Chosen, Path, Query, Which};
 use crate::symbols::Place;
-use crate::v1::Problem;
 use crate::v1::bounds::perform_one;
 use crate::v1::convenience::{number, read_op};
-use crate::v1::extract::{Chosen, Path, Query, Which};
-use crate::v1::fields::{Encoding, NumberType};
 
 /// How bytes are given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]

@@ -9,11 +9,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::place;
 use crate::app::Site;
-use crate::v1::Problem;
+use crate::problem::Problem;
+use crate::reading::fields::NumberType;
+use crate::routing::extract::{Chosen, Query, Which};
 use crate::v1::bounds::perform_one;
 use crate::v1::convenience::{number, read_op};
-use crate::v1::extract::{Chosen, Query, Which};
-use crate::v1::fields::NumberType;
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -10,14 +10,16 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::place;
 use crate::app::Site;
+use crate::docs::openapi;
+use crate::problem::Problem;
+use crate::reading;
+use crate::reading::fields::{Encoding, NumberType, integer, shown};
+use crate::routing::extract::{Chosen, Key, Path, Query, Which};
 use crate::symbols::Place;
+use crate::transport::body;
 use crate::v1::bounds::perform_one;
 use crate::v1::control::AtFrame;
 use crate::v1::convenience::write_op;
-use crate::v1::extract::{Chosen, Key, Path, Query, Which};
-use crate::v1::fields::{Encoding, NumberType, integer, shown};
-use crate::v1::{Problem, reading};
-use crate::{body, openapi};
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

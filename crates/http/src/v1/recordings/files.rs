@@ -17,12 +17,12 @@ use utoipa_axum::routes;
 
 use super::making::Beginning;
 use crate::app::Site;
-use crate::body;
-use crate::budget::Share;
-use crate::kept::{aside, unwritten};
-use crate::v1::Problem;
-use crate::v1::extract::{Path, Query};
-use crate::v1::states::Page;
+use crate::operations::budget::Share;
+use crate::problem::Problem;
+use crate::routing::extract::{Path, Query};
+use crate::storage::{aside, unwritten};
+use crate::transport::body;
+use crate::v1::page::Page;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(one, remove)).routes(routes!(download, upload))

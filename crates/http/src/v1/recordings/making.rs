@@ -14,10 +14,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::Site;
-use crate::kept::unwritten;
-use crate::v1::Problem;
-use crate::v1::extract::{Chosen, Payload, Which};
-use crate::v1::reading::Whole;
+use crate::problem::Problem;
+use crate::reading::whole::Whole;
+use crate::routing::extract::{Chosen, Payload, Which};
+use crate::storage::unwritten;
 
 /// Most frames from one hash of the picture to the next: a minute.
 const MAX_EVERY: u32 = 3600;

@@ -15,9 +15,9 @@ use utoipa_axum::routes;
 use super::files::{complete, share};
 use super::replays::Job;
 use crate::app::Site;
-use crate::kept::aside;
-use crate::v1::Problem;
-use crate::v1::extract::{Chosen, Path, Payload, Which};
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Path, Payload, Which};
+use crate::storage::aside;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(start)).routes(routes!(last, cancel))

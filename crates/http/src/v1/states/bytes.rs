@@ -16,11 +16,11 @@ use utoipa_axum::routes;
 
 use super::load::{How, USUAL, check_flags, load, odd};
 use crate::app::Site;
-use crate::body;
 use crate::headers::FRAME;
-use crate::v1::Problem;
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Key, Query, Which};
+use crate::transport::body;
 use crate::v1::control::AtFrame;
-use crate::v1::extract::{Chosen, Key, Query, Which};
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(save, restore))

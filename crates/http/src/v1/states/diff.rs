@@ -12,16 +12,16 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Page;
 use super::load::odd;
 use super::place::Place;
 use crate::app::Site;
-use crate::emulators::Served;
-use crate::kept::aside;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
+use crate::reading::fields::Encoding;
+use crate::routing::extract::{Chosen, Query, Which};
+use crate::storage::aside;
 use crate::symbols::Symbols;
-use crate::v1::Problem;
-use crate::v1::extract::{Chosen, Query, Which};
-use crate::v1::fields::Encoding;
+use crate::v1::page::Page;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
     OpenApiRouter::new().routes(routes!(diff))

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::app::Site;
-use crate::emulators::Served;
-use crate::v1::Problem;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
 use crate::v1::control::{AtFrame, not_taken};
 
 /// What is loaded unless told otherwise: all but the battery save, as mGBA does.

@@ -3,9 +3,7 @@
 mod bytes;
 mod diff;
 mod load;
-mod page;
 mod place;
-mod search;
 mod snapshots;
 
 use std::sync::Arc;
@@ -13,9 +11,8 @@ use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::Site;
-pub(super) use page::Page;
 
 pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
-    let routers = [bytes::router(), snapshots::router(), diff::router(), search::router()];
+    let routers = [bytes::router(), snapshots::router(), diff::router()];
     routers.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)
 }

@@ -15,14 +15,14 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Page;
 use super::load::{How, load, next, odd};
 use crate::app::Site;
-use crate::budget::Share;
-use crate::kept::{aside, unwritten};
-use crate::v1::Problem;
+use crate::operations::budget::Share;
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Key, Path, Payload, Query, Which};
+use crate::storage::{aside, unwritten};
 use crate::v1::control::AtFrame;
-use crate::v1::extract::{Chosen, Key, Path, Payload, Query, Which};
+use crate::v1::page::Page;
 
 /// How a caller has a snapshot replaced.
 const REPLACE: &str = "\"replace\": true";

@@ -1,0 +1,302 @@
+//! The OpenAPI 3.1 document, written from the tables of routes.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use framewire_emulator::Run;
+use framewire_protocol::MAX_KEY;
+use serde_json::Value;
+use utoipa::openapi::path::{
+    HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn,
+};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::{
+    ContentBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths, Ref, RefOr,
+    Required, Response, ResponseBuilder,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::app::router::Health;
+use crate::compat;
+use crate::compat::{ECHO, Param, ROUTES, Reply, RequestBody, Route, Verb};
+use crate::v1::schemas::KeyName;
+
+mod tokens;
+mod v1;
+
+/// What any route that asks the emulator may answer, beside success.
+const FAILURES: [(&str, &str, &str); 10] = [
+    (
+        "400",
+        "BadRequest",
+        "A parameter or the body is missing, unreadable or out of range; the text says which and what it takes.",
+    ),
+    ("401", "NoToken", "A token is needed, or the one that was shown is not valid."),
+    (
+        "403",
+        "Foreign",
+        "A browser sent it for a web page, or to a name, that was not allowed; the text says how to allow it.",
+    ),
+    ("408", "Slow", "The body did not arrive in time."),
+    ("413", "TooLarge", "The URL or the body is larger than is accepted."),
+    ("500", "Internal", "A fault of Framewire; the text is worth a report."),
+    ("501", "Unsupported", "This kind of emulator cannot do it."),
+    ("502", "NoEmulator", "No emulator is there, or it failed; the text says how to start one."),
+    ("503", "Busy", "Too many requests are waiting; try again after the time in Retry-After."),
+    ("504", "Stalled", "The emulator did not answer in time: it is paused, or has no ROM."),
+];
+
+const TEXT: &str = "text/plain";
+const BYTES: &str = "application/octet-stream";
+
+/// The document as JSON. It is written once.
+pub(crate) fn json() -> Bytes {
+    static JSON: LazyLock<Bytes> =
+        LazyLock::new(|| serde_json::to_vec(&document()).unwrap_or_default().into());
+    JSON.clone()
+}
+
+/// The document.
+pub fn document() -> OpenApi {
+    let info = InfoBuilder::new()
+        .title("Framewire")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(
+            "Drives the mGBA emulator. Every path of mGBA-http 0.10 is here and does what it does there.",
+        ))
+        .license(Some(
+            LicenseBuilder::new().name("MIT OR Apache-2.0").identifier(Some("MIT OR Apache-2.0")).build(),
+        ))
+        .build();
+    let mut paths = Paths::new();
+    for route in ROUTES.iter().chain(&ECHO) {
+        let method = match route.verb {
+            Verb::Get => HttpMethod::Get,
+            Verb::Post => HttpMethod::Post,
+        };
+        paths.add_path_operation(route.path, vec![method], operation(route));
+    }
+    for (path, item) in own_paths() {
+        paths.paths.insert(path.to_owned(), item);
+    }
+    let schemas = utoipa::openapi::ComponentsBuilder::new()
+        .schema(Run::name(), Run::schema())
+        .schema(Health::name(), Health::schema())
+        .schema(KeyName::name(), KeyName::schema());
+    let components = FAILURES.iter().chain(&KEY_FAILURES).fold(schemas, |components, failure| {
+        let (_, name, description) = failure;
+        components.response(*name, text_response(description, string(), None))
+    });
+    let mut document =
+        OpenApiBuilder::new().info(info).paths(paths).components(Some(components.build())).build();
+    document.merge(v1::document());
+    document.security = Some(tokens::requirements());
+    document
+}
+
+fn operation(route: &Route) -> Operation {
+    let tag = route.path.trim_start_matches('/').rsplit_once('/').map_or("echo", |(group, _)| group);
+    let mut operation = OperationBuilder::new()
+        .tag(tag)
+        .operation_id(Some(operation_id(route)))
+        .summary(Some(route.doc()))
+        .parameters(Some(route.params.iter().map(parameter)))
+        .parameters(Some((route.verb == Verb::Post).then(idempotency_key)))
+        .response("200", success(route.reply));
+    if route.verb == Verb::Post {
+        operation = with_key_failures(operation);
+    }
+    operation = match route.body {
+        RequestBody::Ignored => operation,
+        RequestBody::Savestate => {
+            let description = "A savestate as hex pairs, as POST /core/savestatebuffer gives it.";
+            operation.request_body(Some(
+                text_body(description, Some("[d3,00,ea]")).required(Some(Required::True)).build(),
+            ))
+        }
+        RequestBody::Message => operation.request_body(Some(text_body("The message.", None).build())),
+    };
+    with_failures(operation).build()
+}
+
+/// A body of text. Its type is not looked at, and generators that send no `text/plain` send bytes.
+fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
+    let text = ContentBuilder::new().schema(Some(string())).example(example.map(Value::from));
+    let raw = ContentBuilder::new().schema(Some(bytes()));
+    RequestBodyBuilder::new()
+        .description(Some(description))
+        .content(TEXT, text.build())
+        .content(BYTES, raw.build())
+}
+
+/// What requests with a key may be answered with besides.
+const KEY_FAILURES: [(&str, &str, &str); 2] = [
+    (
+        "410",
+        "ReplyDropped",
+        "The request of this Idempotency-Key was done, and its reply is not kept any more.",
+    ),
+    ("422", "KeyReused", "The Idempotency-Key was used for another request."),
+];
+
+fn with_key_failures(operation: OperationBuilder) -> OperationBuilder {
+    KEY_FAILURES.iter().fold(operation, |operation, (status, name, description)| {
+        operation.response(*status, referred(name, description))
+    })
+}
+
+fn with_failures(operation: OperationBuilder) -> OperationBuilder {
+    FAILURES.iter().fold(operation, |operation, (status, name, description)| {
+        operation.response(*status, referred(name, description))
+    })
+}
+
+/// Of these failures, those that come before a request is looked at.
+fn with_refusals(operation: OperationBuilder) -> OperationBuilder {
+    let refusals = FAILURES.iter().filter(|(status, ..)| matches!(*status, "401" | "403"));
+    refusals.fold(operation, |operation, (status, name, description)| {
+        operation.response(*status, referred(name, description))
+    })
+}
+
+/// A response that is described once for all, with its description for readers who do not follow references.
+fn referred(name: &str, description: &str) -> RefOr<Response> {
+    let mut reference = Ref::from_response_name(name);
+    reference.description = description.to_owned();
+    RefOr::Ref(reference)
+}
+
+/// The path in camel case, and the method where a path has two.
+fn operation_id(route: &Route) -> String {
+    let mut id = String::new();
+    for word in route.path.split(['/', '-']).filter(|word| !word.is_empty()) {
+        let (first, rest) = word.split_at(1);
+        id.push_str(&if id.is_empty() { first.to_owned() } else { first.to_ascii_uppercase() });
+        id.push_str(rest);
+    }
+    if route.body == RequestBody::Message {
+        id.push_str("Post");
+    }
+    id
+}
+
+fn parameter(param: &Param) -> Parameter {
+    let required = if param.default.is_some() { Required::False } else { Required::True };
+    ParameterBuilder::new()
+        .name(param.name)
+        .parameter_in(ParameterIn::Query)
+        .required(required)
+        .description(Some(format!("{} It takes {}.", param.doc, param.kind.accepts())))
+        .schema(Some(parameter_schema(param)))
+        .explode((param.kind == compat::Kind::Buttons).then_some(true))
+        .build()
+}
+
+fn idempotency_key() -> Parameter {
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(
+            "Names this request, such as by a UUID: repeated with the same key because its answer was never heard, it is \
+             done once and answered as the first time. A key is remembered for 10 minutes after its request was done.",
+        ))
+        .schema(Some(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .min_length(Some(1))
+                .max_length(Some(MAX_KEY))
+                .pattern(Some("^[ -~]+$")),
+        ))
+        .build()
+}
+
+fn parameter_schema(param: &Param) -> RefOr<Schema> {
+    match param.kind {
+        compat::Kind::Integer { min, max } => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(min))
+            .maximum(Some(max))
+            .default(param.default.map(Value::from))
+            .into(),
+        compat::Kind::LuaNumber { max } => {
+            let (hex, decimal) = (format!("{max:x}").len(), max.to_string().len());
+            let pattern = format!("^(0[xX][0-9a-fA-F]{{1,{hex}}}|[0-9]{{1,{decimal}}})$");
+            ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
+        }
+        compat::Kind::Boolean => ObjectBuilder::new().schema_type(Type::Boolean).into(),
+        compat::Kind::Text => string().into(),
+        compat::Kind::Name | compat::Kind::Path => {
+            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
+        }
+        compat::Kind::Button => Ref::from_schema_name(KeyName::name()).into(),
+        compat::Kind::Buttons => {
+            ArrayBuilder::new().items(Ref::from_schema_name(KeyName::name())).min_items(Some(1)).into()
+        }
+    }
+}
+
+fn success(reply: Reply) -> Response {
+    let pattern =
+        |pattern: &str| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into();
+    match reply {
+        Reply::Empty => text_response("Done; the body is empty.", pattern("^$"), None),
+        Reply::Bool => text_response("Whether it succeeded.", pattern("^(true|false)$"), Some("true")),
+        Reply::Number => text_response("A number in decimal.", pattern("^-?[0-9]+$"), Some("255")),
+        Reply::Text => text_response("A text.", string(), None),
+        Reply::Hex => {
+            let pairs = pattern("^([0-9a-f]{2}(,[0-9a-f]{2})*)?$");
+            text_response("Bytes as hex pairs, joined by commas.", pairs, Some("d3,00,00,ea"))
+        }
+        Reply::Names => text_response("Names, joined by commas.", string(), Some("wram,iwram,vram")),
+        Reply::Buttons => text_response(
+            "Names of buttons, joined by commas; empty if there are none.",
+            string(),
+            Some("A,Start"),
+        ),
+        Reply::Raw => text_response("The message.", string(), None),
+    }
+}
+
+fn string() -> Schema {
+    ObjectBuilder::new().schema_type(Type::String).into()
+}
+
+/// Bytes, by the word of OpenAPI 3.0 that generators know.
+fn bytes() -> Schema {
+    let binary = SchemaFormat::KnownFormat(KnownFormat::Binary);
+    ObjectBuilder::new().schema_type(Type::String).format(Some(binary)).into()
+}
+
+fn text_response(description: &str, schema: Schema, example: Option<&str>) -> Response {
+    let content = ContentBuilder::new().schema(Some(schema)).example(example.map(Value::from)).build();
+    ResponseBuilder::new().description(description).content(TEXT, content).build()
+}
+
+/// Framewire's own routes.
+fn own_paths() -> [(&'static str, PathItem); 3] {
+    let get = |id: &str, summary: &str, response: Response| {
+        OperationBuilder::new()
+            .tag("framewire")
+            .operation_id(Some(id))
+            .summary(Some(summary))
+            .response("200", response)
+    };
+    let typed = |content_type: &str, description: &str, schema: RefOr<Schema>| {
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        ResponseBuilder::new().description(description).content(content_type, content).build()
+    };
+    let json = |description: &str, schema| typed("application/json", description, schema);
+    let health = Ref::from_schema_name(Health::name()).into();
+    let health = json("The server is up; the rest is about its emulator.", health);
+    let picture = typed("image/png", "A PNG.", bytes().into());
+    let metrics =
+        typed("text/plain", "The text format of Prometheus; docs/metrics.md lists them.", string().into());
+    let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
+    [
+        ("/metrics", item(with_refusals(get("metrics", "What is counted, for Prometheus.", metrics)))),
+        ("/healthz", item(with_refusals(get("health", "Whether the server is up.", health)))),
+        ("/screen.png", item(with_failures(get("screen", "The picture of the last frame.", picture)))),
+    ]
+}

@@ -1,0 +1,170 @@
+//! The part of the document that is about `/v1`: what the handlers say of themselves, and what holds for all of them.
+
+use axum::http::Method;
+use utoipa::PartialSchema;
+use utoipa::openapi::path::{HttpMethod, Operation};
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
+
+use super::tokens;
+use crate::idempotency;
+use crate::problem::MEDIA_TYPE;
+use crate::{rpc, v1};
+
+/// What any route may answer with beside success, as a [`Problem`](crate::problem::Problem).
+const PROBLEMS: [(&str, &str, &str); 15] = [
+    ("400", "V1BadRequest", "A parameter or the body cannot be used; nothing was done."),
+    ("401", "V1Unauthorized", "A token is needed, or the one that was given is not valid."),
+    ("403", "V1Forbidden", "The token, the web page or the host name does not allow this."),
+    ("404", "V1NotFound", "The path, the emulator or what the path names is not there."),
+    ("408", "V1Slow", "The body did not arrive in time."),
+    ("409", "V1Conflict", "It cannot be done in the present state."),
+    (
+        "410",
+        "V1ReplyDropped",
+        "The request of this Idempotency-Key was done, and its reply is not kept any more.",
+    ),
+    ("413", "V1TooLarge", "The request or its result is larger than is accepted."),
+    (
+        "422",
+        "V1Unprocessable",
+        "The file or the data cannot be used by the emulator, or the Idempotency-Key came with another request before.",
+    ),
+    ("431", "V1LargeHead", "The headers are larger than is accepted."),
+    ("500", "V1Internal", "A fault of Framewire; worth a report."),
+    ("501", "V1Unsupported", "This kind of emulator cannot do it."),
+    ("502", "V1NoEmulator", "No emulator is there, or it failed."),
+    ("503", "V1Busy", "Too much is waiting or open; try again after the time in Retry-After."),
+    ("504", "V1Stalled", "The emulator did not answer in time: it is paused in its window, or has no ROM."),
+];
+
+/// The description of everything under `/v1`.
+pub(super) fn document() -> OpenApi {
+    let mut document = v1::router().merge(rpc::router()).into_openapi();
+    document.paths.paths.extend(tokens::paths().map(|(path, item)| (path.to_owned(), item)));
+    for (path, item) in &mut document.paths.paths {
+        for (method, operation) in operations(item) {
+            describe_bytes(operation);
+            let keyed = takes_key(&method, path);
+            if keyed {
+                operation.parameters.get_or_insert_default().push(super::idempotency_key().into());
+            }
+            let of_server =
+                method == HttpMethod::Get && is_known_to_server(path) && !is_of_emulator(operation);
+            add_problems(operation, of_server, keyed);
+        }
+    }
+    let components = document.components.get_or_insert_default();
+    open_parts(components);
+    for (status, name, description) in PROBLEMS {
+        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+        let response = ResponseBuilder::new().description(description).content(MEDIA_TYPE, content);
+        let response = match status {
+            // A head that is too large is refused before it is known what it asks for.
+            "413" | "431" => {
+                response.content("text/plain", ContentBuilder::new().schema(Some(String::schema())).build())
+            }
+            _ => response,
+        };
+        let response = response.build();
+        components.responses.insert(name.to_owned(), RefOr::T(response));
+    }
+    tokens::add_schemes(components);
+    document
+}
+
+/// Takes "and nothing else" from schemas that are parts of others: each part would forbid the fields of the rest.
+fn open_parts(components: &mut Components) {
+    let parts = |schema: &RefOr<Schema>| match schema {
+        RefOr::T(Schema::AllOf(all)) => all.items.clone(),
+        _ => Vec::new(),
+    };
+    let name = |part| match part {
+        RefOr::Ref(part) => part.ref_location.rsplit('/').next().map(str::to_owned),
+        RefOr::T(_) => None,
+    };
+    let names: Vec<String> = components.schemas.values().flat_map(parts).filter_map(name).collect();
+    for name in names {
+        if let Some(RefOr::T(Schema::Object(object))) = components.schemas.get_mut(&name) {
+            object.additional_properties = None;
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
+    let all = [
+        (HttpMethod::Get, &mut item.get),
+        (HttpMethod::Put, &mut item.put),
+        (HttpMethod::Post, &mut item.post),
+        (HttpMethod::Patch, &mut item.patch),
+        (HttpMethod::Delete, &mut item.delete),
+    ];
+    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+/// Whether what is there is neither named by the path nor a file.
+fn is_known_to_server(path: &str) -> bool {
+    !path.contains('{') && !path.starts_with("/v1/snapshots") && !path.starts_with("/v1/recordings")
+}
+
+/// Whether it is about one emulator, which may have to be asked.
+fn is_of_emulator(operation: &Operation) -> bool {
+    operation.parameters.iter().flatten().any(|parameter| match parameter {
+        RefOr::T(parameter) => parameter.name == "emulator",
+        RefOr::Ref(_) => false,
+    })
+}
+
+/// Says of bytes, which the handlers call a list of numbers, what they are.
+fn describe_bytes(operation: &mut Operation) {
+    let replies = operation.responses.responses.values_mut().filter_map(own);
+    let taken = operation.request_body.iter_mut().filter_map(own);
+    let all = replies.flat_map(|reply| reply.content.iter_mut());
+    for (kind, content) in all.chain(taken.flat_map(|body| body.content.iter_mut())) {
+        if let Some(content) = own(content)
+            && !kind.contains("json")
+            && !kind.contains("form")
+            && !kind.starts_with("text/")
+        {
+            content.schema = Some(super::bytes().into());
+        }
+    }
+}
+
+/// What is described in its place, and not elsewhere for all.
+fn own<T>(described: &mut RefOr<T>) -> Option<&mut T> {
+    match described {
+        RefOr::T(own) => Some(own),
+        RefOr::Ref(_) => None,
+    }
+}
+
+/// Whether requests of an operation may have an `Idempotency-Key`.
+fn takes_key(method: &HttpMethod, path: &str) -> bool {
+    let method = match method {
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Patch => Method::PATCH,
+        HttpMethod::Delete => Method::DELETE,
+        _ => return false,
+    };
+    idempotency::applies(&method, path)
+}
+
+/// Adds the problems that an operation may answer with; `of_server` if it looks at what the server itself knows, `keyed` if
+/// its requests may have an `Idempotency-Key`.
+fn add_problems(operation: &mut Operation, of_server: bool, keyed: bool) {
+    let reads = operation.request_body.is_some();
+    for (status, name, description) in PROBLEMS {
+        let may = match status {
+            "408" => reads,
+            "410" => keyed,
+            "404" | "409" | "422" | "501" | "502" | "504" => !of_server,
+            _ => true,
+        };
+        if may {
+            let all = &mut operation.responses.responses;
+            all.entry(status.to_owned()).or_insert_with(|| super::referred(name, description));
+        }
+    }
+}

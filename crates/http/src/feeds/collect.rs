@@ -1,0 +1,166 @@
+//! The task behind a feed: takes what the emulator tells, works out what the subjects are by it, and tells the readers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use framewire_emulator::{Event, Happening, Watch, WatchEvent};
+use serde_json::{Map, Value as Json, json};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
+use tokio::task::yield_now;
+use tokio::time::timeout;
+
+use super::feed::Feed;
+use super::memory::Memory;
+use crate::app::Site;
+use crate::failure::STOPPING;
+
+/// How long a feed that somebody may come back to lives without a reader.
+pub(crate) const UNREAD: Duration = Duration::from_secs(60);
+/// And one that a client made by itself.
+pub(crate) const UNREAD_KEPT: Duration = Duration::from_secs(600);
+
+/// What a feed is made from.
+pub(crate) struct Collector {
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) memory: Memory,
+    pub(crate) values: Vec<Json>,
+    /// `None` where no memory is watched.
+    pub(crate) watch: Option<Watch>,
+    /// `None` where happenings are not told.
+    pub(crate) events: Option<broadcast::Receiver<Event>>,
+    /// How long it goes on without a reader; `None` is for ever.
+    pub(crate) patience: Option<Duration>,
+    /// Dropped last, when the emulator has been told that the watch is over.
+    pub(crate) over: watch::Sender<()>,
+}
+
+impl Collector {
+    /// Goes on until the feed is deleted, nobody reads it for long, the emulator is gone or the server stops.
+    pub(crate) async fn run(mut self, site: Arc<Site>) {
+        let feed = self.feed.clone();
+        let (mut deleted, patience) = (feed.news(), self.patience);
+        let reason = loop {
+            tokio::select! {
+                reason = self.collect() => break reason,
+                // Somebody may just have begun to.
+                () = unread(&feed, patience) => if site.live.remove_unread(&feed) {
+                    break "nobody read it for a while";
+                },
+                _ = deleted.wait_for(Option::is_some) => break "it was deleted",
+                () = site.stopped() => break STOPPING,
+            }
+        };
+        site.live.remove(&feed.id);
+        feed.end(reason);
+    }
+
+    /// Returns why there is nothing more.
+    async fn collect(&mut self) -> &'static str {
+        loop {
+            tokio::select! {
+                biased;
+                event = next(&mut self.watch) => match event {
+                    Some(event) => {
+                        self.changed(event);
+                        // The next may be there already: however many come, others have their turn in between.
+                        yield_now().await;
+                    }
+                    None => return "the emulator is gone",
+                },
+                event = happening(&mut self.events) => match event {
+                    Ok(event) => self.happened(event),
+                    Err(RecvError::Lagged(count)) => {
+                        let frame = self.feed.values().0;
+                        self.feed.tell("missed", self.missed(count.into(), frame), frame, Vec::new());
+                    }
+                    // Without memory to watch there is nothing left.
+                    Err(RecvError::Closed) if self.watch.is_none() => return "the emulator is gone",
+                    Err(RecvError::Closed) => self.events = None,
+                },
+            }
+        }
+    }
+
+    fn changed(&mut self, event: WatchEvent) {
+        let WatchEvent { frame, ticks, changes, gap, missed, .. } = event;
+        self.memory.apply(changes);
+        let values = self.memory.values(frame, self.feed.definition.encoding);
+        let before = std::mem::replace(&mut self.values, values);
+        let mut changes = Map::new();
+        let mut news = Vec::new();
+        for (index, (old, new)) in before.into_iter().zip(&self.values).enumerate() {
+            if old != *new {
+                changes.insert(self.feed.definition.watch[index].clone(), json!({"old": old, "new": new}));
+                news.push((index, new.clone()));
+            }
+        }
+        if news.is_empty() && !gap && missed == 0 {
+            return;
+        }
+        let mut data = json!({"frame": frame, "tick": ticks, "changes": changes});
+        if gap || missed > 0 {
+            data["gap"] = true.into();
+        }
+        self.feed.tell("change", data, frame, news);
+    }
+
+    /// What readers get instead of events that were lost before they came here: how many, and what is watched as it is now.
+    fn missed(&self, count: Json, frame: u32) -> Json {
+        let mut data = json!({"missed": count, "frame": frame});
+        if !self.feed.definition.watch.is_empty() {
+            data["values"] = self.feed.values().1;
+        }
+        data
+    }
+
+    fn happened(&self, event: Event) {
+        let Event { frame, what } = event;
+        let (name, mut data) = match what {
+            Happening::Reset => ("reset", json!({})),
+            Happening::State => ("state", json!({})),
+            Happening::Game { title, code, checksum } => {
+                let checksum = checksum.map(|checksum| format!("{checksum:08x}"));
+                ("game", json!({"title": title, "code": code, "checksum": checksum}))
+            }
+            Happening::Connected => ("connected", json!({})),
+            Happening::Missed { count } => ("missed", self.missed(count.into(), frame)),
+            Happening::Disconnected { problem } => ("disconnected", json!({"problem": problem})),
+            Happening::Stalled => ("stalled", json!({})),
+            Happening::Running => ("running", json!({})),
+            Happening::Paused => ("paused", json!({})),
+            Happening::TimelineOver { id, cancelled } => ("input", json!({"id": id, "cancelled": cancelled})),
+            Happening::Save { problem } => ("save", json!({"problem": problem})),
+            Happening::LockstepOver => ("lockstep", json!({})),
+        };
+        data["frame"] = frame.into();
+        self.feed.tell(name, data, frame, Vec::new());
+    }
+}
+
+async fn next(watch: &mut Option<Watch>) -> Option<WatchEvent> {
+    match watch {
+        Some(watch) => watch.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn happening(events: &mut Option<broadcast::Receiver<Event>>) -> Result<Event, RecvError> {
+    match events {
+        Some(events) => events.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until nobody has read the feed for so long.
+async fn unread(feed: &Feed, patience: Option<Duration>) {
+    let Some(patience) = patience else { return std::future::pending().await };
+    let mut readers = feed.readers();
+    // The feed lives as long as this does.
+    while let Ok(left) = readers.wait_for(|readers| readers.count == 0).await.map(|left| *left) {
+        let back = readers.wait_for(|readers| readers.count > 0);
+        if left.given_up || timeout(patience, back).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a client wants to be told.
+
+use framewire_emulator::MemoryRange;
+use framewire_expression::{Expression, Range, Subject};
+use framewire_protocol::OpError;
+use framewire_protocol::watch::{MAX_RANGES, MAX_WATCHED};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::problem::Problem;
+use crate::reading::fields::Encoding;
+use crate::symbols::Symbols;
+
+/// Most subjects of one watch.
+const MAX_SUBJECTS: usize = 64;
+/// Events that are kept where a client does not say how many: 17 s of one each frame.
+pub(crate) const BUFFER: usize = 1024;
+/// Most that a client may have kept.
+const MAX_BUFFER: usize = 16_384;
+
+/// What to watch.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Definition {
+    /// Expressions over memory, such as `score`, `u16[0x02000038] > 100` or `bytes[ball_x, 8]`: docs/watches.md.
+    #[serde(default)]
+    #[schema(max_items = 64)]
+    pub(crate) watch: Vec<String>,
+    /// Whether resets, loaded states, other games, pauses, stalls and connections are reported too.
+    #[serde(default)]
+    pub(crate) events: bool,
+    /// How the bytes of `bytes[…]` are written.
+    #[serde(default)]
+    pub(crate) encoding: Encoding,
+    /// Events that are kept for readers who are slow or come back. A MiB of them is the bound in any case.
+    #[serde(default = "default_buffer")]
+    #[schema(minimum = 1, maximum = 16_384)]
+    pub(crate) buffer: usize,
+}
+
+fn default_buffer() -> usize {
+    BUFFER
+}
+
+impl Default for Definition {
+    fn default() -> Definition {
+        Definition { watch: Vec::new(), events: false, encoding: Encoding::default(), buffer: BUFFER }
+    }
+}
+
+impl Definition {
+    /// Nothing but what happens to the emulator.
+    pub(crate) fn of_events() -> Definition {
+        Definition { events: true, ..Definition::default() }
+    }
+
+    /// Reads its expressions.
+    ///
+    /// # Errors
+    /// A problem that names the field, and for an expression the column.
+    pub(crate) fn compile(&self, symbols: &Symbols) -> Result<Subjects, Problem> {
+        if self.watch.is_empty() && !self.events {
+            let accepts =
+                "an expression such as score, u16[0x02000000] or bytes[0x02000000, 16]; or events=true";
+            return Err(Problem::parameter("watch", "is missing", accepts));
+        }
+        if self.watch.len() > MAX_SUBJECTS {
+            let problem = format!("holds {} expressions", self.watch.len());
+            return Err(Problem::parameter("watch", &problem, format!("at most {MAX_SUBJECTS} of them")));
+        }
+        if !(1..=MAX_BUFFER).contains(&self.buffer) {
+            let problem = format!("is {}", self.buffer);
+            return Err(Problem::parameter(
+                "buffer",
+                &problem,
+                format!("a number of events from 1 to {MAX_BUFFER}"),
+            ));
+        }
+        let mut subjects = Subjects::default();
+        for (index, text) in self.watch.iter().enumerate() {
+            let place = format!("watch[{index}]");
+            if self.watch[..index].contains(text) {
+                return Err(Problem::parameter(place, &format!("is {text:?} again"), "each expression once"));
+            }
+            let subject = Subject::parse(text, symbols)
+                .map_err(|error| symbols.problem(Problem::in_body(&place, &error.to_string())))?;
+            subjects.add(subject);
+        }
+        subjects.check()?;
+        Ok(subjects)
+    }
+}
+
+/// What is watched, and the memory that it is made of.
+#[derive(Debug, Default)]
+pub(crate) struct Subjects {
+    pub(crate) all: Vec<Watched>,
+    /// Each once.
+    pub(crate) ranges: Vec<MemoryRange>,
+    /// Whether any changes with the frame counter.
+    pub(crate) uses_frame: bool,
+    /// The parameter that holds it, if that is not one of `watch`.
+    parameter: Option<&'static str>,
+}
+
+/// A subject, with the indices of its memory in [`Subjects::ranges`].
+#[derive(Debug)]
+pub(crate) enum Watched {
+    Number(Expression, Vec<usize>),
+    Bytes(usize),
+}
+
+impl Subjects {
+    /// One expression, which this parameter holds.
+    pub(crate) fn only(expression: Expression, parameter: &'static str) -> Subjects {
+        let mut subjects = Subjects { parameter: Some(parameter), ..Subjects::default() };
+        subjects.add(Subject::Expression(expression));
+        subjects
+    }
+
+    fn add(&mut self, subject: Subject) {
+        let watched = match subject {
+            Subject::Expression(expression) => {
+                self.uses_frame |= expression.uses_frame();
+                let ranges = expression.places().iter().map(|place| self.range(place.range())).collect();
+                Watched::Number(expression, ranges)
+            }
+            Subject::Range(range) => Watched::Bytes(self.range(range)),
+        };
+        self.all.push(watched);
+    }
+
+    /// The index of a range, new or known.
+    fn range(&mut self, Range { domain, address, length }: Range) -> usize {
+        let range = MemoryRange { domain, address, length };
+        self.ranges.iter().position(|known| *known == range).unwrap_or_else(|| {
+            self.ranges.push(range);
+            self.ranges.len() - 1
+        })
+    }
+
+    /// What an emulator says against a watch of these, about the expression with the range that it names.
+    pub(crate) fn refused(&self, error: OpError) -> Problem {
+        let named = error.message.strip_prefix("ranges[").and_then(|rest| rest.split_once("]: "));
+        let Some((number, problem)) = named else { return error.into() };
+        let reads = |watched: &Watched| match watched {
+            Watched::Number(_, ranges) => ranges.iter().any(|range| range.to_string() == number),
+            Watched::Bytes(range) => range.to_string() == number,
+        };
+        let index = self.all.iter().position(reads).unwrap_or_default();
+        let place = self.parameter.map_or_else(|| format!("watch[{index}]"), str::to_owned);
+        Problem::in_body(&place, problem)
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        let bytes: usize = self.ranges.iter().map(|range| usize::from(range.length)).sum();
+        if self.ranges.len() > MAX_RANGES {
+            let problem = format!("reads {} places of memory", self.ranges.len());
+            return Err(Problem::parameter("watch", &problem, format!("at most {MAX_RANGES} places")));
+        }
+        if bytes > MAX_WATCHED {
+            let problem = format!("reads {bytes} bytes");
+            return Err(Problem::parameter("watch", &problem, format!("at most {MAX_WATCHED} bytes")));
+        }
+        Ok(())
+    }
+}

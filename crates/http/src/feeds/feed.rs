@@ -1,0 +1,309 @@
+//! A feed: what one watch tells, kept for a while and read by any number of readers.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use prometheus_client::metrics::counter::Counter;
+use serde_json::{Value as Json, json};
+use tokio::sync::watch;
+
+use super::definition::Definition;
+use super::ring::{Entry, Next, Ring, Snapshot};
+
+/// Bytes of events that a feed keeps, whatever its number of events.
+const MAX_BYTES: usize = 1024 * 1024;
+
+/// What one watch tells.
+pub(crate) struct Feed {
+    /// Names it for clients.
+    pub(crate) id: String,
+    /// What is watched.
+    pub(crate) definition: Definition,
+    ring: Mutex<Ring>,
+    /// Says that there is something new to read; `Some` is the reason of the end.
+    news: watch::Sender<Option<&'static str>>,
+    readers: watch::Sender<Readers>,
+    /// Events that readers did not take in time, all together.
+    missed: AtomicU64,
+    /// The same, of all feeds.
+    all_missed: Counter,
+}
+
+/// Who reads a feed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Readers {
+    pub(crate) count: usize,
+    /// The last to go said that it does not come back.
+    pub(crate) given_up: bool,
+}
+
+/// An event as a reader is told it.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    /// The id to go on behind it.
+    pub(crate) id: String,
+    pub(crate) name: &'static str,
+    /// A JSON object.
+    pub(crate) data: Arc<str>,
+}
+
+/// A place in a feed.
+pub(crate) struct Reader {
+    feed: Arc<Feed>,
+    /// Number of the event seen last.
+    seen: u64,
+    /// What to tell before anything else.
+    opening: Option<Told>,
+    news: watch::Receiver<Option<&'static str>>,
+    over: bool,
+    gives_up: bool,
+}
+
+impl Feed {
+    pub(crate) fn new(id: String, definition: Definition, base: Snapshot, all_missed: Counter) -> Feed {
+        let ring = Mutex::new(Ring::new(definition.buffer, MAX_BYTES, base));
+        let (news, readers) = (watch::Sender::new(None), watch::Sender::default());
+        Feed { id, definition, ring, news, readers, missed: AtomicU64::new(0), all_missed }
+    }
+
+    /// Tells all readers, and waits for none.
+    pub(crate) fn tell(&self, name: &'static str, data: Json, frame: u32, values: Vec<(usize, Json)>) {
+        let entry = Entry { name, data: data.to_string().into() };
+        self.ring().push(entry, frame, values);
+        self.news.send_modify(|_| {});
+    }
+
+    /// Nothing more comes; readers take what there is and then the reason.
+    pub(crate) fn end(&self, reason: &'static str) {
+        self.news.send_modify(|end| *end = end.or(Some(reason)));
+    }
+
+    /// Turns `Some` when it ends.
+    pub(crate) fn news(&self) -> watch::Receiver<Option<&'static str>> {
+        self.news.subscribe()
+    }
+
+    /// Who reads it.
+    pub(crate) fn readers(&self) -> watch::Receiver<Readers> {
+        self.readers.subscribe()
+    }
+
+    /// What each subject is, by its text.
+    pub(crate) fn values(&self) -> (u32, Json) {
+        let ring = self.ring();
+        (ring.now().frame, self.named(ring.now()))
+    }
+
+    /// How many events are kept, how many there were, and how many were not taken in time.
+    pub(crate) fn counts(&self) -> (usize, u64, u64) {
+        let ring = self.ring();
+        (ring.len(), ring.last(), self.missed.load(Relaxed))
+    }
+
+    /// Begins to read: with what the subjects are, or behind the event whose id a client saw last.
+    pub(crate) fn read(self: &Arc<Feed>, last_id: Option<&str>) -> Reader {
+        let news = self.news.subscribe();
+        self.readers.send_modify(|readers| readers.count += 1);
+        let ring = self.ring();
+        let resumed = last_id.and_then(|id| self.number(id)).filter(|number| *number <= ring.last());
+        let opening = match (resumed, last_id) {
+            (Some(_), _) => None,
+            // How many, nobody knows: its feed is gone.
+            (None, Some(_)) => Some(self.missed_text(Json::Null, ring.now())),
+            (None, None) => Some(self.values_text(ring.now())).filter(|_| !self.definition.watch.is_empty()),
+        };
+        let seen = resumed.unwrap_or(ring.last());
+        let name = if last_id.is_some() { "missed" } else { "values" };
+        let opening = opening.map(|data| Told { id: self.event_id(seen), name, data: data.into() });
+        drop(ring);
+        Reader { feed: self.clone(), seen, opening, news, over: false, gives_up: false }
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn event_id(&self, number: u64) -> String {
+        format!("{}.{number}", self.id)
+    }
+
+    /// The number of an event of this feed.
+    fn number(&self, event_id: &str) -> Option<u64> {
+        let (feed, number) = event_id.rsplit_once('.')?;
+        number.parse().ok().filter(|_| feed == self.id)
+    }
+
+    fn named(&self, snapshot: &Snapshot) -> Json {
+        self.definition.watch.iter().cloned().zip(snapshot.values.iter().cloned()).collect()
+    }
+
+    fn values_text(&self, snapshot: &Snapshot) -> String {
+        json!({"frame": snapshot.frame, "values": self.named(snapshot)}).to_string()
+    }
+
+    fn missed_text(&self, count: Json, then: &Snapshot) -> String {
+        match self.definition.watch.is_empty() {
+            true => json!({"missed": count}),
+            false => json!({"missed": count, "frame": then.frame, "values": self.named(then)}),
+        }
+        .to_string()
+    }
+}
+
+impl Reader {
+    /// The next event, once there is one. After `end`, which says why, there is none.
+    pub(crate) async fn next(&mut self) -> Option<Told> {
+        loop {
+            if self.over {
+                return None;
+            }
+            if let Some(opening) = self.opening.take() {
+                return Some(opening);
+            }
+            // What is told from here on wakes it.
+            let end = *self.news.borrow_and_update();
+            if let Some(told) = self.take() {
+                return Some(told);
+            }
+            if let Some(reason) = end {
+                self.over = true;
+                return Some(self.end(reason));
+            }
+            let _ = self.news.changed().await;
+        }
+    }
+
+    /// What a reader is told when it is to go.
+    pub(crate) fn end(&self, reason: &str) -> Told {
+        let data = json!({"detail": reason}).to_string().into();
+        Told { id: self.feed.event_id(self.seen), name: "end", data }
+    }
+
+    /// Does not come back.
+    pub(crate) fn give_up(mut self) {
+        self.gives_up = true;
+    }
+
+    /// Names its feed for clients.
+    pub(crate) fn feed_id(&self) -> &str {
+        &self.feed.id
+    }
+
+    fn take(&mut self) -> Option<Told> {
+        let next = self.feed.ring().next(self.seen);
+        let (number, name, data) = match next {
+            Next::Nothing => return None,
+            Next::Entry(number, entry) => (number, entry.name, entry.data),
+            Next::Missed { count, number, then } => {
+                self.feed.missed.fetch_add(count, Relaxed);
+                self.feed.all_missed.inc_by(count);
+                (number, "missed", self.feed.missed_text(count.into(), &then).into())
+            }
+        };
+        self.seen = number;
+        Some(Told { id: self.feed.event_id(number), name, data })
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.feed.readers.send_modify(|readers| {
+            readers.count -= 1;
+            readers.given_up = self.gives_up;
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed(buffer: usize) -> Arc<Feed> {
+        let definition = Definition { watch: vec!["score".into()], buffer, ..Definition::default() };
+        let base = Snapshot { frame: 1, values: vec![10.into()] };
+        Arc::new(Feed::new("w1".into(), definition, base, Counter::default()))
+    }
+
+    fn tell(feed: &Feed, value: u32) {
+        feed.tell("change", json!({"new": value}), value, vec![(0, value.into())]);
+    }
+
+    async fn next(reader: &mut Reader) -> (String, String, Json) {
+        let told = reader.next().await.expect("an event");
+        (told.id, told.name.to_owned(), serde_json::from_str(&told.data).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_reader_begins_with_the_values_and_goes_on_with_changes() {
+        let feed = feed(8);
+        let mut reader = feed.read(None);
+        tell(&feed, 11);
+        let expected = json!({"frame": 1, "values": {"score": 10}});
+        assert_eq!(next(&mut reader).await, ("w1.0".into(), "values".into(), expected));
+        assert_eq!(next(&mut reader).await, ("w1.1".into(), "change".into(), json!({"new": 11})));
+        feed.end("for a test");
+        assert_eq!(next(&mut reader).await.1, "end");
+        assert!(reader.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn who_comes_back_goes_on_where_it_was() {
+        let feed = feed(8);
+        (11..=13).for_each(|value| tell(&feed, value));
+        let mut reader = feed.read(Some("w1.1"));
+        assert_eq!(next(&mut reader).await.0, "w1.2");
+        assert_eq!(next(&mut reader).await.0, "w1.3");
+        assert_eq!(feed.readers().borrow().count, 1);
+        drop(reader);
+        assert_eq!(feed.readers().borrow().count, 0);
+    }
+
+    #[tokio::test]
+    async fn who_comes_back_too_late_is_told_how_much_it_missed() {
+        let feed = feed(2);
+        (11..=15).for_each(|value| tell(&feed, value));
+        let mut reader = feed.read(Some("w1.1"));
+        let missed = json!({"missed": 2, "frame": 13, "values": {"score": 13}});
+        assert_eq!(next(&mut reader).await, ("w1.3".into(), "missed".into(), missed));
+        assert_eq!(next(&mut reader).await.0, "w1.4");
+        assert_eq!(feed.counts(), (2, 5, 2));
+        for stranger in ["w2.1", "w1.9", "w1.", "", "nonsense"] {
+            let (_, name, data) = next(&mut feed.read(Some(stranger))).await;
+            assert_eq!((name.as_str(), &data["missed"]), ("missed", &Json::Null), "{stranger}");
+        }
+    }
+
+    /// Readers that wait are woken, each by each event.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn readers_that_keep_up_miss_nothing() {
+        const EVENTS: u32 = 2000;
+        let feed = feed(64);
+        let readers: Vec<_> = (0..20)
+            .map(|_| {
+                let mut reader = feed.read(None);
+                tokio::spawn(async move {
+                    let mut seen = 0;
+                    while let Some(told) = reader.next().await {
+                        match told.name {
+                            "change" => seen += 1,
+                            "missed" => {
+                                let data: Json = serde_json::from_str(&told.data).unwrap();
+                                seen += data["missed"].as_u64().unwrap();
+                            }
+                            _ => {}
+                        }
+                    }
+                    seen
+                })
+            })
+            .collect();
+        for value in 0..EVENTS {
+            tell(&feed, value);
+            tokio::task::yield_now().await;
+        }
+        feed.end("for a test");
+        for reader in readers {
+            assert_eq!(reader.await.unwrap(), u64::from(EVENTS));
+        }
+    }
+}

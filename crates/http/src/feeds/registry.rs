@@ -1,0 +1,278 @@
+//! The feeds there are, found by id or by what they watch.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::StatusCode;
+use framewire_emulator::{Watch, WatchRequest};
+use framewire_protocol::Value;
+use tokio::sync::watch;
+
+use super::collect::{Collector, UNREAD, UNREAD_KEPT};
+use super::definition::{Definition, Subjects};
+use super::feed::{Feed, Reader};
+use super::memory::Memory;
+use super::ring::Snapshot;
+use crate::access::caller::Owner;
+use crate::app::Site;
+use crate::failure::Failure;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
+
+/// Why a feed ended that was kept for somebody who might have come back.
+const NO_ROOM: &str = "nobody read it, and others needed its place";
+
+/// The part of all watches that callers that may only look can make by `POST /v1/watches`, as a divisor.
+const ONLY_LOOKING: usize = 4;
+
+/// The feeds of a server.
+#[derive(Debug)]
+pub(crate) struct Live {
+    feeds: Mutex<Vec<Listed>>,
+    /// Keeps the ids of this run of the server apart from those of others.
+    run: String,
+    ids: AtomicU64,
+}
+
+/// A feed in the list.
+#[derive(Clone)]
+pub(crate) struct Listed {
+    pub(crate) feed: Arc<Feed>,
+    /// Name of its emulator.
+    pub(crate) emulator: String,
+    /// Who made it by `POST /v1/watches`; `None` for one that is shared by all who watch the same.
+    pub(crate) owner: Option<Owner>,
+    /// Closes when its watch is over.
+    over: watch::Receiver<()>,
+}
+
+impl Listed {
+    /// Whether it is only kept for somebody who may come back.
+    fn is_spare(&self) -> bool {
+        self.owner.is_none()
+            && !self.feed.definition.watch.is_empty()
+            && self.feed.readers().borrow().count == 0
+    }
+}
+
+impl std::fmt::Debug for Listed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.feed.id, self.emulator)
+    }
+}
+
+impl Live {
+    pub(crate) fn new() -> Live {
+        let run = format!("{:06x}", fastrand::u32(..1 << 24));
+        Live { feeds: Mutex::default(), run, ids: AtomicU64::new(1) }
+    }
+
+    /// Reads what is watched, together with all others who watch the same.
+    pub(crate) async fn read(
+        &self,
+        site: &Arc<Site>,
+        served: &Served,
+        definition: Definition,
+        last_id: Option<&str>,
+    ) -> Result<Reader, Problem> {
+        let is_it = |listed: &&Listed| {
+            listed.owner.is_none() && listed.emulator == served.name && listed.feed.definition == definition
+        };
+        if let Some(listed) = self.feeds().iter().find(is_it) {
+            return Ok(listed.feed.read(last_id));
+        }
+        let collector = self.begin(site, served, definition.clone()).await?;
+        let mut feeds = self.feeds();
+        // Another client may have been quicker.
+        if let Some(listed) = feeds.iter().find(is_it) {
+            return Ok(listed.feed.read(last_id));
+        }
+        self.start(&mut feeds, site, served, collector, None).map(|listed| listed.feed.read(last_id))
+    }
+
+    /// Makes a feed that is read by its id.
+    pub(crate) async fn create(
+        &self,
+        site: &Arc<Site>,
+        served: &Served,
+        definition: Definition,
+        owner: Owner,
+    ) -> Result<Listed, Problem> {
+        let collector = self.begin(site, served, definition).await?;
+        self.start(&mut self.feeds(), site, served, collector, Some(owner))
+    }
+
+    /// The feeds of an emulator.
+    pub(crate) fn list(&self, emulator: &str) -> Vec<Listed> {
+        self.feeds().iter().filter(|listed| listed.emulator == emulator).cloned().collect()
+    }
+
+    /// How many feeds there are, and how many read them.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let feeds = self.feeds();
+        (feeds.len(), feeds.iter().map(|listed| listed.feed.readers().borrow().count).sum())
+    }
+
+    /// The feed of this id.
+    pub(crate) fn get(&self, id: &str) -> Result<Listed, Problem> {
+        let found = self.feeds().iter().find(|listed| listed.feed.id == id).cloned();
+        found.ok_or_else(|| {
+            Problem::not_found(format!(
+                "no watch has the id {id:?}; GET /v1/watches lists them, and one that nobody reads for {} minutes ends",
+                UNREAD_KEPT.as_secs() / 60
+            ))
+        })
+    }
+
+    /// Ends the feed of this id; its readers learn why. Of callers that may only look only the one that made it may.
+    pub(crate) fn delete(&self, id: &str, caller: Owner) -> Result<(), Problem> {
+        let listed = self.get(id)?;
+        match listed.owner {
+            Some(owner) => caller.check_change(&owner, id)?,
+            None if caller.only_looks() => {
+                let message = format!("the token that was shown may only look, and others may read {id} too");
+                return Err(Problem::new(StatusCode::FORBIDDEN, message));
+            }
+            None => {}
+        }
+        listed.feed.end("it was deleted");
+        self.remove(id);
+        Ok(())
+    }
+
+    /// Takes a feed off the list.
+    pub(crate) fn remove(&self, id: &str) {
+        self.feeds().retain(|listed| listed.feed.id != id);
+    }
+
+    /// Takes a feed off the list unless somebody reads it.
+    pub(crate) fn remove_unread(&self, feed: &Feed) -> bool {
+        let mut feeds = self.feeds();
+        let unread = feed.readers().borrow().count == 0;
+        feeds.retain(|listed| !(unread && listed.feed.id == feed.id));
+        unread
+    }
+
+    /// Begins a watch: it, the frame in which it began, and what the memory was then. It has an event at least every
+    /// `every` frames, if that is not 0. Where the emulator has no room for it, watches that nobody reads make room.
+    pub(crate) async fn watch(
+        &self,
+        site: &Site,
+        served: &Served,
+        subjects: Subjects,
+        every: u32,
+    ) -> Result<(Watch, u32, Memory), Problem> {
+        let every = if subjects.uses_frame { 1 } else { every };
+        let (watch, frame, bytes) = match watch(site, served, &subjects, every).await {
+            Err(problem) if problem.status() == StatusCode::SERVICE_UNAVAILABLE => {
+                if !self.end_spare(&served.name).await {
+                    return Err(problem);
+                }
+                watch(site, served, &subjects, every).await?
+            }
+            begun => begun?,
+        };
+        Ok((watch, frame, Memory::new(subjects, &bytes)))
+    }
+
+    /// Ends the feeds of an emulator that nobody reads. False if there was none.
+    async fn end_spare(&self, emulator: &str) -> bool {
+        let is_it = |listed: &mut Listed| listed.emulator == emulator && listed.is_spare();
+        let spare: Vec<Listed> = self.feeds().extract_if(.., is_it).collect();
+        for listed in &spare {
+            listed.feed.end(NO_ROOM);
+        }
+        for listed in &spare {
+            // It fails when the other end is gone, which is what is waited for.
+            let _ = listed.over.clone().changed().await;
+        }
+        !spare.is_empty()
+    }
+
+    fn feeds(&self) -> MutexGuard<'_, Vec<Listed>> {
+        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to watch.
+    async fn begin(
+        &self,
+        site: &Site,
+        served: &Served,
+        definition: Definition,
+    ) -> Result<Collector, Problem> {
+        let symbols = served.symbols().await;
+        let subjects = definition.compile(&symbols)?;
+        // From before the first values on, so that nothing falls between.
+        let events = definition.events.then(|| served.emulator.events());
+        let patience = (!definition.watch.is_empty()).then_some(UNREAD);
+        let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
+        let (watch, frame, memory) = match constant {
+            true => (None, served.emulator.state().frame, Memory::new(subjects, &[])),
+            false => {
+                let (watch, frame, memory) = self.watch(site, served, subjects, 0).await?;
+                (Some(watch), frame, memory)
+            }
+        };
+        let values = memory.values(frame, definition.encoding);
+        let id = format!("w{}-{}", self.run, self.ids.fetch_add(1, Relaxed));
+        let base = Snapshot { frame, values: values.clone() };
+        let feed = Arc::new(Feed::new(id, definition, base, site.meter.events_missed.clone()));
+        Ok(Collector { feed, memory, values, watch, events, patience, over: watch::Sender::new(()) })
+    }
+
+    fn start(
+        &self,
+        feeds: &mut Vec<Listed>,
+        site: &Arc<Site>,
+        served: &Served,
+        mut collector: Collector,
+        owner: Option<Owner>,
+    ) -> Result<Listed, Problem> {
+        let most = site.app.limits.max_watches;
+        if feeds.len() >= most
+            && let Some(spare) = feeds.iter().position(Listed::is_spare)
+        {
+            feeds.remove(spare).feed.end(NO_ROOM);
+        }
+        if feeds.len() >= most {
+            let message = format!("there are {most} watches, and more are not accepted; delete some");
+            return Err(Failure::busy(message).into());
+        }
+        let only_looks = |owner: &Option<Owner>| owner.as_ref().is_some_and(Owner::only_looks);
+        let share = most / ONLY_LOOKING;
+        if only_looks(&owner) && feeds.iter().filter(|listed| only_looks(&listed.owner)).count() >= share {
+            let message = format!(
+                "there are {share} watches of callers that may only look, and more are not accepted; delete some"
+            );
+            return Err(Failure::busy(message).into());
+        }
+        if owner.is_some() {
+            collector.patience = Some(UNREAD_KEPT);
+        }
+        let (feed, over) = (collector.feed.clone(), collector.over.subscribe());
+        let listed = Listed { feed, emulator: served.name.clone(), owner, over };
+        feeds.push(listed.clone());
+        tokio::spawn(collector.run(site.clone()));
+        Ok(listed)
+    }
+}
+
+/// Begins a watch: it, the frame in which it began, and the bytes of its ranges then.
+async fn watch(
+    site: &Site,
+    served: &Served,
+    subjects: &Subjects,
+    every: u32,
+) -> Result<(Watch, u32, Vec<u8>), Problem> {
+    let request = WatchRequest { ranges: subjects.ranges.clone(), every, ..WatchRequest::default() };
+    let watch = served.emulator.watch(request);
+    let outcome = site.perform(served, watch.op().into()).await?;
+    let frame = outcome.frame;
+    match outcome.single().map_err(|error| subjects.refused(error))? {
+        Value::Bytes(bytes) => Ok((watch, frame, bytes)),
+        _ => Err(Problem::new(
+            StatusCode::BAD_GATEWAY,
+            "the emulator answered with something else than memory",
+        )),
+    }
+}

@@ -1,0 +1,181 @@
+//! The last events of a feed, for readers that come at their own pace. A reader is a number: that of the event it saw
+//! last. So a slow one holds nothing up and costs nothing; what it did not take in time, it is told to have missed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+/// What an event costs beside its text and values.
+const OVERHEAD: usize = 96;
+
+/// An event as it is sent: written once for all readers.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// Its name, such as `change`.
+    pub(crate) name: &'static str,
+    /// A JSON object.
+    pub(crate) data: Arc<str>,
+}
+
+/// What the subjects were at one time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Snapshot {
+    /// The emulator's frame counter then.
+    pub(crate) frame: u32,
+    /// In the order of the subjects.
+    pub(crate) values: Vec<Json>,
+}
+
+/// What a snapshot becomes by an event.
+#[derive(Debug)]
+struct News {
+    frame: u32,
+    values: Vec<(usize, Json)>,
+}
+
+/// What comes next for a reader.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// The event of this number.
+    Entry(u64, Entry),
+    /// So many events are gone; what the subjects were behind the last of them, which has this number.
+    Missed { count: u64, number: u64, then: Snapshot },
+    /// It has seen all.
+    Nothing,
+}
+
+/// The last events, bounded in number and bytes.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    entries: VecDeque<(Entry, News)>,
+    /// Number of the latest event. The first is 1.
+    last: u64,
+    bytes: usize,
+    max_entries: usize,
+    max_bytes: usize,
+    /// Before the oldest event that is kept.
+    then: Snapshot,
+    /// Behind the latest.
+    now: Snapshot,
+}
+
+impl Ring {
+    /// Keeps `max_entries` events and about `max_bytes` of them, and always one.
+    pub(crate) fn new(max_entries: usize, max_bytes: usize, base: Snapshot) -> Ring {
+        let (then, now) = (base.clone(), base);
+        Ring { entries: VecDeque::new(), last: 0, bytes: 0, max_entries, max_bytes, then, now }
+    }
+
+    /// Adds an event, by which the subjects of these indices have these values.
+    pub(crate) fn push(&mut self, entry: Entry, frame: u32, values: Vec<(usize, Json)>) {
+        let news = News { frame, values };
+        news.apply(&mut self.now);
+        self.bytes += cost(&entry, &news);
+        self.entries.push_back((entry, news));
+        self.last += 1;
+        while self.entries.len() > 1 && (self.entries.len() > self.max_entries || self.bytes > self.max_bytes)
+        {
+            let Some((entry, news)) = self.entries.pop_front() else { break };
+            self.bytes -= cost(&entry, &news);
+            news.apply(&mut self.then);
+        }
+    }
+
+    /// Number of the latest event; 0 before the first.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Events that are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// What the subjects are.
+    pub(crate) fn now(&self) -> &Snapshot {
+        &self.now
+    }
+
+    /// What follows the event of number `seen`.
+    pub(crate) fn next(&self, seen: u64) -> Next {
+        // Number of the last event that is gone.
+        let gone = self.last - self.entries.len() as u64;
+        if seen < gone {
+            return Next::Missed { count: gone - seen, number: gone, then: self.then.clone() };
+        }
+        match self.entries.get((seen - gone) as usize) {
+            Some((entry, _)) => Next::Entry(seen + 1, entry.clone()),
+            None => Next::Nothing,
+        }
+    }
+}
+
+impl News {
+    fn apply(&self, snapshot: &mut Snapshot) {
+        snapshot.frame = self.frame;
+        for (index, value) in &self.values {
+            if let Some(place) = snapshot.values.get_mut(*index) {
+                place.clone_from(value);
+            }
+        }
+    }
+}
+
+fn cost(entry: &Entry, news: &News) -> usize {
+    let of_value = |value: &Json| size_of::<(usize, Json)>() + value.as_str().map_or(0, str::len);
+    OVERHEAD + entry.data.len() + news.values.iter().map(|(_, value)| of_value(value)).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ring(max_entries: usize, max_bytes: usize) -> Ring {
+        Ring::new(max_entries, max_bytes, Snapshot { frame: 0, values: vec![0.into(), 0.into()] })
+    }
+
+    /// The event of this frame, which sets the first value to it.
+    fn push(ring: &mut Ring, frame: u32) {
+        let entry = Entry { name: "change", data: frame.to_string().into() };
+        ring.push(entry, frame, vec![(0, frame.into())]);
+    }
+
+    #[test]
+    fn a_reader_sees_each_event_once_and_in_order() {
+        let mut ring = ring(8, 1 << 20);
+        assert!(matches!(ring.next(0), Next::Nothing));
+        (1..=5).for_each(|frame| push(&mut ring, frame));
+        for seen in 0..5 {
+            let Next::Entry(number, entry) = ring.next(seen) else { panic!("{seen}") };
+            assert_eq!((number, &*entry.data), (seen + 1, (seen + 1).to_string().as_str()));
+        }
+        assert!(matches!(ring.next(5), Next::Nothing));
+    }
+
+    #[test]
+    fn who_comes_late_is_told_how_much_is_gone_and_what_was_then() {
+        let mut ring = ring(3, 1 << 20);
+        ring.push(Entry { name: "change", data: "second".into() }, 1, vec![(1, 7.into())]);
+        (2..=10).for_each(|frame| push(&mut ring, frame));
+        let Next::Missed { count, number, then } = ring.next(2) else { panic!("nothing was missed") };
+        assert_eq!((count, number), (5, 7));
+        assert_eq!(then, Snapshot { frame: 7, values: vec![7.into(), 7.into()] });
+        assert!(matches!(ring.next(number), Next::Entry(8, _)));
+        assert_eq!(ring.now(), &Snapshot { frame: 10, values: vec![10.into(), 7.into()] });
+        assert_eq!((ring.last(), ring.len()), (10, 3));
+    }
+
+    #[test]
+    fn bytes_are_bounded_too_and_the_latest_always_stays() {
+        let mut ring = ring(1000, 4096);
+        let large = |frame| Entry { name: "change", data: format!("{frame:01000}").into() };
+        (1..=100).for_each(|frame| ring.push(large(frame), frame, vec![]));
+        assert_eq!(ring.len(), 3);
+        ring.push(Entry { name: "change", data: "x".repeat(10_000).into() }, 101, vec![]);
+        assert_eq!((ring.len(), ring.last()), (1, 101));
+        push(&mut ring, 102);
+        assert_eq!(ring.len(), 1);
+        assert!(ring.bytes < 4096);
+    }
+}

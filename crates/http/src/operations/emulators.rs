@@ -1,0 +1,181 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
+
+use framewire_emulator::{Emulator, Pending};
+use framewire_protocol::Batch;
+
+use super::lockstep::Holder;
+use crate::access::permit::Permit;
+use crate::symbols::{SymbolFiles, Symbols};
+
+/// Longest name of an emulator, in bytes.
+const MAX_NAME: usize = 64;
+
+/// An emulator that is served, and what belongs to it.
+pub struct Served {
+    /// What `?emulator=` calls it.
+    pub name: String,
+    /// The emulator.
+    pub emulator: Arc<dyn Emulator>,
+    /// Names for its addresses.
+    symbols: Arc<SymbolFiles>,
+    /// The batches that it has not answered yet.
+    pub(crate) waiting: Waiting,
+    /// Who began its lockstep.
+    pub(crate) lockstep: Holder,
+    /// What the caller may do with it, where that is not everything.
+    permit: Option<Permit>,
+}
+
+/// Counts what is under way.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    pub(crate) fn count(&self) -> i64 {
+        self.0.load(Relaxed).try_into().unwrap_or(i64::MAX)
+    }
+
+    /// Counts one more until the guard is dropped.
+    pub(crate) fn begin(&self) -> impl Drop + use<> {
+        struct Guard(Arc<AtomicUsize>);
+        impl Drop for Guard {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Relaxed);
+            }
+        }
+        self.0.fetch_add(1, Relaxed);
+        Guard(self.0.clone())
+    }
+}
+
+impl Served {
+    /// An emulator under this name, whose addresses have no names.
+    pub fn new(name: impl Into<String>, emulator: Arc<dyn Emulator>) -> Served {
+        Served {
+            name: name.into(),
+            emulator,
+            symbols: Arc::default(),
+            waiting: Waiting::default(),
+            lockstep: Holder::default(),
+            permit: None,
+        }
+    }
+
+    /// The same with names for its addresses.
+    pub fn with_symbols(self, symbols: impl Into<Arc<SymbolFiles>>) -> Served {
+        Served { symbols: symbols.into(), ..self }
+    }
+
+    /// Names for the addresses of the game that it has now. When that is another one than before, files may have to be
+    /// read.
+    pub(crate) async fn symbols(&self) -> Arc<Symbols> {
+        if let Some(ready) = self.symbols.ready(self.emulator.checksum()) {
+            return ready;
+        }
+        let (files, state) = (self.symbols.clone(), self.emulator.state());
+        let read = tokio::task::spawn_blocking(move || files.read_for(&state)).await;
+        read.unwrap_or_else(|error| {
+            Arc::new(Symbols::none(format!("the symbol files were not read: {error}")))
+        })
+    }
+
+    /// It as a caller may use it.
+    pub(crate) fn for_caller(self: &Arc<Served>, permit: Option<Permit>) -> Arc<Served> {
+        if permit.is_none() {
+            return self.clone();
+        }
+        Arc::new(Served {
+            name: self.name.clone(),
+            emulator: self.emulator.clone(),
+            symbols: self.symbols.clone(),
+            waiting: self.waiting.clone(),
+            lockstep: self.lockstep.clone(),
+            permit,
+        })
+    }
+
+    /// Hands the emulator a batch, if the caller may have it done. Every batch of this crate goes through here.
+    #[expect(clippy::disallowed_methods, reason = "the one place where batches are handed over")]
+    pub(crate) fn submit(&self, mut batch: Batch, deadline: Instant) -> Pending {
+        let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));
+        match permitted {
+            Ok(()) => {
+                self.lockstep.note(&batch.ops);
+                self.emulator.submit(batch, deadline)
+            }
+            Err(refusal) => Pending::refused(refusal),
+        }
+    }
+}
+
+/// The emulators that are served, in order: the first is the one that is meant where none is named. There is at least
+/// one.
+#[derive(Clone)]
+pub struct Emulators {
+    all: Vec<Arc<Served>>,
+}
+
+/// A name that an emulator cannot have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It would have to be escaped in a query.
+    #[error("{0:?} cannot name an emulator: 1 to {MAX_NAME} letters, digits and any of - _ . : are accepted")]
+    Unfit(String),
+    /// Another emulator has it.
+    #[error("two emulators are called {0:?}; give each a name of its own")]
+    Taken(String),
+}
+
+impl Emulators {
+    /// Serves this one, which is meant where none is named.
+    ///
+    /// # Errors
+    /// [`NameError::Unfit`].
+    pub fn new(first: Served) -> Result<Emulators, NameError> {
+        check(&first.name)?;
+        Ok(Emulators { all: vec![Arc::new(first)] })
+    }
+
+    /// Serves this one too.
+    ///
+    /// # Errors
+    /// If its name cannot be used or is taken.
+    pub fn add(&mut self, further: Served) -> Result<(), NameError> {
+        check(&further.name)?;
+        if self.get(&further.name).is_some() {
+            return Err(NameError::Taken(further.name));
+        }
+        self.all.push(Arc::new(further));
+        Ok(())
+    }
+
+    /// The one that is meant where none is named.
+    pub fn first(&self) -> &Arc<Served> {
+        &self.all[0]
+    }
+
+    /// The one of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Served>> {
+        self.all.iter().find(|served| served.name == name)
+    }
+
+    /// All of them in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Served>> {
+        self.all.iter()
+    }
+}
+
+/// Whether an emulator can be called so: 1 to 64 letters, digits and any of `-_.:`, which need no escape in a query.
+pub fn is_emulator_name(name: &str) -> bool {
+    let fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fit)
+}
+
+fn check(name: &str) -> Result<(), NameError> {
+    match is_emulator_name(name) {
+        true => Ok(()),
+        false => Err(NameError::Unfit(name.to_owned())),
+    }
+}

@@ -1,0 +1,167 @@
+//! Pictures of an emulator that gives them only when asked, each as a PNG.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use framewire_emulator::{EmulatorError, Picture};
+use framewire_media::png;
+use framewire_protocol::{Op, OpError, Status, Value};
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::debug;
+
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
+
+/// How long to wait for a screenshot before the next is asked for.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Pause after one that failed.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A picture, and the frame that it shows.
+pub(crate) struct Screenshot {
+    /// The frame counter.
+    pub(crate) frame: u32,
+    /// The picture as a file.
+    pub(crate) png: Bytes,
+}
+
+/// Asks an emulator for its picture.
+pub(crate) async fn screenshot(served: &Served, deadline: Instant) -> Result<Screenshot, EmulatorError> {
+    let mut outcome = served.submit(Op::Screenshot {}.into(), deadline.into_std()).await?;
+    match outcome.results.pop() {
+        Some(Ok(Value::Bytes(png))) => Ok(Screenshot { frame: outcome.frame, png: png.into() }),
+        Some(Err(error)) => Err(error.into()),
+        _ => {
+            let message = "the emulator answered with something else than a picture";
+            Err(OpError::new(Status::Failed, message).into())
+        }
+    }
+}
+
+/// Screenshots, one behind the other, as many as the emulator can make without missing frames.
+pub(crate) struct Screenshots {
+    served: Arc<Served>,
+    /// The last one, and its picture.
+    last: (Screenshot, Arc<Picture>),
+    /// The last one was not given yet.
+    fresh: bool,
+    /// When the next one is due.
+    due: Instant,
+    tempo: Tempo,
+}
+
+impl Screenshots {
+    /// Asks for the first, so that an emulator without pictures is noticed at once.
+    pub(crate) async fn begin(served: Arc<Served>, patience: Duration) -> Result<Screenshots, Problem> {
+        let now = Instant::now();
+        let first = screenshot(&served, now + patience).await?;
+        let picture = picture(&first, 0).map_err(EmulatorError::Refused)?;
+        let tempo = Tempo::new(now);
+        Ok(Screenshots { served, last: (first, Arc::new(picture)), fresh: true, due: now, tempo })
+    }
+
+    /// The next picture of another frame than the last; `None` when the emulator is gone.
+    pub(crate) async fn next(&mut self) -> Option<Arc<Picture>> {
+        if !std::mem::take(&mut self.fresh) {
+            while !self.ask().await? {}
+        }
+        Some(self.last.1.clone())
+    }
+
+    /// Asks for a picture once, when it is due. Whether there was a new one.
+    async fn ask(&mut self) -> Option<bool> {
+        sleep_until(self.due).await;
+        let asked = Instant::now();
+        self.due = asked + self.tempo.interval(asked, || self.served.emulator.state().frames_per_second);
+        let new = match screenshot(&self.served, asked + PATIENCE).await {
+            Ok(new) => new,
+            Err(EmulatorError::Stopped) => return None,
+            Err(error) => {
+                debug!("no screenshot: {error}");
+                sleep(PAUSE).await;
+                return Some(false);
+            }
+        };
+        let (last, before) = &self.last;
+        let same = new.png == last.png;
+        if same && new.frame == last.frame {
+            return Some(false);
+        }
+        // What runs on between two frames cannot be known; a counter that was set back counts as one frame.
+        let frames = new.frame.checked_sub(last.frame).unwrap_or(1).max(1);
+        let ticks = before.ticks + u64::from(frames);
+        let picture = match same {
+            true => Picture { frame: new.frame, ticks, ..(**before).clone() },
+            false => match picture(&new, ticks) {
+                Ok(picture) => picture,
+                Err(error) => {
+                    debug!("a screenshot was left out: {error}");
+                    return Some(false);
+                }
+            },
+        };
+        self.last = (new, Arc::new(picture));
+        Some(true)
+    }
+}
+
+/// The pixels of a screenshot.
+fn picture(screenshot: &Screenshot, ticks: u64) -> Result<Picture, OpError> {
+    let unreadable = |error| OpError::new(Status::Failed, format!("the emulator's screenshot: {error}"));
+    let png::Pixels { width, height, rgb } = png::decode(&screenshot.png).map_err(unreadable)?;
+    Ok(Picture { frame: screenshot.frame, ticks, width, height, pixels: rgb })
+}
+
+/// A console's frames a second, less what measuring them may be off: an emulator with fewer is short of time.
+const FULL: f64 = 59.0;
+/// Screenshots a second: at first, at least, at most.
+const START: f64 = 20.0;
+const LEAST: f64 = 10.0;
+const MOST: f64 = 60.0;
+/// Time between two looks at the emulator's frame rate, which is measured over about as long.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How many screenshots a second an emulator can make: one more and one more while it keeps its frame rate, a third less
+/// when it does not.
+struct Tempo {
+    rate: f64,
+    looked: Instant,
+}
+
+impl Tempo {
+    fn new(now: Instant) -> Tempo {
+        Tempo { rate: START, looked: now }
+    }
+
+    /// Time until the next screenshot.
+    fn interval(&mut self, now: Instant, frames_per_second: impl FnOnce() -> f64) -> Duration {
+        if now.saturating_duration_since(self.looked) >= LOOK {
+            self.looked = now;
+            let rate = if frames_per_second() >= FULL { self.rate + 8.0 } else { self.rate * 0.66 };
+            self.rate = rate.clamp(LEAST, MOST);
+        }
+        Duration::from_secs_f64(1.0 / self.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tempo_follows_what_the_emulator_can_hold() {
+        let start = Instant::now();
+        let mut tempo = Tempo::new(start);
+        let mut after = |seconds: u64, frames: f64| {
+            for second in 0..seconds {
+                tempo.interval(tempo.looked + LOOK + Duration::from_secs(second), || frames);
+            }
+            tempo.rate
+        };
+        assert_eq!(after(10, 59.7), MOST);
+        assert!(after(1, 57.0) < 45.0);
+        assert_eq!(after(10, 30.0), LEAST);
+        assert!(after(1, 240.0) > LEAST, "fast-forward is no want of time");
+    }
+}

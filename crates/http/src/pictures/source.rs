@@ -1,0 +1,34 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use framewire_emulator::{Picture, Video};
+
+use super::screenshots::Screenshots;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
+
+/// Where an emulator's pictures come from.
+pub(crate) enum Source {
+    /// Each is given as it is made.
+    Given(Video),
+    /// Each is asked for.
+    Asked(Box<Screenshots>),
+}
+
+impl Source {
+    /// Opens the source of an emulator. One that must be asked is asked at once, for at most `patience`.
+    pub(crate) async fn open(served: &Arc<Served>, patience: Duration) -> Result<Source, Problem> {
+        match served.emulator.video() {
+            Some(video) => Ok(Source::Given(video)),
+            None => Ok(Source::Asked(Box::new(Screenshots::begin(served.clone(), patience).await?))),
+        }
+    }
+
+    /// The newest picture that was not given yet; `None` when there will be none.
+    pub(crate) async fn next(&mut self) -> Option<Arc<Picture>> {
+        match self {
+            Source::Given(video) => video.next().await,
+            Source::Asked(screenshots) => screenshots.next().await,
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What is wrong, as RFC 9457 has it.
+
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use framewire_emulator::EmulatorError;
+use framewire_protocol::OpError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::failure::Failure;
+
+/// The media type of a problem.
+pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
+
+/// Whether a path is answered with problems rather than plain text.
+pub(crate) fn is_under_v1(path: &str) -> bool {
+    path.strip_prefix("/v1").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Why a request was not answered with what it asked for (RFC 9457).
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// Always `about:blank`: the status says the kind.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The kind in words.
+    title: &'static str,
+    /// The HTTP status.
+    status: u16,
+    /// What is wrong, and what to do about it.
+    detail: Box<str>,
+    /// The parameter, or the place in the body, that cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameter: Option<Box<str>>,
+    /// What is accepted there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepts: Option<Box<str>>,
+    /// Which operation of a batch it is about, counted from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    op: Option<usize>,
+    #[serde(skip)]
+    header: Option<Box<(HeaderName, HeaderValue)>>,
+}
+
+impl Problem {
+    /// A problem of this status; `detail` says what is wrong and what to do.
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
+        Problem {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            detail: detail.into().into_boxed_str(),
+            parameter: None,
+            accepts: None,
+            op: None,
+            header: None,
+        }
+    }
+
+    /// The request cannot be used as it is.
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// A parameter, or a place in the body, cannot be used: `problem` follows its name, `accepts` follows "accepted is".
+    pub(crate) fn parameter(name: impl Into<String>, problem: &str, accepts: impl Into<String>) -> Problem {
+        let (name, accepts) = (name.into(), accepts.into());
+        let detail = format!("{name} {problem}; accepted is {accepts}");
+        Problem {
+            parameter: Some(name.into()),
+            accepts: Some(accepts.into()),
+            ..Problem::bad_request(detail)
+        }
+    }
+
+    /// The same of a query or body as a whole, of which `whole` is the name.
+    pub(crate) fn of_whole(whole: &str, problem: &str, accepts: impl Into<String>) -> Problem {
+        Problem { parameter: None, ..Problem::parameter(whole, problem, accepts) }
+    }
+
+    /// A parameter, or a place in the body, cannot be used, for which `problem`, behind its name, says all.
+    pub(crate) fn unusable(place: &str, problem: &str) -> Problem {
+        Problem { parameter: Some(place.into()), ..Problem::bad_request(format!("{place} {problem}")) }
+    }
+
+    /// A place in a body of JSON, such as `ops[3].address`, holds something that cannot be used.
+    pub(crate) fn in_body(place: &str, problem: &str) -> Problem {
+        let detail = format!("{place}: {problem}");
+        Problem { parameter: Some(place.into()), ..Problem::bad_request(detail) }
+    }
+
+    /// What is asked for is not there.
+    pub(crate) fn not_found(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// The request or its result is larger than is accepted.
+    pub(crate) fn too_large(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    }
+
+    /// This kind of emulator cannot do it.
+    pub(crate) fn unsupported(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_IMPLEMENTED, detail)
+    }
+
+    /// The path is known, with the methods of `allow`.
+    pub(crate) fn wrong_method(path: &str, allow: HeaderValue) -> Problem {
+        let methods = allow.to_str().unwrap_or_default().replace(',', ", ");
+        let detail = format!("{path} takes {methods}");
+        let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail);
+        Problem { accepts: Some(methods.into()), header: Some(Box::new((ALLOW, allow))), ..problem }
+    }
+
+    /// The same, about a place inside of this one.
+    pub(crate) fn within(self, place: &str) -> Problem {
+        let (parameter, detail) = match &self.parameter {
+            Some(inner) => {
+                let whole = format!("{place}.{inner}");
+                let detail = match self.detail.strip_prefix(&**inner) {
+                    Some(rest) => format!("{whole}{rest}"),
+                    None => format!("{place}: {}", self.detail),
+                };
+                (whole, detail)
+            }
+            None => (place.to_owned(), format!("{place}: {}", self.detail)),
+        };
+        Problem { parameter: Some(parameter.into()), detail: detail.into(), ..self }
+    }
+
+    /// The same, about this operation of a batch.
+    pub(crate) fn of_op(self, index: usize) -> Problem {
+        Problem { op: Some(index), ..self.within(&format!("ops[{index}]")) }
+    }
+
+    /// The status.
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// It as JSON.
+    pub(crate) fn to_json(&self) -> String {
+        // Texts and numbers can always be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// It with another status.
+    pub(crate) fn with_status(self, status: StatusCode) -> Problem {
+        let title = status.canonical_reason().unwrap_or("Error");
+        Problem { status: status.as_u16(), title, ..self }
+    }
+
+    /// What is wrong.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+}
+
+impl Failure {
+    /// The answer to a request for `path`: a problem under `/v1`, plain text elsewhere.
+    pub(crate) fn answer(self, path: &str) -> Response {
+        if is_under_v1(path) { Problem::from(self).into_response() } else { self.into_response() }
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Problem {
+        let (status, detail, header) = failure.into_parts();
+        Problem { header: header.map(Box::new), ..Problem::new(status, detail) }
+    }
+}
+
+impl From<EmulatorError> for Problem {
+    fn from(error: EmulatorError) -> Problem {
+        match error {
+            EmulatorError::Refused(refusal) => refusal.into(),
+            other => Failure::from(other).into(),
+        }
+    }
+}
+
+impl From<OpError> for Problem {
+    fn from(error: OpError) -> Problem {
+        let about_key = error.is_about_key();
+        let problem = Problem::from(Failure::from(error));
+        if about_key {
+            return Problem { detail: format!("Idempotency-Key: {}", problem.detail).into(), ..problem };
+        }
+        problem
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status(), [(CONTENT_TYPE, MEDIA_TYPE)], self.to_json()).into_response();
+        if let Some((name, value)) = self.header.map(|header| *header) {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}

@@ -1,0 +1,300 @@
+//! The fields of a JSON object that is read one by one, with refusals that name the field.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use framewire_expression::Type;
+use framewire_protocol::{Key, Keys};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use utoipa::ToSchema;
+
+use crate::problem::Problem;
+use crate::compat::lua_integer;
+use crate::symbols::{Place, Symbols};
+
+/// A JSON object.
+pub(crate) type Object = serde_json::Map<String, Json>;
+
+/// How bytes are written in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Encoding {
+    /// RFC 4648, section 4, with padding.
+    #[default]
+    Base64,
+    /// Two digits a byte.
+    Hex,
+}
+
+impl Encoding {
+    /// Writes bytes.
+    pub(crate) fn text(self, bytes: &[u8]) -> String {
+        match self {
+            Encoding::Base64 => STANDARD.encode(bytes),
+            Encoding::Hex => base16(bytes),
+        }
+    }
+
+    /// Reads bytes; `None` if the text is something else.
+    pub(crate) fn bytes(self, text: &str) -> Option<Vec<u8>> {
+        match self {
+            Encoding::Base64 => STANDARD.decode(text).ok(),
+            Encoding::Hex => {
+                let digits = text.as_bytes();
+                let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
+                let pair = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
+                digits.len().is_multiple_of(2).then(|| digits.chunks_exact(2).map(pair).collect())?
+            }
+        }
+    }
+}
+
+fn base16(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// What the values of fields are read with.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) symbols: &'a Symbols,
+    pub(crate) encoding: Encoding,
+}
+
+/// Fields that are taken one by one.
+pub(crate) struct Fields<'a> {
+    left: Object,
+    /// Those that were asked for, to say what there is.
+    known: Vec<&'static str>,
+    context: Context<'a>,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(object: Object, context: Context<'a>) -> Fields<'a> {
+        Fields { left: object, known: Vec::new(), context }
+    }
+
+    /// A field; `null` counts as left out.
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<Json> {
+        self.known.push(name);
+        self.left.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// A field that must be there; `accepts` says what it holds.
+    pub(crate) fn required(&mut self, name: &'static str, accepts: &str) -> Result<Json, Problem> {
+        self.take(name).ok_or_else(|| Problem::parameter(name, "is missing", accepts))
+    }
+
+    /// A field that may be left out.
+    pub(crate) fn optional<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Fields<'a>, &'static str) -> Result<T, Problem>,
+    ) -> Result<Option<T>, Problem> {
+        match self.left.get(name).is_some_and(|value| !value.is_null()) {
+            true => read(self, name).map(Some),
+            false => {
+                self.take(name);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Says what is left over, if anything is.
+    pub(crate) fn end(self) -> Result<(), Problem> {
+        let Some(name) = self.left.keys().next() else { return Ok(()) };
+        let known = match self.known.is_empty() {
+            true => "no field".to_owned(),
+            false => self.known.join(", "),
+        };
+        Err(Problem::parameter(name.as_str(), "is no field here", known))
+    }
+
+    /// A whole number, as [`integer`] reads it.
+    pub(crate) fn integer(&mut self, name: &'static str, min: i64, max: i64) -> Result<i64, Problem> {
+        let accepts = format!("a whole number from {min} to {max}, or text in hex such as \"0x1f\"");
+        let value = self.required(name, &accepts)?;
+        integer(&value)
+            .filter(|number| (min..=max).contains(number))
+            .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(&value)), accepts))
+    }
+
+    /// An address: a number or a symbol.
+    pub(crate) fn address(&mut self, name: &'static str) -> Result<u32, Problem> {
+        Ok(self.place(name)?.address)
+    }
+
+    /// An offset in a memory domain: a number.
+    pub(crate) fn offset(&mut self, name: &'static str) -> Result<u32, Problem> {
+        let value = self.required(name, OFFSETS)?;
+        offset(&value, name)
+    }
+
+    /// An address, and what is there as far as it is known; with a domain an offset there.
+    pub(crate) fn place_in(&mut self, name: &'static str, domain: Option<&str>) -> Result<Place, Problem> {
+        let accepts = if domain.is_some() { OFFSETS } else { ADDRESSES };
+        let value = self.required(name, accepts)?;
+        place_in(&value, domain, self.context.symbols, name)
+    }
+
+    /// An address, and what is there as far as it is known.
+    pub(crate) fn place(&mut self, name: &'static str) -> Result<Place, Problem> {
+        let value = self.required(name, ADDRESSES)?;
+        place(&value, self.context.symbols, name)
+    }
+
+    pub(crate) fn boolean(&mut self, name: &'static str) -> Result<bool, Problem> {
+        let value = self.required(name, "true or false")?;
+        let refusal = || Problem::parameter(name, &format!("is {}", shown(&value)), "true or false");
+        value.as_bool().ok_or_else(refusal)
+    }
+
+    pub(crate) fn text(&mut self, name: &'static str) -> Result<String, Problem> {
+        match self.required(name, "a text")? {
+            Json::String(text) => Ok(text),
+            other => Err(Problem::parameter(name, &format!("is {}", shown(&other)), "a text")),
+        }
+    }
+
+    /// Bytes as text, in the encoding of the request.
+    pub(crate) fn bytes(&mut self, name: &'static str) -> Result<Vec<u8>, Problem> {
+        let accepts = match self.context.encoding {
+            Encoding::Base64 => "bytes as base64 text, or as hex with \"encoding\": \"hex\"",
+            Encoding::Hex => "bytes as hex text, two digits each",
+        };
+        let value = self.required(name, accepts)?;
+        let bytes = value.as_str().and_then(|text| self.context.encoding.bytes(text));
+        bytes.ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(&value)), accepts))
+    }
+
+    /// Keys by name or as a mask.
+    pub(crate) fn keys(&mut self, name: &'static str) -> Result<Keys, Problem> {
+        let value = self.required(name, KEYS)?;
+        keys(&value).ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(&value)), KEYS))
+    }
+
+    /// A key by name or number.
+    pub(crate) fn key(&mut self, name: &'static str) -> Result<Key, Problem> {
+        const ACCEPTS: &str = "the name of a key, such as \"A\", or its number from 0 to 9";
+        let value = self.required(name, ACCEPTS)?;
+        let by_name = value.as_str().and_then(|name| name.parse().ok());
+        let by_number =
+            || integer(&value).and_then(|number| u8::try_from(number).ok()).and_then(Key::from_number);
+        by_name
+            .or_else(by_number)
+            .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(&value)), ACCEPTS))
+    }
+}
+
+const ADDRESSES: &str = "a number from 0 to 4294967295, a text such as \"0x02000000\", or a symbol such as \"score\" or \"score+2\"";
+const OFFSETS: &str = "an offset in the domain, from 0 on, as a number or in hex such as \"0x1f\"; a symbol is an address on \
+                       the bus and goes without a domain";
+/// What [`keys`] reads.
+pub(crate) const KEYS: &str =
+    "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023";
+
+/// A whole number, as such or as text in hex behind `0x`, which JSON has no numbers for.
+pub(crate) fn integer(value: &Json) -> Option<i64> {
+    match value {
+        Json::Number(number) => number.as_i64().or_else(|| {
+            let number = number.as_f64()?;
+            (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i64)
+        }),
+        Json::String(text) => {
+            let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'))?;
+            u32::from_str_radix(digits, 16).ok().map(i64::from)
+        }
+        _ => None,
+    }
+}
+
+/// An offset in a memory domain, which no symbol is.
+pub(crate) fn offset(value: &Json, name: &str) -> Result<u32, Problem> {
+    let number = match value {
+        Json::String(text) => lua_integer(text.trim()),
+        value => integer(value),
+    };
+    number
+        .and_then(|number| u32::try_from(number).ok())
+        .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), OFFSETS))
+}
+
+/// An address: a number, or a text that [`Symbols::place`] reads.
+pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Place, Problem> {
+    match value {
+        Json::String(text) => {
+            symbols.place(text).map_err(|problem| symbols.problem(Problem::in_body(name, &problem)))
+        }
+        value => integer(value)
+            .and_then(|number| u32::try_from(number).ok())
+            .map(|address| Place { address, kind: None })
+            .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), ADDRESSES)),
+    }
+}
+
+/// An address, or with a domain an offset there.
+pub(crate) fn place_in(
+    value: &Json,
+    domain: Option<&str>,
+    symbols: &Symbols,
+    name: &str,
+) -> Result<Place, Problem> {
+    match domain {
+        None => place(value, symbols, name),
+        Some(_) => Ok(Place { address: offset(value, name)?, kind: None }),
+    }
+}
+
+/// Keys by name, in a list or joined by `+`, or as a mask.
+pub(crate) fn keys(value: &Json) -> Option<Keys> {
+    match value {
+        Json::Array(names) => {
+            let names: Option<Vec<&str>> = names.iter().map(Json::as_str).collect();
+            key_names(names?.into_iter())
+        }
+        Json::String(names) => key_names(names.split('+')),
+        value => integer(value).and_then(|mask| u16::try_from(mask).ok()).and_then(Keys::from_mask),
+    }
+}
+
+/// The keys of these names.
+pub(crate) fn key_names<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<Keys> {
+    names.try_fold(Keys::default(), |keys, name| {
+        Keys::from_mask(keys.mask() | Keys::from(name.parse::<Key>().ok()?).mask())
+    })
+}
+
+/// A caller's value, shortened.
+pub(crate) fn shown(value: &Json) -> String {
+    const LONGEST: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A type of number.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum NumberType {
+    U8,
+    U16,
+    U32,
+    I8,
+    I16,
+    I32,
+}
+
+impl From<NumberType> for Type {
+    fn from(kind: NumberType) -> Type {
+        match kind {
+            NumberType::U8 => Type::U8,
+            NumberType::U16 => Type::U16,
+            NumberType::U32 => Type::U32,
+            NumberType::I8 => Type::I8,
+            NumberType::I16 => Type::I16,
+            NumberType::I32 => Type::I32,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+use std::fmt::Formatter;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value as Json;
+
+use super::fields::Object;
+use crate::problem::Problem;
+
+/// Why JSON cannot be read.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// It is no JSON.
+    Syntax(serde_json::Error),
+    /// An object has a key twice.
+    Twice {
+        /// Which object; empty for the whole.
+        place: String,
+        /// What is wrong with it, to follow the place.
+        problem: String,
+    },
+}
+
+impl Unreadable {
+    /// The problem with `whole`, which is what was read.
+    pub(crate) fn problem(self, whole: &str) -> Problem {
+        match self {
+            Unreadable::Syntax(error) => {
+                Problem::bad_request(format!("{whole} cannot be read as JSON: {error}"))
+            }
+            Unreadable::Twice { place, problem } if place.is_empty() => {
+                Problem::bad_request(format!("{whole} {problem}"))
+            }
+            Unreadable::Twice { place, problem } => Problem::unusable(&place, &problem),
+        }
+    }
+}
+
+/// Reads JSON in which no object has a key twice: which of the two counts is for nobody to guess.
+pub(crate) fn read(text: &[u8]) -> Result<Json, Unreadable> {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    match Unique::deserialize(&mut reader).and_then(|unique| reader.end().map(|()| unique)) {
+        Ok(Unique(value)) => Ok(value),
+        Err(error) if error.is_data() => {
+            Err(Unreadable::Twice { place: place_of_error(text), problem: bare(&error) })
+        }
+        Err(error) => Err(Unreadable::Syntax(error)),
+    }
+}
+
+/// The error without its line and column, which do not help people who have the place.
+fn bare(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.clone(), |(text, _)| text.to_owned())
+}
+
+/// Reads a text again that cannot be read, to learn where.
+fn place_of_error(text: &[u8]) -> String {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let read: Result<Unique, _> = serde_path_to_error::deserialize(&mut reader);
+    let place = read.err().map(|error| error.path().to_string()).unwrap_or_default();
+    if place == "." { String::new() } else { place }
+}
+
+struct Unique(Json);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unique, D::Error> {
+        deserializer.deserialize_any(Any).map(Unique)
+    }
+}
+
+struct Any;
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Json;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Unique(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Json::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Json, A::Error> {
+        let mut object = Object::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            if object.contains_key(&name) {
+                return Err(A::Error::custom(format!("has {name:?} twice")));
+            }
+            let Unique(value) = fields.next_value()?;
+            object.insert(name, value);
+        }
+        Ok(Json::Object(object))
+    }
+}

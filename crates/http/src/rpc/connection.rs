@@ -1,0 +1,255 @@
+//! The loop over the socket of one connection.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, close_code};
+use futures_util::SinkExt;
+use futures_util::future::join_all;
+use serde_json::Value as Json;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Duration, MissedTickBehavior, interval, timeout};
+
+use super::error::Error;
+use super::message;
+use super::message::{Message, Refused, Request, reply};
+use super::methods::{UnderWay, begin};
+use super::session::{Held, Outgoing, Reply, Session};
+use crate::failure::STOPPING;
+use crate::operations::lockstep;
+use crate::sockets;
+use crate::sockets::Reason;
+use crate::transport::guard::Outflow;
+use crate::transport::incoming::Charge;
+use crate::transport::streams::Stream;
+
+/// Messages on their way to the client. A slow one holds up those who have something for it, and nobody else.
+pub(super) const OUT: usize = 64;
+/// How often a silent client is asked whether it is there.
+const PING: Duration = Duration::from_secs(20);
+/// And not more often than this, however little idleness is allowed.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+/// Serves a connection until either side ends it.
+pub(super) async fn run(
+    socket: WebSocket,
+    session: Arc<Session>,
+    outbox: mpsc::Receiver<Outgoing>,
+    _open: Stream,
+    outflow: Outflow,
+) {
+    let mut connection = Connection { socket, outbox, outflow, heard: Instant::now() };
+    let end = connection.serve(&session).await;
+    session.end();
+    lockstep::end_of(session.number, &session.site).await;
+    if let End::Fault(reason) = end {
+        let Connection { socket, outflow, .. } = connection;
+        socket::close_unread(socket, reason, &outflow, &session.site).await;
+    }
+}
+
+struct Connection {
+    socket: WebSocket,
+    outbox: mpsc::Receiver<Outgoing>,
+    /// Knows how much memory a message takes.
+    outflow: Outflow,
+    /// When the client last gave a sign of life.
+    heard: Instant,
+}
+
+/// Why a connection ends.
+enum End {
+    /// The client is gone, does not read, or was told why.
+    Gone,
+    /// The client sends something that cannot be received.
+    Fault(Reason),
+}
+
+impl Connection {
+    /// Serves until the end.
+    async fn serve(&mut self, session: &Arc<Session>) -> End {
+        let limits = &session.site.app.limits;
+        let mut ping = interval((limits.idle / 4).clamp(SHORTEST, PING));
+        ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut texts = Vec::with_capacity(OUT);
+        loop {
+            let done = tokio::select! {
+                _ = self.outbox.recv_many(&mut texts, OUT) => self.send(texts.drain(..), limits.stall).await,
+                frame = self.socket.recv() => match frame {
+                    Some(Ok(frame)) => self.received(session, frame, limits.stall).await,
+                    Some(Err(error)) => {
+                        Err(socket::fault(&error, limits.max_body).map_or(End::Gone, End::Fault))
+                    }
+                    None => Err(End::Gone),
+                },
+                _ = ping.tick() => match self.heard.elapsed() < limits.idle {
+                    true => self.write(Frame::Ping(Default::default()), limits.stall).await,
+                    false => Err(End::Gone),
+                },
+                () = session.site.stopped() => {
+                    let reason = Utf8Bytes::from_static(STOPPING);
+                    let close = CloseFrame { code: close_code::AWAY, reason };
+                    let _ = self.write(Frame::Close(Some(close)), limits.stall).await;
+                    Err(End::Gone)
+                }
+            };
+            if let Err(end) = done {
+                return end;
+            }
+        }
+    }
+
+    async fn received(&mut self, session: &Arc<Session>, frame: Frame, stall: Duration) -> Result<(), End> {
+        self.heard = Instant::now();
+        let message = match &frame {
+            Frame::Text(text) => message::read(text.as_bytes()),
+            Frame::Binary(bytes) => message::read(bytes),
+            // Pings are answered below us, and a close makes the next `recv` the last.
+            Frame::Ping(data) | Frame::Pong(data) => {
+                self.outflow.end_control(data.len());
+                return Ok(());
+            }
+            Frame::Close(_) => return Ok(()),
+        };
+        drop(frame);
+        // Held until the last of its requests is answered.
+        let charge = self.outflow.end_message();
+        match answer(session, message, charge).await {
+            Some(refusal) => self.send([refusal.into()], stall).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn send(&mut self, texts: impl IntoIterator<Item = Outgoing>, stall: Duration) -> Result<(), End> {
+        let mut held = Vec::new();
+        let socket = &mut self.socket;
+        let all = async {
+            for outgoing in texts {
+                held.push(outgoing.held);
+                socket.feed(Frame::Text(outgoing.text.into())).await?;
+            }
+            socket.flush().await
+        };
+        in_time(stall, all, &mut self.heard).await
+    }
+
+    async fn write(&mut self, frame: Frame, stall: Duration) -> Result<(), End> {
+        in_time(stall, self.socket.send(frame), &mut self.heard).await
+    }
+}
+
+async fn in_time(
+    stall: Duration,
+    sent: impl Future<Output = Result<(), axum::Error>>,
+    heard: &mut Instant,
+) -> Result<(), End> {
+    let mut sent = pin!(sent);
+    let sent = match poll_fn(|context| Poll::Ready(sent.as_mut().poll(context))).await {
+        Poll::Ready(sent) => sent,
+        Poll::Pending => {
+            let sent = timeout(stall, sent).await.map_err(|_| End::Gone)?;
+            // There is room again because the client reads. Meanwhile nothing it sent was received.
+            *heard = Instant::now();
+            sent
+        }
+    };
+    sent.map_err(|_| End::Gone)
+}
+
+/// Begins what is asked for, in order; the answer follows when it is done. What there is no room for is answered at once.
+async fn answer(session: &Arc<Session>, message: Message, charge: Option<Charge>) -> Option<String> {
+    let (items, is_array) = match message {
+        Message::One(item) => (vec![item], false),
+        Message::Many(items) => (items, true),
+    };
+    let room = match session.room(items.len()) {
+        Ok(room) => room,
+        Err(problem) => {
+            let refusals = items.into_iter().filter_map(|item| {
+                let (id, error) = match item {
+                    Ok(request) => (request.id?, problem.clone().into()),
+                    Err(Refused { id, error }) => (id, error),
+                };
+                Some(reply(id, Err(error)))
+            });
+            return written(refusals.collect(), is_array);
+        }
+    };
+    // Work under a key goes on after the connection, and so does its charge.
+    let charge = charge.map(Arc::new);
+    let mut under_way = Vec::with_capacity(items.len());
+    for item in items {
+        let started = start(session, item, charge.clone());
+        under_way.push(lockstep::for_connection(session.number, started).await);
+    }
+    let own = session.clone();
+    session.spawn(async move {
+        let ended = join_all(under_way.into_iter().map(finish));
+        let ended = lockstep::for_connection(own.number, ended).await;
+        let (mut replies, mut all_held, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
+        for Ended { reply, held, sent } in ended {
+            replies.extend(reply);
+            all_held.extend(held);
+            waiting.extend(sent);
+        }
+        if let Some(text) = written(replies, is_array) {
+            own.send(Outgoing { text, held: all_held }).await;
+        }
+        for sent in waiting {
+            // It fails if the subscription has ended already.
+            let _ = sent.send(());
+        }
+        drop((room, charge));
+    });
+    None
+}
+
+/// A request that was begun, or could not be. Without an id it is not answered.
+struct Started {
+    id: Option<Json>,
+    work: Result<UnderWay, Error>,
+}
+
+async fn start(
+    session: &Arc<Session>,
+    item: Result<Request, Refused>,
+    charge: Option<Arc<Charge>>,
+) -> Started {
+    match item {
+        Ok(mut request) => Started { id: request.id.take(), work: begin(session, request, charge).await },
+        Err(Refused { id, error }) => Started { id: Some(id), work: Err(error) },
+    }
+}
+
+/// A request that is over.
+struct Ended {
+    /// `None` where it is not answered.
+    reply: Option<Json>,
+    held: Option<Held>,
+    /// Whom to tell that the reply is on its way.
+    sent: Option<oneshot::Sender<()>>,
+}
+
+async fn finish(started: Started) -> Ended {
+    let ended = match started.work {
+        Ok(work) => work.await,
+        Err(error) => Err(error),
+    };
+    let (result, held, sent) = match ended {
+        Ok(Reply { result, sent, held }) => (Ok(result), held, sent),
+        Err(error) => (Err(error), None, None),
+    };
+    Ended { reply: started.id.map(|id| reply(id, result)), held, sent }
+}
+
+/// Replies as one message; none where nothing is answered.
+fn written(mut replies: Vec<Json>, is_array: bool) -> Option<String> {
+    match is_array {
+        _ if replies.is_empty() => None,
+        true => Some(Json::Array(replies).to_string()),
+        false => replies.pop().map(|reply| reply.to_string()),
+    }
+}

@@ -1,0 +1,216 @@
+//! Requests as they come and replies as they go, by <https://www.jsonrpc.org/specification>.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::error::Error;
+use crate::problem::Problem;
+use crate::reading::fields::shown;
+use crate::reading::unique;
+use crate::reading::unique::Unreadable;
+
+/// Most requests in one array.
+const MAX_BATCH: usize = 1024;
+
+/// What a message holds.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A request, or what was meant to be one.
+    One(Result<Request, Refused>),
+    /// An array of them.
+    Many(Vec<Result<Request, Refused>>),
+}
+
+/// Something asked for.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// `None` for a notification, which is not answered.
+    pub(super) id: Option<Json>,
+    pub(super) method: String,
+    pub(super) params: Params,
+}
+
+/// The parameters of a request.
+#[derive(Debug)]
+pub(super) enum Params {
+    Named(Map<String, Json>),
+    InOrder(Vec<Json>),
+}
+
+/// What is no request, with its id if that can be told.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) id: Json,
+    pub(super) error: Error,
+}
+
+impl Refused {
+    fn new(id: Json, problem: Problem) -> Refused {
+        Refused { id, error: Error::invalid_request(problem) }
+    }
+
+    /// A field holds something else than is accepted there, or nothing.
+    fn field(id: Json, name: &str, value: Option<&Json>, accepts: &str) -> Refused {
+        let problem = value.map_or("is missing".to_owned(), |value| format!("is {}", shown(value)));
+        Refused::new(id, Problem::parameter(name, &problem, accepts))
+    }
+}
+
+/// Reads a message.
+pub(super) fn read(text: &[u8]) -> Message {
+    let refused = |error| Message::One(Err(Refused { id: Json::Null, error }));
+    match unique::read(text) {
+        Err(Unreadable::Syntax(error)) => refused(Error::parse(&error)),
+        Err(twice) => refused(Error::invalid_request(twice.problem("the message"))),
+        Ok(Json::Array(items)) if items.is_empty() || items.len() > MAX_BATCH => {
+            let detail = format!("the array holds {} requests; 1 to {MAX_BATCH} are accepted", items.len());
+            refused(Error::invalid_request(Problem::bad_request(detail)))
+        }
+        Ok(Json::Array(items)) => Message::Many(items.into_iter().map(request).collect()),
+        Ok(item) => Message::One(request(item)),
+    }
+}
+
+fn request(item: Json) -> Result<Request, Refused> {
+    let Json::Object(mut object) = item else {
+        let detail =
+            format!("{} is no request; one is an object with jsonrpc, id, method and params", shown(&item));
+        return Err(Refused::new(Json::Null, Problem::bad_request(detail)));
+    };
+    let id = object.remove("id");
+    let is_id = match &id {
+        // It must come back as it was written, and of these numbers only the nearest fraction is known.
+        Some(Json::Number(number)) => !number.is_f64(),
+        Some(Json::String(_) | Json::Null) | None => true,
+        Some(_) => false,
+    };
+    if !is_id {
+        let accepts = "a text, or a whole number of at most 64 bits";
+        return Err(Refused::field(Json::Null, "id", id.as_ref(), accepts));
+    }
+    let known = id.clone().unwrap_or_default();
+    let version = object.remove("jsonrpc");
+    if version.as_ref().is_none_or(|version| version != "2.0") {
+        return Err(Refused::field(known, "jsonrpc", version.as_ref(), "\"2.0\""));
+    }
+    let method = match object.remove("method") {
+        Some(Json::String(method)) => method,
+        other => {
+            let accepts = "the name of a method, such as \"read8\"";
+            return Err(Refused::field(known, "method", other.as_ref(), accepts));
+        }
+    };
+    let params = match object.remove("params") {
+        None => Params::Named(Map::new()),
+        Some(Json::Object(named)) => Params::Named(named),
+        Some(Json::Array(items)) => Params::InOrder(items),
+        other => {
+            let accepts = "an object, or an array of an operation's arguments";
+            return Err(Refused::field(known, "params", other.as_ref(), accepts));
+        }
+    };
+    match object.keys().next() {
+        None => Ok(Request { id, method, params }),
+        Some(other) => {
+            let accepts = "jsonrpc, id, method and params";
+            Err(Refused::new(known, Problem::parameter(other.as_str(), "is no field of a request", accepts)))
+        }
+    }
+}
+
+/// The reply to the request of this id.
+pub(super) fn reply(id: Json, result: Result<Json, Error>) -> Json {
+    match result {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
+    }
+}
+
+/// An event of a subscription; `data` is JSON as it is.
+pub(super) fn event(subscription: u64, id: &str, name: &str, data: &str) -> String {
+    // Ids and names are letters, digits, dots and hyphens.
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"event","params":{{"subscription":{subscription},"id":"{id}","event":"{name}","data":{data}}}}}"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> (Json, i64) {
+        match read(text.as_bytes()) {
+            Message::One(Err(refused)) => {
+                let error = serde_json::to_value(refused.error).unwrap();
+                (refused.id, error["code"].as_i64().unwrap())
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_has_the_code_of_the_specification() {
+        for (text, id, expected) in [
+            ("{", Json::Null, -32700),
+            ("", Json::Null, -32700),
+            ("{} {}", Json::Null, -32700),
+            ("[]", Json::Null, -32600),
+            ("1", Json::Null, -32600),
+            ("{}", Json::Null, -32600),
+            (r#"{"jsonrpc":"1.0","method":"x","id":1}"#, json!(1), -32600),
+            (r#"{"jsonrpc":"2.0","method":1,"id":"a"}"#, json!("a"), -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","params":"p","id":2}"#, json!(2), -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","id":[1]}"#, Json::Null, -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","id":12345678901234567890123}"#, Json::Null, -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","id":1.5}"#, Json::Null, -32600),
+            (r#"{"jsonrpc":"2.0","method":1,"id":18446744073709551615}"#, json!(u64::MAX), -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","id":3,"parms":{}}"#, json!(3), -32600),
+            (r#"{"jsonrpc":"2.0","method":"x","method":"y","id":3}"#, Json::Null, -32600),
+            (
+                r#"{"jsonrpc":"2.0","id":4,"method":"x","params":{"op":"read8","op":"write8"}}"#,
+                Json::Null,
+                -32600,
+            ),
+            (r#"[{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}]"#, Json::Null, -32600),
+        ] {
+            assert_eq!(code(text), (id, expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_was_there_and_what_is_accepted() {
+        for (text, says) in [
+            (r#"{"jsonrpc":"1.0","method":"x","id":1}"#, r#"jsonrpc is "1.0"; accepted is "2.0""#),
+            (r#"{"method":"x","id":1}"#, r#"jsonrpc is missing; accepted is "2.0""#),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "method is missing; accepted is the name"),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#, "id is 1.5; accepted is a text"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":5}"#, "params is 5; accepted is an object"),
+            (r#"{"jsonrpc":"2.0","method":"x","method":"reset"}"#, r#"has "method" twice"#),
+        ] {
+            let Message::One(Err(refused)) = read(text.as_bytes()) else { panic!("{text}") };
+            let error = serde_json::to_value(refused.error).unwrap();
+            assert!(error["data"]["detail"].as_str().unwrap().contains(says), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn requests_notifications_and_arrays_are_told_apart() {
+        let Message::One(Ok(request)) = read(br#"{"jsonrpc":"2.0","method":"x","params":[1],"id":7}"#) else {
+            panic!()
+        };
+        assert_eq!((request.id, request.method.as_str()), (Some(json!(7)), "x"));
+        assert!(matches!(request.params, Params::InOrder(items) if items == [json!(1)]));
+        let Message::One(Ok(request)) = read(br#"{"jsonrpc":"2.0","method":"x"}"#) else { panic!() };
+        assert!(request.id.is_none());
+        let Message::Many(items) = read(br#"[1, {"jsonrpc":"2.0","method":"x"}]"#) else { panic!() };
+        assert!(items[0].is_err() && items[1].is_ok());
+        let many = format!("[{}1]", "1,".repeat(MAX_BATCH));
+        assert_eq!(code(&many).1, -32600);
+    }
+
+    #[test]
+    fn events_are_json() {
+        let event: Json = serde_json::from_str(&event(3, "w1.2", "change", r#"{"frame":1}"#)).unwrap();
+        let params = json!({"subscription": 3, "id": "w1.2", "event": "change", "data": {"frame": 1}});
+        assert_eq!(event, json!({"jsonrpc": "2.0", "method": "event", "params": params}));
+    }
+}

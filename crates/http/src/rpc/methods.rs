@@ -1,0 +1,278 @@
+//! What can be asked for.
+
+use std::future::{poll_fn, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use framewire_protocol::{Batch, Outcome};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::error::Error;
+use super::message::{Params, Request};
+use super::session::{Reply, Session};
+use crate::feeds::definition::Definition;
+use crate::idempotency;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
+use crate::reading;
+use crate::reading::fields::{Context, Encoding, Object, shown};
+use crate::reading::object;
+use crate::transport::incoming::Charge;
+use crate::transport::streams::Kind;
+use crate::v1::json::row;
+use crate::v1::plan::Plan;
+use crate::v1::wait;
+use crate::v1::{batch, bounds, control, convenience};
+
+/// The parameter that does what the header `Idempotency-Key` does.
+const KEY: &str = "idempotency_key";
+
+/// A request under way.
+pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<Reply, Error>> + Send>>;
+
+const METHODS: &str = "an operation, as GET /v1/operations lists them, the operationId of a route of GET /openapi.json, such as \
+                       saveSnapshot, or one of subscribe, unsubscribe and emulator";
+
+/// In front of a route's operation id, where an operation has the same name.
+const ROUTE: &str = "v1.";
+
+/// The parameters of `unsubscribe`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unsubscribe {
+    subscription: u64,
+}
+
+/// No parameters.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// Begins a request, whose message `charge` counts. What goes to the emulator has gone there when this returns, so that
+/// operations are done in the order in which they were asked for.
+pub(super) async fn begin(
+    session: &Arc<Session>,
+    request: Request,
+    charge: Option<Arc<Charge>>,
+) -> Result<UnderWay, Error> {
+    let Request { method, params, .. } = request;
+    let mut params = named(&method, params)?;
+    let key = key(&mut params)?;
+    let (name, is_route) = method.strip_prefix(ROUTE).map_or((method.as_str(), false), |id| (id, true));
+    match (name, key) {
+        ("batch", None) => batch(session, params).await,
+        ("wait", None) => wait(session, params).await,
+        ("subscribe", None) if !is_route => subscribe(session.clone(), params),
+        ("unsubscribe", None) if !is_route => unsubscribe(session, params),
+        ("emulator", None) if !is_route => {
+            let served = chosen(session, &mut params)?;
+            let Nothing {} = object(params)?;
+            Ok(Box::pin(ready(Ok(json(&served.emulator.state()).into()))))
+        }
+        ("subscribe" | "unsubscribe" | "emulator", Some(_)) if !is_route => {
+            Err(Problem::unusable(KEY, "is given, and this method changes nothing").into())
+        }
+        (_, None) if !is_route && is_operation(name) => operation(session, name, params).await,
+        (_, Some(key)) if !is_route && is_operation(name) => {
+            operation_once(session, name, params, key, charge).await
+        }
+        (_, key) => match session.routes.find(name) {
+            Some(route) => session.routes.begin(session, route, params, key, charge).await,
+            None => Err(Error::no_method(&method, METHODS)),
+        },
+    }
+}
+
+/// Goes as far with `work` as it can at once, and does not wait: what it hands to the emulator goes there before that of
+/// later requests.
+pub(super) async fn under_way(work: impl Future<Output = Result<Reply, Error>> + Send + 'static) -> UnderWay {
+    let mut work: UnderWay = Box::pin(work);
+    match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+        Poll::Ready(done) => Box::pin(ready(done)),
+        Poll::Pending => work,
+    }
+}
+
+/// Whether POST /v1/batch takes an operation of this name.
+fn is_operation(name: &str) -> bool {
+    row(name).is_some() || convenience::ALL.iter().any(|(known, _)| *known == name)
+}
+
+/// Takes the key from the parameters, if one is given.
+fn key(params: &mut Object) -> Result<Option<String>, Problem> {
+    match params.remove(KEY) {
+        None | Some(Json::Null) => Ok(None),
+        Some(Json::String(key)) if idempotency::is_key(&key) => Ok(Some(key)),
+        Some(other) => Err(Problem::parameter(KEY, &format!("is {}", shown(&other)), idempotency::ACCEPTED)),
+    }
+}
+
+async fn batch(session: &Session, mut params: Object) -> Result<UnderWay, Error> {
+    let served = chosen(session, &mut params)?;
+    let batch::Request { ops, encoding } = object(params)?;
+    let symbols = served.symbols().await;
+    let plan = Plan::new(ops, Context { symbols: &symbols, encoding })?;
+    perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome)))).await
+}
+
+async fn wait(session: &Arc<Session>, mut params: Object) -> Result<UnderWay, Error> {
+    let served = chosen(session, &mut params)?;
+    let (session, request, place) = (session.clone(), object(params)?, session.place(Kind::Wait)?);
+    // The requests after it may make the condition hold, for a single frame.
+    let waiting = under_way(async move {
+        let _place = place;
+        let waited = wait::until(&session.site, &served, request).await?;
+        Ok(json(&waited).into())
+    });
+    Ok(waiting.await)
+}
+
+fn unsubscribe(session: &Session, params: Object) -> Result<UnderWay, Error> {
+    let Unsubscribe { subscription } = object(params)?;
+    let over = session
+        .unsubscribe(subscription)
+        .ok_or_else(|| Problem::not_found(format!("this connection has no subscription {subscription}")))?;
+    Ok(Box::pin(async move {
+        // It is closed without a message.
+        let _ = over.await;
+        Ok(Json::Bool(true).into())
+    }))
+}
+
+/// The parameters by name. Those of an operation may be in the order of its arguments.
+fn named(method: &str, params: Params) -> Result<Object, Problem> {
+    let items = match params {
+        Params::Named(named) => return Ok(named),
+        Params::InOrder(items) => items,
+    };
+    let names: Vec<&str> =
+        row(method).map(|info| info.args).unwrap_or_default().iter().map(|arg| arg.name).collect();
+    if items.len() > names.len() {
+        let problem = format!("is an array of {}", items.len());
+        let accepts = match names.as_slice() {
+            [] => "an object with the parameters by name".to_owned(),
+            names => format!("an object, or an array of {}", names.join(", ")),
+        };
+        return Err(Problem::parameter("params", &problem, accepts));
+    }
+    Ok(names.into_iter().map(str::to_owned).zip(items).collect())
+}
+
+/// The emulator that is meant.
+fn chosen(session: &Session, params: &mut Object) -> Result<Arc<Served>, Problem> {
+    let Some(name) = params.remove("emulator") else { return Ok(session.served.clone()) };
+    let emulators = &session.site.app.emulators;
+    let permitted = |served: &Arc<Served>| served.for_caller(session.site.gate.permit(&session.caller));
+    name.as_str().and_then(|name| emulators.get(name)).map(permitted).ok_or_else(|| {
+        let names: Vec<&str> = emulators.iter().map(|served| served.name.as_str()).collect();
+        Problem::parameter(
+            "emulator",
+            &format!("is {}", shown(&name)),
+            format!("one of {}", names.join(", ")),
+        )
+    })
+}
+
+/// Any operation that a batch takes, alone.
+async fn operation(session: &Session, name: &str, mut params: Object) -> Result<UnderWay, Error> {
+    let served = chosen(session, &mut params)?;
+    let plan = alone(name, params, &served).await?;
+    perform(session, &served, plan, |plan, outcome| {
+        let frame = outcome.frame;
+        Ok(json!({"frame": frame, "value": plan.done_alone(outcome)?}))
+    })
+    .await
+}
+
+/// Reads an operation with its parameters.
+async fn alone(name: &str, mut params: Object, served: &Served) -> Result<Plan, Problem> {
+    let encoding = params
+        .remove("encoding")
+        .map_or(Ok(Encoding::default()), |encoding| reading::value("encoding", encoding))?;
+    if params.contains_key("op") {
+        return Err(Problem::parameter("op", "is no parameter here", "the operation's name as method"));
+    }
+    params.insert("op".to_owned(), name.into());
+    let symbols = served.symbols().await;
+    Plan::one(params, Context { symbols: &symbols, encoding })
+}
+
+/// The same under a key: a batch of one, which is what the key is remembered for.
+async fn operation_once(
+    session: &Session,
+    name: &str,
+    mut params: Object,
+    key: String,
+    charge: Option<Arc<Charge>>,
+) -> Result<UnderWay, Error> {
+    let emulator = params.remove("emulator");
+    let mut named = emulator.iter().map(|name| ("emulator".to_owned(), name.clone())).collect();
+    alone(name, params.clone(), &*chosen(session, &mut named)?).await?;
+    let encoding = params.remove("encoding");
+    params.insert("op".to_owned(), name.into());
+    let mut batch = Object::new();
+    batch.insert("ops".to_owned(), json!([params]));
+    batch.extend(encoding.map(|encoding| ("encoding".to_owned(), encoding)));
+    batch.extend(emulator.map(|name| ("emulator".to_owned(), name)));
+    let route = session.routes.find("batch").ok_or_else(|| Error::no_method(name, METHODS))?;
+    let done = session.routes.begin(session, route, batch, Some(key), charge).await?;
+    Ok(Box::pin(async move {
+        let mut reply = done.await?;
+        let frame = reply.result["frame"].take();
+        let mut result = reply.result["results"][0].take();
+        match result.get_mut("error") {
+            Some(problem) => Err(Error::of_first_op(problem.take())),
+            None => Ok(Reply { result: json!({"frame": frame, "value": result["value"].take()}), ..reply }),
+        }
+    }))
+}
+
+/// Hands operations to the emulator.
+async fn perform(
+    session: &Session,
+    served: &Served,
+    plan: Plan,
+    result: fn(Plan, Outcome) -> Result<Json, Problem>,
+) -> Result<UnderWay, Error> {
+    let site = &session.site;
+    let share = site.replies.share_all(plan.ops()).map_err(Problem::from)?;
+    let batch = Batch::new(plan.ops().to_vec());
+    batch.check().map_err(Problem::from)?;
+    let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
+    let pending = served.submit(batch, deadline);
+    Ok(Box::pin(async move {
+        let outcome = bounds::settled(plan.ops(), pending.await.map_err(Problem::from)?);
+        let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
+        Ok(Reply { held: Some(Box::new(share)), ..result(plan, outcome)?.into() })
+    }))
+}
+
+fn subscribe(session: Arc<Session>, mut params: Object) -> Result<UnderWay, Error> {
+    let served = chosen(&session, &mut params)?;
+    let after = match params.remove("after") {
+        None | Some(Json::Null) => None,
+        Some(Json::String(id)) => Some(id),
+        Some(other) => {
+            let problem = format!("is {}", shown(&other));
+            return Err(Problem::parameter("after", &problem, "the id of an event, as a text").into());
+        }
+    };
+    let definition: Definition = object(params)?;
+    let place = session.place(Kind::Subscription)?;
+    Ok(Box::pin(async move {
+        let site = &session.site;
+        let reader = site.live.read(site, &served, definition, after.as_deref()).await?;
+        let watch = reader.feed_id().to_owned();
+        let (subscription, sent) = session.subscribe(reader, place);
+        let result = json!({"subscription": subscription, "watch": watch});
+        Ok(Reply { sent: Some(sent), ..result.into() })
+    }))
+}
+
+fn json(value: &impl Serialize) -> Json {
+    // Only maps with keys that are no texts cannot be written.
+    serde_json::to_value(value).unwrap_or_default()
+}

@@ -1,0 +1,65 @@
+//! JSON-RPC 2.0 over a WebSocket: every operation, every route of `/v1` and subscriptions, many at once on one connection.
+//!
+//! - `message`: requests as they come, and replies as they go;
+//! - `error`: codes, with our problem as data;
+//! - `methods`: what can be asked for; operations go to the emulator in the order in which they came;
+//! - `routes`: the routes of `/v1` as methods;
+//! - `session`: what belongs to one connection, its subscriptions too;
+//! - `connection`: the loop over its socket.
+
+mod connection;
+mod error;
+mod message;
+mod methods;
+pub(crate) mod routes;
+mod session;
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::Extensions;
+use axum::response::Response;
+use tokio::sync::mpsc;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::access::caller::Caller;
+use crate::app::Site;
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Which};
+use crate::sockets::Upgrade;
+use crate::transport::guard::Outflow;
+use crate::transport::streams::{Client, Kind};
+use routes::Routes;
+use session::Session;
+
+/// The route; its requests carry [`Routes`].
+pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(open))
+}
+
+/// Opens a WebSocket that speaks JSON-RPC 2.0: docs/json-rpc.md.
+///
+/// Methods are the operations of GET /v1/operations, the operation ids of all other routes under `/v1`, and `subscribe`,
+/// `unsubscribe` and `emulator`. The emulator of the query is meant where a request's parameters name none.
+#[utoipa::path(get, path = "/v1/ws", operation_id = "jsonRpc", tag = "watches", params(Which),
+    responses((status = 101, description = "From here on it is a WebSocket.")))]
+async fn open(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    client: Client,
+    extensions: Extensions,
+    Extension(outflow): Extension<Outflow>,
+    Extension(routes): Extension<Arc<Routes>>,
+    Upgrade(upgrade): Upgrade,
+) -> Result<Response, Problem> {
+    let caller = Caller::of(&extensions);
+    let stream = site.streams.open(client.0, Kind::Rpc)?;
+    outflow.count_messages();
+    let largest = site.app.limits.max_body;
+    let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
+    let (out, outbox) = mpsc::channel(connection::OUT);
+    let session = Arc::new(Session::new(site, routes, caller, served, client.0, out));
+    Ok(upgrade.on_upgrade(move |socket| connection::run(socket, session, outbox, stream, outflow)))
+}

@@ -1,0 +1,290 @@
+//! The routes of `/v1` as methods, by the document that describes them: a new route needs nothing here.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value as Json, json};
+use tower::ServiceExt;
+use utoipa::openapi::path::{Operation, ParameterIn};
+use utoipa::openapi::{OpenApi, RefOr};
+
+use super::error::Error;
+use super::methods::{UnderWay, under_way};
+use super::session::{Reply, Session};
+use crate::idempotency;
+use crate::idempotency::IDEMPOTENCY_KEY;
+use crate::problem::Problem;
+use crate::reading::fields::{Encoding, Object, shown};
+use crate::routing::parameters::operations;
+use crate::transport::incoming::Charge;
+use crate::transport::streams::Client;
+
+/// Everything that is encoded in a part of a path or a query.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Headers of ours, which a result has as fields.
+const OWN_HEADERS: &str = "framewire-";
+
+/// The parameter that holds a whole body.
+const BODY: &str = "body";
+
+/// The routes by their operation ids.
+pub(crate) struct Routes {
+    router: Router,
+    by_id: HashMap<String, Route>,
+}
+
+/// A route.
+pub(super) struct Route {
+    method: Method,
+    /// With the names of parameters in braces.
+    path: String,
+    query: BTreeSet<String>,
+    body: Taken,
+}
+
+/// What the body of a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Nothing,
+    Json,
+    Bytes,
+}
+
+impl Routes {
+    /// The routes of `router`, which `document` describes.
+    pub(crate) fn new(router: Router, document: &OpenApi) -> Routes {
+        let mut by_id = HashMap::new();
+        for (path, item) in &document.paths.paths {
+            for (method, operation) in operations(item) {
+                if let Some(id) = operation.operation_id.clone().filter(|_| !is_stream(operation)) {
+                    by_id.insert(id, Route::new(method, path, operation));
+                }
+            }
+        }
+        Routes { router, by_id }
+    }
+
+    /// The route of this operation id.
+    pub(super) fn find(&self, id: &str) -> Option<&Route> {
+        self.by_id.get(id)
+    }
+
+    /// Begins a request to a route, with the key that it may have and what counts the memory of its message. It has gone as
+    /// far as it can at once when this returns.
+    pub(super) async fn begin(
+        &self,
+        session: &Session,
+        route: &Route,
+        params: Object,
+        key: Option<String>,
+        charge: Option<Arc<Charge>>,
+    ) -> Result<UnderWay, Error> {
+        let response = self.send(session, route, params, key, charge)?;
+        Ok(under_way(async move { reply(response.await).await }).await)
+    }
+
+    /// Sends a request to a route.
+    fn send(
+        &self,
+        session: &Session,
+        route: &Route,
+        params: Object,
+        key: Option<String>,
+        charge: Option<Arc<Charge>>,
+    ) -> Result<impl Future<Output = Response> + Send + use<>, Problem> {
+        let Session { site, caller, .. } = session;
+        site.gate.may(caller.rights, &route.method, &route.path)?;
+        if key.is_some() && !idempotency::applies(&route.method, &route.path) {
+            let problem = "is given, and this method changes nothing";
+            return Err(Problem::unusable("idempotency_key", problem));
+        }
+        let mut request = route.request(params, &session.served.name)?;
+        if let Some(key) = &key {
+            let value =
+                HeaderValue::from_str(key).map_err(|error| Problem::bad_request(error.to_string()))?;
+            request.headers_mut().insert(IDEMPOTENCY_KEY, value);
+        }
+        request.extensions_mut().insert(caller.clone());
+        request.extensions_mut().insert(Client(session.client));
+        let (router, site, caller) = (self.router.clone(), site.clone(), caller.clone());
+        let work = async move |request| {
+            let Ok(response) = router.oneshot(request).await;
+            response
+        };
+        Ok(async move {
+            match key {
+                None => work(request).await,
+                Some(key) => idempotency::once(&site, &caller, key, request, charge, work)
+                    .await
+                    .unwrap_or_else(|failure| Problem::from(failure).into_response()),
+            }
+        })
+    }
+}
+
+impl Route {
+    fn new(method: Method, path: &str, operation: &Operation) -> Route {
+        let query = operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
+            RefOr::T(own) if own.parameter_in == ParameterIn::Query => Some(own.name.clone()),
+            _ => None,
+        });
+        let body = match &operation.request_body {
+            Some(RefOr::T(body)) if body.content.contains_key("application/json") => Taken::Json,
+            Some(_) => Taken::Bytes,
+            None => Taken::Nothing,
+        };
+        Route { method, path: path.to_owned(), query: query.collect(), body }
+    }
+
+    /// The request that parameters make. Those of the path and of the query are taken first; what is left is the body.
+    fn request(&self, mut params: Object, emulator: &str) -> Result<Request, Problem> {
+        let mut target = self.filled(&mut params)?;
+        let whole = params.remove(BODY).filter(|_| self.body != Taken::Nothing);
+        if self.query.contains("emulator") && !params.contains_key("emulator") {
+            params.insert("emulator".to_owned(), emulator.into());
+        }
+        let in_query =
+            |name: &String| self.query.contains(name) || self.body != Taken::Json || name == "emulator";
+        let (query, fields): (Object, Object) = params.into_iter().partition(|(name, _)| in_query(name));
+        let mut before = '?';
+        for (name, value) in query {
+            for text in texts(&name, value)? {
+                let pair = [&name, &text].map(|text| utf8_percent_encode(text, ENCODED).to_string());
+                target.push(before);
+                target.push_str(&pair.join("="));
+                before = '&';
+            }
+        }
+        let (kind, body) = match self.body {
+            Taken::Nothing => ("", Vec::new()),
+            Taken::Json => ("application/json", json_body(whole, fields)?),
+            Taken::Bytes => ("application/octet-stream", bytes_of(whole)?),
+        };
+        let mut request = Request::builder().method(&self.method).uri(target);
+        if !kind.is_empty() {
+            request = request.header(CONTENT_TYPE, kind);
+        }
+        request.body(Body::from(body)).map_err(|error| Problem::bad_request(error.to_string()))
+    }
+
+    /// The path with its parameters.
+    fn filled(&self, params: &mut Object) -> Result<String, Problem> {
+        let mut path = String::new();
+        for part in self.path.split('/').skip(1) {
+            path.push('/');
+            match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+                None => path.push_str(part),
+                Some(name) => {
+                    let value = params.remove(name).unwrap_or_default();
+                    let text = text(name, &value)?.filter(|text| !text.is_empty());
+                    let text =
+                        text.ok_or_else(|| Problem::parameter(name, "is missing", "a text or a number"))?;
+                    path.extend(utf8_percent_encode(&text, ENCODED));
+                }
+            }
+        }
+        Ok(path)
+    }
+}
+
+/// Whether its replies have no end, or are no replies.
+fn is_stream(operation: &Operation) -> bool {
+    operation.responses.responses.iter().any(|(status, response)| {
+        let RefOr::T(response) = response else { return false };
+        let endless = |kind: &String| kind.starts_with("text/event-stream") || kind.starts_with("multipart/");
+        status == "101" || response.content.keys().any(endless)
+    })
+}
+
+/// The texts of a parameter of a query: several of a list.
+fn texts(name: &str, value: Json) -> Result<Vec<String>, Problem> {
+    let items = match value {
+        Json::Array(items) => items,
+        value => vec![value],
+    };
+    items.iter().filter_map(|item| text(name, item).transpose()).collect()
+}
+
+/// A parameter of a path or a query as text; `None` for null.
+fn text(name: &str, value: &Json) -> Result<Option<String>, Problem> {
+    match value {
+        Json::Null => Ok(None),
+        Json::String(text) => Ok(Some(text.clone())),
+        Json::Number(number) => Ok(Some(number.to_string())),
+        Json::Bool(value) => Ok(Some(value.to_string())),
+        other => {
+            Err(Problem::parameter(name, &format!("is {}", shown(other)), "a text, a number, true or false"))
+        }
+    }
+}
+
+/// A body of JSON: the whole of it, or its fields.
+fn json_body(whole: Option<Json>, fields: Object) -> Result<Vec<u8>, Problem> {
+    let body = match (whole, fields.keys().next()) {
+        (None, _) => Json::Object(fields),
+        (Some(whole), None) => whole,
+        (Some(_), Some(other)) => {
+            return Err(Problem::parameter(
+                other,
+                "is given next to body",
+                "either body, or its fields as parameters",
+            ));
+        }
+    };
+    serde_json::to_vec(&body).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+fn bytes_of(whole: Option<Json>) -> Result<Vec<u8>, Problem> {
+    const ACCEPTED: &str = "the bytes as a text in base64";
+    let problem = match &whole {
+        Some(Json::String(text)) => match Encoding::Base64.bytes(text) {
+            Some(bytes) => return Ok(bytes),
+            None => "is no base64".to_owned(),
+        },
+        Some(other) => format!("is {}", shown(other)),
+        None => "is missing".to_owned(),
+    };
+    Err(Problem::parameter(BODY, &problem, ACCEPTED))
+}
+
+/// What a route answered, as the result or the error of a method.
+async fn reply(response: Response) -> Result<Reply, Error> {
+    let (parts, body) = response.into_parts();
+    let body = to_bytes(body, usize::MAX)
+        .await
+        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    if !parts.status.is_success() {
+        let problem = serde_json::from_slice(&body).unwrap_or_else(|_| {
+            let text = String::from_utf8_lossy(&body).into_owned();
+            json!(Problem::new(parts.status, text))
+        });
+        return Err(Error::with_status(parts.status, problem));
+    }
+    let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let result = if body.is_empty() {
+        Json::Null
+    } else if kind.starts_with("application/json") {
+        serde_json::from_slice(&body)
+            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
+    } else {
+        let mut result = Object::new();
+        result.insert("type".to_owned(), kind.into());
+        for (name, value) in &parts.headers {
+            let own = name.as_str().strip_prefix(OWN_HEADERS);
+            if let (Some(name), Some(value)) = (own, value.to_str().ok().and_then(|text| text.parse().ok())) {
+                result.insert(name.to_owned(), Json::Number(value));
+            }
+        }
+        result.insert("data".to_owned(), Encoding::Base64.text(&body).into());
+        Json::Object(result)
+    };
+    Ok(Reply { held: Some(Box::new(body)), ..result.into() })
+}

@@ -1,0 +1,214 @@
+//! What belongs to one connection: the requests under way, the subscriptions, and the way out.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value as Json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::message;
+use super::routes::Routes;
+use crate::access::caller::Caller;
+use crate::app::Site;
+use crate::failure::Failure;
+use crate::feeds::feed::Reader;
+use crate::operations::emulators::Served;
+use crate::operations::lockstep;
+use crate::problem::Problem;
+use crate::transport::streams::{Kind, Stream};
+
+/// Requests under way at once on one connection.
+const MAX_REQUESTS: usize = 1024;
+/// Waits and subscriptions of one connection together. Each may be a watch, of which an emulator runs only so many.
+const MAX_LASTING: usize = 64;
+
+/// What belongs to one connection.
+pub(super) struct Session {
+    /// Names the connection among all of the server.
+    pub(super) number: u64,
+    pub(super) site: Arc<Site>,
+    /// The routes that can be asked for.
+    pub(super) routes: Arc<Routes>,
+    /// Who opened the connection.
+    pub(super) caller: Caller,
+    /// The emulator that is meant where a request names none, as the caller may use it.
+    pub(super) served: Arc<Served>,
+    /// To the client. Who finds it full waits: the client reads slowly.
+    out: mpsc::Sender<Outgoing>,
+    requests: Arc<Semaphore>,
+    /// Room for waits and subscriptions.
+    lasting: Arc<Semaphore>,
+    /// Where the client is.
+    pub(super) client: IpAddr,
+    inner: Mutex<Inner>,
+}
+
+/// The place of a wait or a subscription, among those of its connection and those of its address.
+pub(super) struct Place {
+    _own: OwnedSemaphorePermit,
+    _open: Stream,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// All that goes on for this connection; it ends with it.
+    tasks: JoinSet<()>,
+    subscriptions: HashMap<u64, Subscription>,
+    /// Number of the subscription made last.
+    last: u64,
+}
+
+/// A subscription that goes on.
+struct Subscription {
+    /// Ends it.
+    end: oneshot::Sender<()>,
+    /// Closes when no further event comes.
+    over: oneshot::Receiver<()>,
+}
+
+/// A text on its way to the client.
+pub(super) struct Outgoing {
+    pub(super) text: String,
+    /// What counts the memory that it takes, where it is large.
+    pub(super) held: Vec<Held>,
+}
+
+impl From<String> for Outgoing {
+    fn from(text: String) -> Outgoing {
+        Outgoing { text, held: Vec::new() }
+    }
+}
+
+/// What counts memory until it is dropped: a share of the memory for replies, or the body of a route's reply, which may
+/// have such a share.
+pub(super) type Held = Box<dyn Send>;
+
+/// What a request came to.
+pub(super) struct Reply {
+    pub(super) result: Json,
+    /// Told when the reply is on its way: what may only come behind it begins.
+    pub(super) sent: Option<oneshot::Sender<()>>,
+    /// What counts the memory that it takes until it is written.
+    pub(super) held: Option<Held>,
+}
+
+impl From<Json> for Reply {
+    fn from(result: Json) -> Reply {
+        Reply { result, sent: None, held: None }
+    }
+}
+
+impl Session {
+    pub(super) fn new(
+        site: Arc<Site>,
+        routes: Arc<Routes>,
+        caller: Caller,
+        served: Arc<Served>,
+        client: IpAddr,
+        out: mpsc::Sender<Outgoing>,
+    ) -> Session {
+        let [requests, lasting] = [MAX_REQUESTS, MAX_LASTING].map(|most| Arc::new(Semaphore::new(most)));
+        let number = lockstep::number();
+        Session {
+            number,
+            site,
+            routes,
+            caller,
+            served,
+            out,
+            requests,
+            lasting,
+            client,
+            inner: Mutex::default(),
+        }
+    }
+
+    /// Room for so many more requests.
+    pub(super) fn room(&self, requests: usize) -> Result<OwnedSemaphorePermit, Problem> {
+        let requests = u32::try_from(requests).unwrap_or(u32::MAX);
+        self.requests.clone().try_acquire_many_owned(requests).map_err(|_| {
+            let message =
+                format!("{MAX_REQUESTS} requests may be under way on one connection; wait for replies");
+            Failure::busy(message).into()
+        })
+    }
+
+    /// A place for a wait or a subscription.
+    pub(super) fn place(&self, kind: Kind) -> Result<Place, Problem> {
+        let own = self.lasting.clone().try_acquire_owned().map_err(|_| {
+            Failure::busy(format!(
+                "this connection has {MAX_LASTING} waits and subscriptions, and more are not accepted; one subscription can \
+                 hold up to 64 expressions"
+            ))
+        })?;
+        Ok(Place { _own: own, _open: self.site.streams.open(self.client, kind)? })
+    }
+
+    /// Goes on with `work` until it is over or the connection is.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut inner = self.inner();
+        while inner.tasks.try_join_next().is_some() {}
+        inner.tasks.spawn(work);
+    }
+
+    /// Sends to the client; waits while that reads slowly.
+    pub(super) async fn send(&self, text: Outgoing) {
+        // It fails when the connection is over, and this task with it.
+        let _ = self.out.send(text).await;
+    }
+
+    /// Sends what `reader` reads, once the reply with the number of the subscription is on its way.
+    pub(super) fn subscribe(
+        self: &Arc<Session>,
+        mut reader: Reader,
+        place: Place,
+    ) -> (u64, oneshot::Sender<()>) {
+        let mut inner = self.inner();
+        inner.last += 1;
+        let number = inner.last;
+        let (sent, begin) = oneshot::channel();
+        let (end, unsubscribed) = oneshot::channel();
+        let (last, over) = oneshot::channel::<()>();
+        let session = self.clone();
+        inner.tasks.spawn(async move {
+            tokio::select! {
+                () = session.forward(number, begin, &mut reader) => {}
+                _ = unsubscribed => reader.give_up(),
+            }
+            session.inner().subscriptions.remove(&number);
+            drop(place);
+            drop(last);
+        });
+        inner.subscriptions.insert(number, Subscription { end, over });
+        (number, sent)
+    }
+
+    /// Ends a subscription: what is returned closes when no further event comes. `None` if there is none of this number.
+    pub(super) fn unsubscribe(&self, number: u64) -> Option<oneshot::Receiver<()>> {
+        let Subscription { end, over } = self.inner().subscriptions.remove(&number)?;
+        // It fails if the subscription is just ending by itself.
+        let _ = end.send(());
+        Some(over)
+    }
+
+    /// Ends all that goes on.
+    pub(super) fn end(&self) {
+        self.inner().tasks.abort_all();
+    }
+
+    /// Sends what `reader` reads, once it may begin.
+    async fn forward(&self, number: u64, begin: oneshot::Receiver<()>, reader: &mut Reader) {
+        if begin.await.is_err() {
+            return;
+        }
+        while let Some(told) = reader.next().await {
+            self.send(message::event(number, &told.id, told.name, &told.data).into()).await;
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,108 @@
+//! WebSockets under `/v1`.
+
+pub(crate) mod ping_window;
+pub(crate) mod sender;
+
+use axum::extract::FromRequestParts;
+use std::error::Error as _;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::HeaderMap;
+use axum::http::header::SEC_WEBSOCKET_KEY;
+use axum::http::request::Parts;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use tokio::time::{Duration, timeout};
+use tungstenite::Error as WsError;
+use tungstenite::error::ProtocolError;
+
+use crate::app::Site;
+use crate::problem::Problem;
+use crate::transport::connection::linger;
+use crate::transport::guard::Outflow;
+use crate::transport::incoming::OutOfMemory;
+
+/// How long the other end may take to answer a closing.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// What a handler takes in order to become a WebSocket; a request that is none gets a [`Problem`].
+pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade);
+
+impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Upgrade, Problem> {
+        check_key(&parts.headers)?;
+        WebSocketUpgrade::from_request_parts(parts, state).await.map(Upgrade).map_err(|rejection| {
+            let path = parts.uri.path();
+            Problem::bad_request(format!(
+                "{path} is a WebSocket, and this request does not begin one ({}); use a WebSocket client",
+                rejection.body_text().trim_end_matches('.')
+            ))
+        })
+    }
+}
+
+/// What a close frame says: a code of RFC 6455, 7.4.1, and a text.
+pub(crate) type Reason = (u16, String);
+
+/// What to say to a client whose message cannot be received; `None` if the client is gone. A message may have `largest`
+/// bytes.
+pub(crate) fn fault(error: &axum::Error, largest: usize) -> Option<Reason> {
+    match error.source()?.downcast_ref()? {
+        WsError::Capacity(_) => {
+            let text = format!("a message is larger than the {largest} bytes that are accepted");
+            Some((close_code::SIZE, text))
+        }
+        WsError::Utf8(_) => Some((close_code::INVALID, "a text message is not UTF-8".to_owned())),
+        // The client closed the connection, or goes on after a close frame.
+        WsError::Protocol(
+            ProtocolError::ResetWithoutClosingHandshake
+            | ProtocolError::ReceivedAfterClosing
+            | ProtocolError::SendAfterClosing,
+        ) => None,
+        WsError::Protocol(error) => Some((close_code::PROTOCOL, error.to_string())),
+        WsError::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<OutOfMemory>()) => {
+            Some((close_code::AGAIN, OutOfMemory.to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// Refuses a key that is not 16 bytes in base64 (RFC 6455, 4.2.1).
+fn check_key(headers: &HeaderMap) -> Result<(), Problem> {
+    let key = headers.get(SEC_WEBSOCKET_KEY).map(|key| BASE64_STANDARD.decode(key.as_bytes()));
+    if key.is_none_or(|key| key.is_ok_and(|key| key.len() == 16)) {
+        return Ok(());
+    }
+    Err(Problem::bad_request(
+        "Sec-WebSocket-Key: 16 random bytes in base64 are accepted; use a WebSocket client",
+    ))
+}
+
+/// Ends a WebSocket whose client is in the middle of a message that is not read: says why, and reads and forgets the rest
+/// so that the client can hear it.
+pub(crate) async fn close_unread(
+    mut socket: WebSocket,
+    (code, reason): Reason,
+    outflow: &Outflow,
+    site: &Site,
+) {
+    let frame = CloseFrame { code, reason: reason.into() };
+    let sent = timeout(FAREWELL, socket.send(Message::Close(Some(frame)))).await;
+    drop(socket);
+    if let (Ok(Ok(())), Some(mut stream)) = (sent, outflow.take_stream()) {
+        linger(&mut stream, site).await;
+    }
+}
+
+/// Ends a WebSocket in good order: says why, and hears the other end out so that it learns of it.
+pub(crate) async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
+    let frame = CloseFrame { code, reason: reason.into() };
+    let farewell = async {
+        if socket.send(Message::Close(Some(frame))).await.is_ok() {
+            while let Some(Ok(_)) = socket.recv().await {}
+        }
+    };
+    let _ = timeout(FAREWELL, farewell).await;
+}

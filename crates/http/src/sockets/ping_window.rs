@@ -1,0 +1,135 @@
+//! What is on its way to the other end of a WebSocket.
+//!
+//! Behind each message goes a ping, which every WebSocket library answers by itself as soon as it has read what came
+//! before. So it is known what was read, whatever lies in buffers between here and there, and a reader who falls behind
+//! is noticed before much of it is old.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How much longer than the best round trip a ping may be under way before nothing more is sent.
+const SLACK: Duration = Duration::from_millis(100);
+/// The same before any ping has come back.
+const FIRST: Duration = Duration::from_secs(1);
+/// Most pings under way.
+const MOST: usize = 128;
+/// The best round trip is that of the last one to two of these: the way may change.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// The pings under way.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    /// Number of the next ping.
+    next: u64,
+    /// Those that were not answered, with when they were sent.
+    out: VecDeque<(u64, Instant)>,
+    /// The best round trip of this window and of the one before.
+    best: [Option<Duration>; 2],
+    /// When this window began.
+    window: Instant,
+}
+
+impl Flight {
+    pub(crate) fn new(now: Instant) -> Flight {
+        Flight { next: 0, out: VecDeque::new(), best: [None; 2], window: now }
+    }
+
+    /// Whether more may be sent at `now`.
+    pub(crate) fn is_open(&self, now: Instant) -> bool {
+        let best = self.best.iter().flatten().min();
+        let patience = best.map_or(FIRST, |best| *best + SLACK);
+        self.out.len() < MOST && self.silence(now) <= patience
+    }
+
+    /// For how long the oldest ping has waited for its answer.
+    pub(crate) fn silence(&self, now: Instant) -> Duration {
+        self.out.front().map_or(Duration::ZERO, |(_, sent)| now.saturating_duration_since(*sent))
+    }
+
+    /// The payload of a ping that is sent at `now`.
+    pub(crate) fn launch(&mut self, now: Instant) -> [u8; 8] {
+        let number = self.next;
+        self.next += 1;
+        self.out.push_back((number, now));
+        number.to_le_bytes()
+    }
+
+    /// A ping came back. Those before it need no answers of their own (RFC 6455, 5.5.3); what was never sent is no
+    /// answer.
+    pub(crate) fn landed(&mut self, payload: &[u8], now: Instant) {
+        let Ok(number) = payload.try_into().map(u64::from_le_bytes) else { return };
+        if number >= self.next {
+            return;
+        }
+        while let Some((first, sent)) = self.out.front().copied()
+            && first <= number
+        {
+            self.out.pop_front();
+            self.round_trip(now.saturating_duration_since(sent), now);
+        }
+    }
+
+    fn round_trip(&mut self, taken: Duration, now: Instant) {
+        if now.saturating_duration_since(self.window) > WINDOW {
+            self.best = [None, self.best[0]];
+            self.window = now;
+        }
+        let best = &mut self.best[0];
+        *best = Some(best.map_or(taken, |best| best.min(taken)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_reader_who_stops_is_sent_no_more_until_it_reads_again() {
+        let start = Instant::now();
+        let mut flight = Flight::new(start);
+        let ping = flight.launch(start);
+        flight.landed(&ping, start + 3 * MS);
+
+        let stopped = start + 20 * MS;
+        let ping = flight.launch(stopped);
+        assert!(flight.is_open(stopped + 100 * MS));
+        assert!(!flight.is_open(stopped + 104 * MS));
+        assert_eq!(flight.silence(stopped + 5000 * MS), 5000 * MS);
+        flight.landed(&ping, stopped + 5000 * MS);
+        assert!(flight.is_open(stopped + 5000 * MS));
+        assert_eq!(flight.silence(stopped + 5000 * MS), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_long_way_is_no_slow_reader() {
+        let start = Instant::now();
+        let mut flight = Flight::new(start);
+        let mut sent: VecDeque<(Instant, [u8; 8])> = VecDeque::new();
+        for frame in 0..600 {
+            let now = start + frame * 17 * MS;
+            while let Some((_, ping)) = sent.front().filter(|(at, _)| *at + 300 * MS <= now) {
+                flight.landed(ping, now);
+                sent.pop_front();
+            }
+            assert!(flight.is_open(now), "frame {frame}");
+            sent.push_back((now, flight.launch(now)));
+        }
+    }
+
+    #[test]
+    fn one_answer_stands_for_those_before_and_inventions_for_none() {
+        let start = Instant::now();
+        let mut flight = Flight::new(start);
+        flight.launch(start);
+        let second = flight.launch(start);
+        flight.landed(b"nonsense", start + MS);
+        flight.landed(b"", start + MS);
+        assert_eq!(flight.silence(start + 9 * MS), 9 * MS);
+        flight.landed(&second, start + MS);
+        assert_eq!(flight.silence(start + 9 * MS), Duration::ZERO);
+    }
+}

@@ -1,0 +1,304 @@
+//! A bound on the memory that clients fill by what they send: heads, bodies and messages of WebSockets, those under way
+//! included.
+//!
+//! The socket of a connection counts each byte that it reads ([`Account::add`]). The first [`FREE`] bytes of a request or
+//! message are not counted, so small requests cost neither a lock nor an allocation. What is beyond is charged to the
+//! client's address and to all clients together, and given back when the request is answered.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+use crate::limits::Limits;
+
+/// Bytes of a request or message that are not counted: all connections together cannot hold much of them.
+pub(crate) const FREE: usize = 16 * 1024;
+/// What is charged at a time while a request of unknown length arrives.
+const STEP: usize = 64 * 1024;
+/// Where no more than this was ever held at once, the allocator is left alone.
+const MUCH: usize = 16 * 1024 * 1024;
+/// How long to wait after the last charge was given back before the allocator returns the memory.
+const CALM: Duration = Duration::from_millis(500);
+
+/// There is no memory for what the client sends. Sockets report it as the inner error of an [`std::io::Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "other large requests are arriving and leave no memory for this one; send it again in a second, or smaller ones"
+)]
+pub(crate) struct OutOfMemory;
+
+/// The memory for what arrives.
+#[derive(Debug, Clone)]
+pub(crate) struct Incoming {
+    /// For callers that may do everything.
+    full: Arc<Pool>,
+    /// For read-only callers, and clients that have shown no token yet.
+    limited: Arc<Pool>,
+}
+
+/// A bound on bytes, for one client and for all.
+#[derive(Debug)]
+struct Pool {
+    most: usize,
+    most_each: usize,
+    taken: Mutex<Taken>,
+    /// Has the allocator return free memory to the system.
+    release: Option<fn()>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    all: usize,
+    /// The largest value of `all` since it was last 0.
+    peak: usize,
+    by_client: HashMap<IpAddr, usize>,
+}
+
+/// Bytes taken from a pool, given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    pool: Arc<Pool>,
+    client: IpAddr,
+    bytes: usize,
+}
+
+impl Incoming {
+    /// Memory within these limits. `release` is called on a thread of its own after much memory was given back.
+    pub(crate) fn new(limits: &Limits, release: Option<fn()>) -> Incoming {
+        let pool = |most, most_each| Arc::new(Pool { most, most_each, taken: Mutex::default(), release });
+        Incoming {
+            full: pool(limits.max_incoming, limits.max_incoming_per_address),
+            limited: pool(limits.max_incoming_limited, limits.max_incoming_limited_per_address),
+        }
+    }
+}
+
+impl Pool {
+    fn take(&self, client: IpAddr, bytes: usize) -> Result<(), OutOfMemory> {
+        let mut taken = self.taken.lock();
+        let own = taken.by_client.get(&client).copied().unwrap_or(0);
+        if own + bytes > self.most_each || taken.all + bytes > self.most {
+            return Err(OutOfMemory);
+        }
+        taken.by_client.insert(client, own + bytes);
+        taken.all += bytes;
+        taken.peak = taken.peak.max(taken.all);
+        Ok(())
+    }
+
+    fn give_back(self: &Arc<Pool>, client: IpAddr, bytes: usize) {
+        let mut taken = self.taken.lock();
+        taken.all -= bytes;
+        if let Some(own) = taken.by_client.get_mut(&client) {
+            *own -= bytes;
+            if *own == 0 {
+                taken.by_client.remove(&client);
+            }
+        }
+        if taken.all > 0 || std::mem::take(&mut taken.peak) < MUCH {
+            return;
+        }
+        drop(taken);
+        let (Some(release), Ok(runtime)) = (self.release, Handle::try_current()) else { return };
+        let pool = self.clone();
+        runtime.spawn(async move {
+            sleep(CALM).await;
+            if pool.taken.lock().all == 0 {
+                let _ = tokio::task::spawn_blocking(release).await;
+            }
+        });
+    }
+}
+
+impl Charge {
+    fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
+        self.pool.take(self.client, bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.pool.give_back(self.client, self.bytes);
+    }
+}
+
+/// What one connection has sent of its present request or message.
+#[derive(Debug)]
+pub(crate) struct Account {
+    incoming: Incoming,
+    client: IpAddr,
+    /// Whether the pool for full callers pays.
+    full: AtomicBool,
+    /// Bytes of the present request or message.
+    bytes: AtomicUsize,
+    /// As many of them are paid for.
+    covered: AtomicUsize,
+    charge: Mutex<Option<Charge>>,
+}
+
+impl Account {
+    /// The account of a client; `full` if it may do everything without having shown a token.
+    pub(crate) fn new(incoming: Incoming, client: IpAddr, full: bool) -> Account {
+        Account {
+            incoming,
+            client,
+            full: full.into(),
+            bytes: AtomicUsize::new(0),
+            covered: AtomicUsize::new(FREE),
+            charge: Mutex::default(),
+        }
+    }
+
+    /// The client's rights are known. What it has sent is charged to the pool for them, if that has room.
+    pub(crate) fn set_full(&self, full: bool) {
+        if self.full.swap(full, Relaxed) == full {
+            return;
+        }
+        if let Some(charge) = &mut *self.charge.lock() {
+            let pool = self.pool();
+            if pool.take(charge.client, charge.bytes).is_ok() {
+                *charge = Charge { pool: pool.clone(), client: charge.client, bytes: charge.bytes };
+            }
+        }
+    }
+
+    /// Counts bytes that arrived.
+    pub(crate) fn add(&self, bytes: usize) -> Result<(), OutOfMemory> {
+        let all = self.bytes.fetch_add(bytes, Relaxed) + bytes;
+        if all <= self.covered.load(Relaxed) {
+            return Ok(());
+        }
+        self.cover(all.next_multiple_of(STEP))
+    }
+
+    /// Takes the memory for further bytes before they arrive.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<(), OutOfMemory> {
+        let all = self.bytes.load(Relaxed).saturating_add(bytes);
+        if all <= self.covered.load(Relaxed) {
+            return Ok(());
+        }
+        self.cover(all)
+    }
+
+    /// The present request or message is complete. What it holds is given back when the charge is dropped.
+    pub(crate) fn end(&self) -> Option<Charge> {
+        self.bytes.store(0, Relaxed);
+        if self.covered.load(Relaxed) == FREE {
+            return None;
+        }
+        self.covered.store(FREE, Relaxed);
+        self.charge.lock().take()
+    }
+
+    /// Forgets bytes that are no part of the present message and are not held any more.
+    pub(crate) fn subtract(&self, bytes: usize) {
+        let now = self.bytes.load(Relaxed);
+        self.bytes.store(now.saturating_sub(bytes), Relaxed);
+    }
+
+    /// The pool for the client's rights.
+    fn pool(&self) -> &Arc<Pool> {
+        if self.full.load(Relaxed) { &self.incoming.full } else { &self.incoming.limited }
+    }
+
+    fn cover(&self, all: usize) -> Result<(), OutOfMemory> {
+        let more = all - self.covered.load(Relaxed);
+        let pool = self.pool();
+        let mut charge = self.charge.lock();
+        match &mut *charge {
+            Some(charge) => charge.grow(more)?,
+            None => {
+                pool.take(self.client, more)?;
+                *charge = Some(Charge { pool: pool.clone(), client: self.client, bytes: more });
+            }
+        }
+        self.covered.store(all, Relaxed);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn incoming() -> Incoming {
+        let limits = Limits {
+            max_incoming: 8 * STEP,
+            max_incoming_per_address: 4 * STEP,
+            max_incoming_limited: 2 * STEP,
+            max_incoming_limited_per_address: STEP,
+            ..Limits::default()
+        };
+        Incoming::new(&limits, None)
+    }
+
+    #[test]
+    fn small_requests_are_not_charged() {
+        let incoming = incoming();
+        let account = Account::new(incoming.clone(), CLIENT, true);
+        for _ in 0..100 {
+            account.add(FREE).unwrap();
+            assert!(account.end().is_none());
+        }
+        assert_eq!(incoming.full.taken.lock().all, 0);
+    }
+
+    #[test]
+    fn what_is_beyond_is_charged_and_given_back() {
+        let incoming = incoming();
+        let account = Account::new(incoming.clone(), CLIENT, true);
+        account.reserve(3 * STEP).unwrap();
+        account.add(3 * STEP).unwrap();
+        assert_eq!(incoming.full.taken.lock().all, 3 * STEP - FREE);
+        let other = Account::new(incoming.clone(), CLIENT, true);
+        assert_eq!(other.reserve(2 * STEP), Err(OutOfMemory));
+        let elsewhere = Account::new(incoming.clone(), IpAddr::from([10, 0, 0, 1]), true);
+        elsewhere.add(4 * STEP).unwrap();
+        let charge = account.end();
+        assert_eq!(other.add(2 * STEP), Err(OutOfMemory), "a charge that was handed out still counts");
+        drop(charge);
+        other.end();
+        other.reserve(2 * STEP).unwrap();
+        drop((other, elsewhere));
+        assert!(incoming.full.taken.lock().by_client.is_empty());
+    }
+
+    #[test]
+    fn read_only_callers_have_a_small_pool_of_their_own() {
+        let incoming = incoming();
+        let accounts: Vec<Account> = (0..4)
+            .map(|last| Account::new(incoming.clone(), IpAddr::from([10, 0, 0, last]), false))
+            .collect();
+        assert_eq!(accounts[0].add(2 * STEP), Err(OutOfMemory));
+        accounts[1].reserve(STEP).unwrap();
+        accounts[2].reserve(STEP).unwrap();
+        assert_eq!(accounts[3].reserve(STEP), Err(OutOfMemory));
+        accounts[3].set_full(true);
+        accounts[3].reserve(STEP).unwrap();
+    }
+
+    #[test]
+    fn what_came_before_the_token_is_charged_to_the_rights_it_gives() {
+        let incoming = incoming();
+        let account = Account::new(incoming.clone(), CLIENT, false);
+        account.reserve(STEP).unwrap();
+        account.set_full(true);
+        assert_eq!(incoming.limited.taken.lock().all, 0);
+        account.reserve(4 * STEP).unwrap();
+        assert_eq!(incoming.full.taken.lock().all, 4 * STEP - FREE);
+        account.set_full(false);
+        assert_eq!(incoming.full.taken.lock().all, 4 * STEP - FREE, "it does not fit the other pool");
+        drop(account);
+        assert!(incoming.full.taken.lock().by_client.is_empty());
+    }
+}

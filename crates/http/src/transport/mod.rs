@@ -1,0 +1,21 @@
+//! Bytes and connections. Nothing here knows of routes, access rules or emulators.
+//!
+//! - `server`: accepts connections, counts them, and ends them in good order;
+//! - `connection`: the life of one connection;
+//! - `guard`: watches a connection for slow, silent and oversized clients;
+//! - `client_stream`: a connection with or without TLS, by the certificate of `tls`;
+//! - `framing`: finds heads that could be understood in two ways, in the bytes before hyper has them; `strict`: the same
+//!   in what hyper makes of them;
+//! - `incoming`: limits the memory for what arrives, and `body` reads it;
+//! - `streams`: limits how many streams are open.
+
+pub(crate) mod body;
+pub(crate) mod client_stream;
+pub(crate) mod connection;
+mod framing;
+pub(crate) mod guard;
+pub(crate) mod incoming;
+pub(crate) mod server;
+pub(crate) mod streams;
+pub(crate) mod strict;
+pub(crate) mod tls;

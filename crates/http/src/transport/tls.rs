@@ -1,0 +1,115 @@
+//! The server's certificate and key.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::pki_types::pem::{Error as PemError, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+use crate::access::token::private_to_owner;
+
+/// First byte of a TLS connection: a record of type handshake (RFC 8446, 5.1).
+pub(crate) const HANDSHAKE: u8 = 22;
+
+/// What the server proves itself with. TLS 1.2 and 1.3 are spoken.
+#[derive(Clone)]
+pub struct Tls(Arc<ServerConfig>);
+
+/// Why a certificate or key cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {}", .0.display())]
+    Unreadable(PathBuf, #[source] std::io::Error),
+    /// A file is not what it should be.
+    #[error("{} holds no {wanted} in PEM form, which begins with -----BEGIN {label}-----", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// What should be in it.
+        wanted: &'static str,
+        /// How PEM calls that.
+        label: &'static str,
+    },
+    /// A file is damaged.
+    #[error("{} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        reason: String,
+    },
+    /// The key's permissions let others know it.
+    #[error(
+        "other users can read or change the private key {} (mode {mode:03o}); type: chmod 600 {}", path.display(), path.display()
+    )]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The two do not fit together, or are of a kind that is not supported.
+    #[error("the certificate {} and the key {} cannot be used together", certificate.display(), key.display())]
+    Unfit {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+        /// What is wrong with them.
+        #[source]
+        source: rustls::Error,
+    },
+}
+
+impl Tls {
+    /// Reads a certificate with the chain behind it, and its private key, both in PEM form.
+    ///
+    /// # Errors
+    /// If a file cannot be read, holds something else, or the two do not fit together; or if other users have access to
+    /// the key.
+    pub fn from_files(certificate: &Path, key: &Path) -> Result<Tls, TlsError> {
+        let chain = CertificateDer::pem_file_iter(certificate)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|error| wrong(certificate, "certificate", "CERTIFICATE", error))?;
+        if chain.is_empty() {
+            return Err(wrong(certificate, "certificate", "CERTIFICATE", PemError::NoItemsFound));
+        }
+        let mut file = File::open(key).map_err(|error| TlsError::Unreadable(key.to_owned(), error))?;
+        let metadata = file.metadata().map_err(|error| TlsError::Unreadable(key.to_owned(), error))?;
+        if let Err(mode) = private_to_owner(&metadata) {
+            return Err(TlsError::Exposed { path: key.to_owned(), mode });
+        }
+        let secret = PrivateKeyDer::from_pem_reader(&mut file)
+            .map_err(|error| wrong(key, "private key", "PRIVATE KEY", error))?;
+        let unfit =
+            |source| TlsError::Unfit { certificate: certificate.to_owned(), key: key.to_owned(), source };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(unfit)?
+            .with_no_client_auth()
+            .with_single_cert(chain, secret)
+            .map_err(unfit)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Tls(Arc::new(config)))
+    }
+
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.0.clone())
+    }
+}
+
+fn wrong(path: &Path, wanted: &'static str, label: &'static str, error: PemError) -> TlsError {
+    let path = path.to_owned();
+    match error {
+        PemError::Io(error) if error.kind() != std::io::ErrorKind::InvalidData => {
+            TlsError::Unreadable(path, error)
+        }
+        PemError::NoItemsFound | PemError::Io(_) => TlsError::Missing { path, wanted, label },
+        error => TlsError::Damaged { path, reason: error.to_string() },
+    }
+}

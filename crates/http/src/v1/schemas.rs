@@ -1,0 +1,236 @@
+//! What POST /v1/batch takes, as one schema: a component for each row of the table and each convenience.
+
+use std::borrow::Cow;
+
+use framewire_protocol::op::{ArgInfo, ArgKind, OPS};
+use framewire_protocol::{Key, OpInfo};
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::schema::{
+    AdditionalProperties, ArrayBuilder, Discriminator, Object, ObjectBuilder, OneOfBuilder, RefBuilder,
+    Schema, Type,
+};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::json::{in_domain, public, range};
+use super::timeline::{Input, KeySet, Press, Step};
+use crate::reading::fields::NumberType;
+
+/// An operation of a batch, for documents: one of the components [`operations`] gives, by the name in `op`.
+pub(crate) struct BatchOp;
+
+impl PartialSchema for BatchOp {
+    fn schema() -> RefOr<Schema> {
+        let mut discriminator = Discriminator::new("op");
+        let mut all = OneOfBuilder::new();
+        for (name, _) in operations() {
+            let component = Ref::from_schema_name(component_name(name));
+            discriminator.mapping.insert(name.to_owned(), component.ref_location.clone());
+            all = all.item(component);
+        }
+        all.discriminator(Some(discriminator)).description(Some("An operation, by the name in `op`.")).into()
+    }
+}
+
+impl ToSchema for BatchOp {
+    fn name() -> Cow<'static, str> {
+        "BatchOp".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        let all = operations().map(|(name, object)| (component_name(name), Schema::Object(object).into()));
+        schemas.extend(all);
+        schemas.push((Address::name().into(), Address::schema()));
+        schemas.push((Number::name().into(), Number::schema()));
+        schemas.push((NumberType::name().into(), NumberType::schema()));
+        schemas.push((KeyName::name().into(), KeyName::schema()));
+        schemas.push((KeySet::name().into(), KeySet::schema()));
+        schemas.push((Input::name().into(), Input::schema()));
+        schemas.push((Press::name().into(), Press::schema()));
+        schemas.push((Step::name().into(), Step::schema()));
+    }
+}
+
+/// The operations of a batch by name: the rows of the table and the conveniences.
+fn operations() -> impl Iterator<Item = (&'static str, Object)> {
+    public(OPS).map(|info| (info.name, row(info))).chain(conveniences())
+}
+
+/// The name of an operation's component, such as `OpReadMany`. Generators make types of these names, and `Tap` or
+/// `Domains` alone are others.
+fn component_name(name: &str) -> String {
+    let mut component = "Op".to_owned();
+    for word in name.split('_') {
+        let (first, rest) = word.split_at(1);
+        component.push_str(&first.to_ascii_uppercase());
+        component.push_str(rest);
+    }
+    component
+}
+
+/// An address, for documents.
+pub(crate) struct Address;
+
+impl PartialSchema for Address {
+    fn schema() -> RefOr<Schema> {
+        let number = integer(0, u32::MAX.into());
+        let text =
+            ObjectBuilder::new().schema_type(Type::String).examples(["0x02000000", "score", "score+2"]);
+        let description = "A number, the same as text in decimal or hex after 0x, or a symbol of GET /v1/symbols with or \
+                           without an offset or index.";
+        OneOfBuilder::new().item(number).item(text).description(Some(description)).into()
+    }
+}
+
+impl ToSchema for Address {
+    fn name() -> Cow<'static, str> {
+        "Address".into()
+    }
+}
+
+/// A number to write, for documents: its type says which are accepted.
+pub(crate) struct Number;
+
+impl PartialSchema for Number {
+    fn schema() -> RefOr<Schema> {
+        number(i32::MIN.into(), u32::MAX.into())
+            .description(Some("A number in the range of its type, or text in hex after 0x."))
+            .into()
+    }
+}
+
+impl ToSchema for Number {
+    fn name() -> Cow<'static, str> {
+        "Value".into()
+    }
+}
+
+/// The name of a key, for documents.
+pub(crate) struct KeyName;
+
+impl PartialSchema for KeyName {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Key::ALL.map(Key::name))).into()
+    }
+}
+
+impl ToSchema for KeyName {
+    fn name() -> Cow<'static, str> {
+        "Key".into()
+    }
+}
+
+/// An object with this name in `op`, as a constant that generated clients fill in themselves.
+fn named(name: &str, doc: &str) -> ObjectBuilder {
+    // utoipa knows no `const`; its extensions are written as they are.
+    let constant = Extensions::from_iter([("const", name)]);
+    let op =
+        ObjectBuilder::new().schema_type(Type::String).default(Some(name.into())).extensions(Some(constant));
+    ObjectBuilder::new()
+        .description(Some(doc))
+        .property("op", op)
+        .required("op")
+        .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+}
+
+fn row(info: &'static OpInfo) -> Object {
+    let object = named(info.name, info.doc);
+    let object = info
+        .args
+        .iter()
+        .fold(object, |object, arg| object.property(arg.name, argument(info, arg)).required(arg.name));
+    match in_domain(info.name) {
+        Some(_) => object.property("domain", text("Name of a memory domain; left out, the bus.")).build(),
+        None => object.build(),
+    }
+}
+
+fn argument(info: &OpInfo, arg: &ArgInfo) -> RefOr<Schema> {
+    let in_domain = info.args.iter().any(|arg| arg.name == "domain");
+    let doc = |object: ObjectBuilder| Schema::Object(object.description(Some(arg.doc)).build()).into();
+    let number = |min, max| number(min, max).description(Some(arg.doc)).into();
+    let (least, most) = range(info, arg);
+    match (arg.name, arg.kind) {
+        ("address", ArgKind::U32) if !in_domain => Ref::from_schema_name(Address::name()).into(),
+        ("keys", ArgKind::U16) => Ref::from_schema_name(KeySet::name()).into(),
+        ("key", ArgKind::U8) => {
+            let name = Ref::from_schema_name(KeyName::name());
+            OneOfBuilder::new().item(name).item(integer(0, 9)).description(Some(arg.doc)).into()
+        }
+        (_, ArgKind::U8 | ArgKind::U16 | ArgKind::U32 | ArgKind::I32) => number(least, most),
+        (_, ArgKind::Bool) => doc(ObjectBuilder::new().schema_type(Type::Boolean)),
+        (_, ArgKind::Text) => doc(ObjectBuilder::new().schema_type(Type::String)),
+        (_, ArgKind::Bytes) => doc(ObjectBuilder::new()
+            .schema_type(Type::String)
+            .content_encoding("base64")
+            .pattern(Some(BASE64))),
+    }
+}
+
+/// RFC 4648, section 4.
+const BASE64: &str = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+
+fn integer(min: i64, max: i64) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(min)).maximum(Some(max))
+}
+
+/// What is read as a number: in hex as text too.
+fn number(min: i64, max: i64) -> OneOfBuilder {
+    let digits = format!("{max:x}").len();
+    let pattern = format!("^0x[0-9a-fA-F]{{1,{digits}}}$");
+    let hex = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
+    OneOfBuilder::new().item(integer(min, max)).item(hex)
+}
+
+fn text(doc: &str) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).description(Some(doc))
+}
+
+fn kind() -> Ref {
+    RefBuilder::new()
+        .ref_location_from_schema_name(NumberType::name())
+        .description(Some("Left out, that of the symbol, or u8."))
+        .build()
+}
+
+fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
+    let address = || Ref::from_schema_name(Address::name());
+    let value = || Ref::from_schema_name(Number::name());
+    super::convenience::ALL.into_iter().map(move |(name, doc)| {
+        let object = named(name, doc);
+        let object = match name {
+            "read" => in_some_domain(object.property("address", address()).required("address")),
+            "read_many" => {
+                let addresses = ArrayBuilder::new().items(address()).max_items(Some(4096));
+                in_some_domain(object.property("addresses", addresses).required("addresses"))
+            }
+            "write" => {
+                let object = object.property("address", address()).required("address");
+                in_some_domain(object.property("value", value()).required("value"))
+            }
+            "write_many" => {
+                let one = ObjectBuilder::new().property("address", address()).required("address");
+                let one = one.property("value", value()).required("value").property("type", kind());
+                let one = one.additional_properties(Some(AdditionalProperties::FreeForm(false)));
+                let writes = ArrayBuilder::new().items(one).max_items(Some(4096));
+                let domain = text("Name of a memory domain; left out, the bus.");
+                object.property("writes", writes).required("writes").property("domain", domain)
+            }
+            "tap" => {
+                let keys = Ref::from_schema_name(KeySet::name());
+                object.property("keys", keys).required("keys").property("frames", integer(1, u32::MAX.into()))
+            }
+            _ => {
+                let list = |of: Cow<'static, str>| ArrayBuilder::new().items(Ref::from_schema_name(of));
+                let object = object.property("sequence", text("Such as A:2 .:10 Up+B:30."));
+                object.property("presses", list(Press::name())).property("steps", list(Step::name()))
+            }
+        }
+        .build();
+        (name, object)
+    })
+}
+
+fn in_some_domain(object: ObjectBuilder) -> ObjectBuilder {
+    object.property("type", kind()).property("domain", text("Name of a memory domain; left out, the bus."))
+}

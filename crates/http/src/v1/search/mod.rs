@@ -1,0 +1,223 @@
+//! Searches in memory: begun, narrowed step by step, and asked for what is left.
+
+mod memory;
+mod shapes;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderName, StatusCode};
+use framewire_expression::Type;
+use framewire_states::search::{OtherSize, Plan, PlanError, Search, Test};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::page::Page;
+use crate::access::caller::Owner;
+use crate::app::Site;
+use crate::failure::Failure;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
+use crate::routing::extract::{Chosen, Path, Payload, Query, Which};
+use crate::storage::{SEARCHES, SearchOf, aside};
+use memory::{areas, console, read};
+use shapes::{All, Begin, Found, Left, Narrow, Told};
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new()
+        .routes(routes!(list, begin))
+        .routes(routes!(candidates, remove))
+        .routes(routes!(narrow))
+        .routes(routes!(undo))
+}
+
+/// The searches under way.
+#[utoipa::path(get, path = "/v1/search", operation_id = "searches", tag = "search",
+    responses((status = 200, description = "All of them.", body = All)))]
+async fn list(State(site): State<Arc<Site>>) -> Json<All> {
+    let searches = site.kept.searches.list(Instant::now());
+    let told = |(id, search, of): (u64, Arc<Mutex<Search>>, SearchOf)| tell(&site, id, of.emulator, &search);
+    Json(All { searches: searches.into_iter().map(told).collect() })
+}
+
+/// Begins a search, in which every place is a candidate at first.
+///
+/// It looks at 1 MiB at most. 8 searches are kept, each for 10 minutes after it was last asked for;
+/// a further one takes the place of the one that was not asked for the longest.
+#[utoipa::path(post, path = "/v1/search", operation_id = "beginSearch", tag = "search", params(Which),
+    request_body = Begin,
+    responses((status = 201, description = "It was begun.", body = Told, headers(("location" = String, description = "Where it is.")))))]
+async fn begin(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    owner: Owner,
+    Payload(request): Payload<Begin>,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
+    let console = console(&site, &served).await?;
+    let areas = areas(&site, &served, console, request.areas).await?;
+    let plan = Plan::new(areas, request.kind.into(), request.alignment)?.of(console);
+    let (frame, memory) = read(&site, &served, &plan).await?;
+    let search = Search::begin(plan, memory, frame)?;
+    let of = SearchOf { emulator: served.name.clone(), owner };
+    let added = site.kept.searches.add(search, of, Instant::now(), |other| owner.may_change(&other.owner));
+    let (id, search) = added.ok_or_else(|| {
+        Failure::busy(format!(
+            "{SEARCHES} searches of others are under way, and a token that may only look does not end them; try again later"
+        ))
+    })?;
+    let location = [(LOCATION, format!("/v1/search/{id}"))];
+    Ok((StatusCode::CREATED, location, Json(tell(&site, id, served.name.clone(), &search))))
+}
+
+/// What is left of a search.
+#[utoipa::path(get, path = "/v1/search/{id}", operation_id = "searchCandidates", tag = "search",
+    params(("id" = u64, Path, description = "Number of the search."), Page),
+    responses((status = 200, description = "A part of the candidates.", body = Left)))]
+async fn candidates(
+    State(site): State<Arc<Site>>,
+    Path(id): Path<String>,
+    Query(page): Query<Page>,
+) -> Result<Json<Left>, Problem> {
+    page.check()?;
+    let Open { id, search, served } = Open::find(&site, &id)?;
+    let told = tell(&site, id, served.name.clone(), &search);
+    let symbols = served.symbols().await;
+    let search = locked(&search);
+    let found: Vec<_> = search.candidates(page.offset).take(page.limit).collect();
+    let found = Found::page(found, search.plan().number(), &symbols);
+    let next = page.next(found.len(), search.count()).filter(|_| !found.is_empty());
+    Ok(Json(Left { search: told, candidates: found, next }))
+}
+
+/// Reads memory anew and keeps the candidates that pass a test.
+#[utoipa::path(post, path = "/v1/search/{id}/narrow", operation_id = "narrowSearch", tag = "search",
+    params(("id" = u64, Path, description = "Number of the search.")), request_body = Narrow,
+    responses((status = 200, description = "It was narrowed.", body = Told)))]
+async fn narrow(
+    State(site): State<Arc<Site>>,
+    caller: Owner,
+    Path(id): Path<String>,
+    Payload(Narrow { is, value }): Payload<Narrow>,
+) -> Result<Json<Told>, Problem> {
+    let Open { id, search, served } = Open::to_change(&site, &id, caller)?;
+    let plan = locked(&search).plan().clone();
+    let test = test(&is, value, plan.number())?;
+    let (frame, memory) = read(&site, &served, &plan).await?;
+    let narrowed = search.clone();
+    aside(move || locked(&narrowed).narrow(test, memory, frame)).await?;
+    Ok(Json(tell(&site, id, served.name.clone(), &search)))
+}
+
+/// Takes back the last step of a search; up to 8 can be.
+#[utoipa::path(post, path = "/v1/search/{id}/undo", operation_id = "undoSearch", tag = "search",
+    params(("id" = u64, Path, description = "Number of the search.")),
+    responses((status = 200, description = "It is as it was before.", body = Told)))]
+async fn undo(
+    State(site): State<Arc<Site>>,
+    caller: Owner,
+    Path(id): Path<String>,
+) -> Result<Json<Told>, Problem> {
+    let Open { id, search, served } = Open::to_change(&site, &id, caller)?;
+    match locked(&search).undo() {
+        true => {}
+        false => return Err(Problem::new(StatusCode::CONFLICT, "there is no step left that can be undone")),
+    }
+    Ok(Json(tell(&site, id, served.name.clone(), &search)))
+}
+
+/// Ends a search.
+#[utoipa::path(delete, path = "/v1/search/{id}", operation_id = "endSearch", tag = "search",
+    params(("id" = u64, Path, description = "Number of the search.")),
+    responses((status = 204, description = "It is gone.")))]
+async fn remove(
+    State(site): State<Arc<Site>>,
+    caller: Owner,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let Open { id, .. } = Open::to_change(&site, &id, caller)?;
+    site.kept.searches.remove(id, Instant::now());
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A search that is asked for.
+struct Open {
+    id: u64,
+    search: Arc<Mutex<Search>>,
+    served: Arc<Served>,
+}
+
+impl Open {
+    /// The search of this number. Its emulator is only read, which every caller may do.
+    fn find(site: &Site, id: &str) -> Result<Open, Problem> {
+        Ok(Open::with_owner(site, id)?.0)
+    }
+
+    /// The same, for a caller that changes it.
+    fn to_change(site: &Site, id: &str, caller: Owner) -> Result<Open, Problem> {
+        let (open, owner) = Open::with_owner(site, id)?;
+        caller.check_change(&owner, &format!("search {id}"))?;
+        Ok(open)
+    }
+
+    fn with_owner(site: &Site, id: &str) -> Result<(Open, Owner), Problem> {
+        let missing = || {
+            let idle = site.kept.searches.idle().as_secs() / 60;
+            Problem::not_found(format!(
+                "there is no search {id}; one is forgotten {idle} minutes after it was last asked for, or when {SEARCHES} \
+                 others were asked for later"
+            ))
+        };
+        let number = id.parse().map_err(|_| missing())?;
+        let (search, of) = site.kept.searches.get(number, Instant::now()).ok_or_else(missing)?;
+        let served = site.app.emulators.get(&of.emulator).cloned().ok_or_else(missing)?;
+        Ok((Open { id: number, search, served }, of.owner))
+    }
+}
+
+fn tell(site: &Site, id: u64, emulator: String, search: &Mutex<Search>) -> Told {
+    Told::new(id, emulator, &locked(search), site.kept.searches.idle().as_secs())
+}
+
+fn locked(search: &Mutex<Search>) -> MutexGuard<'_, Search> {
+    search.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The test that a caller names.
+fn test(is: &str, value: Option<i64>, number: Type) -> Result<Test, Problem> {
+    let Some((_, takes_value)) = Test::NAMES.iter().find(|(name, _)| *name == is) else {
+        let names: Vec<&str> = Test::NAMES.iter().map(|(name, _)| *name).collect();
+        return Err(Problem::parameter("is", &format!("is {is:?}"), format!("one of {}", names.join(", "))));
+    };
+    let test = Test::named(is, value).ok_or_else(|| match takes_value {
+        true => Problem::parameter("value", "is missing", format!("what {is} compares with")),
+        false => Problem::parameter("value", &format!("is given, and {is} takes none"), "none here"),
+    })?;
+    let (least, greatest) = test.values(number);
+    match value {
+        Some(value) if !(least..=greatest).contains(&value) => {
+            let accepts = format!("{least} to {greatest} for {is} and {}", number.name());
+            Err(Problem::parameter("value", &format!("is {value}"), accepts))
+        }
+        _ => Ok(test),
+    }
+}
+
+impl From<PlanError> for Problem {
+    fn from(error: PlanError) -> Problem {
+        match error {
+            PlanError::Alignment(other) => {
+                Problem::parameter("alignment", &format!("is {other}"), "1, 2 or 4")
+            }
+            _ => Problem::in_body("areas", &error.to_string()),
+        }
+    }
+}
+
+impl From<OtherSize> for Problem {
+    fn from(error: OtherSize) -> Problem {
+        Problem::new(StatusCode::BAD_GATEWAY, error.to_string())
+    }
+}

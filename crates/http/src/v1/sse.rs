@@ -1,0 +1,61 @@
+//! A feed as server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::unfold;
+
+use crate::app::Site;
+use crate::failure::STOPPING;
+use crate::feeds::feed::{Reader, Told};
+use crate::transport::guard::Outflow;
+use crate::transport::streams::Stream;
+
+/// How long a stream may be silent. Both ends notice by it that the other is gone.
+const SILENCE: Duration = Duration::from_secs(5);
+/// When clients are to come back if the connection breaks.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The id of the event that a client saw last, if it says so.
+pub(super) fn last_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default())
+}
+
+/// Streams until the feed ends, the client goes or the server stops.
+pub(super) fn response(site: Arc<Site>, reader: Reader, open: Stream, outflow: &Outflow) -> Response {
+    outflow.has_no_end();
+    struct State {
+        site: Arc<Site>,
+        reader: Reader,
+        _open: Stream,
+        begun: bool,
+        over: bool,
+    }
+    let state = State { site, reader, _open: open, begun: false, over: false };
+    let events = unfold(state, |mut state| async move {
+        if !state.begun {
+            state.begun = true;
+            return Some((Ok::<_, Infallible>(Event::default().retry(RETRY).comment("framewire")), state));
+        }
+        if state.over {
+            return None;
+        }
+        let told = tokio::select! {
+            told = state.reader.next() => told?,
+            () = state.site.stopped() => state.reader.end(STOPPING),
+        };
+        state.over = told.name == "end";
+        Some((Ok(event(&told)), state))
+    });
+    let response = Sse::new(events).keep_alive(KeepAlive::new().interval(SILENCE));
+    // nginx would hold events back to fill its buffer.
+    ([("x-accel-buffering", "no")], response).into_response()
+}
+
+fn event(told: &Told) -> Event {
+    Event::default().id(&told.id).event(told.name).data(&told.data)
+}

@@ -1,0 +1,154 @@
+//! An answer once a condition on memory holds.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use framewire_emulator::{Run, Watch};
+use framewire_expression::Expression;
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::Site;
+use crate::failure::{Failure, STOPPING};
+use crate::feeds::definition::Subjects;
+use crate::feeds::memory::Memory;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
+use crate::reading::whole::Whole;
+use crate::routing::extract::{Chosen, Payload, Which};
+use crate::transport::streams::{Client, Kind};
+
+/// Frames where a caller does not say how many: ten seconds.
+const FRAMES: u32 = 600;
+/// Most frames to wait for: an hour.
+const MAX_FRAMES: u32 = 216_000;
+
+pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(wait))
+}
+
+/// What to wait for.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Condition {
+    /// A condition over memory, such as `score > 10` or `lives == 0 or frame > 5000`: docs/watches.md. A number counts
+    /// as true if it is not 0.
+    until: String,
+    /// How many frames to wait at most.
+    #[serde(default = "default_frames")]
+    #[schema(value_type = u32, minimum = 1, maximum = 216_000)]
+    frames: Whole<1, MAX_FRAMES>,
+}
+
+fn default_frames() -> Whole<1, MAX_FRAMES> {
+    Whole::usual(FRAMES)
+}
+
+/// What came of waiting.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Waited {
+    /// Whether the condition holds; if not, all the frames have passed without it.
+    held: bool,
+    /// The frame counter after the frame by which it holds, or after the last frame waited for.
+    frame: u32,
+    /// Frames that passed meanwhile; 0 if it held at once.
+    frames: u64,
+}
+
+/// Waits until a condition on memory holds, or `frames` frames have passed.
+///
+/// The condition is looked at after each frame. Where no frame goes by for as long as any request may take, the answer
+/// is 504.
+#[utoipa::path(post, path = "/v1/wait", operation_id = "wait", tag = "watches", params(Which), request_body = Condition,
+    responses((status = 200, description = "It holds, or the frames have passed.", body = Waited)))]
+async fn wait(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    client: Client,
+    Payload(request): Payload<Condition>,
+) -> Result<Json<Waited>, Problem> {
+    let _open = site.streams.open(client.0, Kind::Wait)?;
+    until(&site, &served, request).await.map(Json)
+}
+
+/// Waits as [`Condition`] says. What the emulator is asked for after the first poll comes after the beginning of the wait.
+pub(crate) async fn until(site: &Site, served: &Served, request: Condition) -> Result<Waited, Problem> {
+    let symbols = served.symbols().await;
+    let condition = Expression::parse(&request.until, &*symbols)
+        .map_err(|error| symbols.problem(Problem::in_body("until", &error.to_string())))?;
+    drop(symbols);
+    let over = |frame| Waited { held: true, frame, frames: 0 };
+    if condition.places().is_empty() && !condition.uses_frame() {
+        let frame = served.emulator.state().frame;
+        if condition.value(frame, &[]).is_some_and(|number| number != 0) {
+            return Ok(over(frame));
+        }
+    }
+    let every = request.frames.get();
+    let (mut watch, frame, mut memory) =
+        site.live.watch(site, served, Subjects::only(condition, "until"), every).await?;
+    if holds(&memory, frame) {
+        return Ok(over(frame));
+    }
+    tokio::select! {
+        waited = held(site, served, &mut watch, &mut memory, every.into()) => waited,
+        () = site.stopped() => Err(Failure::busy(STOPPING.to_owned()).into()),
+    }
+}
+
+fn holds(memory: &Memory, frame: u32) -> bool {
+    memory.number(0, frame).is_some_and(|number| number != 0)
+}
+
+async fn held(
+    site: &Site,
+    served: &Served,
+    watch: &mut Watch,
+    memory: &mut Memory,
+    frames: u64,
+) -> Result<Waited, Problem> {
+    let mut alive = Alive::new(served);
+    loop {
+        let Ok(event) = timeout(site.app.deadline, watch.next()).await else {
+            alive.check(served)?;
+            continue;
+        };
+        let Some(event) = event else { return Err(framewire_emulator::EmulatorError::Stopped.into()) };
+        memory.apply(event.changes);
+        let held = holds(memory, event.frame);
+        if held || event.ticks >= frames {
+            return Ok(Waited { held, frame: event.frame, frames: event.ticks });
+        }
+    }
+}
+
+/// Sees to it that frames go by.
+struct Alive {
+    frame: u32,
+}
+
+impl Alive {
+    fn new(served: &Served) -> Alive {
+        Alive { frame: served.emulator.state().frame }
+    }
+
+    /// Fails if no frame has gone by since it was asked last.
+    fn check(&mut self, served: &Served) -> Result<(), Problem> {
+        let state = served.emulator.state();
+        if state.frame != self.frame {
+            self.frame = state.frame;
+            return Ok(());
+        }
+        let why = match (state.problem, state.run) {
+            (Some(problem), _) => problem,
+            (None, Run::Paused) => "the emulator is paused; POST /v1/resume lets it go on".to_owned(),
+            (None, _) => "the emulator stands still: it is paused in its window, or has no ROM".to_owned(),
+        };
+        let status = axum::http::StatusCode::GATEWAY_TIMEOUT;
+        Err(Problem::new(status, format!("no frame went by while waiting: {why}")))
+    }
+}

@@ -1,0 +1,174 @@
+//! Watches over HTTP: read by what they watch, or made first and read by id.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::sse;
+use crate::access::caller::Owner;
+use crate::app::Site;
+use crate::feeds::definition::{BUFFER, Definition};
+use crate::feeds::registry::Listed;
+use crate::problem::Problem;
+use crate::reading::fields::Encoding;
+use crate::routing::extract::{Chosen, Path, Payload, Query, Which};
+use crate::transport::guard::Outflow;
+use crate::transport::streams::{Client, Kind};
+
+pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::new().routes(routes!(read)).routes(routes!(create, list)).routes(routes!(show, delete))
+}
+
+/// What to watch, in a query.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Parameters {
+    /// An expression over memory, such as `score`, `u16[0x02000038] > 100` or `bytes[ball_x, 8]`. May be given up to 64
+    /// times.
+    #[serde(default)]
+    watch: Vec<String>,
+    /// Whether resets, loaded states, other games, pauses, stalls and connections are reported too.
+    #[serde(default)]
+    events: bool,
+    /// How the bytes of `bytes[…]` are written.
+    #[serde(default)]
+    encoding: Encoding,
+    /// Events that are kept for readers who are slow or come back; 1024 if it is left out.
+    #[param(minimum = 1, maximum = 16_384)]
+    buffer: Option<usize>,
+    /// Reads the watch that POST /v1/watches made, in place of all others.
+    id: Option<String>,
+}
+
+/// The header by which a client goes on where it was.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "describes what `sse::last_id` reads")]
+pub(super) struct Resumed {
+    /// The id of the last event that was seen. Browsers send it by themselves.
+    #[param(rename = "Last-Event-ID")]
+    last_event_id: Option<String>,
+}
+
+/// A watch.
+#[derive(Serialize, ToSchema)]
+struct Watch {
+    /// What `GET /v1/watch?id=` calls it.
+    id: String,
+    /// What is watched.
+    #[serde(flatten)]
+    definition: Definition,
+    /// The frame counter at its latest event.
+    frame: u32,
+    /// What each expression is.
+    #[schema(value_type = Object)]
+    values: serde_json::Value,
+    /// How many read it.
+    readers: usize,
+    /// Events that are kept.
+    kept: usize,
+    /// Events there were.
+    told: u64,
+    /// Events that readers did not take in time, counted for each of them.
+    missed: u64,
+}
+
+/// The watches of an emulator.
+#[derive(Serialize, ToSchema)]
+struct WatchList {
+    watches: Vec<Watch>,
+}
+
+impl From<Listed> for Watch {
+    fn from(Listed { feed, .. }: Listed) -> Watch {
+        let (frame, values) = feed.values();
+        let (kept, told, missed) = feed.counts();
+        let (id, definition, readers) =
+            (feed.id.clone(), feed.definition.clone(), feed.readers().borrow().count);
+        Watch { id, definition, frame, values, readers, kept, told, missed }
+    }
+}
+
+/// Watches memory: its changes as server-sent events, each with old and new value and the frame.
+///
+/// The events are `values` (what all is at the beginning), `change`, `missed` (how many events were not taken in time,
+/// and what all is now) and `end`; with `events=true` also those of GET /v1/events.
+#[utoipa::path(get, path = "/v1/watch", operation_id = "watch", tag = "watches", params(Which, Parameters, Resumed),
+    responses((status = 200, description = "Events, until either side ends it.", content_type = "text/event-stream",
+        body = String)))]
+async fn read(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    client: Client,
+    Extension(outflow): Extension<Outflow>,
+    headers: HeaderMap,
+    Query(query): Query<Parameters>,
+) -> Result<Response, Problem> {
+    let Parameters { watch, events, encoding, buffer, id } = query;
+    let last_id = sse::last_id(&headers);
+    let definition = Definition { watch, events, encoding, buffer: buffer.unwrap_or(BUFFER) };
+    let open = site.streams.open(client.0, Kind::Events)?;
+    let reader = match id {
+        Some(_) if definition != Definition::default() => {
+            let problem = "is given next to other parameters, but says already what is watched";
+            return Err(Problem::parameter("id", problem, "either id or the others"));
+        }
+        Some(id) => site.live.get(&id)?.feed.read(last_id),
+        None => site.live.read(&site, &served, definition, last_id).await?,
+    };
+    Ok(sse::response(site, reader, open, &outflow))
+}
+
+/// Makes a watch, to be read by its id. It ends when nobody reads it for 10 minutes.
+#[utoipa::path(post, path = "/v1/watches", operation_id = "createWatch", tag = "watches", params(Which),
+    request_body = Definition,
+    responses((status = 201, description = "It was made.", body = Watch, headers(("location" = String, description = "Where it is.")))))]
+async fn create(
+    State(site): State<Arc<Site>>,
+    Chosen(served): Chosen,
+    owner: Owner,
+    Payload(definition): Payload<Definition>,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Watch>), Problem> {
+    let listed = site.live.create(&site, &served, definition, owner).await?;
+    let watch = Watch::from(listed);
+    let location = [(LOCATION, format!("/v1/watches/{}", watch.id))];
+    Ok((StatusCode::CREATED, location, Json(watch)))
+}
+
+/// The watches of an emulator, those made by GET /v1/watch too.
+#[utoipa::path(get, path = "/v1/watches", operation_id = "watches", tag = "watches", params(Which),
+    responses((status = 200, description = "All of them.", body = WatchList)))]
+async fn list(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Json<WatchList> {
+    Json(WatchList { watches: site.live.list(&served.name).into_iter().map(Watch::from).collect() })
+}
+
+/// A watch, and what its expressions are.
+#[utoipa::path(get, path = "/v1/watches/{id}", operation_id = "showWatch", tag = "watches",
+    params(("id" = String, Path, description = "The watch.")),
+    responses((status = 200, description = "How it is.", body = Watch)))]
+async fn show(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Result<Json<Watch>, Problem> {
+    Ok(Json(site.live.get(&id)?.into()))
+}
+
+/// Ends a watch; its readers get `end`. A read-only token ends only the watches that it made from the same address.
+#[utoipa::path(delete, path = "/v1/watches/{id}", operation_id = "deleteWatch", tag = "watches",
+    params(("id" = String, Path, description = "The watch.")),
+    responses((status = 204, description = "It has ended.")))]
+async fn delete(
+    State(site): State<Arc<Site>>,
+    caller: Owner,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    site.live.delete(&id, caller)?;
+    Ok(StatusCode::NO_CONTENT)
+}
