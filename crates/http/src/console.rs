@@ -10,7 +10,7 @@ use framewire_console::Asset;
 
 use crate::failure::Failure;
 
-/// What the page may do: use its own files and this server, be framed by nobody, and never make code or markup from text.
+/// What the page may do: use its own files and this server. No page may frame it, and it makes no code or markup from text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
@@ -40,7 +40,7 @@ async fn no_get(Path(path): Path<String>) -> Response {
     }
 }
 
-/// The file, or that the browser has it already: another version of the program has another tag.
+/// The file, or a 304 if the browser has it already. Each version of the program has its own tag.
 fn answer(asset: &'static Asset, headers: &HeaderMap) -> Response {
     let same = |tags: &str| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == asset.etag);
     let known = headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok()).is_some_and(same);
@@ -50,8 +50,8 @@ fn answer(asset: &'static Asset, headers: &HeaderMap) -> Response {
         (CONTENT_SECURITY_POLICY, POLICY),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ];
-    match known {
-        true => (StatusCode::NOT_MODIFIED, fixed).into_response(),
-        false => (fixed, [(CONTENT_TYPE, asset.content_type)], asset.bytes).into_response(),
+    if known {
+        return (StatusCode::NOT_MODIFIED, fixed).into_response();
     }
+    (fixed, [(CONTENT_TYPE, asset.content_type)], asset.bytes).into_response()
 }

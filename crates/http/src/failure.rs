@@ -1,4 +1,4 @@
-//! Every way of failing, as a status and a sentence that says what to do next.
+//! Failures: a status, and a sentence that says what to do next.
 
 use axum::http::header::{ALLOW, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -28,7 +28,7 @@ impl Failure {
         self
     }
 
-    /// What people are told.
+    /// The text.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

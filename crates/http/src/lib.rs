@@ -1,26 +1,18 @@
 //! The HTTP front end: translates requests into operations, checks and limits them, and knows nothing of the kind of
-//! emulator behind the trait.
+//! emulator that answers.
 //!
-//! From the socket inwards:
+//! The modules are layers; each imports from its own layer and those below it:
 //!
-//! - [`serve`] accepts connections and ends them cleanly; `connection` is the life of one of them and `guard` its
-//!   watch over slow and oversized clients;
-//! - `stream` is that connection with TLS or without, by the certificate of [`Tls`];
-//! - `access` knows who may ask for what: web pages, tokens, files;
-//! - `routes` finds what a request is for, and holds those of Framewire's own that answer in plain text; [`App`] is what
-//!   all requests share, [`Emulators`] what they act on and [`Symbols`] names for its addresses;
-//! - `v1` is Framewire's own interface, in JSON;
-//! - `console` serves the page for people;
-//! - [`compat`] holds **the table of mGBA-http's 62 routes**, from which dispatch, checks and documents come;
-//! - [`openapi`] writes the OpenAPI document from the tables;
-//! - `idempotency` does requests with an `Idempotency-Key` once, and answers their repeats;
-//! - `kept` holds what outlives a request: snapshots, recordings, searches, replays;
-//! - `incoming` bounds the memory of what arrives and `budget` that of replies, `streams` how many streams are open;
-//! - `framing` finds heads that could be understood in two ways, in the bytes before hyper has them, and `strict` in what
-//!   hyper makes of them;
-//! - `meter` counts all of it for Prometheus, and `request_id` names requests in logs;
-//!   with the feature `otlp`, `span` makes traces of them;
-//! - `failure` maps every way of failing to a status and a sentence.
+//! - `app`: [`serve`] puts a server together from the settings in [`App`]; a request finds its route here;
+//! - `v1` holds Framewire's own routes, in JSON, and `rpc` the same over one WebSocket; [`compat`] holds **the table of
+//!   mGBA-http's 62 routes**; `plain` and `console` hold all other routes, and `docs` describes all of them
+//!   ([`openapi`]);
+//! - `routing`: what routes share: their state, what handlers take from a request, what a route declares of itself;
+//! - `feeds` (watches and events), `pictures`, `sockets` (WebSockets), `storage` (snapshots, recordings, searches, replays)
+//!   and `idempotency` (requests with an `Idempotency-Key`) are services, which know no routes;
+//! - `operations` performs operations on the [`Emulators`]; `reading` reads JSON and queries; `symbols` names addresses;
+//! - `access` decides who may send which request; `transport` holds connections and the limits on them;
+//! - `metrics` counts for Prometheus; `failure` and `problem` say what went wrong, as text and as JSON.
 
 mod access;
 mod app;
@@ -35,25 +27,27 @@ mod limits;
 mod metrics;
 mod operations;
 mod pictures;
+mod plain;
 mod problem;
 mod reading;
 mod routing;
 mod rpc;
+mod secret_file;
 mod sockets;
+mod stopping;
 mod storage;
 mod symbols;
 mod transport;
 mod v1;
 
 pub use access::{Access, CHALLENGE, Files, FilesError, PageError, Pages, Token, TokenError, Tokens};
-pub use app::App;
 #[cfg(feature = "otlp")]
-pub use app::span::SPANS;
+pub use app::SPANS;
+pub use app::{App, serve};
 pub use docs::openapi;
 pub use limits::Limits;
 pub use operations::emulators::{Emulators, NameError, Served, is_emulator_name};
 pub use storage::check_data;
 pub use symbols::{SymbolError, SymbolFiles};
 pub use transport::guard::HTTPS_ONLY;
-pub use transport::server::serve;
 pub use transport::tls::{Tls, TlsError};

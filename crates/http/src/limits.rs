@@ -49,9 +49,9 @@ pub struct Limits {
     pub idle: Duration,
     /// Time a client may leave a reply unread.
     pub stall: Duration,
-    /// When the server is told to stop, requests that were sent before may still be on their way, several to a
-    /// connection: for this long all is as before. Then, for as long again, replies say that their connection ends.
-    /// Who stays silent through that is not in the middle of anything.
+    /// When the server is about to stop, requests that were sent before may still be on their way, several to a
+    /// connection. For this long the server works as before. Then, for as long again, replies say that their connection
+    /// ends. A client that is silent through both is not in the middle of anything.
     pub last_call: Duration,
     /// Time that requests under way then have to end.
     pub grace: Duration,

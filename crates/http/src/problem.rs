@@ -1,4 +1,4 @@
-//! What is wrong, as RFC 9457 has it.
+//! Problems, as RFC 9457 describes them.
 
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -79,7 +79,7 @@ impl Problem {
         Problem { parameter: None, ..Problem::parameter(whole, problem, accepts) }
     }
 
-    /// A parameter, or a place in the body, cannot be used, for which `problem`, behind its name, says all.
+    /// A parameter, or a place in the body, cannot be used, for which `problem`, after its name, says everything.
     pub(crate) fn unusable(place: &str, problem: &str) -> Problem {
         Problem { parameter: Some(place.into()), ..Problem::bad_request(format!("{place} {problem}")) }
     }

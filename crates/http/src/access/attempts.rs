@@ -1,5 +1,5 @@
-//! How many wrong tokens came from where: beyond a few, whoever guesses is told to slow down and the log is spared. What
-//! makes guessing hopeless is the length of a token.
+//! Counts wrong tokens by address. After a few, a caller must wait before the next, and the log gets no more lines. The length
+//! of a token makes guessing hopeless.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ const REFILL: Duration = Duration::from_secs(6);
 /// Addresses that are remembered at once.
 const ADDRESSES: usize = 4096;
 
-/// The wrong tokens of late, by address.
+/// Recent wrong tokens, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     /// For each address the time at which all its wrong tokens will be forgiven.
@@ -22,7 +22,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// How long whoever shows a wrong token from there is to wait before the next, if too many came.
+    /// How long a caller from this address must wait before the next wrong token, if too many came.
     pub(crate) fn wait(&self, address: IpAddr, now: Instant) -> Option<Duration> {
         let forgiven = *self.forgiven.lock().get(&address)?;
         let debt = forgiven.saturating_duration_since(now);
@@ -35,7 +35,7 @@ impl Attempts {
         if forgiven.len() >= ADDRESSES && !forgiven.contains_key(&address) {
             forgiven.retain(|_, forgiven| *forgiven > now);
         }
-        // Whoever commands more addresses than this still has to guess a random word of 32 characters.
+        // An attacker with more addresses than this still has to guess a random word of 32 characters.
         if forgiven.len() >= ADDRESSES && !forgiven.contains_key(&address) {
             return;
         }

@@ -25,21 +25,21 @@ impl Files {
     /// Callers may name files in this folder, which must exist.
     ///
     /// # Errors
-    /// If there is no folder at `path` or it cannot be looked at.
+    /// If there is no folder at `path`, or it cannot be read.
     pub fn within(path: &Path) -> Result<Files, FilesError> {
         let failed = |source| FilesError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(failed)?;
-        match root.is_dir() && root.to_str().is_some() {
-            true => Ok(Files { root }),
-            false => Err(failed(ErrorKind::NotADirectory.into())),
+        if root.is_dir() && root.to_str().is_some() {
+            return Ok(Files { root });
         }
+        Err(failed(ErrorKind::NotADirectory.into()))
     }
 
     /// The file that a caller means by `path`, wherever links lead to. What does not exist yet is accepted if the folder
     /// that it would lie in is inside.
     ///
     /// # Errors
-    /// A sentence that says what is accepted. It tells nothing of what lies outside.
+    /// A sentence that says what is accepted. It says nothing about what lies outside.
     pub(crate) fn resolve(&self, path: &str) -> Result<String, OpError> {
         let refused = || {
             OpError::bad_argument(format!(
@@ -63,7 +63,7 @@ fn follow(path: &Path) -> Option<PathBuf> {
     match path.canonicalize() {
         Ok(found) => Some(found),
         Err(error) if error.kind() != ErrorKind::NotFound => None,
-        // A link that leads nowhere would be followed by whoever makes the file.
+        // Creating the file would follow a link that leads nowhere.
         Err(_) if path.symlink_metadata().is_ok() => None,
         Err(_) => Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?)),
     }

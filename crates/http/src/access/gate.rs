@@ -1,4 +1,4 @@
-//! Lets requests in.
+//! Decides which requests are let in.
 
 use std::time::{Duration, Instant};
 
@@ -8,26 +8,25 @@ use tracing::warn;
 
 use super::Access;
 use super::attempts::Attempts;
-use super::caller::{Caller, Peer, Rights};
-use super::login::LOGIN;
-use super::pages::Admitted;
-use super::permit::Permit;
-use super::session;
-use super::session::Sessions;
+use super::caller::{Caller, Reach, Rights};
+use super::pages::{Pages, RequestOrigin};
+use super::session::{self, Sessions};
 use super::token::Tokens;
-use crate::compat;
 use crate::failure::Failure;
+use crate::transport::peer::Peer;
 
-/// Paths under `/v1`, and what is below them, where other methods than GET need not change anything: where they have an
-/// emulator do something, its operations are judged one by one.
-const JUDGED_LATER: [&str; 5] = ["/v1/batch", "/v1/wait", "/v1/watches", "/v1/search", "/v1/logout"];
+/// Where a token is exchanged for a cookie.
+pub(crate) const LOGIN: &str = "/v1/login";
+/// Where the cookie is given back.
+pub(crate) const LOGOUT: &str = "/v1/logout";
 
 /// The challenge of a 401, in the header `WWW-Authenticate`.
 pub const CHALLENGE: &str = "Bearer realm=\"framewire\"";
 
-/// What the tokens and pages are compared with, and what is remembered of callers.
+/// The rules of access, and what is remembered of callers.
 pub(crate) struct Gate {
-    access: Access,
+    pages: Pages,
+    tokens: Option<Tokens>,
     pub(super) sessions: Sessions,
     attempts: Attempts,
     /// The server's own port.
@@ -36,7 +35,7 @@ pub(crate) struct Gate {
 
 /// The head of a request, and where it came from.
 #[derive(Clone, Copy)]
-pub(crate) struct Visit<'a> {
+pub(crate) struct RequestHead<'a> {
     pub(crate) peer: &'a Peer,
     pub(crate) method: &'a Method,
     pub(crate) target: &'a Uri,
@@ -45,99 +44,97 @@ pub(crate) struct Visit<'a> {
     pub(crate) headers: &'a HeaderMap,
 }
 
-impl<'a> Visit<'a> {
+impl<'a> RequestHead<'a> {
     pub(crate) fn path(&self) -> &'a str {
         self.target.path()
     }
+
+    fn is_post(&self, path: &str) -> bool {
+        *self.method == Method::POST && self.path() == path
+    }
+
+    /// Whether it gives a cookie back.
+    pub(crate) fn is_logout(&self) -> bool {
+        self.is_post(LOGOUT)
+    }
 }
 
-/// What a request is that may go on.
+/// What becomes of a request that is let in.
 #[derive(Debug)]
-pub(crate) enum Entry<'a> {
-    /// A request of this caller, for a page that may read the reply if it is named there.
-    Request(Caller, Audience),
-    /// A browser's question whether that page may send a request.
-    Question(&'a HeaderValue),
-    /// Somebody wants to log in.
+pub(crate) enum Admission<'a> {
+    /// It goes on to its route.
+    Request(Caller, CorsPolicy),
+    /// A browser asks whether a page of this origin may send a request.
+    Preflight(&'a HeaderValue),
+    /// It is a login.
     Login,
 }
 
-/// Whom a browser may show a reply.
+/// Which pages a browser may show a reply to.
 #[derive(Debug)]
-pub(crate) enum Audience {
+pub(crate) enum CorsPolicy {
     /// Pages of this server.
     Own,
-    /// This page, which may read it.
+    /// The page of this origin, which may also read it.
     Page(HeaderValue),
     /// Any page, without reading it.
     Any,
 }
 
 impl Gate {
-    pub(crate) fn new(access: Access, port: u16) -> Gate {
-        Gate { access, sessions: Sessions::default(), attempts: Attempts::default(), port }
-    }
-
-    /// What a caller may have the emulators do; `None` if there is nothing to check.
-    pub(crate) fn permit(&self, caller: &Caller) -> Option<Permit> {
-        Permit::of(caller, self.access.files.as_ref())
+    /// The gate of a server that listens on `port`.
+    pub(crate) fn new(access: &Access, port: u16) -> Gate {
+        Gate {
+            pages: access.pages.clone(),
+            tokens: access.tokens.clone(),
+            sessions: Sessions::default(),
+            attempts: Attempts::default(),
+            port,
+        }
     }
 
     /// Judges a request by its head.
-    pub(crate) fn enter<'a>(&self, visit: Visit<'a>) -> Result<Entry<'a>, Failure> {
-        let Visit { peer, method, headers, .. } = visit;
-        let path = visit.path();
-        let admitted = self.access.pages.judge(&visit);
-        if let Ok(Admitted::Question(origin)) = admitted {
-            return Ok(Entry::Question(origin));
+    pub(crate) fn enter<'a>(&self, head: RequestHead<'a>) -> Result<Admission<'a>, Failure> {
+        let RequestHead { peer, headers, .. } = head;
+        let origin = self.pages.judge(&head);
+        if let Ok(RequestOrigin::Preflight(origin)) = origin {
+            return Ok(Admission::Preflight(origin));
         }
-        let rights = match &self.access.tokens {
+        let rights = match &self.tokens {
             None if peer.is_local() => Rights::Full,
             None => {
                 return Err(unauthorized(
                     "this server has no token, so only callers on its own machine are let in",
                 ));
             }
-            Some(_) if method == Method::POST && path == LOGIN => return admitted.map(|_| Entry::Login),
-            // Who shows no token learns nothing else.
-            Some(tokens) => self.identify(tokens, visit, admitted.as_ref().ok())?,
+            Some(_) if head.is_post(LOGIN) => return origin.map(|_| Admission::Login),
+            // A caller without a token learns nothing else.
+            Some(tokens) => self.identify(tokens, head, origin.as_ref().ok())?,
         };
-        let audience = match admitted? {
-            Admitted::Own | Admitted::Question(_) => Audience::Own,
-            Admitted::Page(origin) => Audience::Page(origin.clone()),
-            Admitted::Embedded => Audience::Any,
+        let cors = match origin? {
+            RequestOrigin::Own | RequestOrigin::Preflight(_) => CorsPolicy::Own,
+            RequestOrigin::Page(origin) => CorsPolicy::Page(origin.clone()),
+            RequestOrigin::Embedded => CorsPolicy::Any,
         };
-        self.may(rights, method, path)?;
-        let caller = Caller { reach: peer.reach(headers), rights, origin: peer.origin(), trace: None };
-        Ok(Entry::Request(caller, audience))
-    }
-
-    /// Refuses what these rights do not reach as far as its method and path tell.
-    pub(crate) fn may(&self, rights: Rights, method: &Method, path: &str) -> Result<(), Failure> {
-        if rights == Rights::Full || may_only_look(method, path) {
-            return Ok(());
-        }
-        Err(Failure::new(
-            StatusCode::FORBIDDEN,
-            format!("the token that was shown may only look, and {method} {path} changes something"),
-        ))
+        let caller = Caller { reach: Reach::of(peer, headers), rights, origin: peer.origin(), trace: None };
+        Ok(Admission::Request(caller, cors))
     }
 
     fn identify(
         &self,
         tokens: &Tokens,
-        visit: Visit<'_>,
-        admitted: Option<&Admitted<'_>>,
+        head: RequestHead<'_>,
+        origin: Option<&RequestOrigin<'_>>,
     ) -> Result<Rights, Failure> {
-        if let Some(shown) = bearer(visit.headers)? {
-            return self.rights(tokens, visit.peer, shown);
+        if let Some(token) = bearer(head.headers)? {
+            return self.rights(tokens, head.peer, token);
         }
-        // Cookies are sent for whoever makes the browser ask; one counts only for pages of this server.
-        let session = session::shown(visit.headers, visit.peer, self.port)
-            .filter(|_| matches!(admitted, Some(Admitted::Own)))
+        // A browser sends cookies with the requests of any page; they count only for pages of this server.
+        let session = session::shown(head.headers, head.peer, self.port)
+            .filter(|_| matches!(origin, Some(RequestOrigin::Own)))
             .and_then(|id| self.sessions.rights(id, Instant::now()));
         match session {
-            Some(rights) if only_looks(visit) || visit.headers.contains_key(ORIGIN) => Ok(rights),
+            Some(rights) if only_looks(head) || head.headers.contains_key(ORIGIN) => Ok(rights),
             Some(_) => Err(Failure::new(
                 StatusCode::FORBIDDEN,
                 "a cookie alone changes nothing; show the token by the header Authorization: Bearer TOKEN",
@@ -148,9 +145,9 @@ impl Gate {
         }
     }
 
-    /// What whoever shows this token may do.
+    /// The rights of a caller that shows this token.
     pub(super) fn rights(&self, tokens: &Tokens, peer: &Peer, shown: &[u8]) -> Result<Rights, Failure> {
-        // A right token is let in however many wrong ones came from there: others may share the address.
+        // A right token is let in after any number of wrong ones from there: others may share the address.
         tokens.rights(shown).ok_or_else(|| {
             let (now, origin) = (Instant::now(), peer.origin());
             if let Some(wait) = self.attempts.wait(origin, now) {
@@ -164,7 +161,7 @@ impl Gate {
 
     /// The tokens, where one has to be shown.
     pub(super) fn tokens(&self) -> Option<&Tokens> {
-        self.access.tokens.as_ref()
+        self.tokens.as_ref()
     }
 }
 
@@ -173,24 +170,15 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Failure> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let (Some(header), further) = (all.next(), all.next()) else { return Ok(None) };
     let (scheme, token) = header.as_bytes().split_at_checked("bearer ".len()).unwrap_or_default();
-    match scheme.eq_ignore_ascii_case(b"bearer ") && further.is_none() {
-        true => Ok(Some(token.trim_ascii())),
-        false => Err(unauthorized("one header Authorization: Bearer TOKEN is accepted, and no other scheme")),
+    if scheme.eq_ignore_ascii_case(b"bearer ") && further.is_none() {
+        return Ok(Some(token.trim_ascii()));
     }
-}
-
-/// Whether a request can be one that changes nothing.
-fn may_only_look(method: &Method, path: &str) -> bool {
-    let is_below =
-        |base: &&str| path.strip_prefix(*base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    matches!(*method, Method::GET | Method::HEAD)
-        || JUDGED_LATER.iter().any(is_below)
-        || compat::find(path).is_some()
+    Err(unauthorized("one header Authorization: Bearer TOKEN is accepted, and no other scheme"))
 }
 
 /// Whether a browser sends this for any page without naming it. A WebSocket is opened by GET.
-fn only_looks(visit: Visit<'_>) -> bool {
-    matches!(*visit.method, Method::GET | Method::HEAD) && !visit.headers.contains_key(UPGRADE)
+fn only_looks(head: RequestHead<'_>) -> bool {
+    matches!(*head.method, Method::GET | Method::HEAD) && !head.headers.contains_key(UPGRADE)
 }
 
 fn unauthorized(message: impl Into<String>) -> Failure {

@@ -14,17 +14,11 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::caller::Peer;
-use super::gate::{Gate, Visit};
+use super::gate::{Gate, LOGIN, RequestHead};
 use super::session;
-use crate::app::Site;
 use crate::failure::Failure;
-use crate::transport::body;
-
-/// Where a token is exchanged for a cookie.
-pub(crate) const LOGIN: &str = "/v1/login";
-/// Where the cookie is given back.
-pub(crate) const LOGOUT: &str = "/v1/logout";
+use crate::transport::body::BodyReader;
+use crate::transport::peer::Peer;
 
 /// Far more than a token and an address.
 const LARGEST_FORM: usize = 64 * 1024;
@@ -44,8 +38,8 @@ static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
 });
 
 /// Whether a person looks at the reply.
-pub(crate) fn wants_page(visit: &Visit<'_>) -> bool {
-    *visit.method == Method::GET && accepts_page(visit.headers)
+pub(crate) fn wants_page(head: &RequestHead<'_>) -> bool {
+    *head.method == Method::GET && accepts_page(head.headers)
 }
 
 fn accepts_page(headers: &HeaderMap) -> bool {
@@ -53,7 +47,7 @@ fn accepts_page(headers: &HeaderMap) -> bool {
 }
 
 /// The page with a sentence on why it is shown, and where to go from it.
-pub(crate) fn page(mut response: Response, says: &str, next: &str) -> Response {
+pub(crate) fn login_page(mut response: Response, says: &str, next: &str) -> Response {
     let page = PAGE.replace("{{says}}", &escaped(says)).replace("{{next}}", &escaped(local(next)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -70,7 +64,7 @@ impl Gate {
         &self,
         peer: &Peer,
         request: Request,
-        site: &Site,
+        bodies: &BodyReader,
     ) -> Result<Response, Failure> {
         let (parts, body) = request.into_parts();
         let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -78,7 +72,7 @@ impl Gate {
             let message = format!("{LOGIN} takes a form: token=TOKEN, with Content-Type: {FORM}");
             return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
-        let body = body::read(body, LARGEST_FORM, site).await?;
+        let body = bodies.read_within(body, LARGEST_FORM).await?;
         let form: HashMap<String, String> = serde_html_form::from_bytes(&body)
             .map_err(|error| Failure::bad_request(format!("the form cannot be read: {error}")))?;
         let field = |name: &str| form.get(name).map(|text| text.trim()).unwrap_or_default();
@@ -90,7 +84,7 @@ impl Gate {
             Ok(rights) => rights,
             Err(failure) if accepts_page(&parts.headers) => {
                 let says = failure.message().to_owned();
-                return Ok(page(failure.into_response(), &says, next));
+                return Ok(login_page(failure.into_response(), &says, next));
             }
             Err(failure) => return Err(failure),
         };
@@ -102,11 +96,11 @@ impl Gate {
     }
 
     /// Ends the browser's session.
-    pub(crate) fn logout(&self, visit: Visit<'_>) -> Response {
-        if let Some(id) = session::shown(visit.headers, visit.peer, self.port) {
+    pub(crate) fn logout(&self, head: RequestHead<'_>) -> Response {
+        if let Some(id) = session::shown(head.headers, head.peer, self.port) {
             self.sessions.end(id);
         }
-        with_cookie(&session::cookie("", visit.peer, self.port), accepts_page(visit.headers).then_some("/"))
+        with_cookie(&session::cookie("", head.peer, self.port), accepts_page(head.headers).then_some("/"))
     }
 }
 
@@ -161,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_the_page_repeats_is_text() {
-        let page = page(StatusCode::UNAUTHORIZED.into_response(), "<b>", "/\"><script>x</script>");
+        let page = login_page(StatusCode::UNAUTHORIZED.into_response(), "<b>", "/\"><script>x</script>");
         assert_eq!(page.status(), StatusCode::UNAUTHORIZED);
         assert!(page.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().contains("style-src 'sha256-"));
         assert_eq!(escaped("\"><script>"), "&quot;>&lt;script>");

@@ -1,4 +1,4 @@
-//! Which web pages may drive the emulator.
+//! Decides which web pages may send requests.
 //!
 //! A browser sends a request for any page that is open in it, with whatever rights the user has. Headers that a page
 //! cannot forge tell such a request apart: `Origin` names the page, and `Host` the name under which the page knew this
@@ -16,7 +16,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::gate::Visit;
+use super::gate::RequestHead;
 use crate::failure::Failure;
 use crate::headers::EXPOSED;
 
@@ -24,7 +24,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// What is accepted beside programs, the server's own pages, IP addresses and `localhost`: nothing by default.
+/// What is accepted in addition to programs, the server's own pages, IP addresses and `localhost`: nothing by default.
 #[derive(Debug, Clone, Default)]
 pub struct Pages {
     origins: Names,
@@ -63,9 +63,9 @@ impl Names {
     }
 }
 
-/// A request that may go on.
+/// Where an accepted request comes from.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Admitted<'a> {
+pub(crate) enum RequestOrigin<'a> {
     /// It comes from a program, from a page of this server, or from somebody who followed a link.
     Own,
     /// From an allowed page, which may read the reply if it is named there.
@@ -73,7 +73,7 @@ pub(crate) enum Admitted<'a> {
     /// From an allowed page that shows the reply, such as in an `<img>`, and cannot read it.
     Embedded,
     /// A browser's question whether that page may send a request.
-    Question(&'a HeaderValue),
+    Preflight(&'a HeaderValue),
 }
 
 impl Pages {
@@ -102,12 +102,12 @@ impl Pages {
     }
 
     /// Judges a request by its head.
-    pub(crate) fn judge<'a>(&self, visit: &Visit<'a>) -> Result<Admitted<'a>, Failure> {
-        let Visit { method, headers, .. } = *visit;
+    pub(crate) fn judge<'a>(&self, head: &RequestHead<'a>) -> Result<RequestOrigin<'a>, Failure> {
+        let RequestHead { method, headers, .. } = *head;
         let host = headers.get(HOST);
-        if !visit.any_name || is_of_browser(headers) {
+        if !head.any_name || is_of_browser(headers) {
             // A target in absolute form takes the place of the header (RFC 9112, 3.2.2).
-            if let Some(name) = visit.target.host() {
+            if let Some(name) = head.target.host() {
                 self.check_name(name)?;
             }
             if let Some(host) = host {
@@ -115,32 +115,32 @@ impl Pages {
             }
         }
         let Some(origin) = headers.get(ORIGIN) else { return self.judge_unnamed(method, headers) };
-        if host.is_some_and(|host| is_of(origin, host, visit.peer.tls)) {
-            return Ok(Admitted::Own);
+        if host.is_some_and(|host| is_of(origin, host, head.peer.tls)) {
+            return Ok(RequestOrigin::Own);
         }
         let name = String::from_utf8_lossy(origin.as_bytes());
         if !self.origins.have(&name) {
             return Err(foreign_page(&name));
         }
         let asks = method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        Ok(if asks { Admitted::Question(origin) } else { Admitted::Page(origin) })
+        Ok(if asks { RequestOrigin::Preflight(origin) } else { RequestOrigin::Page(origin) })
     }
 
     /// Judges a request without `Origin`. A page cannot forge `Referer`, only leave it out.
-    fn judge_unnamed<'a>(&self, method: &Method, headers: &HeaderMap) -> Result<Admitted<'a>, Failure> {
+    fn judge_unnamed<'a>(&self, method: &Method, headers: &HeaderMap) -> Result<RequestOrigin<'a>, Failure> {
         let says = |name: &HeaderName, wanted: &[u8]| {
             headers.get(name).is_some_and(|value| value.as_bytes() == wanted)
         };
         let foreign = says(&SEC_FETCH_SITE, b"cross-site") || says(&SEC_FETCH_SITE, b"same-site");
-        // Whoever follows a link sees the reply, and the page that had the link does not.
+        // A person who follows a link sees the reply; the page that had the link does not.
         let link = || says(&SEC_FETCH_MODE, b"navigate") && says(&SEC_FETCH_DEST, b"document");
         if !foreign || matches!(*method, Method::GET | Method::HEAD) && link() {
-            return Ok(Admitted::Own);
+            return Ok(RequestOrigin::Own);
         }
         let page = headers.get(REFERER).map(|page| String::from_utf8_lossy(page.as_bytes()));
         let origin = page.as_deref().and_then(origin_of);
         if self.origins.any || origin.is_some_and(|origin| self.origins.have(origin)) {
-            return Ok(Admitted::Embedded);
+            return Ok(RequestOrigin::Embedded);
         }
         Err(origin.map_or_else(unknown_page, foreign_page))
     }
@@ -161,7 +161,7 @@ impl Pages {
 }
 
 /// Lets the page read the reply; the answer to a question is in `headers` alone.
-pub(crate) fn tell_page(origin: &HeaderValue, headers: &mut HeaderMap) {
+pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     headers.insert(VARY, HeaderValue::from_static("origin"));
     headers.insert(
@@ -260,7 +260,7 @@ fn is_localhost(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::caller::Peer;
+    use crate::transport::peer::Peer;
     use axum::http::Uri;
 
     /// Judges a request for one of mGBA-http's routes.
@@ -269,14 +269,14 @@ mod tests {
         method: &'a Method,
         headers: &'a HeaderMap,
         tls: bool,
-    ) -> Result<Admitted<'a>, Failure> {
+    ) -> Result<RequestOrigin<'a>, Failure> {
         let target = Uri::from_static("/core/step");
         let peer = Peer::new([127, 0, 0, 1].into(), tls);
-        match pages.judge(&Visit { peer: &peer, method, target: &target, any_name: true, headers })? {
-            Admitted::Own => Ok(Admitted::Own),
-            Admitted::Embedded => Ok(Admitted::Embedded),
-            Admitted::Page(_) => Ok(Admitted::Page(&headers[ORIGIN])),
-            Admitted::Question(_) => Ok(Admitted::Question(&headers[ORIGIN])),
+        match pages.judge(&RequestHead { peer: &peer, method, target: &target, any_name: true, headers })? {
+            RequestOrigin::Own => Ok(RequestOrigin::Own),
+            RequestOrigin::Embedded => Ok(RequestOrigin::Embedded),
+            RequestOrigin::Page(_) => Ok(RequestOrigin::Page(&headers[ORIGIN])),
+            RequestOrigin::Preflight(_) => Ok(RequestOrigin::Preflight(&headers[ORIGIN])),
         }
     }
 
@@ -392,7 +392,7 @@ mod tests {
         assert!(judge(&Pages::default(), &Method::POST, &headers, true).is_err());
         headers.insert(ORIGIN, "https://localhost:5000".parse().unwrap());
         for tls in [true, false] {
-            assert_eq!(judge(&Pages::default(), &Method::POST, &headers, tls).unwrap(), Admitted::Own);
+            assert_eq!(judge(&Pages::default(), &Method::POST, &headers, tls).unwrap(), RequestOrigin::Own);
         }
     }
 
@@ -404,7 +404,7 @@ mod tests {
             for (name, value) in lines {
                 headers.insert(*name, value.parse().unwrap());
             }
-            judge(pages, &method, &headers, false).map(|admitted| admitted == Admitted::Own).ok()
+            judge(pages, &method, &headers, false).map(|origin| origin == RequestOrigin::Own).ok()
         };
         let mut tool = Pages::default();
         tool.allow_origin("http://localhost:3000").unwrap();

@@ -9,8 +9,9 @@ use axum::http::header::COOKIE;
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 
-use super::caller::{Peer, Rights};
+use super::caller::Rights;
 use super::token::{TokenError, hex, random};
+use crate::transport::peer::Peer;
 
 /// How long a login lasts.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -64,10 +65,8 @@ impl Sessions {
 /// The cookie's name. Cookies know no ports, so two servers on one machine must not call theirs the same. Behind TLS the
 /// prefix has browsers take it from this very host over TLS only (RFC 6265bis, 4.1.3).
 fn name(peer: &Peer, port: u16) -> String {
-    match peer.tls {
-        true => format!("__Host-framewire-{port}"),
-        false => format!("framewire-{port}"),
-    }
+    let prefix = if peer.tls { "__Host-" } else { "" };
+    format!("{prefix}framewire-{port}")
 }
 
 /// The session's id that a browser shows.

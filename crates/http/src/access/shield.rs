@@ -1,11 +1,11 @@
-//! What replies tell browsers to beware of.
+//! The security headers of replies.
 
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// For what is no page: should a browser take it for one after all, it may do nothing.
+/// For replies that are not pages: if a browser takes one for a page after all, it may do nothing.
 const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 
 /// For pages that set no policy of their own: they ask this server only, and no other page may hold them in a frame.

@@ -1,7 +1,7 @@
 //! The secrets that callers show, and the files that hold them.
 
 use std::fmt;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,17 @@ use ring::rand::{SecureRandom, SystemRandom};
 use subtle::{Choice, ConstantTimeEq};
 
 use super::caller::Rights;
+use crate::secret_file::check_owner_only;
 
 /// Bytes of randomness in a token that [`Token::random`] makes.
 const RANDOM: usize = 32;
 /// Accepted lengths of a token. The shortest holds 128 bits even if it is written in hex.
 const SHORTEST: usize = 32;
 const LONGEST: usize = 512;
-/// More than the longest token with any white space that an editor may leave behind it.
+/// More than the longest token with any white space that an editor may leave after it.
 const LARGEST_FILE: u64 = 4096;
 
-/// A secret that whoever knows it may show as `Authorization: Bearer …`.
+/// A secret that callers show as `Authorization: Bearer …`.
 #[derive(Clone)]
 pub struct Token(Box<str>);
 
@@ -38,7 +39,7 @@ pub enum TokenError {
         /// Its permissions.
         mode: u32,
     },
-    /// What the file holds is no token.
+    /// What the file holds is not a token.
     #[error("the token file {}: {reason}; `framewire token FILE` makes a good one", path.display())]
     Unfit {
         /// The file.
@@ -70,7 +71,7 @@ impl Token {
     pub fn from_file(path: &Path) -> Result<Token, TokenError> {
         let unreadable = |error| TokenError::Unreadable(path.to_owned(), error);
         let file = File::open(path).map_err(unreadable)?;
-        private_to_owner(&file.metadata().map_err(unreadable)?)
+        check_owner_only(&file.metadata().map_err(unreadable)?)
             .map_err(|mode| TokenError::Exposed { path: path.to_owned(), mode })?;
         let mut text = String::new();
         file.take(LARGEST_FILE).read_to_string(&mut text).map_err(unreadable)?;
@@ -93,12 +94,12 @@ impl Token {
         }
     }
 
-    /// The token itself, to be told to whoever may use it.
+    /// The token itself, for those who may use it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Takes the same time wherever the two differ. Their lengths are no secret.
+    /// Takes the same time wherever the two differ. Their lengths are not secret.
     fn is(&self, shown: &[u8]) -> Choice {
         self.0.as_bytes().ct_eq(shown)
     }
@@ -131,7 +132,7 @@ impl Tokens {
         }
     }
 
-    /// What whoever shows this token may do.
+    /// The rights of a caller that shows this token.
     pub(crate) fn rights(&self, shown: &[u8]) -> Option<Rights> {
         let is = |token: &Option<Token>| token.as_ref().map_or(Choice::from(0), |token| token.is(shown));
         // Both are compared whatever the first says.
@@ -153,20 +154,6 @@ pub(crate) fn random<const SIZE: usize>() -> Result<[u8; SIZE], TokenError> {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Whether only the owner of a file has access to it; else its permissions.
-#[cfg(unix)]
-pub(crate) fn private_to_owner(metadata: &Metadata) -> Result<(), u32> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 == 0 { Ok(()) } else { Err(mode) }
-}
-
-/// Elsewhere a file is its owner's by where it lies.
-#[cfg(not(unix))]
-pub(crate) fn private_to_owner(_metadata: &Metadata) -> Result<(), u32> {
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,34 +1,30 @@
-pub(crate) mod request_id;
-pub(crate) mod router;
+//! The server as a whole: what it is made from, and how it is served.
+//!
+//! - `serve`: puts the services together and serves them;
+//! - `dispatch`: the way of a request: who sent it, whether it is let in, and which route answers it;
+//! - `router`: all routes except mGBA-http's;
+//! - `request_id`: what a request is called in logs; with the feature `otlp`, `span` makes traces of requests.
+
+mod dispatch;
+mod request_id;
+mod router;
+mod serve;
 #[cfg(feature = "otlp")]
-pub(crate) mod span;
+mod span;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use framewire_emulator::EmulatorError;
-use framewire_protocol::{Batch, Op, Outcome, Value};
-use tokio::sync::watch;
+use std::time::Duration;
 
 use crate::access::Access;
-use crate::access::caller::Caller;
-use crate::access::gate::Gate;
-use crate::app::request_id::Ids;
-use crate::feeds::registry::Live;
-use crate::idempotency::memory::KeyedReplies;
 use crate::limits::Limits;
-use crate::metrics::Meter;
-use crate::operations::budget::Budget;
-use crate::operations::emulators::{Emulators, Served};
-use crate::pictures::encoder::Studios;
-use crate::pictures::viewers::Seats;
-use crate::storage::Kept;
-use crate::transport::incoming::Incoming;
-use crate::transport::streams::Streams;
+use crate::operations::emulators::Emulators;
 use crate::transport::tls::Tls;
 
-/// What all requests share.
+pub use serve::serve;
+#[cfg(feature = "otlp")]
+pub use span::SPANS;
+
+/// The settings of a server.
 #[derive(Clone)]
 pub struct App {
     /// The emulators; mGBA-http's routes act on the first.
@@ -62,95 +58,5 @@ impl App {
             release_memory: None,
             log_requests: true,
         }
-    }
-}
-
-/// What routes work with.
-pub(crate) struct Site {
-    pub(crate) app: App,
-    /// The memory that what arrives may take.
-    pub(crate) incoming: Incoming,
-    /// The memory that large replies may take.
-    pub(crate) replies: Budget,
-    /// Snapshots, recordings, searches and replays.
-    pub(crate) kept: Kept,
-    /// The requests that came with an `Idempotency-Key`.
-    pub(crate) keyed: Arc<KeyedReplies>,
-    /// What is counted.
-    pub(crate) meter: Meter,
-    /// What requests are called that have no name.
-    pub(crate) ids: Ids,
-    /// Who was let in, and what they may do.
-    pub(crate) gate: Gate,
-    /// What stays open.
-    pub(crate) streams: Streams,
-    /// What is watched.
-    pub(crate) live: Live,
-    /// Room for those who look and listen.
-    pub(crate) seats: Seats,
-    /// The pictures of the emulators that somebody looks at.
-    pub(crate) studios: Arc<Studios>,
-    /// Turns true when the server stops: streams without an end of their own end then.
-    pub(crate) stopping: watch::Receiver<bool>,
-}
-
-impl Site {
-    /// A site that is served at `port`.
-    pub(crate) fn new(app: App, port: u16, stopping: watch::Receiver<bool>) -> Site {
-        Site {
-            incoming: Incoming::new(&app.limits, app.release_memory),
-            replies: Budget::new(app.limits.max_replies),
-            gate: Gate::new(app.access.clone(), port),
-            kept: Kept::new(app.data.as_deref()),
-            keyed: Arc::new(KeyedReplies::new(&app.limits)),
-            meter: Meter::new(),
-            ids: Ids::new(),
-            streams: Streams::new(&app.limits),
-            live: Live::new(),
-            seats: Seats::new(app.limits.max_viewers),
-            studios: Arc::default(),
-            app,
-            stopping,
-        }
-    }
-
-    /// Does one operation for `caller` on the first emulator within the deadline. With a key it is done once, however
-    /// often it is asked for. Addresses are taken as mGBA takes them.
-    pub(crate) async fn call(
-        &self,
-        caller: &Caller,
-        op: Op,
-        key: Option<String>,
-    ) -> Result<Value, EmulatorError> {
-        let served = self.app.emulators.first().for_caller(self.gate.permit(caller));
-        let batch = Batch { key, unchecked: true, ..op.into() };
-        Ok(self.perform(&served, batch).await?.single()?)
-    }
-
-    /// Does a batch within the deadline.
-    pub(crate) async fn perform(&self, served: &Served, batch: Batch) -> Result<Outcome, EmulatorError> {
-        self.perform_until(served, batch, Instant::now() + self.app.deadline).await
-    }
-
-    /// Does a batch that may take longer than others.
-    pub(crate) async fn perform_until(
-        &self,
-        served: &Served,
-        batch: Batch,
-        deadline: Instant,
-    ) -> Result<Outcome, EmulatorError> {
-        batch.check()?;
-        let _waiting = served.waiting.begin();
-        let outcome = served.submit(batch, deadline).await?;
-        match &outcome.results[..] {
-            [Err(error)] if error.is_about_key() => Err(error.clone().into()),
-            _ => Ok(outcome),
-        }
-    }
-
-    /// Ends when the server stops.
-    pub(crate) async fn stopped(&self) {
-        // An error says that the server is gone altogether.
-        let _ = self.stopping.clone().wait_for(|stopping| *stopping).await;
     }
 }

@@ -8,7 +8,6 @@ use tracing::field::Empty;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use super::request_id::{RequestId, TRACEPARENT};
-use crate::metrics::Answered;
 
 /// Target of the spans, which are of level TRACE.
 pub const SPANS: &str = "framewire::request";
@@ -36,11 +35,10 @@ pub(crate) fn begin(method: &Method, path: &str, id: &RequestId, headers: &Heade
 }
 
 /// Completes the span with what became of the request.
-pub(crate) fn end(span: &Span, by: &Answered, method: &Method, status: StatusCode) {
+pub(crate) fn end(span: &Span, route: &str, method: &Method, status: StatusCode) {
     if span.is_disabled() {
         return;
     }
-    let route = by.route();
     span.record("otel.name", format!("{method} {route}").trim_end());
     span.record("http.route", route);
     span.record("http.response.status_code", status.as_u16());

@@ -1,8 +1,7 @@
 //! From a request's path to its route, and from the route to the reply.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -19,20 +18,20 @@ use super::reply::Reply;
 use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
 use super::{body, query};
 use crate::access::caller::Caller;
-use crate::app::Site;
 use crate::failure::Failure;
 use crate::idempotency;
 use crate::idempotency::NothingDone;
-use crate::transport::body::read;
+use crate::operations::Operations;
+use crate::transport::body::BodyReader;
 
 /// The routes of one path.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct RoutesAt {
     get: Option<Numbered>,
     post: Option<Numbered>,
 }
 
-/// A route with its place in [`numbered`].
+/// A route with its number, which is its place in [`numbered`].
 #[derive(Debug, Clone, Copy)]
 struct Numbered {
     number: usize,
@@ -40,35 +39,43 @@ struct Numbered {
 }
 
 /// All routes in the order of their numbers.
-pub(crate) fn numbered() -> impl Iterator<Item = &'static Route> {
+fn numbered() -> impl Iterator<Item = &'static Route> {
     ROUTES.iter().chain(&ECHO)
 }
 
+/// The path and the method of each route, in the order of their numbers.
+pub(crate) fn metered_routes() -> Vec<(&'static str, &'static str)> {
+    let method = |route: &Route| match route.verb {
+        Verb::Get => "GET",
+        Verb::Post => "POST",
+    };
+    numbered().map(|route| (route.path, method(route))).collect()
+}
+
 /// All paths in lower case.
-static PLACES: LazyLock<HashMap<String, Place>> = LazyLock::new(|| {
-    let mut places: HashMap<String, Place> = HashMap::new();
+static PATHS: LazyLock<HashMap<String, RoutesAt>> = LazyLock::new(|| {
+    let mut paths: HashMap<String, RoutesAt> = HashMap::new();
     for (number, route) in numbered().enumerate() {
-        let place = places.entry(route.path.to_ascii_lowercase()).or_default();
+        let routes = paths.entry(route.path.to_ascii_lowercase()).or_default();
         match route.verb {
-            Verb::Get => place.get = Some(Numbered { number, route }),
-            Verb::Post => place.post = Some(Numbered { number, route }),
+            Verb::Get => routes.get = Some(Numbered { number, route }),
+            Verb::Post => routes.post = Some(Numbered { number, route }),
         }
     }
-    places
+    paths
 });
 
 /// The routes at `path`, in any letter case and with or without a slash at its end.
-pub(crate) fn find(path: &str) -> Option<&'static Place> {
+pub(crate) fn find(path: &str) -> Option<&'static RoutesAt> {
     let path = path.strip_suffix('/').unwrap_or(path);
-    let plain = !path.bytes().any(|byte| byte == b'%' || byte.is_ascii_uppercase());
-    let path = match plain {
-        true => Cow::Borrowed(path),
-        false => Cow::Owned(percent_decode_str(path).decode_utf8().ok()?.to_ascii_lowercase()),
-    };
-    PLACES.get(path.as_ref())
+    let is_plain = !path.bytes().any(|byte| byte == b'%' || byte.is_ascii_uppercase());
+    if is_plain {
+        return PATHS.get(path);
+    }
+    PATHS.get(&percent_decode_str(path).decode_utf8().ok()?.to_ascii_lowercase())
 }
 
-impl Place {
+impl RoutesAt {
     /// The number of the route for requests of this method.
     pub(crate) fn number(&self, method: &Method) -> Option<usize> {
         self.route(method).map(|numbered| numbered.number)
@@ -91,21 +98,34 @@ impl Place {
     }
 }
 
-/// Answers a caller's request for `place`.
-pub(crate) async fn answer(site: &Site, place: &Place, caller: &Caller, request: Request) -> Response {
-    match place.route(request.method()) {
-        Some(Numbered { route, .. }) => {
-            run(site, route, caller, request).await.unwrap_or_else(Failure::into_response)
-        }
-        None => Failure::wrong_method(request.uri().path(), place.allow()).into_response(),
+/// What mGBA-http's routes work with.
+pub(crate) struct CompatServices {
+    pub(crate) operations: Arc<Operations>,
+    pub(crate) bodies: Arc<BodyReader>,
+    /// Most bytes of a message.
+    pub(crate) max_message: usize,
+}
+
+impl CompatServices {
+    /// Answers a caller's request for one of the routes at a path.
+    pub(crate) async fn answer(&self, routes: &RoutesAt, caller: &Caller, request: Request) -> Response {
+        let Some(Numbered { route, .. }) = routes.route(request.method()) else {
+            return Failure::wrong_method(request.uri().path(), routes.allow()).into_response();
+        };
+        run(self, route, caller, request).await.unwrap_or_else(Failure::into_response)
     }
 }
 
-async fn run(site: &Site, route: &Route, caller: &Caller, request: Request) -> Result<Response, Failure> {
+async fn run(
+    services: &CompatServices,
+    route: &Route,
+    caller: &Caller,
+    request: Request,
+) -> Result<Response, Failure> {
     let (parts, body) = request.into_parts();
     let key = idempotency::read(&parts.headers)?;
     let mut args = Args::default();
-    if let Some(arg) = read_body(site, route.body, body).await? {
+    if let Some(arg) = read_body(services, route.body, body).await? {
         args.push(arg);
     }
     query::read(route.params, parts.uri.query().unwrap_or(""), &mut args)?;
@@ -115,9 +135,9 @@ async fn run(site: &Site, route: &Route, caller: &Caller, request: Request) -> R
             format!("the row of {} in the table is wrong", route.path),
         )
     })?;
-    let share = site.replies.share(&op)?;
+    let share = services.operations.replies.share(&op)?;
     let effect = op.info().effect;
-    let value = match site.call(caller, op, key).await {
+    let value = match services.operations.call(caller, op, key).await {
         // mGBA-http's clients know no reasons.
         Err(EmulatorError::Refused(error))
             if route.reply == Reply::Bool && error.status == Status::Failed =>
@@ -144,18 +164,18 @@ fn refusal(route: &Route, error: EmulatorError) -> Failure {
     }
 }
 
-/// Reads the body even where it has no meaning, so that the next request on the connection is found behind it.
-async fn read_body(site: &Site, kind: RequestBody, body: Body) -> Result<Option<Arg>, Failure> {
-    let limits = &site.app.limits;
+/// Reads the body even where it has no meaning, so that the next request on the connection is found after it.
+async fn read_body(services: &CompatServices, kind: RequestBody, body: Body) -> Result<Option<Arg>, Failure> {
+    let CompatServices { bodies, max_message, .. } = services;
     Ok(match kind {
         RequestBody::Ignored => {
-            read(body, limits.max_body, site).await?;
+            bodies.read(body).await?;
             None
         }
         RequestBody::Savestate => {
-            let text = read(body, limits.max_body, site).await?;
+            let text = bodies.read(body).await?;
             Some(Arg::Bytes(body::savestate(text).await?))
         }
-        RequestBody::Message => Some(Arg::Bytes(read(body, limits.max_message, site).await?.into())),
+        RequestBody::Message => Some(Arg::Bytes(bodies.read_within(body, *max_message).await?.into())),
     })
 }

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use framewire_protocol::marker::hex_pairs;
 use hyper::body::{Frame, SizeHint};
 
-use crate::operations::budget::Share;
+use crate::operations::budget::BudgetShare;
 
 /// Bytes that are written at once; a result up to this size is written as a whole.
 const PIECE: usize = 16 * 1024;
 
 /// A reply of `bytes` as hex pairs.
-pub(super) fn body(bytes: Vec<u8>, share: Share) -> Body {
+pub(super) fn body(bytes: Vec<u8>, share: BudgetShare) -> Body {
     match bytes.len() {
         0..=PIECE => Body::from(hex_pairs(&bytes)),
         _ => Body::new(Hex { bytes, written: 0, _share: share }),
@@ -26,7 +26,7 @@ struct Hex {
     bytes: Vec<u8>,
     /// How many of them.
     written: usize,
-    _share: Share,
+    _share: BudgetShare,
 }
 
 impl HttpBody for Hex {

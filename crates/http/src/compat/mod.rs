@@ -1,4 +1,4 @@
-//! mGBA-http 0.10's routes, so that its users change nothing, and the study's echo beside them.
+//! mGBA-http 0.10's routes, so that its users change nothing, and the study's echo.
 //!
 //! One table ([`ROUTES`]) says of each route its method, path, parameters, how they become an operation, and how the
 //! result is written. Everything else here reads it: dispatch, the checks of parameters, the OpenAPI document.
@@ -10,14 +10,12 @@ mod args;
 mod body;
 mod dispatch;
 mod hex;
-mod number;
 mod params;
 mod query;
 mod reply;
 mod table;
 
-pub(crate) use dispatch::{Place, answer, find, numbered};
-pub(crate) use number::lua_integer;
+pub(crate) use dispatch::{CompatServices, RoutesAt, find, metered_routes};
 pub use params::{Kind, Param};
 pub use reply::Reply;
 pub use table::{ECHO, ROUTES, RequestBody, Route, Verb};

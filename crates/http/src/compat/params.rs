@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use framewire_protocol::{Key, Keys};
 
 use super::args::Arg;
-use super::number::{decimal_integer, lua_integer};
 use crate::failure::Failure;
+use crate::reading::number::{decimal_integer, lua_integer};
 
 /// A parameter in a route's query.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub enum Kind {
         /// The largest that is accepted.
         max: i64,
     },
-    /// A whole number as Lua's `tonumber` reads it: decimal, or hex behind `0x`.
+    /// A whole number as Lua's `tonumber` reads it: decimal, or hex after `0x`.
     LuaNumber {
         /// The largest that is accepted; the smallest is 0.
         max: u32,

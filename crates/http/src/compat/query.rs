@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// Reads the values of `params` from `query` into `args`. Parameters that are not the route's are ignored.
 pub(crate) fn read(params: &[Param], query: &str, args: &mut Args) -> Result<(), Failure> {
     for param in params {
-        let mut values = Values::default();
+        let mut values = ParamValues::default();
         for pair in query.split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             if is_called(name, param.name) {
@@ -46,12 +46,12 @@ fn not_utf8(name: &str) -> Failure {
 
 /// The values of one parameter. Nearly always there is one, which is kept without an allocation.
 #[derive(Default)]
-struct Values<'a> {
+struct ParamValues<'a> {
     first: Option<Cow<'a, str>>,
     all: Vec<Cow<'a, str>>,
 }
 
-impl<'a> Values<'a> {
+impl<'a> ParamValues<'a> {
     fn push(&mut self, value: Cow<'a, str>) {
         match self.first.take() {
             None if self.all.is_empty() => self.first = Some(value),

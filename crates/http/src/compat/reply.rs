@@ -9,7 +9,7 @@ use framewire_protocol::{Keys, Value};
 
 use super::hex;
 use crate::failure::Failure;
-use crate::operations::budget::Share;
+use crate::operations::budget::BudgetShare;
 
 /// The form of a route's reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl From<ResultKind> for Reply {
 
 impl Reply {
     /// Writes a result, which keeps its share of the memory until it is sent.
-    pub(crate) fn response(self, value: Value, share: Share) -> Response {
+    pub(crate) fn response(self, value: Value, share: BudgetShare) -> Response {
         let body = match (self, value) {
             (_, Value::None) => Body::empty(),
             (_, Value::Bool(value)) => Body::from(if value { "true" } else { "false" }),

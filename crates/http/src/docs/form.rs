@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 const DEPTH: usize = 6;
 
 /// The document that forms are written from.
-pub(super) struct Page<'a> {
+pub(super) struct FormWriter<'a> {
     document: &'a Value,
 }
 
-impl<'a> Page<'a> {
-    pub(super) fn new(document: &'a Value) -> Page<'a> {
-        Page { document }
+impl<'a> FormWriter<'a> {
+    pub(super) fn new(document: &'a Value) -> FormWriter<'a> {
+        FormWriter { document }
     }
 
     /// All operations: path, method and description.

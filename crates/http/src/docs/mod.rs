@@ -8,11 +8,12 @@ use std::sync::LazyLock;
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::{Html, IntoResponse};
+use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use serde_json::Value;
 
-use form::{Page, escaped};
+use self::form::{FormWriter, escaped};
+use crate::v1;
 
 /// `GET /docs` and what the page is made of.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
@@ -25,8 +26,14 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .route("/docs", get(page))
         .route("/docs/page.css", get(css))
         .route("/docs/page.js", get(script))
+        .route("/openapi.json", get(document))
+        .route("/openapi/v1.json", get(document)) // mGBA-http's
         .route("/scalar", get(page)) // mGBA-http's
         .route("/scalar/v1", get(page)) // mGBA-http's
+}
+
+async fn document() -> Response {
+    ([(CONTENT_TYPE, "application/json")], openapi::json()).into_response()
 }
 
 async fn page() -> Html<&'static str> {
@@ -34,18 +41,16 @@ async fn page() -> Html<&'static str> {
     Html(&PAGE)
 }
 
-/// The groups of `/v1` in the order in which they are shown; others come behind.
-const FIRST: [&str; 6] = ["batch", "memory", "input", "control", "emulators", "live"];
-
 fn write_page() -> String {
     // Broken JSON is ruled out by the tests of the document.
     let document: Value = serde_json::from_slice(&openapi::json()).unwrap_or_default();
-    let page = Page::new(&document);
-    let mut groups: Vec<(&str, String)> = FIRST.iter().map(|name| (*name, String::new())).collect();
+    let page = FormWriter::new(&document);
+    let mut groups: Vec<(String, String)> =
+        v1::groups().into_iter().map(|name| (name, String::new())).collect();
     for (path, method, operation) in page.operations() {
         let tag = operation["tags"][0].as_str().unwrap_or("other");
-        let index = groups.iter().position(|(name, _)| *name == tag).unwrap_or_else(|| {
-            groups.push((tag, String::new()));
+        let index = groups.iter().position(|(name, _)| name == tag).unwrap_or_else(|| {
+            groups.push((tag.to_owned(), String::new()));
             groups.len() - 1
         });
         page.write(&mut groups[index].1, path, method, operation);

@@ -1,4 +1,4 @@
-//! The task behind a feed: takes what the emulator tells, works out what the subjects are by it, and tells the readers.
+//! The task that fills a feed: takes what the emulator reports, works out the values, and adds events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,10 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::feed::Feed;
-use super::memory::Memory;
-use crate::app::Site;
+use super::memory::WatchedMemory;
+use super::registry::Feeds;
 use crate::failure::STOPPING;
+use crate::stopping::Stopping;
 
 /// How long a feed that somebody may come back to lives without a reader.
 pub(crate) const UNREAD: Duration = Duration::from_secs(60);
@@ -23,35 +24,35 @@ pub(crate) const UNREAD_KEPT: Duration = Duration::from_secs(600);
 /// What a feed is made from.
 pub(crate) struct Collector {
     pub(crate) feed: Arc<Feed>,
-    pub(crate) memory: Memory,
+    pub(crate) memory: WatchedMemory,
     pub(crate) values: Vec<Json>,
     /// `None` where no memory is watched.
     pub(crate) watch: Option<Watch>,
-    /// `None` where happenings are not told.
+    /// `None` where happenings are not wanted.
     pub(crate) events: Option<broadcast::Receiver<Event>>,
     /// How long it goes on without a reader; `None` is for ever.
     pub(crate) patience: Option<Duration>,
-    /// Dropped last, when the emulator has been told that the watch is over.
+    /// Dropped last, when the emulator knows that the watch is over.
     pub(crate) over: watch::Sender<()>,
 }
 
 impl Collector {
-    /// Goes on until the feed is deleted, nobody reads it for long, the emulator is gone or the server stops.
-    pub(crate) async fn run(mut self, site: Arc<Site>) {
+    /// Goes on until the feed is deleted or has no reader for long, the emulator is gone, or the server stops.
+    pub(crate) async fn run(mut self, feeds: Arc<Feeds>, stopping: Stopping) {
         let feed = self.feed.clone();
         let (mut deleted, patience) = (feed.news(), self.patience);
         let reason = loop {
             tokio::select! {
                 reason = self.collect() => break reason,
                 // Somebody may just have begun to.
-                () = unread(&feed, patience) => if site.live.remove_unread(&feed) {
+                () = unread(&feed, patience) => if feeds.remove_unread(&feed) {
                     break "nobody read it for a while";
                 },
                 _ = deleted.wait_for(Option::is_some) => break "it was deleted",
-                () = site.stopped() => break STOPPING,
+                () = stopping.wait() => break STOPPING,
             }
         };
-        site.live.remove(&feed.id);
+        feeds.remove(&feed.id);
         feed.end(reason);
     }
 
@@ -152,7 +153,7 @@ async fn happening(events: &mut Option<broadcast::Receiver<Event>>) -> Result<Ev
     }
 }
 
-/// Waits until nobody has read the feed for so long.
+/// Waits until the feed had no reader for this time.
 async fn unread(feed: &Feed, patience: Option<Duration>) {
     let Some(patience) = patience else { return std::future::pending().await };
     let mut readers = feed.readers();

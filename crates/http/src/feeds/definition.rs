@@ -1,4 +1,4 @@
-//! What a client wants to be told.
+//! What a client wants to watch.
 
 use framewire_emulator::MemoryRange;
 use framewire_expression::{Expression, Range, Subject};

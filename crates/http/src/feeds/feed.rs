@@ -1,19 +1,20 @@
-//! A feed: what one watch tells, kept for a while and read by any number of readers.
+//! A feed: the events of one watch, kept for a while and read by any number of readers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 
 use super::definition::Definition;
-use super::ring::{Entry, Next, Ring, Snapshot};
+use super::ring::{FeedEvent, Next, Ring, Values};
 
 /// Bytes of events that a feed keeps, whatever its number of events.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// What one watch tells.
+/// The events of one watch.
 pub(crate) struct Feed {
     /// Names it for clients.
     pub(crate) id: String,
@@ -29,7 +30,7 @@ pub(crate) struct Feed {
     all_missed: Counter,
 }
 
-/// Who reads a feed.
+/// The readers of a feed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Readers {
     pub(crate) count: usize,
@@ -37,10 +38,10 @@ pub(crate) struct Readers {
     pub(crate) given_up: bool,
 }
 
-/// An event as a reader is told it.
+/// An event as a reader gets it.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
-    /// The id to go on behind it.
+pub(crate) struct ReaderEvent {
+    /// The id by which a reader goes on after it.
     pub(crate) id: String,
     pub(crate) name: &'static str,
     /// A JSON object.
@@ -52,24 +53,24 @@ pub(crate) struct Reader {
     feed: Arc<Feed>,
     /// Number of the event seen last.
     seen: u64,
-    /// What to tell before anything else.
-    opening: Option<Told>,
+    /// What comes before anything else.
+    opening: Option<ReaderEvent>,
     news: watch::Receiver<Option<&'static str>>,
     over: bool,
     gives_up: bool,
 }
 
 impl Feed {
-    pub(crate) fn new(id: String, definition: Definition, base: Snapshot, all_missed: Counter) -> Feed {
+    pub(crate) fn new(id: String, definition: Definition, base: Values, all_missed: Counter) -> Feed {
         let ring = Mutex::new(Ring::new(definition.buffer, MAX_BYTES, base));
         let (news, readers) = (watch::Sender::new(None), watch::Sender::default());
         Feed { id, definition, ring, news, readers, missed: AtomicU64::new(0), all_missed }
     }
 
-    /// Tells all readers, and waits for none.
+    /// Adds an event for all readers, and waits for none of them.
     pub(crate) fn tell(&self, name: &'static str, data: Json, frame: u32, values: Vec<(usize, Json)>) {
-        let entry = Entry { name, data: data.to_string().into() };
-        self.ring().push(entry, frame, values);
+        let entry = FeedEvent { name, data: data.to_string().into() };
+        self.ring.lock().push(entry, frame, values);
         self.news.send_modify(|_| {});
     }
 
@@ -83,44 +84,40 @@ impl Feed {
         self.news.subscribe()
     }
 
-    /// Who reads it.
+    /// Its readers.
     pub(crate) fn readers(&self) -> watch::Receiver<Readers> {
         self.readers.subscribe()
     }
 
     /// What each subject is, by its text.
     pub(crate) fn values(&self) -> (u32, Json) {
-        let ring = self.ring();
+        let ring = self.ring.lock();
         (ring.now().frame, self.named(ring.now()))
     }
 
     /// How many events are kept, how many there were, and how many were not taken in time.
     pub(crate) fn counts(&self) -> (usize, u64, u64) {
-        let ring = self.ring();
+        let ring = self.ring.lock();
         (ring.len(), ring.last(), self.missed.load(Relaxed))
     }
 
-    /// Begins to read: with what the subjects are, or behind the event whose id a client saw last.
+    /// Begins to read: with what the subjects are, or after the event whose id a client saw last.
     pub(crate) fn read(self: &Arc<Feed>, last_id: Option<&str>) -> Reader {
         let news = self.news.subscribe();
         self.readers.send_modify(|readers| readers.count += 1);
-        let ring = self.ring();
+        let ring = self.ring.lock();
         let resumed = last_id.and_then(|id| self.number(id)).filter(|number| *number <= ring.last());
         let opening = match (resumed, last_id) {
             (Some(_), _) => None,
-            // How many, nobody knows: its feed is gone.
+            // The number is not known: its feed is gone.
             (None, Some(_)) => Some(self.missed_text(Json::Null, ring.now())),
             (None, None) => Some(self.values_text(ring.now())).filter(|_| !self.definition.watch.is_empty()),
         };
         let seen = resumed.unwrap_or(ring.last());
         let name = if last_id.is_some() { "missed" } else { "values" };
-        let opening = opening.map(|data| Told { id: self.event_id(seen), name, data: data.into() });
+        let opening = opening.map(|data| ReaderEvent { id: self.event_id(seen), name, data: data.into() });
         drop(ring);
         Reader { feed: self.clone(), seen, opening, news, over: false, gives_up: false }
-    }
-
-    fn ring(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn event_id(&self, number: u64) -> String {
@@ -133,26 +130,27 @@ impl Feed {
         number.parse().ok().filter(|_| feed == self.id)
     }
 
-    fn named(&self, snapshot: &Snapshot) -> Json {
+    fn named(&self, snapshot: &Values) -> Json {
         self.definition.watch.iter().cloned().zip(snapshot.values.iter().cloned()).collect()
     }
 
-    fn values_text(&self, snapshot: &Snapshot) -> String {
+    fn values_text(&self, snapshot: &Values) -> String {
         json!({"frame": snapshot.frame, "values": self.named(snapshot)}).to_string()
     }
 
-    fn missed_text(&self, count: Json, then: &Snapshot) -> String {
-        match self.definition.watch.is_empty() {
-            true => json!({"missed": count}),
-            false => json!({"missed": count, "frame": then.frame, "values": self.named(then)}),
+    fn missed_text(&self, count: Json, then: &Values) -> String {
+        let mut data = json!({"missed": count});
+        if !self.definition.watch.is_empty() {
+            data["frame"] = then.frame.into();
+            data["values"] = self.named(then);
         }
-        .to_string()
+        data.to_string()
     }
 }
 
 impl Reader {
     /// The next event, once there is one. After `end`, which says why, there is none.
-    pub(crate) async fn next(&mut self) -> Option<Told> {
+    pub(crate) async fn next(&mut self) -> Option<ReaderEvent> {
         loop {
             if self.over {
                 return None;
@@ -160,10 +158,10 @@ impl Reader {
             if let Some(opening) = self.opening.take() {
                 return Some(opening);
             }
-            // What is told from here on wakes it.
+            // Events from here on wake it.
             let end = *self.news.borrow_and_update();
-            if let Some(told) = self.take() {
-                return Some(told);
+            if let Some(event) = self.take() {
+                return Some(event);
             }
             if let Some(reason) = end {
                 self.over = true;
@@ -173,13 +171,13 @@ impl Reader {
         }
     }
 
-    /// What a reader is told when it is to go.
-    pub(crate) fn end(&self, reason: &str) -> Told {
+    /// The last event of a reader, with the reason.
+    pub(crate) fn end(&self, reason: &str) -> ReaderEvent {
         let data = json!({"detail": reason}).to_string().into();
-        Told { id: self.feed.event_id(self.seen), name: "end", data }
+        ReaderEvent { id: self.feed.event_id(self.seen), name: "end", data }
     }
 
-    /// Does not come back.
+    /// Ends reading for good.
     pub(crate) fn give_up(mut self) {
         self.gives_up = true;
     }
@@ -189,11 +187,11 @@ impl Reader {
         &self.feed.id
     }
 
-    fn take(&mut self) -> Option<Told> {
-        let next = self.feed.ring().next(self.seen);
+    fn take(&mut self) -> Option<ReaderEvent> {
+        let next = self.feed.ring.lock().next(self.seen);
         let (number, name, data) = match next {
             Next::Nothing => return None,
-            Next::Entry(number, entry) => (number, entry.name, entry.data),
+            Next::Event(number, entry) => (number, entry.name, entry.data),
             Next::Missed { count, number, then } => {
                 self.feed.missed.fetch_add(count, Relaxed);
                 self.feed.all_missed.inc_by(count);
@@ -201,7 +199,7 @@ impl Reader {
             }
         };
         self.seen = number;
-        Some(Told { id: self.feed.event_id(number), name, data })
+        Some(ReaderEvent { id: self.feed.event_id(number), name, data })
     }
 }
 
@@ -220,7 +218,7 @@ mod tests {
 
     fn feed(buffer: usize) -> Arc<Feed> {
         let definition = Definition { watch: vec!["score".into()], buffer, ..Definition::default() };
-        let base = Snapshot { frame: 1, values: vec![10.into()] };
+        let base = Values { frame: 1, values: vec![10.into()] };
         Arc::new(Feed::new("w1".into(), definition, base, Counter::default()))
     }
 

@@ -8,14 +8,14 @@ use crate::reading::fields::Encoding;
 
 /// The bytes of each range of [`Subjects`].
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct WatchedMemory {
     pub(crate) subjects: Subjects,
     ranges: Vec<Vec<u8>>,
 }
 
-impl Memory {
+impl WatchedMemory {
     /// The ranges' bytes, joined; what is missing counts as 0.
-    pub(crate) fn new(subjects: Subjects, mut joined: &[u8]) -> Memory {
+    pub(crate) fn new(subjects: Subjects, mut joined: &[u8]) -> WatchedMemory {
         let ranges = subjects.ranges.iter().map(|range| {
             let mut bytes = vec![0; range.length.into()];
             let (own, rest) = joined.split_at(bytes.len().min(joined.len()));
@@ -23,7 +23,7 @@ impl Memory {
             joined = rest;
             bytes
         });
-        Memory { ranges: ranges.collect(), subjects }
+        WatchedMemory { ranges: ranges.collect(), subjects }
     }
 
     /// Takes what changed.
@@ -82,7 +82,7 @@ mod tests {
         let subjects = definition.compile(&crate::symbols::Symbols::default()).unwrap();
         assert_eq!(subjects.ranges.len(), 2, "each range once");
         assert!(subjects.uses_frame);
-        let mut memory = Memory::new(subjects, &[0, 0, 0xfe]);
+        let mut memory = WatchedMemory::new(subjects, &[0, 0, 0xfe]);
         let expected = vec![json!(0), json!(false), json!("0000"), json!(null), json!(9)];
         assert_eq!(memory.values(9, Encoding::Hex), expected);
         memory.apply(vec![Change { range: 0, old: vec![], new: vec![2, 1] }]);

@@ -1,21 +1,23 @@
-//! The feeds there are, found by id or by what they watch.
+//! All feeds, found by id or by what they watch.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
 use framewire_emulator::{Watch, WatchRequest};
 use framewire_protocol::Value;
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
 use tokio::sync::watch;
 
 use super::collect::{Collector, UNREAD, UNREAD_KEPT};
 use super::definition::{Definition, Subjects};
 use super::feed::{Feed, Reader};
-use super::memory::Memory;
-use super::ring::Snapshot;
+use super::memory::WatchedMemory;
+use super::ring::Values;
 use crate::access::caller::Owner;
-use crate::app::Site;
 use crate::failure::Failure;
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 
@@ -26,8 +28,12 @@ const NO_ROOM: &str = "nobody read it, and others needed its place";
 const ONLY_LOOKING: usize = 4;
 
 /// The feeds of a server.
-#[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct Feeds {
+    operations: Arc<Operations>,
+    /// Counts events that readers did not take in time.
+    events_missed: Counter,
+    /// Most feeds at once.
+    limit: usize,
     feeds: Mutex<Vec<Listed>>,
     /// Keeps the ids of this run of the server apart from those of others.
     run: String,
@@ -55,22 +61,16 @@ impl Listed {
     }
 }
 
-impl std::fmt::Debug for Listed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of {}", self.feed.id, self.emulator)
-    }
-}
-
-impl Live {
-    pub(crate) fn new() -> Live {
+impl Feeds {
+    /// No feeds yet, and at most `limit` later.
+    pub(crate) fn new(operations: Arc<Operations>, events_missed: Counter, limit: usize) -> Feeds {
         let run = format!("{:06x}", fastrand::u32(..1 << 24));
-        Live { feeds: Mutex::default(), run, ids: AtomicU64::new(1) }
+        Feeds { operations, events_missed, limit, feeds: Mutex::default(), run, ids: AtomicU64::new(1) }
     }
 
     /// Reads what is watched, together with all others who watch the same.
     pub(crate) async fn read(
-        &self,
-        site: &Arc<Site>,
+        self: &Arc<Feeds>,
         served: &Served,
         definition: Definition,
         last_id: Option<&str>,
@@ -78,44 +78,43 @@ impl Live {
         let is_it = |listed: &&Listed| {
             listed.owner.is_none() && listed.emulator == served.name && listed.feed.definition == definition
         };
-        if let Some(listed) = self.feeds().iter().find(is_it) {
+        if let Some(listed) = self.feeds.lock().iter().find(is_it) {
             return Ok(listed.feed.read(last_id));
         }
-        let collector = self.begin(site, served, definition.clone()).await?;
-        let mut feeds = self.feeds();
+        let collector = self.begin(served, definition.clone()).await?;
+        let mut feeds = self.feeds.lock();
         // Another client may have been quicker.
         if let Some(listed) = feeds.iter().find(is_it) {
             return Ok(listed.feed.read(last_id));
         }
-        self.start(&mut feeds, site, served, collector, None).map(|listed| listed.feed.read(last_id))
+        self.start(&mut feeds, served, collector, None).map(|listed| listed.feed.read(last_id))
     }
 
     /// Makes a feed that is read by its id.
     pub(crate) async fn create(
-        &self,
-        site: &Arc<Site>,
+        self: &Arc<Feeds>,
         served: &Served,
         definition: Definition,
         owner: Owner,
     ) -> Result<Listed, Problem> {
-        let collector = self.begin(site, served, definition).await?;
-        self.start(&mut self.feeds(), site, served, collector, Some(owner))
+        let collector = self.begin(served, definition).await?;
+        self.start(&mut self.feeds.lock(), served, collector, Some(owner))
     }
 
     /// The feeds of an emulator.
     pub(crate) fn list(&self, emulator: &str) -> Vec<Listed> {
-        self.feeds().iter().filter(|listed| listed.emulator == emulator).cloned().collect()
+        self.feeds.lock().iter().filter(|listed| listed.emulator == emulator).cloned().collect()
     }
 
     /// How many feeds there are, and how many read them.
     pub(crate) fn counts(&self) -> (usize, usize) {
-        let feeds = self.feeds();
+        let feeds = self.feeds.lock();
         (feeds.len(), feeds.iter().map(|listed| listed.feed.readers().borrow().count).sum())
     }
 
     /// The feed of this id.
     pub(crate) fn get(&self, id: &str) -> Result<Listed, Problem> {
-        let found = self.feeds().iter().find(|listed| listed.feed.id == id).cloned();
+        let found = self.feeds.lock().iter().find(|listed| listed.feed.id == id).cloned();
         found.ok_or_else(|| {
             Problem::not_found(format!(
                 "no watch has the id {id:?}; GET /v1/watches lists them, and one that nobody reads for {} minutes ends",
@@ -142,43 +141,42 @@ impl Live {
 
     /// Takes a feed off the list.
     pub(crate) fn remove(&self, id: &str) {
-        self.feeds().retain(|listed| listed.feed.id != id);
+        self.feeds.lock().retain(|listed| listed.feed.id != id);
     }
 
     /// Takes a feed off the list unless somebody reads it.
     pub(crate) fn remove_unread(&self, feed: &Feed) -> bool {
-        let mut feeds = self.feeds();
+        let mut feeds = self.feeds.lock();
         let unread = feed.readers().borrow().count == 0;
         feeds.retain(|listed| !(unread && listed.feed.id == feed.id));
         unread
     }
 
     /// Begins a watch: it, the frame in which it began, and what the memory was then. It has an event at least every
-    /// `every` frames, if that is not 0. Where the emulator has no room for it, watches that nobody reads make room.
+    /// `every` frames, if that is not 0. If the emulator has no room for it, watches without readers end.
     pub(crate) async fn watch(
         &self,
-        site: &Site,
         served: &Served,
         subjects: Subjects,
         every: u32,
-    ) -> Result<(Watch, u32, Memory), Problem> {
+    ) -> Result<(Watch, u32, WatchedMemory), Problem> {
         let every = if subjects.uses_frame { 1 } else { every };
-        let (watch, frame, bytes) = match watch(site, served, &subjects, every).await {
+        let (watch, frame, bytes) = match self.begin_watch(served, &subjects, every).await {
             Err(problem) if problem.status() == StatusCode::SERVICE_UNAVAILABLE => {
                 if !self.end_spare(&served.name).await {
                     return Err(problem);
                 }
-                watch(site, served, &subjects, every).await?
+                self.begin_watch(served, &subjects, every).await?
             }
             begun => begun?,
         };
-        Ok((watch, frame, Memory::new(subjects, &bytes)))
+        Ok((watch, frame, WatchedMemory::new(subjects, &bytes)))
     }
 
-    /// Ends the feeds of an emulator that nobody reads. False if there was none.
+    /// Ends the feeds of an emulator that have no readers. False if there was none.
     async fn end_spare(&self, emulator: &str) -> bool {
         let is_it = |listed: &mut Listed| listed.emulator == emulator && listed.is_spare();
-        let spare: Vec<Listed> = self.feeds().extract_if(.., is_it).collect();
+        let spare: Vec<Listed> = self.feeds.lock().extract_if(.., is_it).collect();
         for listed in &spare {
             listed.feed.end(NO_ROOM);
         }
@@ -189,46 +187,35 @@ impl Live {
         !spare.is_empty()
     }
 
-    fn feeds(&self) -> MutexGuard<'_, Vec<Listed>> {
-        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins to watch.
-    async fn begin(
-        &self,
-        site: &Site,
-        served: &Served,
-        definition: Definition,
-    ) -> Result<Collector, Problem> {
+    async fn begin(&self, served: &Served, definition: Definition) -> Result<Collector, Problem> {
         let symbols = served.symbols().await;
         let subjects = definition.compile(&symbols)?;
         // From before the first values on, so that nothing falls between.
         let events = definition.events.then(|| served.emulator.events());
         let patience = (!definition.watch.is_empty()).then_some(UNREAD);
         let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
-        let (watch, frame, memory) = match constant {
-            true => (None, served.emulator.state().frame, Memory::new(subjects, &[])),
-            false => {
-                let (watch, frame, memory) = self.watch(site, served, subjects, 0).await?;
-                (Some(watch), frame, memory)
-            }
+        let (watch, frame, memory) = if constant {
+            (None, served.emulator.state().frame, WatchedMemory::new(subjects, &[]))
+        } else {
+            let (watch, frame, memory) = self.watch(served, subjects, 0).await?;
+            (Some(watch), frame, memory)
         };
         let values = memory.values(frame, definition.encoding);
         let id = format!("w{}-{}", self.run, self.ids.fetch_add(1, Relaxed));
-        let base = Snapshot { frame, values: values.clone() };
-        let feed = Arc::new(Feed::new(id, definition, base, site.meter.events_missed.clone()));
+        let base = Values { frame, values: values.clone() };
+        let feed = Arc::new(Feed::new(id, definition, base, self.events_missed.clone()));
         Ok(Collector { feed, memory, values, watch, events, patience, over: watch::Sender::new(()) })
     }
 
     fn start(
-        &self,
+        self: &Arc<Feeds>,
         feeds: &mut Vec<Listed>,
-        site: &Arc<Site>,
         served: &Served,
         mut collector: Collector,
         owner: Option<Owner>,
     ) -> Result<Listed, Problem> {
-        let most = site.app.limits.max_watches;
+        let most = self.limit;
         if feeds.len() >= most
             && let Some(spare) = feeds.iter().position(Listed::is_spare)
         {
@@ -252,27 +239,27 @@ impl Live {
         let (feed, over) = (collector.feed.clone(), collector.over.subscribe());
         let listed = Listed { feed, emulator: served.name.clone(), owner, over };
         feeds.push(listed.clone());
-        tokio::spawn(collector.run(site.clone()));
+        tokio::spawn(collector.run(self.clone(), self.operations.stopping.clone()));
         Ok(listed)
     }
-}
 
-/// Begins a watch: it, the frame in which it began, and the bytes of its ranges then.
-async fn watch(
-    site: &Site,
-    served: &Served,
-    subjects: &Subjects,
-    every: u32,
-) -> Result<(Watch, u32, Vec<u8>), Problem> {
-    let request = WatchRequest { ranges: subjects.ranges.clone(), every, ..WatchRequest::default() };
-    let watch = served.emulator.watch(request);
-    let outcome = site.perform(served, watch.op().into()).await?;
-    let frame = outcome.frame;
-    match outcome.single().map_err(|error| subjects.refused(error))? {
-        Value::Bytes(bytes) => Ok((watch, frame, bytes)),
-        _ => Err(Problem::new(
-            StatusCode::BAD_GATEWAY,
-            "the emulator answered with something else than memory",
-        )),
+    /// Begins a watch: it, the frame in which it began, and the bytes of its ranges then.
+    async fn begin_watch(
+        &self,
+        served: &Served,
+        subjects: &Subjects,
+        every: u32,
+    ) -> Result<(Watch, u32, Vec<u8>), Problem> {
+        let request = WatchRequest { ranges: subjects.ranges.clone(), every, ..WatchRequest::default() };
+        let watch = served.emulator.watch(request);
+        let outcome = self.operations.perform(served, watch.op().into()).await?;
+        let frame = outcome.frame;
+        match outcome.single().map_err(|error| subjects.refused(error))? {
+            Value::Bytes(bytes) => Ok((watch, frame, bytes)),
+            _ => Err(Problem::new(
+                StatusCode::BAD_GATEWAY,
+                "the emulator answered with something else than memory",
+            )),
+        }
     }
 }

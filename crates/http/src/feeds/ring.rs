@@ -1,17 +1,17 @@
-//! The last events of a feed, for readers that come at their own pace. A reader is a number: that of the event it saw
-//! last. So a slow one holds nothing up and costs nothing; what it did not take in time, it is told to have missed.
+//! The last events of a feed, for readers at their own pace. A reader is a number: that of the event it saw last. So a slow
+//! reader delays nothing and costs nothing. It learns how many events it missed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-/// What an event costs beside its text and values.
+/// What an event costs in addition to its text and values.
 const OVERHEAD: usize = 96;
 
 /// An event as it is sent: written once for all readers.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct FeedEvent {
     /// Its name, such as `change`.
     pub(crate) name: &'static str,
     /// A JSON object.
@@ -20,7 +20,7 @@ pub(crate) struct Entry {
 
 /// What the subjects were at one time.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Snapshot {
+pub(crate) struct Values {
     /// The emulator's frame counter then.
     pub(crate) frame: u32,
     /// In the order of the subjects.
@@ -38,9 +38,9 @@ struct News {
 #[derive(Debug)]
 pub(crate) enum Next {
     /// The event of this number.
-    Entry(u64, Entry),
-    /// So many events are gone; what the subjects were behind the last of them, which has this number.
-    Missed { count: u64, number: u64, then: Snapshot },
+    Event(u64, FeedEvent),
+    /// This many events are gone. `then` is what the subjects were after the last of them, which has this number.
+    Missed { count: u64, number: u64, then: Values },
     /// It has seen all.
     Nothing,
 }
@@ -48,27 +48,27 @@ pub(crate) enum Next {
 /// The last events, bounded in number and bytes.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    entries: VecDeque<(Entry, News)>,
+    entries: VecDeque<(FeedEvent, News)>,
     /// Number of the latest event. The first is 1.
     last: u64,
     bytes: usize,
     max_entries: usize,
     max_bytes: usize,
     /// Before the oldest event that is kept.
-    then: Snapshot,
+    then: Values,
     /// Behind the latest.
-    now: Snapshot,
+    now: Values,
 }
 
 impl Ring {
     /// Keeps `max_entries` events and about `max_bytes` of them, and always one.
-    pub(crate) fn new(max_entries: usize, max_bytes: usize, base: Snapshot) -> Ring {
+    pub(crate) fn new(max_entries: usize, max_bytes: usize, base: Values) -> Ring {
         let (then, now) = (base.clone(), base);
         Ring { entries: VecDeque::new(), last: 0, bytes: 0, max_entries, max_bytes, then, now }
     }
 
     /// Adds an event, by which the subjects of these indices have these values.
-    pub(crate) fn push(&mut self, entry: Entry, frame: u32, values: Vec<(usize, Json)>) {
+    pub(crate) fn push(&mut self, entry: FeedEvent, frame: u32, values: Vec<(usize, Json)>) {
         let news = News { frame, values };
         news.apply(&mut self.now);
         self.bytes += cost(&entry, &news);
@@ -93,7 +93,7 @@ impl Ring {
     }
 
     /// What the subjects are.
-    pub(crate) fn now(&self) -> &Snapshot {
+    pub(crate) fn now(&self) -> &Values {
         &self.now
     }
 
@@ -105,14 +105,14 @@ impl Ring {
             return Next::Missed { count: gone - seen, number: gone, then: self.then.clone() };
         }
         match self.entries.get((seen - gone) as usize) {
-            Some((entry, _)) => Next::Entry(seen + 1, entry.clone()),
+            Some((entry, _)) => Next::Event(seen + 1, entry.clone()),
             None => Next::Nothing,
         }
     }
 }
 
 impl News {
-    fn apply(&self, snapshot: &mut Snapshot) {
+    fn apply(&self, snapshot: &mut Values) {
         snapshot.frame = self.frame;
         for (index, value) in &self.values {
             if let Some(place) = snapshot.values.get_mut(*index) {
@@ -122,7 +122,7 @@ impl News {
     }
 }
 
-fn cost(entry: &Entry, news: &News) -> usize {
+fn cost(entry: &FeedEvent, news: &News) -> usize {
     let of_value = |value: &Json| size_of::<(usize, Json)>() + value.as_str().map_or(0, str::len);
     OVERHEAD + entry.data.len() + news.values.iter().map(|(_, value)| of_value(value)).sum::<usize>()
 }
@@ -132,12 +132,12 @@ mod tests {
     use super::*;
 
     fn ring(max_entries: usize, max_bytes: usize) -> Ring {
-        Ring::new(max_entries, max_bytes, Snapshot { frame: 0, values: vec![0.into(), 0.into()] })
+        Ring::new(max_entries, max_bytes, Values { frame: 0, values: vec![0.into(), 0.into()] })
     }
 
     /// The event of this frame, which sets the first value to it.
     fn push(ring: &mut Ring, frame: u32) {
-        let entry = Entry { name: "change", data: frame.to_string().into() };
+        let entry = FeedEvent { name: "change", data: frame.to_string().into() };
         ring.push(entry, frame, vec![(0, frame.into())]);
     }
 
@@ -147,7 +147,7 @@ mod tests {
         assert!(matches!(ring.next(0), Next::Nothing));
         (1..=5).for_each(|frame| push(&mut ring, frame));
         for seen in 0..5 {
-            let Next::Entry(number, entry) = ring.next(seen) else { panic!("{seen}") };
+            let Next::Event(number, entry) = ring.next(seen) else { panic!("{seen}") };
             assert_eq!((number, &*entry.data), (seen + 1, (seen + 1).to_string().as_str()));
         }
         assert!(matches!(ring.next(5), Next::Nothing));
@@ -156,23 +156,23 @@ mod tests {
     #[test]
     fn who_comes_late_is_told_how_much_is_gone_and_what_was_then() {
         let mut ring = ring(3, 1 << 20);
-        ring.push(Entry { name: "change", data: "second".into() }, 1, vec![(1, 7.into())]);
+        ring.push(FeedEvent { name: "change", data: "second".into() }, 1, vec![(1, 7.into())]);
         (2..=10).for_each(|frame| push(&mut ring, frame));
         let Next::Missed { count, number, then } = ring.next(2) else { panic!("nothing was missed") };
         assert_eq!((count, number), (5, 7));
-        assert_eq!(then, Snapshot { frame: 7, values: vec![7.into(), 7.into()] });
-        assert!(matches!(ring.next(number), Next::Entry(8, _)));
-        assert_eq!(ring.now(), &Snapshot { frame: 10, values: vec![10.into(), 7.into()] });
+        assert_eq!(then, Values { frame: 7, values: vec![7.into(), 7.into()] });
+        assert!(matches!(ring.next(number), Next::Event(8, _)));
+        assert_eq!(ring.now(), &Values { frame: 10, values: vec![10.into(), 7.into()] });
         assert_eq!((ring.last(), ring.len()), (10, 3));
     }
 
     #[test]
     fn bytes_are_bounded_too_and_the_latest_always_stays() {
         let mut ring = ring(1000, 4096);
-        let large = |frame| Entry { name: "change", data: format!("{frame:01000}").into() };
+        let large = |frame| FeedEvent { name: "change", data: format!("{frame:01000}").into() };
         (1..=100).for_each(|frame| ring.push(large(frame), frame, vec![]));
         assert_eq!(ring.len(), 3);
-        ring.push(Entry { name: "change", data: "x".repeat(10_000).into() }, 101, vec![]);
+        ring.push(FeedEvent { name: "change", data: "x".repeat(10_000).into() }, 101, vec![]);
         assert_eq!((ring.len(), ring.last()), (1, 101));
         push(&mut ring, 102);
         assert_eq!(ring.len(), 1);

@@ -29,7 +29,7 @@ const PART_OF_ONE: usize = 8;
 
 /// What a key is remembered by.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Name {
+pub(super) struct KeyId {
     pub(super) rights: Rights,
     pub(super) reach: Reach,
     pub(super) emulator: String,
@@ -38,7 +38,7 @@ pub(super) struct Name {
 
 /// How much is remembered, and for how long.
 #[derive(Debug, Clone, Copy)]
-struct Bounds {
+struct KeyLimits {
     keys: usize,
     bytes: usize,
     life: Duration,
@@ -46,8 +46,8 @@ struct Bounds {
 
 /// The requests that are remembered.
 pub(crate) struct KeyedReplies {
-    full: Mutex<Memory>,
-    read: Mutex<Memory>,
+    full: Mutex<KeyMemory>,
+    read: Mutex<KeyMemory>,
 }
 
 /// What is known of a key.
@@ -55,15 +55,15 @@ pub(super) enum Known {
     /// Its request was done.
     Done(Arc<KeptReply>),
     /// Its request is being done.
-    UnderWay(Over),
+    UnderWay(EndSignal),
     /// Nothing: the request is to be done.
     New(Turn),
 }
 
 /// The end of a request under way.
-pub(super) struct Over(watch::Receiver<()>);
+pub(super) struct EndSignal(watch::Receiver<()>);
 
-impl Over {
+impl EndSignal {
     /// Waits for it.
     pub(super) async fn wait(mut self) {
         // Nothing is ever sent: the other end is dropped.
@@ -74,7 +74,7 @@ impl Over {
 /// The right to do the request of a key. Dropped before its end, nothing is remembered.
 pub(super) struct Turn {
     keyed: Arc<KeyedReplies>,
-    name: Arc<Name>,
+    name: Arc<KeyId>,
     digest: Digest,
     /// Dropped at the end.
     _over: watch::Sender<()>,
@@ -109,14 +109,17 @@ impl KeyedReplies {
     pub(crate) fn new(limits: &Limits) -> KeyedReplies {
         let Limits { max_keys, max_keyed_bytes, keyed_life, .. } = *limits;
         let memory = |share: usize| {
-            let bounds =
-                Bounds { keys: (max_keys / share).max(1), bytes: max_keyed_bytes / share, life: keyed_life };
-            Mutex::new(Memory::new(bounds))
+            let bounds = KeyLimits {
+                keys: (max_keys / share).max(1),
+                bytes: max_keyed_bytes / share,
+                life: keyed_life,
+            };
+            Mutex::new(KeyMemory::new(bounds))
         };
         KeyedReplies { full: memory(1), read: memory(READERS) }
     }
 
-    fn memory(&self, name: &Name) -> &Mutex<Memory> {
+    fn memory(&self, name: &KeyId) -> &Mutex<KeyMemory> {
         match name.rights {
             Rights::Full => &self.full,
             Rights::Read => &self.read,
@@ -124,7 +127,7 @@ impl KeyedReplies {
     }
 
     /// What is known of a key. If that is nothing, its request is under way from now on.
-    pub(super) fn find(self: &Arc<Self>, name: &Arc<Name>, digest: Digest) -> Result<Known, Failure> {
+    pub(super) fn find(self: &Arc<Self>, name: &Arc<KeyId>, digest: Digest) -> Result<Known, Failure> {
         let mut memory = self.memory(name).lock();
         memory.expire(Instant::now());
         match memory.entries.get(name) {
@@ -132,9 +135,11 @@ impl KeyedReplies {
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "Idempotency-Key: the key was used for another request; choose a new one",
             )),
-            Some(Entry { state: State::UnderWay(over), .. }) => Ok(Known::UnderWay(Over(over.clone()))),
-            Some(Entry { state: State::Done(Some(reply)), .. }) => Ok(Known::Done(reply.clone())),
-            Some(Entry { state: State::Done(None), .. }) => Err(Failure::new(
+            Some(KeyEntry { state: KeyState::UnderWay(over), .. }) => {
+                Ok(Known::UnderWay(EndSignal(over.clone())))
+            }
+            Some(KeyEntry { state: KeyState::Done(Some(reply)), .. }) => Ok(Known::Done(reply.clone())),
+            Some(KeyEntry { state: KeyState::Done(None), .. }) => Err(Failure::new(
                 StatusCode::GONE,
                 "Idempotency-Key: the request was done before, and its reply is not kept any more; ask for what you \
                  need in a request of its own",
@@ -153,37 +158,37 @@ impl KeyedReplies {
     }
 }
 
-struct Memory {
-    bounds: Bounds,
-    entries: HashMap<Arc<Name>, Entry>,
+struct KeyMemory {
+    bounds: KeyLimits,
+    entries: HashMap<Arc<KeyId>, KeyEntry>,
     /// The requests that were done, the oldest first.
-    done: VecDeque<(Instant, Arc<Name>)>,
+    done: VecDeque<(Instant, Arc<KeyId>)>,
     /// How many of these have lost their reply.
     dropped: usize,
     /// Bytes of the replies that are kept.
     bytes: usize,
 }
 
-struct Entry {
+struct KeyEntry {
     digest: Digest,
-    state: State,
+    state: KeyState,
 }
 
-enum State {
+enum KeyState {
     UnderWay(watch::Receiver<()>),
     /// `None` where the reply was dropped.
     Done(Option<Arc<KeptReply>>),
 }
 
-impl Memory {
-    fn new(bounds: Bounds) -> Memory {
-        Memory { bounds, entries: HashMap::new(), done: VecDeque::new(), dropped: 0, bytes: 0 }
+impl KeyMemory {
+    fn new(bounds: KeyLimits) -> KeyMemory {
+        KeyMemory { bounds, entries: HashMap::new(), done: VecDeque::new(), dropped: 0, bytes: 0 }
     }
 
     /// Notes that a request is under way.
     fn begin(
         &mut self,
-        name: &Arc<Name>,
+        name: &Arc<KeyId>,
         digest: Digest,
         now: Instant,
     ) -> Result<watch::Sender<()>, Failure> {
@@ -196,13 +201,13 @@ impl Memory {
             return Err(self.full(now));
         }
         let (sender, over) = watch::channel(());
-        self.entries.insert(name.clone(), Entry { digest, state: State::UnderWay(over) });
+        self.entries.insert(name.clone(), KeyEntry { digest, state: KeyState::UnderWay(over) });
         Ok(sender)
     }
 
     /// There is no room for another key.
     fn full(&self, now: Instant) -> Failure {
-        let Bounds { keys, life, .. } = self.bounds;
+        let KeyLimits { keys, life, .. } = self.bounds;
         let oldest = self.done.front().map_or(now, |(done, _)| *done);
         let wait = life.saturating_sub(now.duration_since(oldest)).as_secs() + 1;
         let message = format!(
@@ -214,13 +219,13 @@ impl Memory {
     }
 
     /// Keeps the reply to a request under way.
-    fn keep(&mut self, name: &Arc<Name>, digest: Digest, reply: Option<KeptReply>, now: Instant) {
+    fn keep(&mut self, name: &Arc<KeyId>, digest: Digest, reply: Option<KeptReply>, now: Instant) {
         self.bytes += reply.as_ref().map_or(0, KeptReply::size);
-        self.entries.insert(name.clone(), Entry { digest, state: State::Done(reply.map(Arc::new)) });
+        self.entries.insert(name.clone(), KeyEntry { digest, state: KeyState::Done(reply.map(Arc::new)) });
         self.done.push_back((now, name.clone()));
         while self.bytes > self.bounds.bytes {
             let Some((_, oldest)) = self.done.get(self.dropped) else { break };
-            if let Some(Entry { state: State::Done(reply), .. }) = self.entries.get_mut(oldest) {
+            if let Some(KeyEntry { state: KeyState::Done(reply), .. }) = self.entries.get_mut(oldest) {
                 self.bytes -= reply.take().map_or(0, |reply| reply.size());
             }
             self.dropped += 1;
@@ -228,7 +233,7 @@ impl Memory {
     }
 
     /// Forgets a request that is not under way any more and has no reply to keep.
-    fn forget(&mut self, name: &Arc<Name>) {
+    fn forget(&mut self, name: &Arc<KeyId>) {
         self.entries.remove(name);
     }
 
@@ -238,7 +243,7 @@ impl Memory {
             && now.duration_since(*done) >= self.bounds.life
         {
             let Some((_, name)) = self.done.pop_front() else { return };
-            if let Some(Entry { state: State::Done(Some(reply)), .. }) = self.entries.remove(&name) {
+            if let Some(KeyEntry { state: KeyState::Done(Some(reply)), .. }) = self.entries.remove(&name) {
                 self.bytes -= reply.size();
             }
             self.dropped = self.dropped.saturating_sub(1);

@@ -7,62 +7,64 @@
 //!
 //! - `memory`: the requests that are remembered, with their bounds;
 //! - `reply`: a reply as it is kept;
-//! - `unfinished`: work that goes on when its caller has left.
 
 mod memory;
 mod reply;
-mod unfinished;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderName, Method};
+use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use framewire_protocol::MAX_KEY;
+use tokio::runtime::Handle;
 
+use self::memory::{KeyId, KeyedReplies, Known};
 use crate::access::caller::Caller;
-use crate::access::login::{LOGIN, LOGOUT};
-use crate::app::Site;
+use crate::access::gate::RequestHead;
 use crate::failure::Failure;
-use crate::routing::extract::emulator_of;
-use crate::transport::body;
-pub(crate) use memory::KeyedReplies;
-use memory::{Known, Name};
-use unfinished::Unfinished;
+use crate::limits::Limits;
+use crate::reading::pairs::emulator_of;
+use crate::transport::body::BodyReader;
 
 /// The header that carries a key.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-
-/// Waits for something, and changes nothing.
-const WAIT: &str = "/v1/wait";
 
 /// Put among a reply's extensions by a route whose request turned out to change nothing: its reply is not kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NothingDone;
 
-/// The key of a request, if it has one.
+/// The key of a request, if it has one; `takes_key` is asked whether its route takes keys.
 ///
 /// # Errors
-/// If it cannot be used, or no key applies to such a request.
-pub(crate) fn key(method: &Method, path: &str, headers: &HeaderMap) -> Result<Option<String>, Failure> {
-    let Some(key) = read(headers)? else { return Ok(None) };
-    if applies(method, path) {
+/// If the key cannot be used, or does not apply to such a request.
+pub(crate) fn key(
+    head: &RequestHead<'_>,
+    takes_key: impl FnOnce() -> bool,
+) -> Result<Option<String>, Failure> {
+    let Some(key) = read(head.headers)? else { return Ok(None) };
+    if takes_key() {
         return Ok(Some(key));
     }
-    let why = match path {
-        LOGIN | LOGOUT => "keys do not apply to logging in and out",
-        _ => "changes nothing and can be repeated as it is",
-    };
-    Err(Failure::bad_request(format!("header Idempotency-Key: {method} {path} {why}; leave the header out")))
+    Err(misplaced(head, "changes nothing and can be repeated as it is"))
 }
 
-/// Whether a key can be used with such requests.
-pub(crate) fn applies(method: &Method, path: &str) -> bool {
-    let changes = matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
-    changes && !matches!(path, WAIT | LOGIN | LOGOUT)
+/// Refuses a key for a login or a logout.
+pub(crate) fn check_absent(head: &RequestHead<'_>) -> Result<(), Failure> {
+    match read(head.headers)? {
+        None => Ok(()),
+        Some(_) => Err(misplaced(head, "keys do not apply to logging in and out")),
+    }
+}
+
+fn misplaced(head: &RequestHead<'_>, why: &str) -> Failure {
+    let (method, path) = (head.method, head.path());
+    Failure::bad_request(format!("header Idempotency-Key: {method} {path} {why}; leave the header out"))
 }
 
 /// The key that the header holds.
@@ -85,64 +87,61 @@ pub(crate) fn is_key(text: &str) -> bool {
     (1..=MAX_KEY).contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// Answers a request with a key: from memory if it was done before, and else by `work`, which goes on even if the caller
-/// leaves. `held` counts the memory that the request takes; it is dropped at the end of the work.
-///
-/// # Errors
-/// If the key came with another request, its reply is not kept any more, there is no room for another key, or the body
-/// cannot be read.
-pub(crate) async fn once<W>(
-    site: &Arc<Site>,
-    caller: &Caller,
-    key: String,
-    request: Request,
-    held: impl Send + 'static,
-    work: impl FnOnce(Request) -> W,
-) -> Result<Response, Failure>
-where
-    W: Future<Output = Response> + Send + 'static,
-{
-    let (parts, body) = request.into_parts();
-    let body = body::read(body, site.app.limits.max_body, site).await?;
-    let kind = parts.headers.get(CONTENT_TYPE).map_or(&b""[..], |kind| kind.as_bytes());
-    let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
-    let digest = Digest::of(&[parts.method.as_str().as_bytes(), target.as_bytes(), kind, &body]);
-    let emulator = emulator_of(&parts).unwrap_or_else(|| site.app.emulators.first().name.clone());
-    let request = Request::from_parts(parts, Body::from(body));
-    let work = || {
-        let work = work(request);
-        async move {
-            let response = work.await;
-            drop(held);
-            response
-        }
-    };
-    remembered(&site.keyed, caller, emulator, key, digest, work).await
+/// Performs requests with a key once.
+pub(crate) struct Idempotency {
+    replies: Arc<KeyedReplies>,
+    bodies: Arc<BodyReader>,
+    /// Name of the emulator that a request means if it names none.
+    first_emulator: String,
 }
 
-/// Does `work` under a key, unless it was done before.
-pub(crate) async fn remembered<W>(
-    keyed: &Arc<KeyedReplies>,
-    caller: &Caller,
-    emulator: String,
-    key: String,
-    digest: Digest,
-    work: impl FnOnce() -> W,
-) -> Result<Response, Failure>
-where
-    W: Future<Output = Response> + Send + 'static,
-{
-    let name = Arc::new(Name { rights: caller.rights, reach: caller.reach, emulator, key });
-    let turn = loop {
-        match keyed.find(&name, digest)? {
-            Known::Done(reply) => return Ok(reply.response()),
-            // If it ends without a reply that is kept, it is this request's turn.
-            Known::UnderWay(over) => over.wait().await,
-            Known::New(turn) => break turn,
-        }
-    };
-    let work = work();
-    Ok(Unfinished::new(async move { turn.end(work.await).await }).await)
+impl Idempotency {
+    /// Remembers requests within these limits.
+    pub(crate) fn new(limits: &Limits, bodies: Arc<BodyReader>, first_emulator: String) -> Idempotency {
+        Idempotency { replies: Arc::new(KeyedReplies::new(limits)), bodies, first_emulator }
+    }
+
+    /// Answers a request with a key: from memory if it was done before, and otherwise by `work`, which goes on even if the
+    /// caller leaves. `held` counts the memory that the request takes; it is dropped at the end of the work.
+    ///
+    /// # Errors
+    /// If the key came with another request, its reply is not kept any more, there is no room for another key, or the
+    /// body cannot be read.
+    pub(crate) async fn once<W>(
+        &self,
+        caller: &Caller,
+        key: String,
+        request: Request,
+        held: impl Send + 'static,
+        work: impl FnOnce(Request) -> W,
+    ) -> Result<Response, Failure>
+    where
+        W: Future<Output = Response> + Send + 'static,
+    {
+        let (parts, body) = request.into_parts();
+        let body = self.bodies.read(body).await?;
+        let kind = parts.headers.get(CONTENT_TYPE).map_or(&b""[..], |kind| kind.as_bytes());
+        let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
+        let digest = Digest::of(&[parts.method.as_str().as_bytes(), target.as_bytes(), kind, &body]);
+        let emulator = emulator_of(&parts).unwrap_or_else(|| self.first_emulator.clone());
+        let request = Request::from_parts(parts, Body::from(body));
+        let name = Arc::new(KeyId { rights: caller.rights, reach: caller.reach, emulator, key });
+        let turn = loop {
+            match self.replies.find(&name, digest)? {
+                Known::Done(reply) => return Ok(reply.response()),
+                // If it ends without a reply that is kept, it is this request's turn.
+                Known::UnderWay(over) => over.wait().await,
+                Known::New(turn) => break turn,
+            }
+        };
+        let work = work(request);
+        let finish = async move {
+            let response = work.await;
+            drop(held);
+            turn.end(response).await
+        };
+        Ok(Unfinished::new(finish).await)
+    }
 }
 
 /// What is compared of two requests.
@@ -161,5 +160,36 @@ impl Digest {
             }
             hasher.finish()
         }))
+    }
+}
+
+/// A future that goes on by itself when it is dropped before its end.
+struct Unfinished<F: Future + Send + 'static>(Option<Pin<Box<F>>>);
+
+impl<F: Future + Send + 'static> Unfinished<F> {
+    fn new(work: F) -> Unfinished<F> {
+        Unfinished(Some(Box::pin(work)))
+    }
+}
+
+impl<F: Future + Send + 'static> Future for Unfinished<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // Taken out, so that work which panics is not continued.
+        let Some(mut work) = self.0.take() else { return Poll::Pending };
+        let polled = work.as_mut().poll(context);
+        if polled.is_pending() {
+            self.0 = Some(work);
+        }
+        polled
+    }
+}
+
+impl<F: Future + Send + 'static> Drop for Unfinished<F> {
+    fn drop(&mut self) {
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(async move { drop(work.await) });
+        }
     }
 }

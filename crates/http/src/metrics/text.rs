@@ -8,10 +8,7 @@ pub(super) fn encode(registry: &Registry, open_metrics: bool) -> String {
     let mut written = String::new();
     // Writing to a string cannot fail.
     let _ = text::encode(&mut written, registry);
-    match open_metrics {
-        true => written,
-        false => classic(&written),
-    }
+    if open_metrics { written } else { classic(&written) }
 }
 
 /// The older format calls a counter by the whole name of its sample, and knows neither units nor an end.

@@ -1,4 +1,4 @@
-//! A bound on the memory that large replies take together, however many connections ask for them.
+//! Limits the memory that large replies take together, over all connections.
 
 use std::sync::Arc;
 
@@ -27,37 +27,37 @@ const PICTURE: usize = 128 * 1024;
 
 /// The memory that is left for replies.
 #[derive(Debug, Clone)]
-pub(crate) struct Budget(Arc<Semaphore>);
+pub(crate) struct ReplyBudget(Arc<Semaphore>);
 
-/// A part of a [`Budget`], given back when it is dropped.
+/// A part of a [`ReplyBudget`], given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct BudgetShare {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Budget {
-    pub(crate) fn new(bytes: usize) -> Budget {
-        Budget(Arc::new(Semaphore::new((bytes / UNIT).min(Semaphore::MAX_PERMITS))))
+impl ReplyBudget {
+    pub(crate) fn new(bytes: usize) -> ReplyBudget {
+        ReplyBudget(Arc::new(Semaphore::new((bytes / UNIT).min(Semaphore::MAX_PERMITS))))
     }
 
     /// Takes what the result of `op` may need, before it is asked for.
-    pub(crate) fn share(&self, op: &Op) -> Result<Share, Failure> {
-        self.share_all(std::slice::from_ref(op))
+    pub(crate) fn share(&self, op: &Op) -> Result<BudgetShare, Failure> {
+        self.share_bytes(largest_result(op))
     }
 
     /// Takes what the results of `ops` may need, before they are asked for.
-    pub(crate) fn share_all(&self, ops: &[Op]) -> Result<Share, Failure> {
+    pub(crate) fn share_all(&self, ops: &[Op]) -> Result<BudgetShare, Failure> {
         self.share_bytes(ops.iter().map(largest_result).sum())
     }
 
     /// Takes `bytes`.
-    pub(crate) fn share_bytes(&self, bytes: usize) -> Result<Share, Failure> {
+    pub(crate) fn share_bytes(&self, bytes: usize) -> Result<BudgetShare, Failure> {
         if bytes <= SMALL {
-            return Ok(Share { _permit: None });
+            return Ok(BudgetShare { _permit: None });
         }
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
         match self.0.clone().try_acquire_many_owned(units) {
-            Ok(permit) => Ok(Share { _permit: Some(permit) }),
+            Ok(permit) => Ok(BudgetShare { _permit: Some(permit) }),
             Err(_) => Err(Failure::busy(format!(
                 "other large replies are on their way and leave no room for {bytes} bytes more; read those, or ask for \
                  less at a time, and try again"
@@ -66,10 +66,10 @@ impl Budget {
     }
 }
 
-impl Share {
+impl BudgetShare {
     /// A body that gives the share back when it is sent.
     pub(crate) fn body(self, bytes: Vec<u8>) -> Body {
-        Body::from(Bytes::from_owner(Shared { bytes, _share: self }))
+        Body::from(Bytes::from_owner(CountedBytes { bytes, _share: self }))
     }
 
     /// A reply in JSON that gives the share back when it is sent.
@@ -82,12 +82,12 @@ impl Share {
 }
 
 /// Bytes with the share that they take.
-struct Shared {
+struct CountedBytes {
     bytes: Vec<u8>,
-    _share: Share,
+    _share: BudgetShare,
 }
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for CountedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use framewire_emulator::{Emulator, Pending};
 use framewire_protocol::Batch;
 
-use super::lockstep::Holder;
+use super::lockstep::LockstepHolder;
 use crate::access::permit::Permit;
 use crate::symbols::{SymbolFiles, Symbols};
 
@@ -23,7 +23,7 @@ pub struct Served {
     /// The batches that it has not answered yet.
     pub(crate) waiting: Waiting,
     /// Who began its lockstep.
-    pub(crate) lockstep: Holder,
+    pub(crate) lockstep: LockstepHolder,
     /// What the caller may do with it, where that is not everything.
     permit: Option<Permit>,
 }
@@ -58,7 +58,7 @@ impl Served {
             emulator,
             symbols: Arc::default(),
             waiting: Waiting::default(),
-            lockstep: Holder::default(),
+            lockstep: LockstepHolder::default(),
             permit: None,
         }
     }
@@ -161,6 +161,12 @@ impl Emulators {
         self.all.iter().find(|served| served.name == name)
     }
 
+    /// The names of all, joined by commas.
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<&str> = self.iter().map(|served| served.name.as_str()).collect();
+        names.join(", ")
+    }
+
     /// All of them in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Served>> {
         self.all.iter()
@@ -174,8 +180,5 @@ pub fn is_emulator_name(name: &str) -> bool {
 }
 
 fn check(name: &str) -> Result<(), NameError> {
-    match is_emulator_name(name) {
-        true => Ok(()),
-        false => Err(NameError::Unfit(name.to_owned())),
-    }
+    if is_emulator_name(name) { Ok(()) } else { Err(NameError::Unfit(name.to_owned())) }
 }

@@ -3,12 +3,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
 
 use framewire_protocol::Op;
 use tokio::task_local;
-
-use crate::app::Site;
 
 task_local! {
     /// The number of the WebSocket whose request this task does.
@@ -17,9 +14,9 @@ task_local! {
 
 /// Number of the WebSocket that began an emulator's lockstep last; 0 if that was another client, or it was ended.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Holder(Arc<AtomicU64>);
+pub(crate) struct LockstepHolder(Arc<AtomicU64>);
 
-impl Holder {
+impl LockstepHolder {
     /// Notes what operations do to lockstep.
     pub(crate) fn note(&self, ops: &[Op]) {
         for op in ops {
@@ -33,7 +30,8 @@ impl Holder {
         }
     }
 
-    fn is_left_by(&self, connection: u64) -> bool {
+    /// Whether this WebSocket had begun the lockstep, which has no holder from now on.
+    pub(crate) fn is_left_by(&self, connection: u64) -> bool {
         self.0.compare_exchange(connection, 0, Relaxed, Relaxed).is_ok()
     }
 }
@@ -48,26 +46,17 @@ pub(crate) async fn for_connection<F: Future>(number: u64, work: F) -> F::Output
     CONNECTION.scope(number, work).await
 }
 
-/// A WebSocket is closed: ends the lockstep that it began.
-pub(crate) async fn end_of(connection: u64, site: &Site) {
-    for served in site.app.emulators.iter().filter(|served| served.lockstep.is_left_by(connection)) {
-        // It may be over by now, or the emulator gone.
-        let end = Op::Lockstep { timeout: 0 }.into();
-        let _ = served.submit(end, Instant::now() + site.app.deadline).await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    async fn begin(holder: &Holder, connection: u64) {
+    async fn begin(holder: &LockstepHolder, connection: u64) {
         for_connection(connection, async { holder.note(&[Op::Lockstep { timeout: 1000 }]) }).await;
     }
 
     #[tokio::test]
     async fn lockstep_that_another_client_took_over_stays() {
-        let holder = Holder::default();
+        let holder = LockstepHolder::default();
         begin(&holder, 1).await;
         begin(&holder, 2).await;
         assert!(!holder.is_left_by(1));

@@ -1,4 +1,4 @@
-//! Operations on emulators.
+//! Operations on emulators: the core that all routes share.
 //!
 //! - `emulators`: the emulators that are served;
 //! - `budget`: limits the memory for large replies;
@@ -7,3 +7,83 @@
 pub(crate) mod budget;
 pub(crate) mod emulators;
 pub(crate) mod lockstep;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use framewire_emulator::EmulatorError;
+use framewire_protocol::{Batch, Op, Outcome, Value};
+
+use self::budget::ReplyBudget;
+use self::emulators::{Emulators, Served};
+use crate::access::caller::Caller;
+use crate::access::files::Files;
+use crate::access::permit::Permit;
+use crate::stopping::Stopping;
+
+/// Performs operations on emulators: within a deadline, as far as the caller may, and with memory for the results.
+pub(crate) struct Operations {
+    /// The emulators; mGBA-http's routes act on the first.
+    pub(crate) emulators: Emulators,
+    /// How long a request may wait for its emulator.
+    pub(crate) deadline: Duration,
+    /// The memory for large replies.
+    pub(crate) replies: ReplyBudget,
+    /// The only folder in which callers may name files.
+    pub(crate) files: Option<Files>,
+    /// Says when the server stops.
+    pub(crate) stopping: Stopping,
+}
+
+impl Operations {
+    /// An emulator as this caller may use it.
+    pub(crate) fn for_caller(&self, served: &Arc<Served>, caller: &Caller) -> Arc<Served> {
+        served.for_caller(Permit::of(caller, self.files.as_ref()))
+    }
+
+    /// Performs one operation for `caller` on the first emulator. An operation with a key is performed once, however often
+    /// it is asked for. Addresses are taken as mGBA takes them.
+    pub(crate) async fn call(
+        &self,
+        caller: &Caller,
+        op: Op,
+        key: Option<String>,
+    ) -> Result<Value, EmulatorError> {
+        let served = self.for_caller(self.emulators.first(), caller);
+        let batch = Batch { key, unchecked: true, ..op.into() };
+        Ok(self.perform(&served, batch).await?.single()?)
+    }
+
+    /// Performs a batch within the usual deadline.
+    pub(crate) async fn perform(&self, served: &Served, batch: Batch) -> Result<Outcome, EmulatorError> {
+        self.perform_until(served, batch, Instant::now() + self.deadline).await
+    }
+
+    /// Performs a batch that may take longer than others.
+    pub(crate) async fn perform_until(
+        &self,
+        served: &Served,
+        batch: Batch,
+        deadline: Instant,
+    ) -> Result<Outcome, EmulatorError> {
+        batch.check()?;
+        let _waiting = served.waiting.begin();
+        let outcome = served.submit(batch, deadline).await?;
+        match &outcome.results[..] {
+            [Err(error)] if error.is_about_key() => Err(error.clone().into()),
+            _ => Ok(outcome),
+        }
+    }
+
+    /// Ends the lockstep that a WebSocket began: the WebSocket is closed.
+    pub(crate) async fn end_lockstep(&self, connection: u64) {
+        for served in self.emulators.iter() {
+            if !served.lockstep.is_left_by(connection) {
+                continue;
+            }
+            // It may be over by now, or the emulator gone.
+            let end = Op::Lockstep { timeout: 0 }.into();
+            let _ = served.submit(end, Instant::now() + self.deadline).await;
+        }
+    }
+}

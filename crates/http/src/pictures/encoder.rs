@@ -1,38 +1,41 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use framewire_media::Encoder;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tracing::warn;
 
-use super::picture::Shot;
-use super::source::Source;
+use super::picture::SharedPicture;
+use super::source::PictureSource;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 
-/// The newest shot of an emulator, skipping what is not taken in time. It ends when the emulator is gone.
-pub(crate) type Newest = watch::Receiver<Option<Arc<Shot>>>;
+/// The newest picture of an emulator; pictures that are not taken in time are skipped. It ends when the emulator is gone.
+pub(crate) type Newest = watch::Receiver<Option<Arc<SharedPicture>>>;
 
-/// Where the pictures of each emulator that somebody looks at are made ready, once for all who look.
-#[derive(Default)]
-pub(crate) struct Studios {
+/// Encodes the pictures of each emulator that has viewers, once for all of them.
+pub(crate) struct PictureEncoders {
+    /// How long an emulator that must be asked for pictures may take for the first.
+    patience: Duration,
     /// By the emulator's name.
-    open: Mutex<HashMap<String, watch::Sender<Option<Arc<Shot>>>>>,
+    open: Mutex<HashMap<String, watch::Sender<Option<Arc<SharedPicture>>>>>,
 }
 
-impl Studios {
-    /// Looks at an emulator. The shot that is there already counts as new.
-    pub(crate) async fn look(
-        self: &Arc<Self>,
-        served: &Arc<Served>,
-        patience: Duration,
-    ) -> Result<Newest, Problem> {
-        if let Some(sender) = self.lock().get(&served.name) {
+impl PictureEncoders {
+    /// No emulator has viewers yet.
+    pub(crate) fn new(patience: Duration) -> PictureEncoders {
+        PictureEncoders { patience, open: Mutex::default() }
+    }
+
+    /// The pictures of an emulator. A picture that is there already counts as new.
+    pub(crate) async fn watch(self: &Arc<Self>, served: &Arc<Served>) -> Result<Newest, Problem> {
+        if let Some(sender) = self.open.lock().get(&served.name) {
             return Ok(subscribe(sender));
         }
-        let source = Source::open(served, patience).await?;
-        let mut open = self.lock();
+        let source = PictureSource::open(served, self.patience).await?;
+        let mut open = self.open.lock();
         if let Some(sender) = open.get(&served.name) {
             return Ok(subscribe(sender)); // another was faster
         }
@@ -42,12 +45,12 @@ impl Studios {
         Ok(newest)
     }
 
-    /// Takes pictures until nobody looks or no more come.
+    /// Takes pictures until there is no viewer or no picture comes any more.
     async fn run(
         self: Arc<Self>,
         name: String,
-        mut source: Source,
-        sender: watch::Sender<Option<Arc<Shot>>>,
+        mut source: PictureSource,
+        sender: watch::Sender<Option<Arc<SharedPicture>>>,
     ) {
         let encoder = Arc::new(Mutex::new(Encoder::new()));
         for number in 0.. {
@@ -56,10 +59,10 @@ impl Studios {
                 () = sender.closed() => None,
                 picture = source.next() => Some(picture),
             };
-            let mut open = self.lock();
+            let mut open = self.open.lock();
             let picture = match picture {
                 Some(Some(picture)) => picture,
-                // Somebody may have come a moment ago.
+                // A viewer may have come a moment ago.
                 None if sender.receiver_count() > 0 => continue,
                 _ => {
                     open.remove(&name);
@@ -67,19 +70,15 @@ impl Studios {
                 }
             };
             drop(open);
-            match Shot::new(picture, number, encoder.clone()) {
-                Ok(shot) => drop(sender.send_replace(Some(Arc::new(shot)))),
+            match SharedPicture::new(picture, number, encoder.clone()) {
+                Ok(picture) => drop(sender.send_replace(Some(Arc::new(picture)))),
                 Err(error) => warn!("{name}: a picture was left out: {error}"),
             }
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, watch::Sender<Option<Arc<Shot>>>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-fn subscribe(sender: &watch::Sender<Option<Arc<Shot>>>) -> Newest {
+fn subscribe(sender: &watch::Sender<Option<Arc<SharedPicture>>>) -> Newest {
     let mut newest = sender.subscribe();
     newest.mark_changed();
     newest

@@ -1,19 +1,20 @@
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use framewire_emulator::Picture;
 use framewire_media::{Checked, Encoder, Image, ImageError, Stamp, jpeg, png};
+use parking_lot::Mutex;
 
-/// A picture, with all that was made of it. Each thing is made when the first viewer needs it, and those who are in step
-/// with that one get the same bytes.
-pub(crate) struct Shot {
+/// A picture in all forms that viewers have needed so far. Each form is made when the first viewer needs it; others get the
+/// same bytes.
+pub(crate) struct SharedPicture {
     picture: Arc<Picture>,
     checked: Checked<Pixels>,
-    /// Tells it from all others of its studio.
+    /// Its number among the pictures of its emulator.
     number: u64,
     encoder: Arc<Mutex<Encoder>>,
     key: OnceLock<Bytes>,
-    /// Deltas, each with the number of the shot that it changes.
+    /// Deltas, each with the number of the picture that it changes.
     deltas: Mutex<Vec<(u64, Bytes)>>,
     png: OnceLock<Bytes>,
     jpeg: OnceLock<Bytes>,
@@ -28,36 +29,36 @@ impl AsRef<[u8]> for Pixels {
     }
 }
 
-impl Shot {
-    /// How many came between the other, an earlier one, and this.
-    pub(crate) fn skipped_since(&self, before: &Shot) -> u64 {
+impl SharedPicture {
+    /// How many pictures came between an earlier one and this.
+    pub(crate) fn skipped_since(&self, before: &SharedPicture) -> u64 {
         self.number.saturating_sub(before.number + 1)
     }
 
-    /// A shot with what its studio's shots have in common.
+    /// A picture of an emulator whose pictures share this encoder.
     pub(crate) fn new(
         picture: Arc<Picture>,
         number: u64,
         encoder: Arc<Mutex<Encoder>>,
-    ) -> Result<Shot, ImageError> {
+    ) -> Result<SharedPicture, ImageError> {
         let checked = Checked::new(picture.width, picture.height, Pixels(picture.clone()))?;
         let (key, deltas, png, jpeg) = Default::default();
-        Ok(Shot { picture, checked, number, encoder, key, deltas, png, jpeg })
+        Ok(SharedPicture { picture, checked, number, encoder, key, deltas, png, jpeg })
     }
 
-    /// All of it, as a message.
+    /// The whole picture as a message.
     pub(crate) fn key(&self) -> Bytes {
-        self.key.get_or_init(|| self.encoder().key(self.image(), self.stamp()).into()).clone()
+        self.key.get_or_init(|| self.encoder.lock().key(self.image(), self.stamp()).into()).clone()
     }
 
-    /// What makes it of `before`, as a message.
-    pub(crate) fn delta(&self, before: &Shot) -> Bytes {
-        let mut deltas = self.deltas.lock().unwrap_or_else(PoisonError::into_inner);
+    /// What differs from `before`, as a message.
+    pub(crate) fn delta(&self, before: &SharedPicture) -> Bytes {
+        let mut deltas = self.deltas.lock();
         if let Some((_, delta)) = deltas.iter().find(|(number, _)| *number == before.number) {
             return delta.clone();
         }
         let base = before.stamp().tick;
-        let delta = self.encoder().delta(before.image(), base, self.image(), self.stamp());
+        let delta = self.encoder.lock().delta(before.image(), base, self.image(), self.stamp());
         let delta = Bytes::from(delta);
         deltas.push((before.number, delta.clone()));
         delta
@@ -74,7 +75,7 @@ impl Shot {
     }
 
     /// Whether it shows the same as `other`.
-    pub(crate) fn looks_like(&self, other: &Shot) -> bool {
+    pub(crate) fn looks_like(&self, other: &SharedPicture) -> bool {
         self.image() == other.image()
     }
 
@@ -83,11 +84,7 @@ impl Shot {
     }
 
     fn stamp(&self) -> Stamp {
-        // The stream counts with 32 bits, round and round.
+        // The stream counts with 32 bits and wraps.
         Stamp { frame: self.picture.frame, tick: self.picture.ticks as u32 }
-    }
-
-    fn encoder(&self) -> MutexGuard<'_, Encoder> {
-        self.encoder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures of an emulator that gives them only when asked, each as a PNG.
+//! Pictures of an emulator that gives a picture only when asked, as a PNG.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(crate) async fn screenshot(served: &Served, deadline: Instant) -> Result<Scr
     }
 }
 
-/// Screenshots, one behind the other, as many as the emulator can make without missing frames.
+/// Screenshots one after another, as many as the emulator can make without missing frames.
 pub(crate) struct Screenshots {
     served: Arc<Served>,
     /// The last one, and its picture.
@@ -91,15 +91,16 @@ impl Screenshots {
         // What runs on between two frames cannot be known; a counter that was set back counts as one frame.
         let frames = new.frame.checked_sub(last.frame).unwrap_or(1).max(1);
         let ticks = before.ticks + u64::from(frames);
-        let picture = match same {
-            true => Picture { frame: new.frame, ticks, ..(**before).clone() },
-            false => match picture(&new, ticks) {
+        let picture = if same {
+            Picture { frame: new.frame, ticks, ..(**before).clone() }
+        } else {
+            match picture(&new, ticks) {
                 Ok(picture) => picture,
                 Err(error) => {
                     debug!("a screenshot was left out: {error}");
                     return Some(false);
                 }
-            },
+            }
         };
         self.last = (new, Arc::new(picture));
         Some(true)

@@ -4,29 +4,30 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::failure::Failure;
 use crate::problem::Problem;
-use crate::transport::streams::Stream;
+use crate::transport::streams::OpenStream;
 
-/// Room for those who look and listen: each costs more than other streams do.
-pub(crate) struct Seats {
+/// Limits how many clients watch and listen at once: each costs more than other streams do.
+#[derive(Clone)]
+pub(crate) struct ViewerLimit {
     all: u32,
     free: Arc<Semaphore>,
 }
 
-/// Room for one, given back when it is dropped.
-pub(crate) struct Seat {
+/// The place of a viewer or listener, given back when it is dropped.
+pub(crate) struct ViewerPlace {
     _permit: OwnedSemaphorePermit,
-    _stream: Stream,
+    _stream: OpenStream,
 }
 
-impl Seats {
-    pub(crate) fn new(count: u32) -> Seats {
-        Seats { all: count, free: Arc::new(Semaphore::new(count as usize)) }
+impl ViewerLimit {
+    pub(crate) fn new(count: u32) -> ViewerLimit {
+        ViewerLimit { all: count, free: Arc::new(Semaphore::new(count as usize)) }
     }
 
-    /// Takes a seat for a stream.
-    pub(crate) fn take(&self, stream: Stream) -> Result<Seat, Problem> {
+    /// Takes a place for a stream.
+    pub(crate) fn take(&self, stream: OpenStream) -> Result<ViewerPlace, Problem> {
         match self.free.clone().try_acquire_owned() {
-            Ok(permit) => Ok(Seat { _permit: permit, _stream: stream }),
+            Ok(permit) => Ok(ViewerPlace { _permit: permit, _stream: stream }),
             Err(_) => Err(Failure::busy(format!(
                 "{} viewers and listeners are here, as many as are served at once; close one and try again",
                 self.all

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use utoipa::ToSchema;
 
+use super::number::lua_integer;
 use crate::problem::Problem;
-use crate::compat::lua_integer;
 use crate::symbols::{Place, Symbols};
 
 /// A JSON object.
@@ -91,22 +91,17 @@ impl<'a> Fields<'a> {
         name: &'static str,
         read: impl FnOnce(&mut Fields<'a>, &'static str) -> Result<T, Problem>,
     ) -> Result<Option<T>, Problem> {
-        match self.left.get(name).is_some_and(|value| !value.is_null()) {
-            true => read(self, name).map(Some),
-            false => {
-                self.take(name);
-                Ok(None)
-            }
+        if self.left.get(name).is_some_and(|value| !value.is_null()) {
+            return read(self, name).map(Some);
         }
+        self.take(name);
+        Ok(None)
     }
 
     /// Says what is left over, if anything is.
     pub(crate) fn end(self) -> Result<(), Problem> {
         let Some(name) = self.left.keys().next() else { return Ok(()) };
-        let known = match self.known.is_empty() {
-            true => "no field".to_owned(),
-            false => self.known.join(", "),
-        };
+        let known = if self.known.is_empty() { "no field".to_owned() } else { self.known.join(", ") };
         Err(Problem::parameter(name.as_str(), "is no field here", known))
     }
 
@@ -193,7 +188,7 @@ const OFFSETS: &str = "an offset in the domain, from 0 on, as a number or in hex
 pub(crate) const KEYS: &str =
     "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023";
 
-/// A whole number, as such or as text in hex behind `0x`, which JSON has no numbers for.
+/// A whole number, as such or as text in hex after `0x`, which JSON numbers cannot be.
 pub(crate) fn integer(value: &Json) -> Option<i64> {
     match value {
         Json::Number(number) => number.as_i64().or_else(|| {

@@ -11,7 +11,7 @@ pub(super) const ACCEPTED: &str = "; accepted is ";
 
 /// Why a type cannot be made of what was sent.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ReadError {
     /// Where, such as `ops[3].address`; empty for the whole.
     place: String,
     /// What is wrong, to follow the place.
@@ -21,9 +21,9 @@ pub(super) struct Refusal {
     missing: bool,
 }
 
-impl Refusal {
-    pub fn new(problem: impl Into<String>, accepts: impl Into<String>) -> Refusal {
-        Refusal {
+impl ReadError {
+    pub fn new(problem: impl Into<String>, accepts: impl Into<String>) -> ReadError {
+        ReadError {
             place: String::new(),
             problem: problem.into(),
             accepts: Some(accepts.into()),
@@ -32,50 +32,50 @@ impl Refusal {
     }
 
     /// A value is there that is not one of these.
-    pub fn value(value: &Json, accepts: impl Into<String>) -> Refusal {
-        Refusal::new(format!("is {}", shown(value)), accepts)
+    pub fn value(value: &Json, accepts: impl Into<String>) -> ReadError {
+        ReadError::new(format!("is {}", shown(value)), accepts)
     }
 
     /// Something of another kind is there.
-    pub fn kind(value: &Json, accepts: impl Into<String>) -> Refusal {
+    pub fn kind(value: &Json, accepts: impl Into<String>) -> ReadError {
         let kind = match value {
             Json::Array(_) => "is a list",
             Json::Object(_) => "is an object",
-            _ => return Refusal::value(value, accepts),
+            _ => return ReadError::value(value, accepts),
         };
-        Refusal::new(kind, accepts)
+        ReadError::new(kind, accepts)
     }
 
     /// The same, of a field of this name.
-    pub fn within(self, name: &str) -> Refusal {
+    pub fn within(self, name: &str) -> ReadError {
         let place = match self.place.as_str() {
             "" => name.to_owned(),
             inner if inner.starts_with('[') => format!("{name}{inner}"),
             inner => format!("{name}.{inner}"),
         };
-        Refusal { place, ..self }
+        ReadError { place, ..self }
     }
 
     /// The same, of an item of a list.
-    pub fn at(self, index: usize) -> Refusal {
+    pub fn at(self, index: usize) -> ReadError {
         self.within(&format!("[{index}]"))
     }
 
     /// For what is missing: the same with what is accepted there, as `read` refuses a nothing in its place.
-    pub fn with_expected<T>(self, read: impl FnOnce(&str) -> Result<T, Refusal>) -> Refusal {
+    pub fn with_expected<T>(self, read: impl FnOnce(&str) -> Result<T, ReadError>) -> ReadError {
         if !self.missing {
             return self;
         }
         match read(&self.place) {
             // Another field may be refused first, by a type that knows more than its fields.
             Err(other) if names(&other.place).eq(names(&self.place)) => {
-                Refusal { accepts: other.accepts, ..self }
+                ReadError { accepts: other.accepts, ..self }
             }
             _ => self,
         }
     }
 
-    /// As callers are told of it; `whole` is what was read.
+    /// The problem for callers; `whole` is what was read.
     pub fn problem(self, whole: &str) -> Problem {
         match (self.place.as_str(), self.accepts) {
             ("", None) => Problem::bad_request(format!("{whole} {}", self.problem)),
@@ -100,30 +100,30 @@ fn names(place: &str) -> impl Iterator<Item = Option<&str>> {
     place.split('.').map(|step| step.split('[').next())
 }
 
-impl Display for Refusal {
+impl Display for ReadError {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.problem)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ReadError {}
 
-impl de::Error for Refusal {
-    /// What a type says itself; behind [`ACCEPTED`] what it takes.
-    fn custom<T: Display>(message: T) -> Refusal {
+impl de::Error for ReadError {
+    /// What a type says itself; after [`ACCEPTED`] what it takes.
+    fn custom<T: Display>(message: T) -> ReadError {
         let message = message.to_string();
         match message.split_once(ACCEPTED) {
-            Some((problem, accepts)) => Refusal::new(problem, accepts),
-            None => Refusal { place: String::new(), problem: message, accepts: None, missing: false },
+            Some((problem, accepts)) => ReadError::new(problem, accepts),
+            None => ReadError { place: String::new(), problem: message, accepts: None, missing: false },
         }
     }
 
-    fn missing_field(field: &'static str) -> Refusal {
-        Refusal { place: field.to_owned(), problem: "is missing".to_owned(), accepts: None, missing: true }
+    fn missing_field(field: &'static str) -> ReadError {
+        ReadError { place: field.to_owned(), problem: "is missing".to_owned(), accepts: None, missing: true }
     }
 
-    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Refusal {
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> ReadError {
         let known = if expected.is_empty() { "none".to_owned() } else { expected.join(", ") };
-        Refusal { place: field.to_owned(), ..Refusal::new("is not known here", known) }
+        ReadError { place: field.to_owned(), ..ReadError::new("is not known here", known) }
     }
 }

@@ -2,10 +2,10 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
 
-use super::refusal::Refusal;
+use super::refusal::ReadError;
 
 /// What a type is read from. Unlike serde_json it takes no list for an object, and says what would have been accepted.
-pub(super) enum Source {
+pub(super) enum ValueSource {
     Json(Json),
     /// Texts given for one parameter.
     Text(Vec<String>),
@@ -13,24 +13,24 @@ pub(super) enum Source {
     Query(Vec<(String, Vec<String>)>),
 }
 
-impl Source {
-    fn refuse(&self, accepts: impl Into<String>) -> Refusal {
+impl ValueSource {
+    fn refuse(&self, accepts: impl Into<String>) -> ReadError {
         match self {
-            Source::Json(value) => Refusal::kind(value, accepts),
-            Source::Text(texts) => match &texts[..] {
-                [] => Refusal::new("is missing", accepts),
-                [text] => Refusal::new(format!("is {text:?}"), accepts),
-                _ => Refusal::new("is given more than once", format!("{} once", accepts.into())),
+            ValueSource::Json(value) => ReadError::kind(value, accepts),
+            ValueSource::Text(texts) => match &texts[..] {
+                [] => ReadError::new("is missing", accepts),
+                [text] => ReadError::new(format!("is {text:?}"), accepts),
+                _ => ReadError::new("is given more than once", format!("{} once", accepts.into())),
             },
-            Source::Query(_) => Refusal::new("is a query", accepts),
+            ValueSource::Query(_) => ReadError::new("is a query", accepts),
         }
     }
 
     /// The text, if it is one.
     fn text(&self) -> Option<&str> {
         match self {
-            Source::Json(Json::String(text)) => Some(text),
-            Source::Text(texts) if texts.len() == 1 => Some(&texts[0]),
+            ValueSource::Json(Json::String(text)) => Some(text),
+            ValueSource::Text(texts) if texts.len() == 1 => Some(&texts[0]),
             _ => None,
         }
     }
@@ -38,18 +38,18 @@ impl Source {
     /// The whole number, if it is one.
     fn integer(&self) -> Option<i128> {
         match self {
-            Source::Json(Json::Number(number)) => {
+            ValueSource::Json(Json::Number(number)) => {
                 let fraction =
                     || number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
                 let whole = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
                 whole.or_else(|| fraction().map(|number| number as i128))
             }
-            Source::Text(_) => self.text()?.parse().ok(),
+            ValueSource::Text(_) => self.text()?.parse().ok(),
             _ => None,
         }
     }
 
-    fn integer_in(&self, least: i128, greatest: i128) -> Result<i128, Refusal> {
+    fn integer_in(&self, least: i128, greatest: i128) -> Result<i128, ReadError> {
         let accepts = || match (least, greatest) {
             (0, greatest) if greatest > u32::MAX.into() => "a whole number, 0 or more".to_owned(),
             (_, greatest) if greatest > u32::MAX.into() => "a whole number".to_owned(),
@@ -63,15 +63,15 @@ impl Source {
 
 macro_rules! integers {
     ($($method:ident $visit:ident $kind:ty),*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
             let number = self.integer_in(<$kind>::MIN.into(), <$kind>::MAX.into())?;
             visitor.$visit(number as $kind)
         }
     )*};
 }
 
-impl<'de> Deserializer<'de> for Source {
-    type Error = Refusal;
+impl<'de> Deserializer<'de> for ValueSource {
+    type Error = ReadError;
 
     integers!(
         deserialize_u8 visit_u8 u8, deserialize_u16 visit_u16 u16, deserialize_u32 visit_u32 u32,
@@ -80,40 +80,42 @@ impl<'de> Deserializer<'de> for Source {
     );
 
     /// A whole number of any size, or a text that says what else is there.
-    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.integer() {
             Some(number) => visitor.visit_i128(number),
             None => visitor.visit_string(self.refuse("").to_string()),
         }
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self {
-            Source::Json(Json::Null) => visitor.visit_unit(),
-            Source::Json(Json::Bool(value)) => visitor.visit_bool(value),
-            Source::Json(Json::Number(number)) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
-                (Some(number), ..) => visitor.visit_u64(number),
-                (_, Some(number), _) => visitor.visit_i64(number),
-                (.., number) => visitor.visit_f64(number.unwrap_or(f64::NAN)),
-            },
-            Source::Json(Json::String(text)) => visitor.visit_string(text),
-            Source::Json(Json::Array(_)) => self.deserialize_seq(visitor),
-            Source::Json(Json::Object(_)) | Source::Query(_) => self.deserialize_map(visitor),
-            Source::Text(_) => self.deserialize_string(visitor),
+            ValueSource::Json(Json::Null) => visitor.visit_unit(),
+            ValueSource::Json(Json::Bool(value)) => visitor.visit_bool(value),
+            ValueSource::Json(Json::Number(number)) => {
+                match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                    (Some(number), ..) => visitor.visit_u64(number),
+                    (_, Some(number), _) => visitor.visit_i64(number),
+                    (.., number) => visitor.visit_f64(number.unwrap_or(f64::NAN)),
+                }
+            }
+            ValueSource::Json(Json::String(text)) => visitor.visit_string(text),
+            ValueSource::Json(Json::Array(_)) => self.deserialize_seq(visitor),
+            ValueSource::Json(Json::Object(_)) | ValueSource::Query(_) => self.deserialize_map(visitor),
+            ValueSource::Text(_) => self.deserialize_string(visitor),
         }
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let value = match &self {
-            Source::Json(value) => value.as_bool(),
+            ValueSource::Json(value) => value.as_bool(),
             other => other.text().and_then(|text| text.parse().ok()),
         };
         visitor.visit_bool(value.ok_or_else(|| self.refuse("true or false"))?)
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let value = match &self {
-            Source::Json(value) => value.as_f64(),
+            ValueSource::Json(value) => value.as_f64(),
             other => {
                 other.text().and_then(|text| text.parse().ok()).filter(|number: &f64| number.is_finite())
             }
@@ -121,15 +123,15 @@ impl<'de> Deserializer<'de> for Source {
         visitor.visit_f64(value.ok_or_else(|| self.refuse("a number"))?)
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_f64(visitor)
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_string(visitor)
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.text() {
             Some(text) => visitor.visit_string(text.to_owned()),
             None => Err(self.refuse("a text")),
@@ -137,9 +139,9 @@ impl<'de> Deserializer<'de> for Source {
     }
 
     /// `null` counts as left out.
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self {
-            Source::Json(Json::Null) => visitor.visit_none(),
+            ValueSource::Json(Json::Null) => visitor.visit_none(),
             other => visitor.visit_some(other),
         }
     }
@@ -148,30 +150,30 @@ impl<'de> Deserializer<'de> for Source {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Refusal> {
+    ) -> Result<V::Value, ReadError> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
-        let items: Vec<Source> = match self {
-            Source::Json(Json::Array(items)) => items.into_iter().map(Source::Json).collect(),
-            Source::Text(texts) => texts.into_iter().map(|text| Source::Text(vec![text])).collect(),
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let items: Vec<ValueSource> = match self {
+            ValueSource::Json(Json::Array(items)) => items.into_iter().map(ValueSource::Json).collect(),
+            ValueSource::Text(texts) => texts.into_iter().map(|text| ValueSource::Text(vec![text])).collect(),
             other => return Err(other.refuse("a list")),
         };
         visitor.visit_seq(Items { left: items.into_iter().enumerate() })
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
-        let fields: Vec<(String, Source)> = match self {
-            Source::Json(Json::Object(fields)) => {
-                fields.into_iter().map(|(name, value)| (name, Source::Json(value))).collect()
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let fields: Vec<(String, ValueSource)> = match self {
+            ValueSource::Json(Json::Object(fields)) => {
+                fields.into_iter().map(|(name, value)| (name, ValueSource::Json(value))).collect()
             }
-            Source::Query(given) => {
-                given.into_iter().map(|(name, texts)| (name, Source::Text(texts))).collect()
+            ValueSource::Query(given) => {
+                given.into_iter().map(|(name, texts)| (name, ValueSource::Text(texts))).collect()
             }
             other => return Err(other.refuse("an object")),
         };
-        visitor.visit_map(Fields { left: fields.into_iter(), value: None })
+        visitor.visit_map(FieldAccess { left: fields.into_iter(), value: None })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -179,9 +181,9 @@ impl<'de> Deserializer<'de> for Source {
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Refusal> {
+    ) -> Result<V::Value, ReadError> {
         match &self {
-            Source::Json(Json::Object(_)) | Source::Query(_) => self.deserialize_map(visitor),
+            ValueSource::Json(Json::Object(_)) | ValueSource::Query(_) => self.deserialize_map(visitor),
             other => Err(other.refuse(format!("an object with {}", fields.join(", ")))),
         }
     }
@@ -191,10 +193,10 @@ impl<'de> Deserializer<'de> for Source {
         _: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Refusal> {
+    ) -> Result<V::Value, ReadError> {
         match self.text().filter(|text| variants.contains(text)) {
             Some(text) => {
-                let variant: StrDeserializer<'_, Refusal> = text.into_deserializer();
+                let variant: StrDeserializer<'_, ReadError> = text.into_deserializer();
                 visitor.visit_enum(variant)
             }
             None => Err(self.refuse(format!("one of {}", variants.join(", ")))),
@@ -210,35 +212,35 @@ struct Items<I> {
     left: I,
 }
 
-impl<'de, I: Iterator<Item = (usize, Source)>> SeqAccess<'de> for Items<I> {
-    type Error = Refusal;
+impl<'de, I: Iterator<Item = (usize, ValueSource)>> SeqAccess<'de> for Items<I> {
+    type Error = ReadError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Refusal> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
         let Some((index, item)) = self.left.next() else { return Ok(None) };
         seed.deserialize(item).map(Some).map_err(|refusal| refusal.at(index))
     }
 }
 
-struct Fields<I> {
+struct FieldAccess<I> {
     left: I,
     /// The field whose name was read last.
-    value: Option<(String, Source)>,
+    value: Option<(String, ValueSource)>,
 }
 
-impl<'de, I: Iterator<Item = (String, Source)>> MapAccess<'de> for Fields<I> {
-    type Error = Refusal;
+impl<'de, I: Iterator<Item = (String, ValueSource)>> MapAccess<'de> for FieldAccess<I> {
+    type Error = ReadError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Refusal> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
         let Some((name, value)) = self.left.next() else { return Ok(None) };
-        let name_of: StrDeserializer<'_, Refusal> = name.as_str().into_deserializer();
+        let name_of: StrDeserializer<'_, ReadError> = name.as_str().into_deserializer();
         let key = seed.deserialize(name_of)?;
         self.value = Some((name, value));
         Ok(Some(key))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Refusal> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let Some((name, value)) = self.value.take() else {
-            return Err(Refusal::new("has a field without a value", "a value"));
+            return Err(ReadError::new("has a field without a value", "a value"));
         };
         seed.deserialize(value).map_err(|refusal| refusal.within(&name))
     }

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 /// Why JSON cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
-    /// It is no JSON.
+    /// It is not JSON.
     Syntax(serde_json::Error),
     /// An object has a key twice.
     Twice {
@@ -36,7 +36,7 @@ impl Unreadable {
     }
 }
 
-/// Reads JSON in which no object has a key twice: which of the two counts is for nobody to guess.
+/// Reads JSON in which no object has a key twice: it would not be clear which of the two counts.
 pub(crate) fn read(text: &[u8]) -> Result<Json, Unreadable> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     match Unique::deserialize(&mut reader).and_then(|unique| reader.end().map(|()| unique)) {

@@ -1,66 +1,111 @@
 //! What handlers take from a request, with problems where it is something else.
 
-use std::borrow::Cow;
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::extract::{FromRef, FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
-use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
-use crate::access::caller::Caller;
-use crate::app::Site;
+use crate::access::caller::{Caller, Owner};
 use crate::idempotency;
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 use crate::reading;
-use crate::transport::body;
+use crate::reading::pairs::{is_emulator, name_of, pairs, value_of};
+use crate::transport::body::BodyReader;
+use crate::transport::streams::{ClientAddress, OpenStream, StreamKind, StreamLimit};
 
-/// The parameter by which [`Chosen`] is chosen, for `#[utoipa::path(params(Which))]`.
+/// The parameter that selects an emulator, for `#[utoipa::path(params(EmulatorParam))]`.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes what `Chosen` reads")]
-pub(crate) struct Which {
+#[expect(dead_code, reason = "describes what `SelectedEmulator` reads")]
+pub(crate) struct EmulatorParam {
     /// Name of the emulator, as GET /v1/emulators lists it; left out, the first is meant.
     emulator: Option<String>,
 }
 
 /// The emulator that a request is about, as its sender may use it.
-pub(crate) struct Chosen(pub(crate) Arc<Served>);
+pub(crate) struct SelectedEmulator(pub(crate) Arc<Served>);
 
-impl FromRequestParts<Arc<Site>> for Chosen {
+impl<S: Sync> FromRequestParts<S> for SelectedEmulator
+where
+    Arc<Operations>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Chosen, Problem> {
-        let emulators = &site.app.emulators;
-        let caller = Caller::of(&parts.extensions);
-        let permitted = |served: &Arc<Served>| Chosen(served.for_caller(site.gate.permit(&caller)));
-        let names = || {
-            let names: Vec<&str> = emulators.iter().map(|served| served.name.as_str()).collect();
-            names.join(", ")
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<SelectedEmulator, Problem> {
+        let operations = Arc::<Operations>::from_ref(state);
+        let emulators = &operations.emulators;
+        let mut given = pairs(parts).filter(is_emulator).map(value_of);
+        let served = match (given.next(), given.next()) {
+            (None, _) => emulators.first(),
+            (Some(name), None) => emulators.get(&name).ok_or_else(|| {
+                let names = emulators.names();
+                Problem::not_found(format!("no emulator is called {name:?}; there are: {names}"))
+            })?,
+            (Some(_), Some(_)) => {
+                let accepts = format!("one of {}", emulators.names());
+                return Err(Problem::parameter("emulator", "is given more than once", accepts));
+            }
         };
-        let mut given = pairs(parts).filter(is_choice).map(value_of);
-        let Some(name) = given.next() else { return Ok(permitted(emulators.first())) };
-        if given.next().is_some() {
-            return Err(Problem::parameter(
-                "emulator",
-                "is given more than once",
-                format!("one of {}", names()),
-            ));
-        }
-        emulators.get(&name).map(permitted).ok_or_else(|| {
-            Problem::not_found(format!("no emulator is called {name:?}; there are: {}", names()))
+        Ok(SelectedEmulator(operations.for_caller(served, &Caller::of(&parts.extensions))))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Owner {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Owner, Infallible> {
+        Ok(Caller::of(&parts.extensions).as_owner())
+    }
+}
+
+/// The right to open a stream, of the kind that the route declares by `counted_as`.
+pub(crate) struct OpensStream {
+    streams: StreamLimit,
+    client: ClientAddress,
+    kind: StreamKind,
+}
+
+impl OpensStream {
+    /// Opens the stream.
+    ///
+    /// # Errors
+    /// If too many are open.
+    pub(crate) fn open(&self) -> Result<OpenStream, Problem> {
+        Ok(self.streams.open(self.client.0, self.kind)?)
+    }
+
+    /// The address that the stream is counted under.
+    pub(crate) fn client(&self) -> ClientAddress {
+        self.client
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for OpensStream
+where
+    StreamLimit: FromRef<S>,
+{
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<OpensStream, Infallible> {
+        Ok(OpensStream {
+            streams: StreamLimit::from_ref(state),
+            client: ClientAddress::of(&parts.extensions),
+            kind: parts.extensions.get().copied().unwrap_or(StreamKind::Wait),
         })
     }
 }
 
-/// The parameters of a route that has none but [`Which`].
+/// The parameters of a route that has none but [`EmulatorParam`].
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Nothing {}
+pub(crate) struct NoParameters {}
 
-/// The parameters of a query, without [`Which`].
+/// The parameters of a query, without [`EmulatorParam`].
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
@@ -68,7 +113,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query<T>, Problem> {
         let mut given: Vec<(String, Vec<String>)> = Vec::new();
-        for pair in pairs(parts).filter(|pair| !is_choice(pair)) {
+        for pair in pairs(parts).filter(|pair| !is_emulator(pair)) {
             let (name, value) = (name_of(pair), value_of(pair));
             match given.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, values)) => values.push(value),
@@ -99,54 +144,25 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Path<T> {
 /// A body of JSON, whatever its content type says: an object; an empty one is an object without fields.
 pub(crate) struct Payload<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<Site>> for Payload<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Payload<T>
+where
+    Arc<BodyReader>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request(request: Request, site: &Arc<Site>) -> Result<Payload<T>, Problem> {
-        let bytes = body::read(request.into_body(), site.app.limits.max_body, site).await?;
+    async fn from_request(request: Request, state: &S) -> Result<Payload<T>, Problem> {
+        let bytes = Arc::<BodyReader>::from_ref(state).read(request.into_body()).await?;
         reading::body(&bytes).map(Payload)
     }
 }
 
 /// The `Idempotency-Key` of a request, if it has one.
-pub(crate) struct Key(pub(crate) Option<String>);
+pub(crate) struct RequestKey(pub(crate) Option<String>);
 
-impl<S: Sync> FromRequestParts<S> for Key {
+impl<S: Sync> FromRequestParts<S> for RequestKey {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Key, Problem> {
-        Ok(Key(idempotency::read(&parts.headers)?))
-    }
-}
-
-/// The name in [`Which`], if it is given.
-pub(crate) fn emulator_of(parts: &Parts) -> Option<String> {
-    pairs(parts).find(is_choice).map(value_of)
-}
-
-fn pairs(parts: &Parts) -> impl Iterator<Item = &str> {
-    pairs_of(parts.uri.query().unwrap_or(""))
-}
-
-pub(super) fn pairs_of(query: &str) -> impl Iterator<Item = &str> {
-    query.split('&').filter(|pair| !pair.is_empty())
-}
-
-fn is_choice(pair: &&str) -> bool {
-    name_of(pair) == "emulator"
-}
-
-pub(super) fn name_of(pair: &str) -> Cow<'_, str> {
-    decoded(pair.split_once('=').map_or(pair, |(name, _)| name))
-}
-
-fn value_of(pair: &str) -> String {
-    decoded(pair.split_once('=').map_or("", |(_, value)| value)).into_owned()
-}
-
-fn decoded(text: &str) -> Cow<'_, str> {
-    match text.contains(['%', '+']) {
-        false => Cow::Borrowed(text),
-        true => Cow::Owned(percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()),
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<RequestKey, Problem> {
+        Ok(RequestKey(idempotency::read(&parts.headers)?))
     }
 }

@@ -1,4 +1,10 @@
-//! What routes share: `extract` has what handlers take from a request, `parameters` checks the names in a query.
+//! What routes share.
+//!
+//! - `state`: the services, of which a handler takes those that it uses;
+//! - `extract`: what handlers take from a request;
+//! - `declare`: what a route declares in addition to its description, and `catalog`, which finds that by a path.
 
+pub(crate) mod catalog;
+pub(crate) mod declare;
 pub(crate) mod extract;
-pub(crate) mod parameters;
+pub(crate) mod state;

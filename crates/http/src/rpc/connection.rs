@@ -17,16 +17,16 @@ use super::error::Error;
 use super::message;
 use super::message::{Message, Refused, Request, reply};
 use super::methods::{UnderWay, begin};
-use super::session::{Held, Outgoing, Reply, Session};
+use super::session::{Held, Outgoing, RpcReply, RpcSession};
 use crate::failure::STOPPING;
 use crate::operations::lockstep;
 use crate::sockets;
-use crate::sockets::Reason;
+use crate::sockets::CloseReason;
 use crate::transport::guard::Outflow;
 use crate::transport::incoming::Charge;
-use crate::transport::streams::Stream;
+use crate::transport::streams::OpenStream;
 
-/// Messages on their way to the client. A slow one holds up those who have something for it, and nobody else.
+/// Messages on their way to the client. A slow client delays only what is sent to it.
 pub(super) const OUT: usize = 64;
 /// How often a silent client is asked whether it is there.
 const PING: Duration = Duration::from_secs(20);
@@ -36,22 +36,22 @@ const SHORTEST: Duration = Duration::from_millis(10);
 /// Serves a connection until either side ends it.
 pub(super) async fn run(
     socket: WebSocket,
-    session: Arc<Session>,
+    session: Arc<RpcSession>,
     outbox: mpsc::Receiver<Outgoing>,
-    _open: Stream,
+    _open: OpenStream,
     outflow: Outflow,
 ) {
-    let mut connection = Connection { socket, outbox, outflow, heard: Instant::now() };
+    let mut connection = RpcConnection { socket, outbox, outflow, heard: Instant::now() };
     let end = connection.serve(&session).await;
     session.end();
-    lockstep::end_of(session.number, &session.site).await;
-    if let End::Fault(reason) = end {
-        let Connection { socket, outflow, .. } = connection;
-        socket::close_unread(socket, reason, &outflow, &session.site).await;
+    session.services.operations.end_lockstep(session.number).await;
+    if let ConnectionEnd::Fault(reason) = end {
+        let RpcConnection { socket, outflow, .. } = connection;
+        sockets::close_unread(socket, reason, &outflow, &session.services.stopping).await;
     }
 }
 
-struct Connection {
+struct RpcConnection {
     socket: WebSocket,
     outbox: mpsc::Receiver<Outgoing>,
     /// Knows how much memory a message takes.
@@ -61,17 +61,17 @@ struct Connection {
 }
 
 /// Why a connection ends.
-enum End {
-    /// The client is gone, does not read, or was told why.
+enum ConnectionEnd {
+    /// The client is gone, does not read, or knows the reason.
     Gone,
     /// The client sends something that cannot be received.
-    Fault(Reason),
+    Fault(CloseReason),
 }
 
-impl Connection {
+impl RpcConnection {
     /// Serves until the end.
-    async fn serve(&mut self, session: &Arc<Session>) -> End {
-        let limits = &session.site.app.limits;
+    async fn serve(&mut self, session: &Arc<RpcSession>) -> ConnectionEnd {
+        let limits = &session.services.limits;
         let mut ping = interval((limits.idle / 4).clamp(SHORTEST, PING));
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut texts = Vec::with_capacity(OUT);
@@ -81,19 +81,21 @@ impl Connection {
                 frame = self.socket.recv() => match frame {
                     Some(Ok(frame)) => self.received(session, frame, limits.stall).await,
                     Some(Err(error)) => {
-                        Err(socket::fault(&error, limits.max_body).map_or(End::Gone, End::Fault))
+                        Err(sockets::fault(&error, limits.max_body).map_or(ConnectionEnd::Gone, ConnectionEnd::Fault))
                     }
-                    None => Err(End::Gone),
+                    None => Err(ConnectionEnd::Gone),
                 },
-                _ = ping.tick() => match self.heard.elapsed() < limits.idle {
-                    true => self.write(Frame::Ping(Default::default()), limits.stall).await,
-                    false => Err(End::Gone),
-                },
-                () = session.site.stopped() => {
+                _ = ping.tick() => {
+                    if self.heard.elapsed() >= limits.idle {
+                        return ConnectionEnd::Gone;
+                    }
+                    self.write(Frame::Ping(Default::default()), limits.stall).await
+                }
+                () = session.services.stopping.wait() => {
                     let reason = Utf8Bytes::from_static(STOPPING);
                     let close = CloseFrame { code: close_code::AWAY, reason };
                     let _ = self.write(Frame::Close(Some(close)), limits.stall).await;
-                    Err(End::Gone)
+                    Err(ConnectionEnd::Gone)
                 }
             };
             if let Err(end) = done {
@@ -102,7 +104,12 @@ impl Connection {
         }
     }
 
-    async fn received(&mut self, session: &Arc<Session>, frame: Frame, stall: Duration) -> Result<(), End> {
+    async fn received(
+        &mut self,
+        session: &Arc<RpcSession>,
+        frame: Frame,
+        stall: Duration,
+    ) -> Result<(), ConnectionEnd> {
         self.heard = Instant::now();
         let message = match &frame {
             Frame::Text(text) => message::read(text.as_bytes()),
@@ -123,7 +130,11 @@ impl Connection {
         }
     }
 
-    async fn send(&mut self, texts: impl IntoIterator<Item = Outgoing>, stall: Duration) -> Result<(), End> {
+    async fn send(
+        &mut self,
+        texts: impl IntoIterator<Item = Outgoing>,
+        stall: Duration,
+    ) -> Result<(), ConnectionEnd> {
         let mut held = Vec::new();
         let socket = &mut self.socket;
         let all = async {
@@ -136,7 +147,7 @@ impl Connection {
         in_time(stall, all, &mut self.heard).await
     }
 
-    async fn write(&mut self, frame: Frame, stall: Duration) -> Result<(), End> {
+    async fn write(&mut self, frame: Frame, stall: Duration) -> Result<(), ConnectionEnd> {
         in_time(stall, self.socket.send(frame), &mut self.heard).await
     }
 }
@@ -145,22 +156,22 @@ async fn in_time(
     stall: Duration,
     sent: impl Future<Output = Result<(), axum::Error>>,
     heard: &mut Instant,
-) -> Result<(), End> {
+) -> Result<(), ConnectionEnd> {
     let mut sent = pin!(sent);
     let sent = match poll_fn(|context| Poll::Ready(sent.as_mut().poll(context))).await {
         Poll::Ready(sent) => sent,
         Poll::Pending => {
-            let sent = timeout(stall, sent).await.map_err(|_| End::Gone)?;
+            let sent = timeout(stall, sent).await.map_err(|_| ConnectionEnd::Gone)?;
             // There is room again because the client reads. Meanwhile nothing it sent was received.
             *heard = Instant::now();
             sent
         }
     };
-    sent.map_err(|_| End::Gone)
+    sent.map_err(|_| ConnectionEnd::Gone)
 }
 
-/// Begins what is asked for, in order; the answer follows when it is done. What there is no room for is answered at once.
-async fn answer(session: &Arc<Session>, message: Message, charge: Option<Charge>) -> Option<String> {
+/// Begins what is asked for, in order; the answer follows when it is done. Requests for which there is no room are answered at once.
+async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Charge>) -> Option<String> {
     let (items, is_array) = match message {
         Message::One(item) => (vec![item], false),
         Message::Many(items) => (items, true),
@@ -190,7 +201,7 @@ async fn answer(session: &Arc<Session>, message: Message, charge: Option<Charge>
         let ended = join_all(under_way.into_iter().map(finish));
         let ended = lockstep::for_connection(own.number, ended).await;
         let (mut replies, mut all_held, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
-        for Ended { reply, held, sent } in ended {
+        for EndedRequest { reply, held, sent } in ended {
             replies.extend(reply);
             all_held.extend(held);
             waiting.extend(sent);
@@ -208,41 +219,43 @@ async fn answer(session: &Arc<Session>, message: Message, charge: Option<Charge>
 }
 
 /// A request that was begun, or could not be. Without an id it is not answered.
-struct Started {
+struct StartedRequest {
     id: Option<Json>,
     work: Result<UnderWay, Error>,
 }
 
 async fn start(
-    session: &Arc<Session>,
+    session: &Arc<RpcSession>,
     item: Result<Request, Refused>,
     charge: Option<Arc<Charge>>,
-) -> Started {
+) -> StartedRequest {
     match item {
-        Ok(mut request) => Started { id: request.id.take(), work: begin(session, request, charge).await },
-        Err(Refused { id, error }) => Started { id: Some(id), work: Err(error) },
+        Ok(mut request) => {
+            StartedRequest { id: request.id.take(), work: begin(session, request, charge).await }
+        }
+        Err(Refused { id, error }) => StartedRequest { id: Some(id), work: Err(error) },
     }
 }
 
 /// A request that is over.
-struct Ended {
+struct EndedRequest {
     /// `None` where it is not answered.
     reply: Option<Json>,
     held: Option<Held>,
-    /// Whom to tell that the reply is on its way.
+    /// Gets a message when the reply is on its way.
     sent: Option<oneshot::Sender<()>>,
 }
 
-async fn finish(started: Started) -> Ended {
+async fn finish(started: StartedRequest) -> EndedRequest {
     let ended = match started.work {
         Ok(work) => work.await,
         Err(error) => Err(error),
     };
     let (result, held, sent) = match ended {
-        Ok(Reply { result, sent, held }) => (Ok(result), held, sent),
+        Ok(RpcReply { result, sent, held }) => (Ok(result), held, sent),
         Err(error) => (Err(error), None, None),
     };
-    Ended { reply: started.id.map(|id| reply(id, result)), held, sent }
+    EndedRequest { reply: started.id.map(|id| reply(id, result)), held, sent }
 }
 
 /// Replies as one message; none where nothing is answered.

@@ -16,7 +16,7 @@ pub(crate) struct Error {
 }
 
 impl Error {
-    /// The message is no JSON.
+    /// The message is not JSON.
     pub(crate) fn parse(error: &serde_json::Error) -> Error {
         let data = json!(Problem::bad_request(format!("the message is no JSON: {error}")));
         Error { code: -32700, message: "Parse error", data }
@@ -27,7 +27,7 @@ impl Error {
         Error { code: -32600, message: "Invalid Request", data: json!(problem) }
     }
 
-    /// No method is called so.
+    /// There is no method of this name.
     pub(crate) fn no_method(name: &str, accepts: &str) -> Error {
         let data = json!(Problem::parameter("method", &format!("is {name:?}, which is unknown"), accepts));
         Error { code: -32601, message: "Method not found", data }

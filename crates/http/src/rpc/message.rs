@@ -36,7 +36,7 @@ pub(super) enum Params {
     InOrder(Vec<Json>),
 }
 
-/// What is no request, with its id if that can be told.
+/// Something that is not a request, with its id if it is known.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) id: Json,

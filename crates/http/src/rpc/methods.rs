@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! The methods of JSON-RPC.
 
 use std::future::{poll_fn, ready};
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::error::Error;
 use super::message::{Params, Request};
-use super::session::{Reply, Session};
+use super::session::{RpcReply, RpcSession};
 use crate::feeds::definition::Definition;
 use crate::idempotency;
 use crate::operations::emulators::Served;
@@ -20,8 +20,9 @@ use crate::problem::Problem;
 use crate::reading;
 use crate::reading::fields::{Context, Encoding, Object, shown};
 use crate::reading::object;
+use crate::routing::extract::NoParameters;
 use crate::transport::incoming::Charge;
-use crate::transport::streams::Kind;
+use crate::transport::streams::StreamKind;
 use crate::v1::json::row;
 use crate::v1::plan::Plan;
 use crate::v1::wait;
@@ -31,7 +32,7 @@ use crate::v1::{batch, bounds, control, convenience};
 const KEY: &str = "idempotency_key";
 
 /// A request under way.
-pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<Reply, Error>> + Send>>;
+pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<RpcReply, Error>> + Send>>;
 
 const METHODS: &str = "an operation, as GET /v1/operations lists them, the operationId of a route of GET /openapi.json, such as \
                        saveSnapshot, or one of subscribe, unsubscribe and emulator";
@@ -46,15 +47,10 @@ struct Unsubscribe {
     subscription: u64,
 }
 
-/// No parameters.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
 /// Begins a request, whose message `charge` counts. What goes to the emulator has gone there when this returns, so that
 /// operations are done in the order in which they were asked for.
 pub(super) async fn begin(
-    session: &Arc<Session>,
+    session: &Arc<RpcSession>,
     request: Request,
     charge: Option<Arc<Charge>>,
 ) -> Result<UnderWay, Error> {
@@ -68,8 +64,8 @@ pub(super) async fn begin(
         ("subscribe", None) if !is_route => subscribe(session.clone(), params),
         ("unsubscribe", None) if !is_route => unsubscribe(session, params),
         ("emulator", None) if !is_route => {
-            let served = chosen(session, &mut params)?;
-            let Nothing {} = object(params)?;
+            let served = selected(session, &mut params)?;
+            let NoParameters {} = object(params)?;
             Ok(Box::pin(ready(Ok(json(&served.emulator.state()).into()))))
         }
         ("subscribe" | "unsubscribe" | "emulator", Some(_)) if !is_route => {
@@ -88,7 +84,9 @@ pub(super) async fn begin(
 
 /// Goes as far with `work` as it can at once, and does not wait: what it hands to the emulator goes there before that of
 /// later requests.
-pub(super) async fn under_way(work: impl Future<Output = Result<Reply, Error>> + Send + 'static) -> UnderWay {
+pub(super) async fn under_way(
+    work: impl Future<Output = Result<RpcReply, Error>> + Send + 'static,
+) -> UnderWay {
     let mut work: UnderWay = Box::pin(work);
     match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
         Poll::Ready(done) => Box::pin(ready(done)),
@@ -110,27 +108,28 @@ fn key(params: &mut Object) -> Result<Option<String>, Problem> {
     }
 }
 
-async fn batch(session: &Session, mut params: Object) -> Result<UnderWay, Error> {
-    let served = chosen(session, &mut params)?;
-    let batch::Request { ops, encoding } = object(params)?;
+async fn batch(session: &RpcSession, mut params: Object) -> Result<UnderWay, Error> {
+    let served = selected(session, &mut params)?;
+    let batch::BatchRequest { ops, encoding } = object(params)?;
     let symbols = served.symbols().await;
     let plan = Plan::new(ops, Context { symbols: &symbols, encoding })?;
     perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome)))).await
 }
 
-async fn wait(session: &Arc<Session>, mut params: Object) -> Result<UnderWay, Error> {
-    let served = chosen(session, &mut params)?;
-    let (session, request, place) = (session.clone(), object(params)?, session.place(Kind::Wait)?);
+async fn wait(session: &Arc<RpcSession>, mut params: Object) -> Result<UnderWay, Error> {
+    let served = selected(session, &mut params)?;
+    let (session, request, place) = (session.clone(), object(params)?, session.place(StreamKind::Wait)?);
     // The requests after it may make the condition hold, for a single frame.
     let waiting = under_way(async move {
         let _place = place;
-        let waited = wait::until(&session.site, &served, request).await?;
+        let waited =
+            wait::until(&session.services.operations, &session.services.feeds, &served, request).await?;
         Ok(json(&waited).into())
     });
     Ok(waiting.await)
 }
 
-fn unsubscribe(session: &Session, params: Object) -> Result<UnderWay, Error> {
+fn unsubscribe(session: &RpcSession, params: Object) -> Result<UnderWay, Error> {
     let Unsubscribe { subscription } = object(params)?;
     let over = session
         .unsubscribe(subscription)
@@ -162,23 +161,19 @@ fn named(method: &str, params: Params) -> Result<Object, Problem> {
 }
 
 /// The emulator that is meant.
-fn chosen(session: &Session, params: &mut Object) -> Result<Arc<Served>, Problem> {
+fn selected(session: &RpcSession, params: &mut Object) -> Result<Arc<Served>, Problem> {
     let Some(name) = params.remove("emulator") else { return Ok(session.served.clone()) };
-    let emulators = &session.site.app.emulators;
-    let permitted = |served: &Arc<Served>| served.for_caller(session.site.gate.permit(&session.caller));
-    name.as_str().and_then(|name| emulators.get(name)).map(permitted).ok_or_else(|| {
-        let names: Vec<&str> = emulators.iter().map(|served| served.name.as_str()).collect();
-        Problem::parameter(
-            "emulator",
-            &format!("is {}", shown(&name)),
-            format!("one of {}", names.join(", ")),
-        )
-    })
+    let operations = &session.services.operations;
+    let served = name.as_str().and_then(|name| operations.emulators.get(name)).ok_or_else(|| {
+        let accepts = format!("one of {}", operations.emulators.names());
+        Problem::parameter("emulator", &format!("is {}", shown(&name)), accepts)
+    })?;
+    Ok(operations.for_caller(served, &session.caller))
 }
 
 /// Any operation that a batch takes, alone.
-async fn operation(session: &Session, name: &str, mut params: Object) -> Result<UnderWay, Error> {
-    let served = chosen(session, &mut params)?;
+async fn operation(session: &RpcSession, name: &str, mut params: Object) -> Result<UnderWay, Error> {
+    let served = selected(session, &mut params)?;
     let plan = alone(name, params, &served).await?;
     perform(session, &served, plan, |plan, outcome| {
         let frame = outcome.frame;
@@ -193,7 +188,7 @@ async fn alone(name: &str, mut params: Object, served: &Served) -> Result<Plan, 
         .remove("encoding")
         .map_or(Ok(Encoding::default()), |encoding| reading::value("encoding", encoding))?;
     if params.contains_key("op") {
-        return Err(Problem::parameter("op", "is no parameter here", "the operation's name as method"));
+        return Err(Problem::parameter("op", "is not a parameter here", "the operation's name as method"));
     }
     params.insert("op".to_owned(), name.into());
     let symbols = served.symbols().await;
@@ -202,7 +197,7 @@ async fn alone(name: &str, mut params: Object, served: &Served) -> Result<Plan, 
 
 /// The same under a key: a batch of one, which is what the key is remembered for.
 async fn operation_once(
-    session: &Session,
+    session: &RpcSession,
     name: &str,
     mut params: Object,
     key: String,
@@ -210,7 +205,7 @@ async fn operation_once(
 ) -> Result<UnderWay, Error> {
     let emulator = params.remove("emulator");
     let mut named = emulator.iter().map(|name| ("emulator".to_owned(), name.clone())).collect();
-    alone(name, params.clone(), &*chosen(session, &mut named)?).await?;
+    alone(name, params.clone(), &*selected(session, &mut named)?).await?;
     let encoding = params.remove("encoding");
     params.insert("op".to_owned(), name.into());
     let mut batch = Object::new();
@@ -225,33 +220,35 @@ async fn operation_once(
         let mut result = reply.result["results"][0].take();
         match result.get_mut("error") {
             Some(problem) => Err(Error::of_first_op(problem.take())),
-            None => Ok(Reply { result: json!({"frame": frame, "value": result["value"].take()}), ..reply }),
+            None => {
+                Ok(RpcReply { result: json!({"frame": frame, "value": result["value"].take()}), ..reply })
+            }
         }
     }))
 }
 
 /// Hands operations to the emulator.
 async fn perform(
-    session: &Session,
+    session: &RpcSession,
     served: &Served,
     plan: Plan,
     result: fn(Plan, Outcome) -> Result<Json, Problem>,
 ) -> Result<UnderWay, Error> {
-    let site = &session.site;
-    let share = site.replies.share_all(plan.ops()).map_err(Problem::from)?;
+    let operations = &session.services.operations;
+    let share = operations.replies.share_all(plan.ops()).map_err(Problem::from)?;
     let batch = Batch::new(plan.ops().to_vec());
     batch.check().map_err(Problem::from)?;
-    let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
+    let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());
     let pending = served.submit(batch, deadline);
     Ok(Box::pin(async move {
         let outcome = bounds::settled(plan.ops(), pending.await.map_err(Problem::from)?);
         let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
-        Ok(Reply { held: Some(Box::new(share)), ..result(plan, outcome)?.into() })
+        Ok(RpcReply { held: Some(Box::new(share)), ..result(plan, outcome)?.into() })
     }))
 }
 
-fn subscribe(session: Arc<Session>, mut params: Object) -> Result<UnderWay, Error> {
-    let served = chosen(&session, &mut params)?;
+fn subscribe(session: Arc<RpcSession>, mut params: Object) -> Result<UnderWay, Error> {
+    let served = selected(&session, &mut params)?;
     let after = match params.remove("after") {
         None | Some(Json::Null) => None,
         Some(Json::String(id)) => Some(id),
@@ -261,18 +258,17 @@ fn subscribe(session: Arc<Session>, mut params: Object) -> Result<UnderWay, Erro
         }
     };
     let definition: Definition = object(params)?;
-    let place = session.place(Kind::Subscription)?;
+    let place = session.place(StreamKind::Subscription)?;
     Ok(Box::pin(async move {
-        let site = &session.site;
-        let reader = site.live.read(site, &served, definition, after.as_deref()).await?;
+        let reader = session.services.feeds.read(&served, definition, after.as_deref()).await?;
         let watch = reader.feed_id().to_owned();
         let (subscription, sent) = session.subscribe(reader, place);
         let result = json!({"subscription": subscription, "watch": watch});
-        Ok(Reply { sent: Some(sent), ..result.into() })
+        Ok(RpcReply { sent: Some(sent), ..result.into() })
     }))
 }
 
 fn json(value: &impl Serialize) -> Json {
-    // Only maps with keys that are no texts cannot be written.
+    // Only maps with keys that are not texts cannot be written.
     serde_json::to_value(value).unwrap_or_default()
 }

@@ -25,41 +25,56 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::caller::Caller;
-use crate::app::Site;
+use crate::feeds::registry::Feeds;
+use crate::idempotency::Idempotency;
+use crate::limits::Limits;
+use crate::operations::Operations;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Which};
+use crate::routing::declare::Declare;
+use crate::routing::extract::OpensStream;
+use crate::routing::extract::{EmulatorParam, SelectedEmulator};
+use crate::routing::state::AppState;
 use crate::sockets::Upgrade;
+use crate::stopping::Stopping;
 use crate::transport::guard::Outflow;
-use crate::transport::streams::{Client, Kind};
-use routes::Routes;
-use session::Session;
+use crate::transport::streams::StreamKind;
+use crate::transport::streams::StreamLimit;
+use routes::RouteMethods;
+use session::{RpcServices, RpcSession};
 
-/// The route; its requests carry [`Routes`].
-pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new().routes(routes!(open))
+/// The route; its requests carry [`RouteMethods`].
+pub(crate) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(open).counted_as(StreamKind::Rpc))
 }
 
 /// Opens a WebSocket that speaks JSON-RPC 2.0: docs/json-rpc.md.
 ///
 /// Methods are the operations of GET /v1/operations, the operation ids of all other routes under `/v1`, and `subscribe`,
 /// `unsubscribe` and `emulator`. The emulator of the query is meant where a request's parameters name none.
-#[utoipa::path(get, path = "/v1/ws", operation_id = "jsonRpc", tag = "watches", params(Which),
+#[utoipa::path(get, path = "/v1/ws", operation_id = "jsonRpc", tag = "watches", params(EmulatorParam),
     responses((status = 101, description = "From here on it is a WebSocket.")))]
 async fn open(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    client: Client,
+    State(operations): State<Arc<Operations>>,
+    State(feeds): State<Arc<Feeds>>,
+    State(streams): State<StreamLimit>,
+    State(idempotency): State<Arc<Idempotency>>,
+    State(limits): State<Arc<Limits>>,
+    State(stopping): State<Stopping>,
+    SelectedEmulator(served): SelectedEmulator,
+    stream: OpensStream,
     extensions: Extensions,
     Extension(outflow): Extension<Outflow>,
-    Extension(routes): Extension<Arc<Routes>>,
+    Extension(methods): Extension<Arc<RouteMethods>>,
     Upgrade(upgrade): Upgrade,
 ) -> Result<Response, Problem> {
     let caller = Caller::of(&extensions);
-    let stream = site.streams.open(client.0, Kind::Rpc)?;
+    let open = stream.open()?;
     outflow.count_messages();
-    let largest = site.app.limits.max_body;
+    let largest = limits.max_body;
     let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
     let (out, outbox) = mpsc::channel(connection::OUT);
-    let session = Arc::new(Session::new(site, routes, caller, served, client.0, out));
-    Ok(upgrade.on_upgrade(move |socket| connection::run(socket, session, outbox, stream, outflow)))
+    let services = RpcServices { operations, feeds, streams, idempotency, limits, stopping };
+    let client = stream.client().0;
+    let session = Arc::new(RpcSession::new(services, methods, caller, served, client, out));
+    Ok(upgrade.on_upgrade(move |socket| connection::run(socket, session, outbox, open, outflow)))
 }

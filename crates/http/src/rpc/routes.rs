@@ -12,19 +12,18 @@ use axum::response::{IntoResponse, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 use tower::ServiceExt;
-use utoipa::openapi::path::{Operation, ParameterIn};
+use utoipa::openapi::path::Operation;
 use utoipa::openapi::{OpenApi, RefOr};
 
 use super::error::Error;
 use super::methods::{UnderWay, under_way};
-use super::session::{Reply, Session};
-use crate::idempotency;
+use super::session::{RpcReply, RpcSession};
 use crate::idempotency::IDEMPOTENCY_KEY;
 use crate::problem::Problem;
 use crate::reading::fields::{Encoding, Object, shown};
-use crate::routing::parameters::operations;
+use crate::routing::catalog::{Catalog, operations, query_parameters};
 use crate::transport::incoming::Charge;
-use crate::transport::streams::Client;
+use crate::transport::streams::ClientAddress;
 
 /// Everything that is encoded in a part of a path or a query.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -36,44 +35,45 @@ const OWN_HEADERS: &str = "framewire-";
 const BODY: &str = "body";
 
 /// The routes by their operation ids.
-pub(crate) struct Routes {
+pub(crate) struct RouteMethods {
     router: Router,
-    by_id: HashMap<String, Route>,
+    catalog: Arc<Catalog>,
+    by_id: HashMap<String, RouteMethod>,
 }
 
 /// A route.
-pub(super) struct Route {
+pub(super) struct RouteMethod {
     method: Method,
     /// With the names of parameters in braces.
     path: String,
     query: BTreeSet<String>,
-    body: Taken,
+    body: BodyKind,
 }
 
 /// What the body of a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taken {
+enum BodyKind {
     Nothing,
     Json,
     Bytes,
 }
 
-impl Routes {
+impl RouteMethods {
     /// The routes of `router`, which `document` describes.
-    pub(crate) fn new(router: Router, document: &OpenApi) -> Routes {
+    pub(crate) fn new(router: Router, document: &OpenApi, catalog: Arc<Catalog>) -> RouteMethods {
         let mut by_id = HashMap::new();
         for (path, item) in &document.paths.paths {
             for (method, operation) in operations(item) {
                 if let Some(id) = operation.operation_id.clone().filter(|_| !is_stream(operation)) {
-                    by_id.insert(id, Route::new(method, path, operation));
+                    by_id.insert(id, RouteMethod::new(method, path, operation));
                 }
             }
         }
-        Routes { router, by_id }
+        RouteMethods { router, catalog, by_id }
     }
 
     /// The route of this operation id.
-    pub(super) fn find(&self, id: &str) -> Option<&Route> {
+    pub(super) fn find(&self, id: &str) -> Option<&RouteMethod> {
         self.by_id.get(id)
     }
 
@@ -81,8 +81,8 @@ impl Routes {
     /// far as it can at once when this returns.
     pub(super) async fn begin(
         &self,
-        session: &Session,
-        route: &Route,
+        session: &RpcSession,
+        route: &RouteMethod,
         params: Object,
         key: Option<String>,
         charge: Option<Arc<Charge>>,
@@ -94,15 +94,15 @@ impl Routes {
     /// Sends a request to a route.
     fn send(
         &self,
-        session: &Session,
-        route: &Route,
+        session: &RpcSession,
+        route: &RouteMethod,
         params: Object,
         key: Option<String>,
         charge: Option<Arc<Charge>>,
     ) -> Result<impl Future<Output = Response> + Send + use<>, Problem> {
-        let Session { site, caller, .. } = session;
-        site.gate.may(caller.rights, &route.method, &route.path)?;
-        if key.is_some() && !idempotency::applies(&route.method, &route.path) {
+        let caller = &session.caller;
+        self.catalog.check_rights(caller.rights, &route.method, &route.path)?;
+        if key.is_some() && !self.catalog.takes_key(&route.method, &route.path) {
             let problem = "is given, and this method changes nothing";
             return Err(Problem::unusable("idempotency_key", problem));
         }
@@ -113,8 +113,9 @@ impl Routes {
             request.headers_mut().insert(IDEMPOTENCY_KEY, value);
         }
         request.extensions_mut().insert(caller.clone());
-        request.extensions_mut().insert(Client(session.client));
-        let (router, site, caller) = (self.router.clone(), site.clone(), caller.clone());
+        request.extensions_mut().insert(ClientAddress(session.client));
+        let (router, caller) = (self.router.clone(), caller.clone());
+        let idempotency = session.services.idempotency.clone();
         let work = async move |request| {
             let Ok(response) = router.oneshot(request).await;
             response
@@ -122,7 +123,8 @@ impl Routes {
         Ok(async move {
             match key {
                 None => work(request).await,
-                Some(key) => idempotency::once(&site, &caller, key, request, charge, work)
+                Some(key) => idempotency
+                    .once(&caller, key, request, charge, work)
                     .await
                     .unwrap_or_else(|failure| Problem::from(failure).into_response()),
             }
@@ -130,29 +132,26 @@ impl Routes {
     }
 }
 
-impl Route {
-    fn new(method: Method, path: &str, operation: &Operation) -> Route {
-        let query = operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
-            RefOr::T(own) if own.parameter_in == ParameterIn::Query => Some(own.name.clone()),
-            _ => None,
-        });
+impl RouteMethod {
+    fn new(method: Method, path: &str, operation: &Operation) -> RouteMethod {
+        let query = query_parameters(operation).map(str::to_owned);
         let body = match &operation.request_body {
-            Some(RefOr::T(body)) if body.content.contains_key("application/json") => Taken::Json,
-            Some(_) => Taken::Bytes,
-            None => Taken::Nothing,
+            Some(RefOr::T(body)) if body.content.contains_key("application/json") => BodyKind::Json,
+            Some(_) => BodyKind::Bytes,
+            None => BodyKind::Nothing,
         };
-        Route { method, path: path.to_owned(), query: query.collect(), body }
+        RouteMethod { method, path: path.to_owned(), query: query.collect(), body }
     }
 
     /// The request that parameters make. Those of the path and of the query are taken first; what is left is the body.
     fn request(&self, mut params: Object, emulator: &str) -> Result<Request, Problem> {
         let mut target = self.filled(&mut params)?;
-        let whole = params.remove(BODY).filter(|_| self.body != Taken::Nothing);
+        let whole = params.remove(BODY).filter(|_| self.body != BodyKind::Nothing);
         if self.query.contains("emulator") && !params.contains_key("emulator") {
             params.insert("emulator".to_owned(), emulator.into());
         }
         let in_query =
-            |name: &String| self.query.contains(name) || self.body != Taken::Json || name == "emulator";
+            |name: &String| self.query.contains(name) || self.body != BodyKind::Json || name == "emulator";
         let (query, fields): (Object, Object) = params.into_iter().partition(|(name, _)| in_query(name));
         let mut before = '?';
         for (name, value) in query {
@@ -164,9 +163,9 @@ impl Route {
             }
         }
         let (kind, body) = match self.body {
-            Taken::Nothing => ("", Vec::new()),
-            Taken::Json => ("application/json", json_body(whole, fields)?),
-            Taken::Bytes => ("application/octet-stream", bytes_of(whole)?),
+            BodyKind::Nothing => ("", Vec::new()),
+            BodyKind::Json => ("application/json", json_body(whole, fields)?),
+            BodyKind::Bytes => ("application/octet-stream", bytes_of(whole)?),
         };
         let mut request = Request::builder().method(&self.method).uri(target);
         if !kind.is_empty() {
@@ -195,7 +194,7 @@ impl Route {
     }
 }
 
-/// Whether its replies have no end, or are no replies.
+/// Whether its reply has no end, or opens a WebSocket.
 fn is_stream(operation: &Operation) -> bool {
     operation.responses.responses.iter().any(|(status, response)| {
         let RefOr::T(response) = response else { return false };
@@ -256,7 +255,7 @@ fn bytes_of(whole: Option<Json>) -> Result<Vec<u8>, Problem> {
 }
 
 /// What a route answered, as the result or the error of a method.
-async fn reply(response: Response) -> Result<Reply, Error> {
+async fn reply(response: Response) -> Result<RpcReply, Error> {
     let (parts, body) = response.into_parts();
     let body = to_bytes(body, usize::MAX)
         .await
@@ -286,5 +285,5 @@ async fn reply(response: Response) -> Result<Reply, Error> {
         result.insert("data".to_owned(), Encoding::Base64.text(&body).into());
         Json::Object(result)
     };
-    Ok(Reply { held: Some(Box::new(body)), ..result.into() })
+    Ok(RpcReply { held: Some(Box::new(body)), ..result.into() })
 }

@@ -2,57 +2,73 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value as Json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::message;
-use super::routes::Routes;
+use super::routes::RouteMethods;
 use crate::access::caller::Caller;
-use crate::app::Site;
 use crate::failure::Failure;
 use crate::feeds::feed::Reader;
+use crate::feeds::registry::Feeds;
+use crate::idempotency::Idempotency;
+use crate::limits::Limits;
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::operations::lockstep;
 use crate::problem::Problem;
-use crate::transport::streams::{Kind, Stream};
+use crate::stopping::Stopping;
+use crate::transport::streams::StreamLimit;
+use crate::transport::streams::{OpenStream, StreamKind};
 
 /// Requests under way at once on one connection.
 const MAX_REQUESTS: usize = 1024;
 /// Waits and subscriptions of one connection together. Each may be a watch, of which an emulator runs only so many.
 const MAX_LASTING: usize = 64;
 
+/// What connections work with.
+pub(super) struct RpcServices {
+    pub(super) operations: Arc<Operations>,
+    pub(super) feeds: Arc<Feeds>,
+    pub(super) streams: StreamLimit,
+    pub(super) idempotency: Arc<Idempotency>,
+    pub(super) limits: Arc<Limits>,
+    pub(super) stopping: Stopping,
+}
+
 /// What belongs to one connection.
-pub(super) struct Session {
+pub(super) struct RpcSession {
     /// Names the connection among all of the server.
     pub(super) number: u64,
-    pub(super) site: Arc<Site>,
+    pub(super) services: RpcServices,
     /// The routes that can be asked for.
-    pub(super) routes: Arc<Routes>,
+    pub(super) routes: Arc<RouteMethods>,
     /// Who opened the connection.
     pub(super) caller: Caller,
     /// The emulator that is meant where a request names none, as the caller may use it.
     pub(super) served: Arc<Served>,
-    /// To the client. Who finds it full waits: the client reads slowly.
+    /// To the client. A sender that finds it full waits: the client reads slowly.
     out: mpsc::Sender<Outgoing>,
     requests: Arc<Semaphore>,
     /// Room for waits and subscriptions.
     lasting: Arc<Semaphore>,
     /// Where the client is.
     pub(super) client: IpAddr,
-    inner: Mutex<Inner>,
+    state: Mutex<SessionState>,
 }
 
 /// The place of a wait or a subscription, among those of its connection and those of its address.
-pub(super) struct Place {
+pub(super) struct LastingPlace {
     _own: OwnedSemaphorePermit,
-    _open: Stream,
+    _open: OpenStream,
 }
 
 #[derive(Default)]
-struct Inner {
+struct SessionState {
     /// All that goes on for this connection; it ends with it.
     tasks: JoinSet<()>,
     subscriptions: HashMap<u64, Subscription>,
@@ -86,34 +102,34 @@ impl From<String> for Outgoing {
 pub(super) type Held = Box<dyn Send>;
 
 /// What a request came to.
-pub(super) struct Reply {
+pub(super) struct RpcReply {
     pub(super) result: Json,
-    /// Told when the reply is on its way: what may only come behind it begins.
+    /// Gets a message when the reply is on its way. Then what must come after the reply begins.
     pub(super) sent: Option<oneshot::Sender<()>>,
     /// What counts the memory that it takes until it is written.
     pub(super) held: Option<Held>,
 }
 
-impl From<Json> for Reply {
-    fn from(result: Json) -> Reply {
-        Reply { result, sent: None, held: None }
+impl From<Json> for RpcReply {
+    fn from(result: Json) -> RpcReply {
+        RpcReply { result, sent: None, held: None }
     }
 }
 
-impl Session {
+impl RpcSession {
     pub(super) fn new(
-        site: Arc<Site>,
-        routes: Arc<Routes>,
+        services: RpcServices,
+        routes: Arc<RouteMethods>,
         caller: Caller,
         served: Arc<Served>,
         client: IpAddr,
         out: mpsc::Sender<Outgoing>,
-    ) -> Session {
+    ) -> RpcSession {
         let [requests, lasting] = [MAX_REQUESTS, MAX_LASTING].map(|most| Arc::new(Semaphore::new(most)));
         let number = lockstep::number();
-        Session {
+        RpcSession {
             number,
-            site,
+            services,
             routes,
             caller,
             served,
@@ -121,11 +137,11 @@ impl Session {
             requests,
             lasting,
             client,
-            inner: Mutex::default(),
+            state: Mutex::default(),
         }
     }
 
-    /// Room for so many more requests.
+    /// Room for this number of further requests.
     pub(super) fn room(&self, requests: usize) -> Result<OwnedSemaphorePermit, Problem> {
         let requests = u32::try_from(requests).unwrap_or(u32::MAX);
         self.requests.clone().try_acquire_many_owned(requests).map_err(|_| {
@@ -136,21 +152,21 @@ impl Session {
     }
 
     /// A place for a wait or a subscription.
-    pub(super) fn place(&self, kind: Kind) -> Result<Place, Problem> {
+    pub(super) fn place(&self, kind: StreamKind) -> Result<LastingPlace, Problem> {
         let own = self.lasting.clone().try_acquire_owned().map_err(|_| {
             Failure::busy(format!(
                 "this connection has {MAX_LASTING} waits and subscriptions, and more are not accepted; one subscription can \
                  hold up to 64 expressions"
             ))
         })?;
-        Ok(Place { _own: own, _open: self.site.streams.open(self.client, kind)? })
+        Ok(LastingPlace { _own: own, _open: self.services.streams.open(self.client, kind)? })
     }
 
     /// Goes on with `work` until it is over or the connection is.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut inner = self.inner();
-        while inner.tasks.try_join_next().is_some() {}
-        inner.tasks.spawn(work);
+        let mut state = self.state.lock();
+        while state.tasks.try_join_next().is_some() {}
+        state.tasks.spawn(work);
     }
 
     /// Sends to the client; waits while that reads slowly.
@@ -161,33 +177,33 @@ impl Session {
 
     /// Sends what `reader` reads, once the reply with the number of the subscription is on its way.
     pub(super) fn subscribe(
-        self: &Arc<Session>,
+        self: &Arc<RpcSession>,
         mut reader: Reader,
-        place: Place,
+        place: LastingPlace,
     ) -> (u64, oneshot::Sender<()>) {
-        let mut inner = self.inner();
-        inner.last += 1;
-        let number = inner.last;
+        let mut state = self.state.lock();
+        state.last += 1;
+        let number = state.last;
         let (sent, begin) = oneshot::channel();
         let (end, unsubscribed) = oneshot::channel();
         let (last, over) = oneshot::channel::<()>();
         let session = self.clone();
-        inner.tasks.spawn(async move {
+        state.tasks.spawn(async move {
             tokio::select! {
                 () = session.forward(number, begin, &mut reader) => {}
                 _ = unsubscribed => reader.give_up(),
             }
-            session.inner().subscriptions.remove(&number);
+            session.state.lock().subscriptions.remove(&number);
             drop(place);
             drop(last);
         });
-        inner.subscriptions.insert(number, Subscription { end, over });
+        state.subscriptions.insert(number, Subscription { end, over });
         (number, sent)
     }
 
-    /// Ends a subscription: what is returned closes when no further event comes. `None` if there is none of this number.
+    /// Ends a subscription. What is returned closes when no further event comes. `None` if no subscription has this number.
     pub(super) fn unsubscribe(&self, number: u64) -> Option<oneshot::Receiver<()>> {
-        let Subscription { end, over } = self.inner().subscriptions.remove(&number)?;
+        let Subscription { end, over } = self.state.lock().subscriptions.remove(&number)?;
         // It fails if the subscription is just ending by itself.
         let _ = end.send(());
         Some(over)
@@ -195,7 +211,7 @@ impl Session {
 
     /// Ends all that goes on.
     pub(super) fn end(&self) {
-        self.inner().tasks.abort_all();
+        self.state.lock().tasks.abort_all();
     }
 
     /// Sends what `reader` reads, once it may begin.
@@ -203,12 +219,8 @@ impl Session {
         if begin.await.is_err() {
             return;
         }
-        while let Some(told) = reader.next().await {
-            self.send(message::event(number, &told.id, told.name, &told.data).into()).await;
+        while let Some(event) = reader.next().await {
+            self.send(message::event(number, &event.id, event.name, &event.data).into()).await;
         }
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,11 +1,11 @@
-//! WebSockets under `/v1`.
+//! WebSockets: how they begin and end, and `sender`, which sends no more than the other end takes, by `ping_window`.
 
-pub(crate) mod ping_window;
+mod ping_window;
 pub(crate) mod sender;
 
-use axum::extract::FromRequestParts;
 use std::error::Error as _;
 
+use axum::extract::FromRequestParts;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::HeaderMap;
 use axum::http::header::SEC_WEBSOCKET_KEY;
@@ -16,16 +16,16 @@ use tokio::time::{Duration, timeout};
 use tungstenite::Error as WsError;
 use tungstenite::error::ProtocolError;
 
-use crate::app::Site;
 use crate::problem::Problem;
-use crate::transport::connection::linger;
+use crate::stopping::Stopping;
+use crate::transport::closing::linger;
 use crate::transport::guard::Outflow;
 use crate::transport::incoming::OutOfMemory;
 
 /// How long the other end may take to answer a closing.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What a handler takes in order to become a WebSocket; a request that is none gets a [`Problem`].
+/// What a handler takes to open a WebSocket. Other requests get a [`Problem`].
 pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade);
 
 impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
@@ -44,11 +44,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
 }
 
 /// What a close frame says: a code of RFC 6455, 7.4.1, and a text.
-pub(crate) type Reason = (u16, String);
+pub(crate) type CloseReason = (u16, String);
 
 /// What to say to a client whose message cannot be received; `None` if the client is gone. A message may have `largest`
 /// bytes.
-pub(crate) fn fault(error: &axum::Error, largest: usize) -> Option<Reason> {
+pub(crate) fn fault(error: &axum::Error, largest: usize) -> Option<CloseReason> {
     match error.source()?.downcast_ref()? {
         WsError::Capacity(_) => {
             let text = format!("a message is larger than the {largest} bytes that are accepted");
@@ -84,15 +84,15 @@ fn check_key(headers: &HeaderMap) -> Result<(), Problem> {
 /// so that the client can hear it.
 pub(crate) async fn close_unread(
     mut socket: WebSocket,
-    (code, reason): Reason,
+    (code, reason): CloseReason,
     outflow: &Outflow,
-    site: &Site,
+    stopping: &Stopping,
 ) {
     let frame = CloseFrame { code, reason: reason.into() };
     let sent = timeout(FAREWELL, socket.send(Message::Close(Some(frame)))).await;
     drop(socket);
     if let (Ok(Ok(())), Some(mut stream)) = (sent, outflow.take_stream()) {
-        linger(&mut stream, site).await;
+        linger(&mut stream, stopping).await;
     }
 }
 

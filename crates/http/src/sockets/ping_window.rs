@@ -1,8 +1,7 @@
-//! What is on its way to the other end of a WebSocket.
+//! Finds out how much of what was sent over a WebSocket has been read.
 //!
-//! Behind each message goes a ping, which every WebSocket library answers by itself as soon as it has read what came
-//! before. So it is known what was read, whatever lies in buffers between here and there, and a reader who falls behind
-//! is noticed before much of it is old.
+//! After each message the server sends a ping. Every WebSocket library answers a ping by itself, as soon as it has read what
+//! came before. So the server knows what was read, whatever lies in buffers on the way, and notices a slow reader early.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +19,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 /// The pings under way.
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct PingWindow {
     /// Number of the next ping.
     next: u64,
     /// Those that were not answered, with when they were sent.
@@ -31,9 +30,9 @@ pub(crate) struct Flight {
     window: Instant,
 }
 
-impl Flight {
-    pub(crate) fn new(now: Instant) -> Flight {
-        Flight { next: 0, out: VecDeque::new(), best: [None; 2], window: now }
+impl PingWindow {
+    pub(crate) fn new(now: Instant) -> PingWindow {
+        PingWindow { next: 0, out: VecDeque::new(), best: [None; 2], window: now }
     }
 
     /// Whether more may be sent at `now`.
@@ -49,7 +48,7 @@ impl Flight {
     }
 
     /// The payload of a ping that is sent at `now`.
-    pub(crate) fn launch(&mut self, now: Instant) -> [u8; 8] {
+    pub(crate) fn ping(&mut self, now: Instant) -> [u8; 8] {
         let number = self.next;
         self.next += 1;
         self.out.push_back((number, now));
@@ -58,7 +57,7 @@ impl Flight {
 
     /// A ping came back. Those before it need no answers of their own (RFC 6455, 5.5.3); what was never sent is no
     /// answer.
-    pub(crate) fn landed(&mut self, payload: &[u8], now: Instant) {
+    pub(crate) fn answered(&mut self, payload: &[u8], now: Instant) {
         let Ok(number) = payload.try_into().map(u64::from_le_bytes) else { return };
         if number >= self.next {
             return;
@@ -90,46 +89,46 @@ mod tests {
     #[test]
     fn a_reader_who_stops_is_sent_no_more_until_it_reads_again() {
         let start = Instant::now();
-        let mut flight = Flight::new(start);
-        let ping = flight.launch(start);
-        flight.landed(&ping, start + 3 * MS);
+        let mut pings = PingWindow::new(start);
+        let ping = pings.ping(start);
+        pings.answered(&ping, start + 3 * MS);
 
         let stopped = start + 20 * MS;
-        let ping = flight.launch(stopped);
-        assert!(flight.is_open(stopped + 100 * MS));
-        assert!(!flight.is_open(stopped + 104 * MS));
-        assert_eq!(flight.silence(stopped + 5000 * MS), 5000 * MS);
-        flight.landed(&ping, stopped + 5000 * MS);
-        assert!(flight.is_open(stopped + 5000 * MS));
-        assert_eq!(flight.silence(stopped + 5000 * MS), Duration::ZERO);
+        let ping = pings.ping(stopped);
+        assert!(pings.is_open(stopped + 100 * MS));
+        assert!(!pings.is_open(stopped + 104 * MS));
+        assert_eq!(pings.silence(stopped + 5000 * MS), 5000 * MS);
+        pings.answered(&ping, stopped + 5000 * MS);
+        assert!(pings.is_open(stopped + 5000 * MS));
+        assert_eq!(pings.silence(stopped + 5000 * MS), Duration::ZERO);
     }
 
     #[test]
     fn a_long_way_is_no_slow_reader() {
         let start = Instant::now();
-        let mut flight = Flight::new(start);
+        let mut pings = PingWindow::new(start);
         let mut sent: VecDeque<(Instant, [u8; 8])> = VecDeque::new();
         for frame in 0..600 {
             let now = start + frame * 17 * MS;
             while let Some((_, ping)) = sent.front().filter(|(at, _)| *at + 300 * MS <= now) {
-                flight.landed(ping, now);
+                pings.answered(ping, now);
                 sent.pop_front();
             }
-            assert!(flight.is_open(now), "frame {frame}");
-            sent.push_back((now, flight.launch(now)));
+            assert!(pings.is_open(now), "frame {frame}");
+            sent.push_back((now, pings.ping(now)));
         }
     }
 
     #[test]
     fn one_answer_stands_for_those_before_and_inventions_for_none() {
         let start = Instant::now();
-        let mut flight = Flight::new(start);
-        flight.launch(start);
-        let second = flight.launch(start);
-        flight.landed(b"nonsense", start + MS);
-        flight.landed(b"", start + MS);
-        assert_eq!(flight.silence(start + 9 * MS), 9 * MS);
-        flight.landed(&second, start + MS);
-        assert_eq!(flight.silence(start + 9 * MS), Duration::ZERO);
+        let mut pings = PingWindow::new(start);
+        pings.ping(start);
+        let second = pings.ping(start);
+        pings.answered(b"nonsense", start + MS);
+        pings.answered(b"", start + MS);
+        assert_eq!(pings.silence(start + 9 * MS), 9 * MS);
+        pings.answered(&second, start + MS);
+        assert_eq!(pings.silence(start + 9 * MS), Duration::ZERO);
     }
 }

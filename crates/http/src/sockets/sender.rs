@@ -1,4 +1,3 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
@@ -6,31 +5,30 @@ use bytes::Bytes;
 use futures_util::SinkExt;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::Reason;
-use super::ping_window::Flight;
-use crate::app::Site;
+use super::ping_window::PingWindow;
+use super::{CloseReason, close, close_unread, fault};
 use crate::failure::STOPPING;
-use crate::sockets;
+use crate::stopping::Stopping;
 use crate::transport::guard::Outflow;
 
 /// For how long the other end may leave a ping without an answer.
 const SILENCE: Duration = Duration::from_secs(120);
-/// Where nothing was sent for so long, a ping finds out whether the other end is still there.
+/// When nothing was sent for this time, a ping finds out whether the other end is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// Longest message of the other end, in bytes.
 const MAX_HEARD: usize = 1024;
 
-/// A WebSocket that pictures or sound go out by. Whoever sends asks [`is_open`](Line::is_open) before.
-pub(crate) struct Line {
+/// A WebSocket that sends pictures or sound. A sender first asks [`is_open`](PacedSocket::is_open).
+pub(crate) struct PacedSocket {
     socket: WebSocket,
-    site: Arc<Site>,
+    stopping: Stopping,
     outflow: Outflow,
-    flight: Flight,
+    pings: PingWindow,
     /// When something was last sent.
     sent: Instant,
 }
 
-/// What happened on a [`Line`].
+/// What happened on a [`PacedSocket`].
 pub(crate) enum Heard {
     /// An answer to a ping: it may be open again.
     Pong,
@@ -38,9 +36,9 @@ pub(crate) enum Heard {
     Text(String),
 }
 
-/// Why a [`Line`] ends.
+/// Why a [`PacedSocket`] ends.
 #[derive(Debug, Clone)]
-pub(crate) enum End {
+pub(crate) enum SocketEnd {
     /// The other end is gone.
     Gone,
     /// The server stops.
@@ -52,7 +50,7 @@ pub(crate) enum End {
     /// The other end sent something that means nothing here; the text says what would.
     Nonsense(&'static str),
     /// The other end sent something that cannot be received.
-    Fault(Reason),
+    Fault(CloseReason),
 }
 
 /// Bounds what the other end may send.
@@ -60,22 +58,25 @@ pub(crate) fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
     upgrade.read_buffer_size(4 * MAX_HEARD).max_message_size(MAX_HEARD).max_frame_size(MAX_HEARD)
 }
 
-impl Line {
-    pub(crate) fn new(socket: WebSocket, site: Arc<Site>, outflow: Outflow) -> Line {
+impl PacedSocket {
+    pub(crate) fn new(socket: WebSocket, stopping: Stopping, outflow: Outflow) -> PacedSocket {
         let now = Instant::now();
-        Line { socket, site, outflow, flight: Flight::new(now), sent: now }
+        PacedSocket { socket, stopping, outflow, pings: PingWindow::new(now), sent: now }
     }
 
     /// Whether the other end takes what it is sent; if not, an answer to a ping will tell when it does again.
     pub(crate) fn is_open(&self) -> bool {
-        self.flight.is_open(Instant::now())
+        self.pings.is_open(Instant::now())
     }
 
-    /// Sends messages, and a ping behind them.
-    pub(crate) async fn send(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), End> {
-        let Line { socket, site, flight, sent, .. } = self;
+    /// Sends messages, and a ping after them.
+    pub(crate) async fn send(
+        &mut self,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<(), SocketEnd> {
+        let PacedSocket { socket, stopping, pings, sent, .. } = self;
         *sent = Instant::now();
-        let ping = Message::Ping(Bytes::copy_from_slice(&flight.launch(*sent)));
+        let ping = Message::Ping(Bytes::copy_from_slice(&pings.ping(*sent)));
         let all = async {
             for message in messages.into_iter().chain([ping]) {
                 socket.feed(message).await?;
@@ -85,28 +86,29 @@ impl Line {
         tokio::select! {
             done = timeout(SILENCE, all) => match done {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(_)) => Err(End::Gone),
-                Err(_) => Err(End::Silence),
+                Ok(Err(_)) => Err(SocketEnd::Gone),
+                Err(_) => Err(SocketEnd::Silence),
             },
-            () = site.stopped() => Err(End::Stopping),
+            () = stopping.wait() => Err(SocketEnd::Stopping),
         }
     }
 
     /// The next that happens. May be dropped and called again.
-    pub(crate) async fn next(&mut self) -> Result<Heard, End> {
+    pub(crate) async fn next(&mut self) -> Result<Heard, SocketEnd> {
         loop {
             let now = Instant::now();
-            let silent = self.flight.silence(now);
+            let silent = self.pings.silence(now);
             if silent > SILENCE {
-                return Err(End::Silence);
+                return Err(SocketEnd::Silence);
             }
-            let alarm = match silent.is_zero() {
-                true => self.sent + KEEP_ALIVE,
-                false => now + (SILENCE - silent) + Duration::from_millis(1),
+            let alarm = if silent.is_zero() {
+                self.sent + KEEP_ALIVE
+            } else {
+                now + (SILENCE - silent) + Duration::from_millis(1)
             };
             let message = tokio::select! {
                 message = self.socket.recv() => message,
-                () = self.site.stopped() => return Err(End::Stopping),
+                () = self.stopping.wait() => return Err(SocketEnd::Stopping),
                 () = sleep_until(alarm) => {
                     if silent.is_zero() {
                         self.send([]).await?;
@@ -116,32 +118,32 @@ impl Line {
             };
             match message {
                 Some(Ok(Message::Pong(payload))) => {
-                    self.flight.landed(&payload, Instant::now());
+                    self.pings.answered(&payload, Instant::now());
                     return Ok(Heard::Pong);
                 }
                 Some(Ok(Message::Text(text))) => return Ok(Heard::Text(text.to_string())),
                 Some(Ok(Message::Binary(_))) => return Ok(Heard::Text(String::new())),
                 Some(Ok(Message::Ping(_))) => {} // answered already
                 Some(Err(error)) => {
-                    return Err(socket::fault(&error, MAX_HEARD).map_or(End::Gone, End::Fault));
+                    return Err(fault(&error, MAX_HEARD).map_or(SocketEnd::Gone, SocketEnd::Fault));
                 }
-                Some(Ok(Message::Close(_))) | None => return Err(End::Gone),
+                Some(Ok(Message::Close(_))) | None => return Err(SocketEnd::Gone),
             }
         }
     }
 
     /// Ends the line.
-    pub(crate) async fn close(self, end: End) {
+    pub(crate) async fn close(self, end: SocketEnd) {
         let (code, reason) = match end {
-            End::Gone => return,
-            End::Stopping => (close_code::AWAY, STOPPING),
-            End::NoEmulator => (close_code::AWAY, "the emulator is gone"),
-            End::Silence => (close_code::POLICY, "nothing was read for two minutes"),
-            End::Fault(reason) => {
-                return socket::close_unread(self.socket, reason, &self.outflow, &self.site).await;
+            SocketEnd::Gone => return,
+            SocketEnd::Stopping => (close_code::AWAY, STOPPING),
+            SocketEnd::NoEmulator => (close_code::AWAY, "the emulator is gone"),
+            SocketEnd::Silence => (close_code::POLICY, "nothing was read for two minutes"),
+            SocketEnd::Fault(reason) => {
+                return close_unread(self.socket, reason, &self.outflow, &self.stopping).await;
             }
-            End::Nonsense(accepted) => (close_code::UNSUPPORTED, accepted),
+            SocketEnd::Nonsense(accepted) => (close_code::UNSUPPORTED, accepted),
         };
-        socket::close(self.socket, code, reason).await;
+        close(self.socket, code, reason).await;
     }
 }

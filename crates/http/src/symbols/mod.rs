@@ -19,8 +19,8 @@ use framewire_expression::{Names, Symbol, Type};
 
 use axum::http::StatusCode;
 
-use crate::compat::lua_integer;
 use crate::problem::Problem;
+use crate::reading::number::lua_integer;
 
 /// Largest symbol file in bytes.
 const MAX_FILE: u64 = 64 * 1024 * 1024;

@@ -11,17 +11,17 @@ use tokio_rustls::server::TlsStream;
 
 /// What is read from and written to, whatever is beneath it.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub(crate) enum ClientStream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Stream {
+impl ClientStream {
     /// The socket beneath.
     pub(crate) fn socket(&self) -> &TcpStream {
         match self {
-            Stream::Plain(stream) => stream,
-            Stream::Tls(stream) => stream.get_ref().0,
+            ClientStream::Plain(stream) => stream,
+            ClientStream::Tls(stream) => stream.get_ref().0,
         }
     }
 
@@ -38,13 +38,13 @@ impl Stream {
 macro_rules! either {
     ($stream:expr, $method:ident($($arg:expr),*)) => {
         match $stream.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).$method($($arg),*),
-            Stream::Tls(stream) => Pin::new(stream.as_mut()).$method($($arg),*),
+            ClientStream::Plain(stream) => Pin::new(stream).$method($($arg),*),
+            ClientStream::Tls(stream) => Pin::new(stream.as_mut()).$method($($arg),*),
         }
     };
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for ClientStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -54,7 +54,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for ClientStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         either!(self, poll_write(cx, bytes))
     }
@@ -69,8 +69,8 @@ impl AsyncWrite for Stream {
 
     fn is_write_vectored(&self) -> bool {
         match self {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Tls(stream) => stream.is_write_vectored(),
+            ClientStream::Plain(stream) => stream.is_write_vectored(),
+            ClientStream::Tls(stream) => stream.is_write_vectored(),
         }
     }
 

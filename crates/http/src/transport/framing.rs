@@ -18,7 +18,7 @@ pub(crate) enum Fault {
 /// Follows the heads of one connection's requests through the bytes that arrive.
 #[derive(Debug)]
 pub(crate) struct Framing {
-    place: Place,
+    place: FramingState,
     /// The beginning of a line of which the end has not arrived.
     line: [u8; LOOKED_AT],
     /// As many bytes of it are known.
@@ -26,7 +26,7 @@ pub(crate) struct Framing {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum FramingState {
     Head {
         /// A line of it has come.
         begun: bool,
@@ -46,7 +46,7 @@ enum Place {
     Unknown,
 }
 
-const START: Place = Place::Head { begun: false, length: None, chunked: false };
+const START: FramingState = FramingState::Head { begun: false, length: None, chunked: false };
 
 impl Default for Framing {
     fn default() -> Framing {
@@ -59,18 +59,20 @@ impl Framing {
     pub(crate) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
         while !bytes.is_empty() {
             bytes = match self.place {
-                Place::Unknown => return Ok(()),
-                Place::Body(left) => {
+                FramingState::Unknown => return Ok(()),
+                FramingState::Body(left) => {
                     let (left, rest) = skip(left, bytes);
-                    self.place = if left == 0 { START } else { Place::Body(left) };
+                    self.place = if left == 0 { START } else { FramingState::Body(left) };
                     rest
                 }
-                Place::Chunk(left) => {
+                FramingState::Chunk(left) => {
                     let (left, rest) = skip(left, bytes);
-                    self.place = if left == 0 { Place::ChunkSize } else { Place::Chunk(left) };
+                    self.place = if left == 0 { FramingState::ChunkSize } else { FramingState::Chunk(left) };
                     rest
                 }
-                Place::Head { .. } | Place::ChunkSize | Place::Trailer => self.lines(bytes)?,
+                FramingState::Head { .. } | FramingState::ChunkSize | FramingState::Trailer => {
+                    self.lines(bytes)?
+                }
             };
         }
         Ok(())
@@ -98,22 +100,25 @@ impl Framing {
     fn line(&mut self, line: &[u8]) -> Result<(), Fault> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match &mut self.place {
-            Place::Head { .. } => return self.head_line(line),
-            Place::ChunkSize => self.place = after_size(line)?,
-            Place::Trailer if line.is_empty() => self.place = START,
-            Place::Trailer | Place::Body(_) | Place::Chunk(_) | Place::Unknown => {}
+            FramingState::Head { .. } => return self.head_line(line),
+            FramingState::ChunkSize => self.place = after_size(line)?,
+            FramingState::Trailer if line.is_empty() => self.place = START,
+            FramingState::Trailer
+            | FramingState::Body(_)
+            | FramingState::Chunk(_)
+            | FramingState::Unknown => {}
         }
         Ok(())
     }
 
     fn head_line(&mut self, line: &[u8]) -> Result<(), Fault> {
-        let Place::Head { begun, length, chunked } = &mut self.place else { return Ok(()) };
+        let FramingState::Head { begun, length, chunked } = &mut self.place else { return Ok(()) };
         if line.is_empty() {
             self.place = match (*begun, *chunked, *length) {
                 // An empty line before a request has no meaning.
                 (false, ..) | (true, false, None | Some(0)) => START,
-                (true, false, Some(length)) => Place::Body(length),
-                (true, true, _) => Place::ChunkSize,
+                (true, false, Some(length)) => FramingState::Body(length),
+                (true, true, _) => FramingState::ChunkSize,
             };
             return Ok(());
         }
@@ -132,7 +137,7 @@ impl Framing {
                 Some(Ok(number)) => *length = Some(number),
                 Some(Err(fault)) => return Err(fault),
                 // hyper refuses it.
-                None => self.place = Place::Unknown,
+                None => self.place = FramingState::Unknown,
             }
         }
         Ok(())
@@ -146,17 +151,17 @@ fn skip(left: u64, bytes: &[u8]) -> (u64, &[u8]) {
 }
 
 /// What follows the line with the size of a chunk.
-fn after_size(line: &[u8]) -> Result<Place, Fault> {
+fn after_size(line: &[u8]) -> Result<FramingState, Fault> {
     let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
     if end >= LOOKED_AT {
         return Err(Fault::ImpossibleLength);
     }
     let size = str::from_utf8(&line[..end]).ok().and_then(|digits| u64::from_str_radix(digits, 16).ok());
     Ok(match size {
-        Some(0) => Place::Trailer,
-        Some(size) => size.checked_add(2).map_or(Place::Unknown, Place::Chunk),
+        Some(0) => FramingState::Trailer,
+        Some(size) => size.checked_add(2).map_or(FramingState::Unknown, FramingState::Chunk),
         // hyper refuses it.
-        None => Place::Unknown,
+        None => FramingState::Unknown,
     })
 }
 

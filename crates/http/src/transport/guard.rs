@@ -7,15 +7,16 @@
 use std::borrow::Cow;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::client_stream::Stream;
+use super::client_stream::ClientStream;
 use super::framing::{Fault, Framing};
 use super::incoming::{Account, Charge, OutOfMemory};
 use crate::failure::STOPPING;
@@ -27,9 +28,9 @@ pub const HTTPS_ONLY: &str = "this port speaks HTTPS only: write https:// in pla
 /// Why a connection is ended by this side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Its request is not read to the end, and the client is told why.
+    /// Its request is not read to the end, and the client gets a reply that says why.
     Refused(Refusal),
-    /// Its request is no HTTP; hyper has said so already.
+    /// Its request is not HTTP; hyper has said so already.
     Malformed,
     /// No request came for long.
     Idle,
@@ -79,7 +80,7 @@ impl Refusal {
         message: "the request did not arrive in time",
     };
 
-    /// For a request that had not arrived when the server was told to stop.
+    /// For a request that had not arrived when the server stopped.
     pub(crate) const STOPPING: Refusal =
         Refusal { status: 408, reason: "Request Timeout", headers: "", message: STOPPING };
 
@@ -167,7 +168,7 @@ pub(crate) struct Activity {
     /// Little of the reply may lie between here and there: see [`Outflow`].
     short: AtomicBool,
     /// The socket, once the server has let go of it.
-    returned: Mutex<Option<Stream>>,
+    returned: Mutex<Option<ClientStream>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -338,8 +339,8 @@ impl Activity {
     }
 
     /// Takes the socket back, if the server has let go of it.
-    pub(crate) fn take_stream(&self) -> Option<Stream> {
-        self.returned.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take_stream(&self) -> Option<ClientStream> {
+        self.returned.lock().take()
     }
 
     fn phase(&self) -> Phase {
@@ -415,7 +416,7 @@ fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
 pub(crate) struct Outflow(Arc<Activity>);
 
 impl Outflow {
-    /// Bytes that the system may hold, beside what the client's own does.
+    /// Bytes that the system may hold, in addition to what the client's system holds.
     const HELD: usize = 64 * 1024;
 
     pub(crate) fn new(activity: Arc<Activity>) -> Outflow {
@@ -450,7 +451,7 @@ impl Outflow {
     }
 
     /// Takes the connection back from what it was upgraded to, once that has let go of it.
-    pub(crate) fn take_stream(&self) -> Option<Stream> {
+    pub(crate) fn take_stream(&self) -> Option<ClientStream> {
         self.0.take_stream()
     }
 
@@ -509,13 +510,13 @@ impl Watchdog {
 /// A connection's socket, which notes what passes through it.
 pub(crate) struct Guarded {
     /// `None` only while it is being dropped.
-    stream: Option<Stream>,
+    stream: Option<ClientStream>,
     activity: Arc<Activity>,
     framing: Framing,
 }
 
 impl Guarded {
-    pub(crate) fn new(stream: Stream, activity: Arc<Activity>) -> Guarded {
+    pub(crate) fn new(stream: ClientStream, activity: Arc<Activity>) -> Guarded {
         Guarded { stream: Some(stream), activity, framing: Framing::default() }
     }
 
@@ -541,7 +542,7 @@ impl Guarded {
     }
 
     /// The stream, to be written to.
-    fn outward(&mut self) -> io::Result<Pin<&mut Stream>> {
+    fn outward(&mut self) -> io::Result<Pin<&mut ClientStream>> {
         self.look();
         if self.activity.short.swap(false, Relaxed)
             && let Some(stream) = &self.stream
@@ -552,7 +553,7 @@ impl Guarded {
         self.stream()
     }
 
-    fn stream(&mut self) -> io::Result<Pin<&mut Stream>> {
+    fn stream(&mut self) -> io::Result<Pin<&mut ClientStream>> {
         self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
@@ -569,7 +570,7 @@ impl Guarded {
 /// hyper gives a socket back only by dropping it.
 impl Drop for Guarded {
     fn drop(&mut self) {
-        *self.activity.returned.lock().unwrap_or_else(PoisonError::into_inner) = self.stream.take();
+        *self.activity.returned.lock() = self.stream.take();
     }
 }
 
@@ -601,14 +602,14 @@ impl AsyncWrite for Guarded {
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.as_ref().is_some_and(Stream::is_write_vectored)
+        self.stream.as_ref().is_some_and(ClientStream::is_write_vectored)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.look();
         let result = self.stream()?.poll_flush(cx);
         // What TLS has encrypted, and the socket does not take, waits here. Plain sockets have nothing to flush.
-        if matches!(self.stream, Some(Stream::Tls(_))) {
+        if matches!(self.stream, Some(ClientStream::Tls(_))) {
             self.activity.sent(result.is_pending());
         }
         result

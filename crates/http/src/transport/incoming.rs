@@ -1,5 +1,4 @@
-//! A bound on the memory that clients fill by what they send: heads, bodies and messages of WebSockets, those under way
-//! included.
+//! Limits the memory that clients fill by what they send: heads, bodies and messages of WebSockets, also while they arrive.
 //!
 //! The socket of a connection counts each byte that it reads ([`Account::add`]). The first [`FREE`] bytes of a request or
 //! message are not counted, so small requests cost neither a lock nor an allocation. What is beyond is charged to the
@@ -198,7 +197,7 @@ impl Account {
         self.charge.lock().take()
     }
 
-    /// Forgets bytes that are no part of the present message and are not held any more.
+    /// Forgets bytes that are not part of the present message and are not held any more.
     pub(crate) fn subtract(&self, bytes: usize) {
         let now = self.bytes.load(Relaxed);
         self.bytes.store(now.saturating_sub(bytes), Relaxed);

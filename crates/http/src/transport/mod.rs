@@ -1,7 +1,7 @@
 //! Bytes and connections. Nothing here knows of routes, access rules or emulators.
 //!
-//! - `server`: accepts connections, counts them, and ends them in good order;
-//! - `connection`: the life of one connection;
+//! - `listener`: accepts connections and counts them;
+//! - `connection`: the life of one connection, and `closing` its end;
 //! - `guard`: watches a connection for slow, silent and oversized clients;
 //! - `client_stream`: a connection with or without TLS, by the certificate of `tls`;
 //! - `framing`: finds heads that could be understood in two ways, in the bytes before hyper has them; `strict`: the same
@@ -10,12 +10,14 @@
 //! - `streams`: limits how many streams are open.
 
 pub(crate) mod body;
-pub(crate) mod client_stream;
+mod client_stream;
+pub(crate) mod closing;
 pub(crate) mod connection;
 mod framing;
 pub(crate) mod guard;
 pub(crate) mod incoming;
-pub(crate) mod server;
+pub(crate) mod listener;
+pub(crate) mod peer;
 pub(crate) mod streams;
 pub(crate) mod strict;
 pub(crate) mod tls;

@@ -1,14 +1,13 @@
-//! What stays open: event streams, WebSockets, long waits. Counted, so that one client cannot have them all, and so that
-//! the server's end can wait for theirs.
+//! Limits how many streams are open: event streams, WebSockets and long waits. One client cannot have them all, and the
+//! server waits for their end when it stops.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
+use axum::http::Extensions;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::failure::Failure;
@@ -16,20 +15,19 @@ use crate::limits::Limits;
 
 /// The address that a request came from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Client(pub(crate) IpAddr);
+pub(crate) struct ClientAddress(pub(crate) IpAddr);
 
-impl<S: Sync> FromRequestParts<S> for Client {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Client, Infallible> {
-        // Whose address cannot be told, because it is gone already, is counted with all such.
-        Ok(parts.extensions.get().copied().unwrap_or(Client(IpAddr::from([0, 0, 0, 0]))))
+impl ClientAddress {
+    /// The address that was noted for a request. Requests without one, because the client is gone already, are counted
+    /// together.
+    pub(crate) fn of(extensions: &Extensions) -> ClientAddress {
+        extensions.get().copied().unwrap_or(ClientAddress(IpAddr::from([0, 0, 0, 0])))
     }
 }
 
-/// What a stream is.
+/// The kinds of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum StreamKind {
     /// Server-sent events.
     Events,
     /// A WebSocket that speaks JSON-RPC.
@@ -46,28 +44,28 @@ pub(crate) enum Kind {
     Audio,
 }
 
-impl Kind {
+impl StreamKind {
     /// All of them, with what counters call them, in order.
-    const ALL: [(Kind, &str); 7] = [
-        (Kind::Events, "events"),
-        (Kind::Rpc, "rpc"),
-        (Kind::Subscription, "subscription"),
-        (Kind::Wait, "wait"),
-        (Kind::Video, "video"),
-        (Kind::Mjpeg, "mjpeg"),
-        (Kind::Audio, "audio"),
+    const ALL: [(StreamKind, &str); 7] = [
+        (StreamKind::Events, "events"),
+        (StreamKind::Rpc, "rpc"),
+        (StreamKind::Subscription, "subscription"),
+        (StreamKind::Wait, "wait"),
+        (StreamKind::Video, "video"),
+        (StreamKind::Mjpeg, "mjpeg"),
+        (StreamKind::Audio, "audio"),
     ];
 }
 
-/// The streams that are open.
+/// Limits how many streams are open, for each client and for all together.
 #[derive(Debug, Clone)]
-pub(crate) struct Streams(Arc<Shared>);
+pub(crate) struct StreamLimit(Arc<OpenStreams>);
 
 #[derive(Debug)]
-struct Shared {
+struct OpenStreams {
     by_client: Mutex<HashMap<IpAddr, usize>>,
-    /// In the order of [`Kind::ALL`].
-    by_kind: [AtomicUsize; Kind::ALL.len()],
+    /// In the order of [`StreamKind::ALL`].
+    by_kind: [AtomicUsize; StreamKind::ALL.len()],
     open: watch::Sender<usize>,
     most: usize,
     most_each: usize,
@@ -75,15 +73,15 @@ struct Shared {
 
 /// A stream that is open until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    shared: Arc<Shared>,
+pub(crate) struct OpenStream {
+    shared: Arc<OpenStreams>,
     client: IpAddr,
-    kind: Kind,
+    kind: StreamKind,
 }
 
-impl Streams {
-    pub(crate) fn new(limits: &Limits) -> Streams {
-        Streams(Arc::new(Shared {
+impl StreamLimit {
+    pub(crate) fn new(limits: &Limits) -> StreamLimit {
+        StreamLimit(Arc::new(OpenStreams {
             by_client: Mutex::default(),
             by_kind: Default::default(),
             open: watch::Sender::new(0),
@@ -92,10 +90,10 @@ impl Streams {
         }))
     }
 
-    /// Opens one for `client`, unless it or all clients together have too many.
-    pub(crate) fn open(&self, client: IpAddr, kind: Kind) -> Result<Stream, Failure> {
+    /// Opens a stream for `client`, unless it or all clients together have too many.
+    pub(crate) fn open(&self, client: IpAddr, kind: StreamKind) -> Result<OpenStream, Failure> {
         let shared = &self.0;
-        let mut by_client = shared.by_client();
+        let mut by_client = shared.by_client.lock();
         let all: usize = by_client.values().sum();
         let own = by_client.get(&client).copied().unwrap_or_default();
         if own >= shared.most_each {
@@ -110,13 +108,13 @@ impl Streams {
         by_client.insert(client, own + 1);
         shared.open.send_replace(all + 1);
         shared.by_kind[kind as usize].fetch_add(1, Relaxed);
-        Ok(Stream { shared: shared.clone(), client, kind })
+        Ok(OpenStream { shared: shared.clone(), client, kind })
     }
 
     /// How many of each kind are open.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&'static str, usize)> {
         let counts = self.0.by_kind.iter().map(|count| count.load(Relaxed));
-        Kind::ALL.iter().map(|(_, name)| *name).zip(counts)
+        StreamKind::ALL.iter().map(|(_, name)| *name).zip(counts)
     }
 
     /// Waits until none is open.
@@ -126,16 +124,10 @@ impl Streams {
     }
 }
 
-impl Shared {
-    fn by_client(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        self.by_client.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Stream {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.shared.by_kind[self.kind as usize].fetch_sub(1, Relaxed);
-        let mut by_client = self.shared.by_client();
+        let mut by_client = self.shared.by_client.lock();
         if let Some(own) = by_client.get_mut(&self.client) {
             *own -= 1;
             if *own == 0 {
@@ -153,17 +145,17 @@ mod tests {
     #[tokio::test]
     async fn streams_are_counted_by_client_and_in_all() {
         let limits = Limits { max_streams: 3, max_streams_per_address: 2, ..Limits::default() };
-        let streams = Streams::new(&limits);
+        let streams = StreamLimit::new(&limits);
         let [one, other, third] = [1, 2, 3].map(|last| IpAddr::from([10, 0, 0, last]));
-        let open: Vec<Stream> =
-            [one, one, other].map(|client| streams.open(client, Kind::Wait).unwrap()).into();
-        assert!(format!("{:?}", streams.open(one, Kind::Rpc)).contains("you have 2"));
-        assert!(format!("{:?}", streams.open(third, Kind::Rpc)).contains("3 streams are open"));
+        let open: Vec<OpenStream> =
+            [one, one, other].map(|client| streams.open(client, StreamKind::Wait).unwrap()).into();
+        assert!(format!("{:?}", streams.open(one, StreamKind::Rpc)).contains("you have 2"));
+        assert!(format!("{:?}", streams.open(third, StreamKind::Rpc)).contains("3 streams are open"));
         assert_eq!(streams.counts().find(|(name, _)| *name == "wait"), Some(("wait", 3)));
         drop(open);
         streams.all_closed().await;
-        assert!(streams.open(one, Kind::Audio).is_ok());
+        assert!(streams.open(one, StreamKind::Audio).is_ok());
         assert!(streams.counts().all(|(_, count)| count == 0), "each was given back");
-        assert!(Kind::ALL.iter().enumerate().all(|(place, (kind, _))| *kind as usize == place));
+        assert!(StreamKind::ALL.iter().enumerate().all(|(place, (kind, _))| *kind as usize == place));
     }
 }

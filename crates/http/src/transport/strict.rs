@@ -31,10 +31,10 @@ fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
     }
     let sound =
         |host: &[u8]| host.iter().all(|byte| byte.is_ascii_graphic() && !b"/@?#\\\"<>,".contains(byte));
-    match first.is_none_or(|host| sound(host.as_bytes())) {
-        true => Ok(()),
-        false => Err(Failure::bad_request("Host: a name or an address is accepted, and a port behind it")),
+    if first.is_none_or(|host| sound(host.as_bytes())) {
+        return Ok(());
     }
+    Err(Failure::bad_request("Host: a name or an address is accepted, with or without a port"))
 }
 
 /// Browsers name one page. Of several origins only the first would be judged.

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use crate::access::token::private_to_owner;
+use crate::secret_file::check_owner_only;
 
 /// First byte of a TLS connection: a record of type handshake (RFC 8446, 5.1).
 pub(crate) const HANDSHAKE: u8 = 22;
@@ -66,7 +66,7 @@ pub enum TlsError {
 }
 
 impl Tls {
-    /// Reads a certificate with the chain behind it, and its private key, both in PEM form.
+    /// Reads a certificate with its chain, and its private key, both in PEM form.
     ///
     /// # Errors
     /// If a file cannot be read, holds something else, or the two do not fit together; or if other users have access to
@@ -80,7 +80,7 @@ impl Tls {
         }
         let mut file = File::open(key).map_err(|error| TlsError::Unreadable(key.to_owned(), error))?;
         let metadata = file.metadata().map_err(|error| TlsError::Unreadable(key.to_owned(), error))?;
-        if let Err(mode) = private_to_owner(&metadata) {
+        if let Err(mode) = check_owner_only(&metadata) {
             return Err(TlsError::Exposed { path: key.to_owned(), mode });
         }
         let secret = PrivateKeyDer::from_pem_reader(&mut file)

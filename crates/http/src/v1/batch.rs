@@ -14,14 +14,16 @@ use utoipa_axum::routes;
 use super::plan::Plan;
 use super::schemas::BatchOp;
 use super::{bounds, control};
-use crate::app::Site;
 use crate::idempotency::NothingDone;
+use crate::operations::Operations;
 use crate::problem::Problem;
 use crate::reading::fields::{Context, Encoding, Object};
-use crate::routing::extract::{Chosen, Key, Payload, Which};
+use crate::routing::declare::Declare;
+use crate::routing::extract::{EmulatorParam, Payload, RequestKey, SelectedEmulator};
+use crate::routing::state::AppState;
 
-pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new().routes(routes!(batch))
+pub(crate) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(batch).judged_later())
 }
 
 /// Operations to do.
@@ -32,7 +34,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
     {"op": "tap", "keys": ["A"]},
 ]}))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Request {
+pub(crate) struct BatchRequest {
     /// The operations, done in order; after the first that fails none is done.
     #[schema(value_type = Vec<BatchOp>, max_items = 4096)]
     pub(crate) ops: Vec<Object>,
@@ -44,11 +46,11 @@ pub(crate) struct Request {
 /// What became of a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Done {
-    /// The frame counter when the batch was done: all of it happened behind this frame and before the next.
+    /// The frame counter when the batch was done: all of it happened after this frame and before the next.
     pub(crate) frame: u32,
-    /// One result an operation, in order. After an error there are no more.
+    /// One result for each operation, in order. An error is the last.
     pub(crate) results: Vec<OpResult>,
-    /// Which operation failed, counted from 0; left out if none did.
+    /// EmulatorParam operation failed, counted from 0; left out if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<usize>,
 }
@@ -68,21 +70,21 @@ pub(crate) enum OpResult {
 /// Does operations in order at one frame boundary, all or, on the first error, none after it.
 ///
 /// Each operation is an object with the name of one of GET /v1/operations as `op`, and its arguments.
-#[utoipa::path(post, path = "/v1/batch", operation_id = "batch", tag = "batch", params(Which),
-    request_body = Request, responses((status = 200, description = "What became of them.", body = Done)))]
+#[utoipa::path(post, path = "/v1/batch", operation_id = "batch", tag = "batch", params(EmulatorParam),
+    request_body = BatchRequest, responses((status = 200, description = "What became of them.", body = Done)))]
 async fn batch(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
-    Payload(request): Payload<Request>,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
+    Payload(request): Payload<BatchRequest>,
 ) -> Result<Response, Problem> {
     let symbols = served.symbols().await;
     let context = Context { symbols: &symbols, encoding: request.encoding };
     let plan = Plan::new(request.ops, context)?;
-    let share = site.replies.share_all(plan.ops())?;
-    let deadline = Instant::now() + site.app.deadline + control::time_of(plan.ops());
+    let share = operations.replies.share_all(plan.ops())?;
+    let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());
     let batch = Batch { key, ..Batch::new(plan.ops().to_vec()) };
-    let outcome = bounds::perform(&site, &served, batch, deadline).await;
+    let outcome = bounds::perform(&operations, &served, batch, deadline).await;
     let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
     let nothing_done = !outcome.has_changed(plan.ops());
     let mut response = share.json(&plan.done(outcome));

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use framewire_protocol::{Access, Batch, Op, OpError, Outcome, Status};
 
-use crate::app::Site;
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 
@@ -32,23 +32,25 @@ pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
 
 /// Does a batch, unless it is for memory that is not there.
 pub(crate) async fn perform(
-    site: &Site,
+    operations: &Operations,
     served: &Served,
     batch: Batch,
     deadline: Instant,
 ) -> Result<Outcome, Beyond> {
     let ops = batch.ops.clone();
-    let outcome =
-        site.perform_until(served, batch, deadline).await.map_err(|error| (None, Box::new(error.into())))?;
+    let outcome = operations
+        .perform_until(served, batch, deadline)
+        .await
+        .map_err(|error| (None, Box::new(error.into())))?;
     settled(&ops, outcome)
 }
 
 /// Does one operation, as [`perform`] does.
 pub(crate) async fn perform_one(
-    site: &Site,
+    operations: &Operations,
     served: &Served,
     batch: impl Into<Batch>,
 ) -> Result<Outcome, Problem> {
-    let deadline = Instant::now() + site.app.deadline;
-    perform(site, served, batch.into(), deadline).await.map_err(|(_, problem)| *problem)
+    let deadline = Instant::now() + operations.deadline;
+    perform(operations, served, batch.into(), deadline).await.map_err(|(_, problem)| *problem)
 }

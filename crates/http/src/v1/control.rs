@@ -1,4 +1,4 @@
-//! When frames go by, and of which game.
+//! Controls when frames run, and of which game.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,12 +13,13 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::Site;
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 use crate::reading::fields::shown;
 use crate::reading::whole::Whole;
-use crate::routing::extract::{Chosen, Key, Payload, Which};
+use crate::routing::extract::{EmulatorParam, Payload, RequestKey, SelectedEmulator};
+use crate::routing::state::AppState;
 
 /// Most frames that are run at once.
 const MAX_FRAMES: u32 = 3600;
@@ -27,7 +28,7 @@ const MAX_LOCKSTEP: u32 = 60_000;
 /// How long a frame may take, when several are run at once: a third of a window's own speed.
 const FRAME: Duration = Duration::from_millis(50);
 
-pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(crate) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(pause))
         .routes(routes!(resume))
@@ -47,12 +48,12 @@ pub(crate) struct AtFrame {
 
 /// Does one operation that has no result.
 pub(crate) async fn change(
-    site: &Site,
+    operations: &Operations,
     served: &Served,
     key: Option<String>,
     op: Op,
 ) -> Result<Json<AtFrame>, Problem> {
-    let outcome = site.perform(served, Batch { key, ..op.into() }).await?;
+    let outcome = operations.perform(served, Batch { key, ..op.into() }).await?;
     let frame = outcome.frame;
     outcome.single()?;
     Ok(Json(AtFrame { frame }))
@@ -61,36 +62,36 @@ pub(crate) async fn change(
 /// Stops frames. Requests are answered all the same.
 ///
 /// An mGBA in its window answers 501: its scripts cannot pause it. Pause it there, or use POST /v1/lockstep.
-#[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "control", params(Which),
+#[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "No frame goes by.", body = AtFrame)))]
 async fn pause(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
 ) -> Result<Json<AtFrame>, Problem> {
-    change(&site, &served, key, Op::Pause {}).await
+    change(&operations, &served, key, Op::Pause {}).await
 }
 
 /// Lets frames go by again: ends a pause, and lockstep.
-#[utoipa::path(post, path = "/v1/resume", operation_id = "resume", tag = "control", params(Which),
+#[utoipa::path(post, path = "/v1/resume", operation_id = "resume", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "Frames go by.", body = AtFrame)))]
 async fn resume(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
 ) -> Result<Json<AtFrame>, Problem> {
-    change(&site, &served, key, Op::Resume {}).await
+    change(&operations, &served, key, Op::Resume {}).await
 }
 
 /// Resets the console.
-#[utoipa::path(post, path = "/v1/reset", operation_id = "reset", tag = "control", params(Which),
+#[utoipa::path(post, path = "/v1/reset", operation_id = "reset", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "It was reset.", body = AtFrame)))]
 async fn reset(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
 ) -> Result<Json<AtFrame>, Problem> {
-    change(&site, &served, key, Op::Reset {}).await
+    change(&operations, &served, key, Op::Reset {}).await
 }
 
 /// How much longer than others operations may take that run frames.
@@ -111,7 +112,7 @@ struct Advance {
 /// How far it went.
 #[derive(Serialize, ToSchema)]
 struct Advanced {
-    /// The frame counter behind the last of the frames.
+    /// The frame counter after the last of the frames.
     frame: i64,
 }
 
@@ -120,18 +121,18 @@ struct Advanced {
 /// An embedded core does so at any time, and stays paused or goes on as before. An attached mGBA needs lockstep, and runs them
 /// at the speed of its window. The reply comes when they were run; requests that follow wait for it. It may take 50 ms a frame
 /// longer than other requests before it is answered with 504.
-#[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(Which),
+#[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(EmulatorParam),
     request_body = Advance, responses((status = 200, description = "They were run.", body = Advanced)))]
 async fn advance(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
     Payload(advance): Payload<Advance>,
 ) -> Result<Json<Advanced>, Problem> {
     let frames = advance.frames.map_or(1, Whole::get);
     let batch = Batch { key, ..Op::Advance { frames }.into() };
-    let deadline = Instant::now() + site.app.deadline + time_of(&batch.ops);
-    match site.perform_until(&served, batch, deadline).await?.single()? {
+    let deadline = Instant::now() + operations.deadline + time_of(&batch.ops);
+    match operations.perform_until(&served, batch, deadline).await?.single()? {
         Value::Int(frame) => Ok(Json(Advanced { frame })),
         _ => Err(Problem::new(StatusCode::BAD_GATEWAY, "the emulator did not say how far it went")),
     }
@@ -147,22 +148,22 @@ struct Lockstep {
 }
 
 /// Has each frame wait until POST /v1/advance asks for it.
-#[utoipa::path(post, path = "/v1/lockstep", operation_id = "lockstep", tag = "control", params(Which),
+#[utoipa::path(post, path = "/v1/lockstep", operation_id = "lockstep", tag = "control", params(EmulatorParam),
     request_body = Lockstep, responses((status = 200, description = "Frames wait.", body = AtFrame)))]
 async fn lockstep(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
     Payload(Lockstep { timeout }): Payload<Lockstep>,
 ) -> Result<Json<AtFrame>, Problem> {
-    change(&site, &served, key, Op::Lockstep { timeout: timeout.get() }).await
+    change(&operations, &served, key, Op::Lockstep { timeout: timeout.get() }).await
 }
 
 /// A speed.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Speed {
-    /// So many times the console's rate, from 0.01 to 1000, or `unlimited`.
+    /// How many times the console's rate, from 0.01 to 1000, or `unlimited`.
     #[schema(schema_with = rate_schema)]
     speed: Rate,
 }
@@ -198,15 +199,15 @@ fn rate_schema() -> Schema {
 }
 
 /// Changes how fast frames go by.
-#[utoipa::path(post, path = "/v1/speed", operation_id = "speed", tag = "control", params(Which),
+#[utoipa::path(post, path = "/v1/speed", operation_id = "speed", tag = "control", params(EmulatorParam),
     request_body = Speed, responses((status = 200, description = "They do.", body = AtFrame)))]
 async fn speed(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
     Payload(Speed { speed }): Payload<Speed>,
 ) -> Result<Json<AtFrame>, Problem> {
-    change(&site, &served, key, Op::SetSpeed { thousandths: speed.thousandths }).await
+    change(&operations, &served, key, Op::SetSpeed { thousandths: speed.thousandths }).await
 }
 
 /// The problem with a game or a state that the emulator does not take.
@@ -227,12 +228,12 @@ struct Load {
 }
 
 /// Puts in another game and resets.
-#[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(Which), request_body = Load,
+#[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(EmulatorParam), request_body = Load,
     responses((status = 200, description = "It is running.", body = AtFrame)))]
 async fn load(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
     Payload(Load { path }): Payload<Load>,
 ) -> Result<Json<AtFrame>, Problem> {
     if path.is_empty() || path.contains('\0') {
@@ -242,7 +243,8 @@ async fn load(
             "the path of a file on the emulator's machine",
         ));
     }
-    let outcome = site.perform(&served, Batch { key, ..Op::LoadRom { path: path.clone() }.into() }).await?;
+    let outcome =
+        operations.perform(&served, Batch { key, ..Op::LoadRom { path: path.clone() }.into() }).await?;
     let frame = outcome.frame;
     match outcome.single() {
         Ok(Value::Bool(true)) => Ok(Json(AtFrame { frame })),

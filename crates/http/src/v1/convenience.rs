@@ -1,4 +1,4 @@
-//! Operations that a batch takes beside those of the table: each becomes one or more of these.
+//! Operations that a batch takes in addition to those of the table. Each becomes one or more operations of the table.
 
 use framewire_expression::Type;
 use framewire_protocol::{Op, Value};
@@ -75,7 +75,7 @@ pub(super) fn number(kind: Type, value: &Value) -> Json {
     }
 }
 
-/// Reads the operation `name`, unless it is none of [`ALL`] and no form of one in the table.
+/// Reads the operation `name`; `None` if it is not one of [`ALL`].
 pub(crate) fn read(
     name: &str,
     object: Object,
@@ -154,11 +154,11 @@ fn write(fields: &mut Fields<'_>, domain: Option<String>) -> Result<Op, Problem>
 fn tap(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Tap {
+    struct TapArguments {
         keys: KeySet,
         frames: Option<Whole<1, { u32::MAX }>>,
     }
-    let Tap { keys, frames } = reading::object(object)?;
+    let TapArguments { keys, frames } = reading::object(object)?;
     Ok(play(Timeline::press(keys.0, frames.map_or(1, Whole::get))?, ops))
 }
 

@@ -1,4 +1,4 @@
-//! Which emulators there are, and how they are.
+//! EmulatorParam emulators there are, and how they are.
 
 use std::sync::Arc;
 
@@ -10,10 +10,11 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::Site;
-use crate::routing::extract::{Chosen, Which};
+use crate::operations::Operations;
+use crate::routing::extract::{EmulatorParam, SelectedEmulator};
+use crate::routing::state::AppState;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(all)).routes(routes!(one))
 }
 
@@ -37,17 +38,17 @@ struct Named {
 /// The emulators that are served, and how they are.
 #[utoipa::path(get, path = "/v1/emulators", operation_id = "emulators", tag = "emulators",
     responses((status = 200, description = "All of them, in order.", body = EmulatorList)))]
-pub(super) async fn all(State(site): State<Arc<Site>>) -> Json<EmulatorList> {
+pub(super) async fn all(State(operations): State<Arc<Operations>>) -> Json<EmulatorList> {
     let named = |served: &Arc<crate::operations::emulators::Served>| Named {
         name: served.name.clone(),
         state: served.emulator.state(),
     };
-    Json(EmulatorList { emulators: site.app.emulators.iter().map(named).collect() })
+    Json(EmulatorList { emulators: operations.emulators.iter().map(named).collect() })
 }
 
 /// How an emulator is, without waiting for it.
-#[utoipa::path(get, path = "/v1/emulator", operation_id = "emulatorState", tag = "emulators", params(Which),
+#[utoipa::path(get, path = "/v1/emulator", operation_id = "emulatorState", tag = "emulators", params(EmulatorParam),
     responses((status = 200, description = "Kind, connection, pace, game and versions.", body = EmulatorState)))]
-async fn one(Chosen(served): Chosen) -> Json<EmulatorState> {
+async fn one(SelectedEmulator(served): SelectedEmulator) -> Json<EmulatorState> {
     Json(served.emulator.state())
 }

@@ -11,21 +11,21 @@ use utoipa_axum::routes;
 
 use super::sse;
 use super::watches::Resumed;
-use crate::app::Site;
 use crate::feeds::definition::Definition;
+use crate::feeds::registry::Feeds;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Query, Which};
+use crate::routing::declare::Declare;
+use crate::routing::extract::NoParameters;
+use crate::routing::extract::OpensStream;
+use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
+use crate::routing::state::AppState;
+use crate::stopping::Stopping;
 use crate::transport::guard::Outflow;
-use crate::transport::streams::{Client, Kind};
+use crate::transport::streams::StreamKind;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new().routes(routes!(events))
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(events).counted_as(StreamKind::Events))
 }
-
-/// No parameters other than those of all routes.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 /// What happens to an emulator, as server-sent events.
 ///
@@ -33,18 +33,19 @@ struct Nothing {}
 /// (a timeline is over), `lockstep` (it ended by itself), `save` (the battery save cannot be written, or can again), `missed`
 /// (how many events were not taken in time, or lost with the connection to mGBA; null if the number is not known) and `end`.
 /// Each has the `frame`.
-#[utoipa::path(get, path = "/v1/events", operation_id = "events", tag = "watches", params(Which, Resumed),
+#[utoipa::path(get, path = "/v1/events", operation_id = "events", tag = "watches", params(EmulatorParam, Resumed),
     responses((status = 200, description = "Events, until either side ends it.", content_type = "text/event-stream",
         body = String)))]
 async fn events(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    client: Client,
+    State(stopping): State<Stopping>,
+    State(feeds): State<Arc<Feeds>>,
+    SelectedEmulator(served): SelectedEmulator,
+    stream: OpensStream,
     Extension(outflow): Extension<Outflow>,
     headers: HeaderMap,
-    Query(Nothing {}): Query<Nothing>,
+    Query(NoParameters {}): Query<NoParameters>,
 ) -> Result<Response, Problem> {
-    let open = site.streams.open(client.0, Kind::Events)?;
-    let reader = site.live.read(&site, &served, Definition::of_events(), sse::last_id(&headers)).await?;
-    Ok(sse::response(site, reader, open, &outflow))
+    let open = stream.open()?;
+    let reader = feeds.read(&served, Definition::of_events(), sse::last_id(&headers)).await?;
+    Ok(sse::response(stopping, reader, open, &outflow))
 }

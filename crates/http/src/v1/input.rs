@@ -17,16 +17,17 @@ use utoipa_axum::routes;
 
 use super::control::{AtFrame, change};
 use super::timeline::{Input, KeySet, Seen, Timeline, unplayed};
-use crate::app::Site;
 use crate::failure::STOPPING;
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 use crate::reading::whole::Whole;
-use crate::routing::extract::{Chosen, Key, Path, Payload, Query, Which};
+use crate::routing::extract::{EmulatorParam, Path, Payload, Query, RequestKey, SelectedEmulator};
+use crate::routing::state::AppState;
 
 /// Longest time that somebody may wait for a timeline's end, in milliseconds: an hour.
 const MAX_WAIT: u32 = 3_600_000;
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(play, cancel_all))
         .routes(routes!(timeline, cancel))
@@ -35,7 +36,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
         .routes(routes!(release))
 }
 
-/// Which frames a timeline is played in.
+/// EmulatorParam frames a timeline is played in.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Planned {
     /// Number of the timeline, by which it can be cancelled.
@@ -94,17 +95,17 @@ struct Wait {
 ///
 /// The emulator itself plays them, so that no delay on the way moves them. The reply names the frames of each press. While
 /// they are played their keys belong to them: holds wait, and a timeline with one of these keys is refused with 409.
-#[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(Which, Wait),
+#[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(EmulatorParam, Wait),
     request_body = Input,
     responses((status = 200, description = "They are played, or were, with wait=true.", body = Played)))]
 async fn play(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
     Query(wait): Query<Wait>,
     Payload(input): Payload<Input>,
 ) -> Result<Json<Played>, Problem> {
-    begin(&site, &served, key, wait, input.try_into()?).await
+    begin(&operations, &served, key, wait, input.try_into()?).await
 }
 
 /// Keys to press together.
@@ -119,16 +120,17 @@ struct Tap {
 }
 
 /// Presses keys together from the next frame on, for 1 frame or more, and lets go of them.
-#[utoipa::path(post, path = "/v1/tap", operation_id = "tap", tag = "input", params(Which, Wait), request_body = Tap,
+#[utoipa::path(post, path = "/v1/tap", operation_id = "tap", tag = "input", params(EmulatorParam, Wait), request_body = Tap,
     responses((status = 200, description = "They are pressed, or were, with wait=true.", body = Played)))]
 async fn tap(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
     Query(wait): Query<Wait>,
     Payload(tap): Payload<Tap>,
 ) -> Result<Json<Played>, Problem> {
-    begin(&site, &served, key, wait, Timeline::press(tap.keys.0, tap.frames.map_or(1, Whole::get))?).await
+    begin(&operations, &served, key, wait, Timeline::press(tap.keys.0, tap.frames.map_or(1, Whole::get))?)
+        .await
 }
 
 /// Keys to hold together.
@@ -140,15 +142,15 @@ struct Hold {
 }
 
 /// Holds keys from the next frame on, until POST /v1/release. For a number of frames, see POST /v1/tap.
-#[utoipa::path(post, path = "/v1/hold", operation_id = "hold", tag = "input", params(Which), request_body = Hold,
+#[utoipa::path(post, path = "/v1/hold", operation_id = "hold", tag = "input", params(EmulatorParam), request_body = Hold,
     responses((status = 200, description = "They are held.", body = AtFrame)))]
 async fn hold(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
     Payload(hold): Payload<Hold>,
 ) -> Result<Json<AtFrame>, Problem> {
-    change(&site, &served, key, Op::AddKeys { keys: hold.keys.0.mask() }).await
+    change(&operations, &served, key, Op::AddKeys { keys: hold.keys.0.mask() }).await
 }
 
 /// Keys to let go of.
@@ -159,17 +161,17 @@ struct Release {
     keys: Option<KeySet>,
 }
 
-/// Lets go of keys from the next frame on, whoever holds them.
-#[utoipa::path(post, path = "/v1/release", operation_id = "release", tag = "input", params(Which),
+/// Lets go of keys from the next frame on, whatever holds them.
+#[utoipa::path(post, path = "/v1/release", operation_id = "release", tag = "input", params(EmulatorParam),
     request_body = Release, responses((status = 200, description = "They are up.", body = AtFrame)))]
 async fn release(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
     Payload(release): Payload<Release>,
 ) -> Result<Json<AtFrame>, Problem> {
     let keys = release.keys.map_or(Keys::MASK, |keys| keys.0.mask());
-    change(&site, &served, key, Op::ClearKeys { keys }).await
+    change(&operations, &served, key, Op::ClearKeys { keys }).await
 }
 
 /// What was cancelled.
@@ -182,14 +184,14 @@ struct Cancelled {
 }
 
 /// Ends all timelines and holds, those that wait too, and lets go of their keys.
-#[utoipa::path(delete, path = "/v1/input", operation_id = "cancelAllInput", tag = "input", params(Which),
+#[utoipa::path(delete, path = "/v1/input", operation_id = "cancelAllInput", tag = "input", params(EmulatorParam),
     responses((status = 200, description = "Nothing is played any more.", body = Cancelled)))]
 async fn cancel_all(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
 ) -> Result<Json<Cancelled>, Problem> {
-    end(&site, &served, key, 0).await.map(Json)
+    end(&operations, &served, key, 0).await.map(Json)
 }
 
 /// How a timeline is.
@@ -203,45 +205,50 @@ struct Progress {
 
 /// Whether a timeline is still played, or how it ended. The last 16,384 that ended are remembered.
 #[utoipa::path(get, path = "/v1/input/{id}", operation_id = "inputProgress", tag = "input",
-    params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), Which),
+    params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
     responses((status = 200, description = "It is played, or was.", body = Progress)))]
 async fn timeline(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
     Path(id): Path<u32>,
 ) -> Result<Json<Progress>, Problem> {
-    let over = ask(&site, &served, id).await?;
+    let over = ask(&operations, &served, id).await?;
     Ok(Json(Progress { id, over }))
 }
 
 /// Ends a timeline and lets go of its keys.
 #[utoipa::path(delete, path = "/v1/input/{id}", operation_id = "cancelInput", tag = "input",
-    params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), Which),
+    params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
     responses((status = 200, description = "It is not played any more.", body = Cancelled)))]
 async fn cancel(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Key(key): Key,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    RequestKey(key): RequestKey,
     Path(id): Path<u32>,
 ) -> Result<Json<Cancelled>, Problem> {
     if id == 0 {
         return Err(Problem::parameter("id", "is 0", "the number of a timeline; DELETE /v1/input ends all"));
     }
-    match end(&site, &served, key, id).await? {
+    match end(&operations, &served, key, id).await? {
         Cancelled { cancelled: false, .. } => Err(Problem::not_found(format!("no timeline {id} is running"))),
         cancelled => Ok(Json(cancelled)),
     }
 }
 
-async fn end(site: &Site, served: &Served, key: Option<String>, id: u32) -> Result<Cancelled, Problem> {
+async fn end(
+    operations: &Operations,
+    served: &Served,
+    key: Option<String>,
+    id: u32,
+) -> Result<Cancelled, Problem> {
     let batch = Batch { key, ..Op::CancelKeys { id }.into() };
-    let outcome = site.perform(served, batch).await?;
+    let outcome = operations.perform(served, batch).await?;
     let frame = outcome.frame;
     Ok(Cancelled { frame, cancelled: outcome.single()? == Value::Bool(true) })
 }
 
 async fn begin(
-    site: &Site,
+    operations: &Operations,
     served: &Served,
     key: Option<String>,
     wait: Wait,
@@ -250,7 +257,7 @@ async fn begin(
     let events = wait.wait.then(|| served.emulator.events());
     // A repeat of what was done before: it may be over by now.
     let may_be_over = key.is_some();
-    let outcome = site.perform(served, Batch { key, ..timeline.op().into() }).await?;
+    let outcome = operations.perform(served, Batch { key, ..timeline.op().into() }).await?;
     let frame = outcome.frame;
     let Value::Int(id) = outcome.single().map_err(unplayed)? else {
         return Err(Problem::new(StatusCode::BAD_GATEWAY, "the emulator gave its timeline no number"));
@@ -259,16 +266,16 @@ async fn begin(
     let over = match events {
         None => None,
         Some(events) => {
-            let usual = || site.app.deadline + usual_time(served, timeline.frames());
+            let usual = || operations.deadline + usual_time(served, timeline.frames());
             let given = wait.timeout.map(|timeout| Duration::from_millis(timeout.get().into()));
             let limit = given.unwrap_or_else(usual);
-            Some(wait_for_end(site, served, events, planned.id, may_be_over, limit).await?)
+            Some(wait_for_end(operations, served, events, planned.id, may_be_over, limit).await?)
         }
     };
     Ok(Json(Played { frame, planned, over }))
 }
 
-/// Twice the time that so many frames take at the present rate.
+/// Twice the time that this number of frames takes at the present rate.
 fn usual_time(served: &Served, frames: u32) -> Duration {
     let rate = served.emulator.state().frames_per_second;
     let rate = if rate < 1.0 { 60.0 } else { rate };
@@ -278,7 +285,7 @@ fn usual_time(served: &Served, frames: u32) -> Duration {
 /// Waits until the emulator says that a timeline is over. It says so by an event; where that may have come before or was lost,
 /// it is asked.
 async fn wait_for_end(
-    site: &Site,
+    operations: &Operations,
     served: &Served,
     mut events: Receiver<Event>,
     id: i64,
@@ -289,7 +296,7 @@ async fn wait_for_end(
     let mut end = std::pin::pin!(end);
     loop {
         if std::mem::take(&mut may_be_over)
-            && let Some(over) = over_already(site, served, id).await?
+            && let Some(over) = over_already(operations, served, id).await?
         {
             return Ok(over);
         }
@@ -298,7 +305,7 @@ async fn wait_for_end(
                 "timeline {id} is not over after {} ms: few frames go by, or none. It is still being played; \
                  DELETE /v1/input/{id} ends it", limit.as_millis()
             ))),
-            () = site.stopped() => return Err(Problem::new(
+            () = operations.stopping.wait() => return Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE, format!("{STOPPING}; the keys are played all the same"),
             )),
             event = events.recv() => match event {
@@ -315,8 +322,8 @@ async fn wait_for_end(
 }
 
 /// How a timeline ended, if it has, and if the emulator can be asked now.
-async fn over_already(site: &Site, served: &Served, id: i64) -> Result<Option<Over>, Problem> {
-    match ask(site, served, id.try_into().unwrap_or_default()).await {
+async fn over_already(operations: &Operations, served: &Served, id: i64) -> Result<Option<Over>, Problem> {
+    match ask(operations, served, id.try_into().unwrap_or_default()).await {
         Ok(over) => Ok(over),
         Err(problem) if problem.status() == StatusCode::NOT_FOUND => Err(Problem::new(
             StatusCode::BAD_GATEWAY,
@@ -328,8 +335,8 @@ async fn over_already(site: &Site, served: &Served, id: i64) -> Result<Option<Ov
 }
 
 /// Asks the emulator how a timeline ended; `None` while it is played.
-async fn ask(site: &Site, served: &Served, id: u32) -> Result<Option<Over>, Problem> {
-    let outcome = site.perform(served, Op::Timeline { id }.into()).await?;
+async fn ask(operations: &Operations, served: &Served, id: u32) -> Result<Option<Over>, Problem> {
+    let outcome = operations.perform(served, Op::Timeline { id }.into()).await?;
     let value = outcome.single().map_err(|error| {
         if error.status == Status::BadArgument {
             return Problem::not_found(error.message);

@@ -1,10 +1,10 @@
 //! Everything under `/v1`: JSON in, JSON out, [`Problem`]s where something is wrong.
 //!
 //! Each submodule holds a few routes and gives them by a function `router()`, made of handlers with `#[utoipa::path]`,
-//! so that a route and its description are one thing. A handler takes [`extract::Chosen`] for the emulator that
-//! `?emulator=` names, [`extract::Payload`] for a JSON body, [`extract::Query`] and [`extract::Path`] for parameters, and
-//! returns `Result<_, Problem>`. The statuses that any route may answer with are added to each description by
-//! [`crate::docs::openapi`].
+//! so that a route and its description are one thing. What a route declares of itself beyond that is added there too, see
+//! [`Declare`](crate::routing::declare::Declare). A handler takes the services that it uses as `State`, and what it needs of
+//! the request by the types of [`extract`](crate::routing::extract), and returns `Result<_, Problem>`. The statuses that any
+//! route may answer with are added to each description by [`crate::docs::openapi`].
 
 pub(crate) mod batch;
 pub(crate) mod bounds;
@@ -29,40 +29,61 @@ pub(crate) mod timeline;
 pub(crate) mod wait;
 mod watches;
 
-use std::sync::Arc;
-
 use axum::http::header::ALLOW;
 use axum::response::{IntoResponse, Response};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::Site;
 use crate::problem::{Problem, is_under_v1};
+use crate::routing::catalog;
+use crate::routing::state::AppState;
 
-/// All routes with their descriptions.
-pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
-    #[rustfmt::skip] // one a line
-    let all = [
+/// The routers, in the order in which the page for people shows their groups.
+fn routers() -> [OpenApiRouter<AppState>; 14] {
+    [
         batch::router(),
+        operations::router(),
+        memory::router(),
+        symbols::router(),
+        input::router(),
         control::router(),
         emulators::router(),
-        events::router(),
-        input::router(),
         media::router(),
-        memory::router(),
-        operations::router(),
+        watches::router(),
+        events::router(),
+        wait::router(),
         recordings::router(),
         search::router(),
         states::router(),
-        symbols::router(),
-        wait::router(),
-        watches::router(),
-    ];
-    all.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)
+    ]
+}
+
+/// All routes with their descriptions.
+pub(crate) fn router() -> OpenApiRouter<AppState> {
+    routers().into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)
+}
+
+/// The groups of routes, each once, in the order of the routers.
+pub(crate) fn groups() -> Vec<String> {
+    let mut groups: Vec<String> = Vec::new();
+    for router in routers() {
+        for item in router.into_openapi().paths.paths.values() {
+            for (_, operation) in catalog::operations(item) {
+                let group = operation.tags.iter().flatten().next();
+                if let Some(group) = group.filter(|group| !groups.contains(group)) {
+                    groups.push(group.clone());
+                }
+            }
+        }
+    }
+    groups
 }
 
 /// Puts a problem in place of an answer to a request for `path` that only says that the method is wrong.
 pub(crate) fn explain_method(path: &str, response: Response) -> Response {
-    match response.headers().get(ALLOW).filter(|_| is_under_v1(path)) {
+    if !is_under_v1(path) {
+        return response;
+    }
+    match response.headers().get(ALLOW) {
         Some(allow) => Problem::wrong_method(path, allow.clone()).into_response(),
         None => response,
     }

@@ -1,7 +1,5 @@
 //! The table of operations, for programs.
 
-use std::sync::Arc;
-
 use axum::Json;
 use framewire_protocol::op::{OPS, ResultKind};
 use framewire_protocol::{Effect, OpInfo};
@@ -11,9 +9,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{convenience, json};
-use crate::app::Site;
+use crate::routing::state::AppState;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(table))
 }
 

@@ -6,7 +6,7 @@ use crate::problem::Problem;
 /// Most items of a list in one reply.
 const MOST: usize = 1000;
 
-/// Which part of a list is wanted.
+/// EmulatorParam part of a list is wanted.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -27,13 +27,11 @@ fn usual() -> usize {
 
 impl Page {
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        match (1..=MOST).contains(&self.limit) {
-            true => Ok(()),
-            false => {
-                let problem = format!("is {}", self.limit);
-                Err(Problem::parameter("limit", &problem, format!("a whole number from 1 to {MOST}")))
-            }
+        if (1..=MOST).contains(&self.limit) {
+            return Ok(());
         }
+        let problem = format!("is {}", self.limit);
+        Err(Problem::parameter("limit", &problem, format!("a whole number from 1 to {MOST}")))
     }
 
     /// Where the next part begins, if this one of `length` is not the last of `total`.

@@ -1,7 +1,6 @@
 //! A feed as server-sent events.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
@@ -9,11 +8,11 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 
-use crate::app::Site;
 use crate::failure::STOPPING;
-use crate::feeds::feed::{Reader, Told};
+use crate::feeds::feed::Reader;
+use crate::stopping::Stopping;
 use crate::transport::guard::Outflow;
-use crate::transport::streams::Stream;
+use crate::transport::streams::OpenStream;
 
 /// How long a stream may be silent. Both ends notice by it that the other is gone.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -26,16 +25,16 @@ pub(super) fn last_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Streams until the feed ends, the client goes or the server stops.
-pub(super) fn response(site: Arc<Site>, reader: Reader, open: Stream, outflow: &Outflow) -> Response {
+pub(super) fn response(stopping: Stopping, reader: Reader, open: OpenStream, outflow: &Outflow) -> Response {
     outflow.has_no_end();
-    struct State {
-        site: Arc<Site>,
+    struct SseState {
+        stopping: Stopping,
         reader: Reader,
-        _open: Stream,
+        _open: OpenStream,
         begun: bool,
         over: bool,
     }
-    let state = State { site, reader, _open: open, begun: false, over: false };
+    let state = SseState { stopping, reader, _open: open, begun: false, over: false };
     let events = unfold(state, |mut state| async move {
         if !state.begun {
             state.begun = true;
@@ -44,18 +43,15 @@ pub(super) fn response(site: Arc<Site>, reader: Reader, open: Stream, outflow: &
         if state.over {
             return None;
         }
-        let told = tokio::select! {
-            told = state.reader.next() => told?,
-            () = state.site.stopped() => state.reader.end(STOPPING),
+        let next = tokio::select! {
+            next = state.reader.next() => next?,
+            () = state.stopping.wait() => state.reader.end(STOPPING),
         };
-        state.over = told.name == "end";
-        Some((Ok(event(&told)), state))
+        state.over = next.name == "end";
+        let event = Event::default().id(&next.id).event(next.name).data(&next.data);
+        Some((Ok(event), state))
     });
     let response = Sse::new(events).keep_alive(KeepAlive::new().interval(SILENCE));
     // nginx would hold events back to fill its buffer.
     ([("x-accel-buffering", "no")], response).into_response()
-}
-
-fn event(told: &Told) -> Event {
-    Event::default().id(&told.id).event(told.name).data(&told.data)
 }

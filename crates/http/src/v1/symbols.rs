@@ -1,32 +1,30 @@
 //! Names for addresses.
 
-use std::sync::Arc;
-
 use axum::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::Site;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Query, Which};
+use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
+use crate::routing::state::AppState;
 
 /// Most symbols in one answer.
 const MAX: usize = 10_000;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list))
 }
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Wanted {
+struct SymbolQuery {
     /// Only names that hold this text, in any letter case.
     #[serde(default)]
     contains: String,
-    /// Only names behind this one, to go on where an answer ended.
+    /// Only names after this one, to go on where an answer ended.
     after: Option<String>,
 }
 
@@ -35,7 +33,7 @@ struct Wanted {
 struct SymbolList {
     /// In the order of their names, at most 10,000.
     symbols: Vec<Symbol>,
-    /// Whether there are more, behind the last of these.
+    /// Whether there are more after the last of these.
     more: bool,
 }
 
@@ -56,9 +54,12 @@ struct Symbol {
 }
 
 /// The names that stand for addresses, from the symbol files that were loaded.
-#[utoipa::path(get, path = "/v1/symbols", operation_id = "symbols", tag = "memory", params(Which, Wanted),
+#[utoipa::path(get, path = "/v1/symbols", operation_id = "symbols", tag = "memory", params(EmulatorParam, SymbolQuery),
     responses((status = 200, description = "The symbols.", body = SymbolList)))]
-async fn list(Chosen(served): Chosen, Query(wanted): Query<Wanted>) -> Result<Json<SymbolList>, Problem> {
+async fn list(
+    SelectedEmulator(served): SelectedEmulator,
+    Query(wanted): Query<SymbolQuery>,
+) -> Result<Json<SymbolList>, Problem> {
     let part = wanted.contains.to_lowercase();
     let after = |name: &str| wanted.after.as_deref().is_none_or(|after| name > after);
     let all = served.symbols().await;

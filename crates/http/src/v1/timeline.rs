@@ -37,7 +37,7 @@ impl TryFrom<serde_json::Value> for KeySet {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"sequence": "A:2 .:10 Up+B:30"}))]
 pub(crate) struct Input {
-    /// Presses one after the other, such as `A:2 .:10 Up+B:30`: keys joined by `+` or `.` for none, and behind a colon the
+    /// Presses one after the other, such as `A:2 .:10 Up+B:30`: keys joined by `+` or `.` for none, and after a colon the
     /// number of frames, which is 1 if left out.
     #[schema(example = "A:2 .:10 Up+B:30")]
     sequence: Option<String>,
@@ -138,7 +138,7 @@ pub(crate) fn unplayed(error: OpError) -> Problem {
 }
 
 impl Timeline {
-    /// These keys for so many frames from the next one on.
+    /// These keys for this number of frames from the next one on.
     pub(crate) fn press(keys: Keys, frames: u32) -> Result<Timeline, Problem> {
         if keys == Keys::default() {
             return Err(Problem::parameter("keys", "is empty", fields::KEYS));
@@ -227,7 +227,7 @@ impl Timeline {
     }
 
     /// The frames in which keys are held, by the frame counter, if the frame `next` is the first to be played. Keys that
-    /// go down and up together are told together.
+    /// go down and up together are listed together.
     pub(crate) fn seen(&self, next: u64) -> Vec<Seen> {
         let mut down: [Option<u32>; Key::ALL.len()] = Default::default();
         let mut seen: BTreeMap<(u32, u32), Vec<&'static str>> = BTreeMap::new();

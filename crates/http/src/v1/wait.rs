@@ -12,23 +12,27 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::Site;
 use crate::failure::{Failure, STOPPING};
 use crate::feeds::definition::Subjects;
-use crate::feeds::memory::Memory;
+use crate::feeds::memory::WatchedMemory;
+use crate::feeds::registry::Feeds;
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 use crate::reading::whole::Whole;
-use crate::routing::extract::{Chosen, Payload, Which};
-use crate::transport::streams::{Client, Kind};
+use crate::routing::declare::Declare;
+use crate::routing::extract::OpensStream;
+use crate::routing::extract::{EmulatorParam, Payload, SelectedEmulator};
+use crate::routing::state::AppState;
+use crate::transport::streams::StreamKind;
 
 /// Frames where a caller does not say how many: ten seconds.
 const FRAMES: u32 = 600;
 /// Most frames to wait for: an hour.
 const MAX_FRAMES: u32 = 216_000;
 
-pub(crate) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new().routes(routes!(wait))
+pub(crate) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(wait).changes_nothing().counted_as(StreamKind::Wait))
 }
 
 /// What to wait for.
@@ -63,20 +67,26 @@ pub(crate) struct Waited {
 ///
 /// The condition is looked at after each frame. Where no frame goes by for as long as any request may take, the answer
 /// is 504.
-#[utoipa::path(post, path = "/v1/wait", operation_id = "wait", tag = "watches", params(Which), request_body = Condition,
+#[utoipa::path(post, path = "/v1/wait", operation_id = "wait", tag = "watches", params(EmulatorParam), request_body = Condition,
     responses((status = 200, description = "It holds, or the frames have passed.", body = Waited)))]
 async fn wait(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    client: Client,
+    State(operations): State<Arc<Operations>>,
+    State(feeds): State<Arc<Feeds>>,
+    SelectedEmulator(served): SelectedEmulator,
+    stream: OpensStream,
     Payload(request): Payload<Condition>,
 ) -> Result<Json<Waited>, Problem> {
-    let _open = site.streams.open(client.0, Kind::Wait)?;
-    until(&site, &served, request).await.map(Json)
+    let _open = stream.open()?;
+    until(&operations, &feeds, &served, request).await.map(Json)
 }
 
 /// Waits as [`Condition`] says. What the emulator is asked for after the first poll comes after the beginning of the wait.
-pub(crate) async fn until(site: &Site, served: &Served, request: Condition) -> Result<Waited, Problem> {
+pub(crate) async fn until(
+    operations: &Operations,
+    feeds: &Feeds,
+    served: &Served,
+    request: Condition,
+) -> Result<Waited, Problem> {
     let symbols = served.symbols().await;
     let condition = Expression::parse(&request.until, &*symbols)
         .map_err(|error| symbols.problem(Problem::in_body("until", &error.to_string())))?;
@@ -90,30 +100,30 @@ pub(crate) async fn until(site: &Site, served: &Served, request: Condition) -> R
     }
     let every = request.frames.get();
     let (mut watch, frame, mut memory) =
-        site.live.watch(site, served, Subjects::only(condition, "until"), every).await?;
+        feeds.watch(served, Subjects::only(condition, "until"), every).await?;
     if holds(&memory, frame) {
         return Ok(over(frame));
     }
     tokio::select! {
-        waited = held(site, served, &mut watch, &mut memory, every.into()) => waited,
-        () = site.stopped() => Err(Failure::busy(STOPPING.to_owned()).into()),
+        waited = held(operations, served, &mut watch, &mut memory, every.into()) => waited,
+        () = operations.stopping.wait() => Err(Failure::busy(STOPPING.to_owned()).into()),
     }
 }
 
-fn holds(memory: &Memory, frame: u32) -> bool {
+fn holds(memory: &WatchedMemory, frame: u32) -> bool {
     memory.number(0, frame).is_some_and(|number| number != 0)
 }
 
 async fn held(
-    site: &Site,
+    operations: &Operations,
     served: &Served,
     watch: &mut Watch,
-    memory: &mut Memory,
+    memory: &mut WatchedMemory,
     frames: u64,
 ) -> Result<Waited, Problem> {
     let mut alive = Alive::new(served);
     loop {
-        let Ok(event) = timeout(site.app.deadline, watch.next()).await else {
+        let Ok(event) = timeout(operations.deadline, watch.next()).await else {
             alive.check(served)?;
             continue;
         };

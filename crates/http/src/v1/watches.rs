@@ -15,17 +15,24 @@ use utoipa_axum::routes;
 
 use super::sse;
 use crate::access::caller::Owner;
-use crate::app::Site;
 use crate::feeds::definition::{BUFFER, Definition};
+use crate::feeds::registry::Feeds;
 use crate::feeds::registry::Listed;
 use crate::problem::Problem;
 use crate::reading::fields::Encoding;
-use crate::routing::extract::{Chosen, Path, Payload, Query, Which};
+use crate::routing::declare::Declare;
+use crate::routing::extract::OpensStream;
+use crate::routing::extract::{EmulatorParam, Path, Payload, Query, SelectedEmulator};
+use crate::routing::state::AppState;
+use crate::stopping::Stopping;
 use crate::transport::guard::Outflow;
-use crate::transport::streams::{Client, Kind};
+use crate::transport::streams::StreamKind;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new().routes(routes!(read)).routes(routes!(create, list)).routes(routes!(show, delete))
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(read).counted_as(StreamKind::Events))
+        .routes(routes!(create, list).judged_later())
+        .routes(routes!(show, delete).judged_later())
 }
 
 /// What to watch, in a query.
@@ -103,13 +110,14 @@ impl From<Listed> for Watch {
 ///
 /// The events are `values` (what all is at the beginning), `change`, `missed` (how many events were not taken in time,
 /// and what all is now) and `end`; with `events=true` also those of GET /v1/events.
-#[utoipa::path(get, path = "/v1/watch", operation_id = "watch", tag = "watches", params(Which, Parameters, Resumed),
+#[utoipa::path(get, path = "/v1/watch", operation_id = "watch", tag = "watches", params(EmulatorParam, Parameters, Resumed),
     responses((status = 200, description = "Events, until either side ends it.", content_type = "text/event-stream",
         body = String)))]
 async fn read(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    client: Client,
+    State(stopping): State<Stopping>,
+    State(feeds): State<Arc<Feeds>>,
+    SelectedEmulator(served): SelectedEmulator,
+    stream: OpensStream,
     Extension(outflow): Extension<Outflow>,
     headers: HeaderMap,
     Query(query): Query<Parameters>,
@@ -117,47 +125,50 @@ async fn read(
     let Parameters { watch, events, encoding, buffer, id } = query;
     let last_id = sse::last_id(&headers);
     let definition = Definition { watch, events, encoding, buffer: buffer.unwrap_or(BUFFER) };
-    let open = site.streams.open(client.0, Kind::Events)?;
+    let open = stream.open()?;
     let reader = match id {
         Some(_) if definition != Definition::default() => {
             let problem = "is given next to other parameters, but says already what is watched";
             return Err(Problem::parameter("id", problem, "either id or the others"));
         }
-        Some(id) => site.live.get(&id)?.feed.read(last_id),
-        None => site.live.read(&site, &served, definition, last_id).await?,
+        Some(id) => feeds.get(&id)?.feed.read(last_id),
+        None => feeds.read(&served, definition, last_id).await?,
     };
-    Ok(sse::response(site, reader, open, &outflow))
+    Ok(sse::response(stopping, reader, open, &outflow))
 }
 
 /// Makes a watch, to be read by its id. It ends when nobody reads it for 10 minutes.
-#[utoipa::path(post, path = "/v1/watches", operation_id = "createWatch", tag = "watches", params(Which),
+#[utoipa::path(post, path = "/v1/watches", operation_id = "createWatch", tag = "watches", params(EmulatorParam),
     request_body = Definition,
     responses((status = 201, description = "It was made.", body = Watch, headers(("location" = String, description = "Where it is.")))))]
 async fn create(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
+    State(feeds): State<Arc<Feeds>>,
+    SelectedEmulator(served): SelectedEmulator,
     owner: Owner,
     Payload(definition): Payload<Definition>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Watch>), Problem> {
-    let listed = site.live.create(&site, &served, definition, owner).await?;
+    let listed = feeds.create(&served, definition, owner).await?;
     let watch = Watch::from(listed);
     let location = [(LOCATION, format!("/v1/watches/{}", watch.id))];
     Ok((StatusCode::CREATED, location, Json(watch)))
 }
 
 /// The watches of an emulator, those made by GET /v1/watch too.
-#[utoipa::path(get, path = "/v1/watches", operation_id = "watches", tag = "watches", params(Which),
+#[utoipa::path(get, path = "/v1/watches", operation_id = "watches", tag = "watches", params(EmulatorParam),
     responses((status = 200, description = "All of them.", body = WatchList)))]
-async fn list(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Json<WatchList> {
-    Json(WatchList { watches: site.live.list(&served.name).into_iter().map(Watch::from).collect() })
+async fn list(
+    State(feeds): State<Arc<Feeds>>,
+    SelectedEmulator(served): SelectedEmulator,
+) -> Json<WatchList> {
+    Json(WatchList { watches: feeds.list(&served.name).into_iter().map(Watch::from).collect() })
 }
 
 /// A watch, and what its expressions are.
 #[utoipa::path(get, path = "/v1/watches/{id}", operation_id = "showWatch", tag = "watches",
     params(("id" = String, Path, description = "The watch.")),
     responses((status = 200, description = "How it is.", body = Watch)))]
-async fn show(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Result<Json<Watch>, Problem> {
-    Ok(Json(site.live.get(&id)?.into()))
+async fn show(State(feeds): State<Arc<Feeds>>, Path(id): Path<String>) -> Result<Json<Watch>, Problem> {
+    Ok(Json(feeds.get(&id)?.into()))
 }
 
 /// Ends a watch; its readers get `end`. A read-only token ends only the watches that it made from the same address.
@@ -165,10 +176,10 @@ async fn show(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Result<J
     params(("id" = String, Path, description = "The watch.")),
     responses((status = 204, description = "It has ended.")))]
 async fn delete(
-    State(site): State<Arc<Site>>,
+    State(feeds): State<Arc<Feeds>>,
     caller: Owner,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    site.live.delete(&id, caller)?;
+    feeds.delete(&id, caller)?;
     Ok(StatusCode::NO_CONTENT)
 }

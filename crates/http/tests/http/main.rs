@@ -13,6 +13,7 @@ mod incoming;
 mod intruders;
 mod keys;
 mod large;
+mod layers;
 mod leaving;
 mod log;
 mod memory;

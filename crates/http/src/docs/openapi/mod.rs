@@ -17,15 +17,15 @@ use utoipa::openapi::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::app::router::Health;
 use crate::compat;
 use crate::compat::{ECHO, Param, ROUTES, Reply, RequestBody, Route, Verb};
+use crate::plain::Health;
 use crate::v1::schemas::KeyName;
 
 mod tokens;
 mod v1;
 
-/// What any route that asks the emulator may answer, beside success.
+/// The failures of any route that asks the emulator.
 const FAILURES: [(&str, &str, &str); 10] = [
     (
         "400",

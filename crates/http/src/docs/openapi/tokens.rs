@@ -1,4 +1,4 @@
-//! What the document says of tokens: how one is shown, and how a browser logs in.
+//! The part of the document about tokens: how one is shown, and how a browser logs in.
 
 use utoipa::openapi::path::{HttpMethod, OperationBuilder};
 use utoipa::openapi::request_body::RequestBodyBuilder;
@@ -8,11 +8,14 @@ use utoipa::openapi::security::{
 };
 use utoipa::openapi::{Components, ContentBuilder, PathItem, Ref, Required, ResponseBuilder};
 
+use crate::access::gate::{LOGIN as LOGIN_PATH, LOGOUT as LOGOUT_PATH};
+use crate::routing::declare::PathEffect;
+
 const TOKEN: &str = "token";
 const SESSION: &str = "session";
 const LOGIN: &str = "Login";
 
-/// Adds the ways to show who asks, and the form of a login.
+/// Adds the ways to show a token, and the form of a login.
 pub(super) fn add_schemes(components: &mut Components) {
     let text = || Schema::from(ObjectBuilder::new().schema_type(Type::String));
     let login = ObjectBuilder::new().property("token", text()).required("token").property("next", text());
@@ -63,6 +66,10 @@ pub(super) fn paths() -> [(&'static str, PathItem); 2] {
         .summary(Some("Gives the cookie back: it is valid no more."))
         .response("204", done("There is no session any more."))
         .response("303", done("The same, for a browser that shows pages: it goes on to `/`."));
-    let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Post, operation.build());
-    [("/v1/login", item(login)), ("/v1/logout", item(logout))]
+    let item = |operation: OperationBuilder| {
+        let mut item = PathItem::new(HttpMethod::Post, operation.build());
+        PathEffect::Nothing.declare(&mut item);
+        item
+    };
+    [(LOGIN_PATH, item(login)), (LOGOUT_PATH, item(logout))]
 }

@@ -7,11 +7,12 @@ use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
 
 use super::tokens;
-use crate::idempotency;
 use crate::problem::MEDIA_TYPE;
+use crate::routing::catalog;
+use crate::routing::declare::PathEffect;
 use crate::{rpc, v1};
 
-/// What any route may answer with beside success, as a [`Problem`](crate::problem::Problem).
+/// The failures of any route, each as a [`Problem`](crate::problem::Problem).
 const PROBLEMS: [(&str, &str, &str); 15] = [
     ("400", "V1BadRequest", "A parameter or the body cannot be used; nothing was done."),
     ("401", "V1Unauthorized", "A token is needed, or the one that was given is not valid."),
@@ -43,9 +44,10 @@ pub(super) fn document() -> OpenApi {
     let mut document = v1::router().merge(rpc::router()).into_openapi();
     document.paths.paths.extend(tokens::paths().map(|(path, item)| (path.to_owned(), item)));
     for (path, item) in &mut document.paths.paths {
+        let effect = PathEffect::take(item);
         for (method, operation) in operations(item) {
             describe_bytes(operation);
-            let keyed = takes_key(&method, path);
+            let keyed = takes_key(&method, effect);
             if keyed {
                 operation.parameters.get_or_insert_default().push(super::idempotency_key().into());
             }
@@ -139,8 +141,8 @@ fn own<T>(described: &mut RefOr<T>) -> Option<&mut T> {
     }
 }
 
-/// Whether requests of an operation may have an `Idempotency-Key`.
-fn takes_key(method: &HttpMethod, path: &str) -> bool {
+/// Whether requests of this method to a path with this effect may have an `Idempotency-Key`.
+fn takes_key(method: &HttpMethod, effect: PathEffect) -> bool {
     let method = match method {
         HttpMethod::Put => Method::PUT,
         HttpMethod::Post => Method::POST,
@@ -148,7 +150,7 @@ fn takes_key(method: &HttpMethod, path: &str) -> bool {
         HttpMethod::Delete => Method::DELETE,
         _ => return false,
     };
-    idempotency::applies(&method, path)
+    catalog::takes_key(&method, effect)
 }
 
 /// Adds the problems that an operation may answer with; `of_server` if it looks at what the server itself knows, `keyed` if

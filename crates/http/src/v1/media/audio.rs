@@ -1,5 +1,4 @@
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
@@ -10,36 +9,41 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::Site;
+use crate::pictures::viewers::ViewerLimit;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Nothing, Query, Which};
+use crate::routing::declare::Declare;
+use crate::routing::extract::OpensStream;
+use crate::routing::extract::{EmulatorParam, NoParameters, Query, SelectedEmulator};
+use crate::routing::state::AppState;
 use crate::sockets::Upgrade;
-use crate::sockets::sender::{End, Heard, Line, bounded};
+use crate::sockets::sender::{Heard, PacedSocket, SocketEnd, bounded};
+use crate::stopping::Stopping;
 use crate::transport::guard::Outflow;
-use crate::transport::streams::{Client, Kind};
+use crate::transport::streams::StreamKind;
 
 /// Left and right.
 const CHANNELS: usize = 2;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new().routes(routes!(audio))
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(audio).counted_as(StreamKind::Audio))
 }
 
 /// The sound as it is made, over a WebSocket: a text message with its format, then samples in binary messages.
 ///
-/// docs/video.md describes the messages. A listener that falls behind misses sound and is told how much.
-#[utoipa::path(get, path = "/v1/audio", operation_id = "audio", tag = "media", params(Which),
+/// docs/video.md describes the messages. A listener that falls behind misses sound and learns how much.
+#[utoipa::path(get, path = "/v1/audio", operation_id = "audio", tag = "media", params(EmulatorParam),
     responses((status = 101, description = "The stream begins.")))]
 async fn audio(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    client: Client,
+    State(stopping): State<Stopping>,
+    State(viewers): State<ViewerLimit>,
+    SelectedEmulator(served): SelectedEmulator,
+    stream: OpensStream,
     Extension(outflow): Extension<Outflow>,
-    Query(Nothing {}): Query<Nothing>,
+    Query(NoParameters {}): Query<NoParameters>,
     upgrade: Result<Upgrade, Problem>,
 ) -> Result<Response, Problem> {
     let Upgrade(upgrade) = upgrade?;
-    let seat = site.seats.take(site.streams.open(client.0, Kind::Audio)?)?;
+    let place = viewers.take(stream.open()?)?;
     let audio = served.emulator.audio().ok_or_else(|| {
         Problem::unsupported(
             "this emulator gives no sound: a stock mGBA plays it on its own machine and hands its script none; a game \
@@ -47,25 +51,25 @@ async fn audio(
         )
     })?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
-        let mut line = Line::new(socket, site, outflow);
-        let Err(end) = play(&mut line, audio).await;
-        line.close(end).await;
-        drop(seat);
+        let mut socket = PacedSocket::new(socket, stopping, outflow);
+        let Err(end) = play(&mut socket, audio).await;
+        socket.close(end).await;
+        drop(place);
     }))
 }
 
-async fn play(line: &mut Line, mut audio: Audio) -> Result<Infallible, End> {
+async fn play(socket: &mut PacedSocket, mut audio: Audio) -> Result<Infallible, SocketEnd> {
     let mut rate = None;
     let mut missed = 0;
     loop {
         let sound = tokio::select! {
-            heard = line.next() => match heard? {
+            heard = socket.next() => match heard? {
                 Heard::Pong => continue,
-                Heard::Text(_) => return Err(End::Nonsense("this stream takes no messages")),
+                Heard::Text(_) => return Err(SocketEnd::Nonsense("this stream takes no messages")),
             },
-            sound = audio.next() => sound.ok_or(End::NoEmulator)?,
+            sound = audio.next() => sound.ok_or(SocketEnd::NoEmulator)?,
         };
-        if !line.is_open() {
+        if !socket.is_open() {
             missed += sound.samples.len() / CHANNELS;
             continue;
         }
@@ -73,7 +77,7 @@ async fn play(line: &mut Line, mut audio: Audio) -> Result<Infallible, End> {
             .then(|| json!({"format": "s16le", "channels": CHANNELS, "rate": sound.rate}));
         let gap = (missed > 0).then(|| json!({"missed": missed}));
         let texts = format.into_iter().chain(gap).map(|text| Message::Text(text.to_string().into()));
-        line.send(texts.chain([Message::Binary(bytes(&sound).into())])).await?;
+        socket.send(texts.chain([Message::Binary(bytes(&sound).into())])).await?;
         (rate, missed) = (Some(sound.rate), 0);
     }
 }

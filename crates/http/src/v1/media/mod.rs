@@ -11,13 +11,11 @@ mod params;
 mod screen;
 mod video;
 
-use std::sync::Arc;
-
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::Site;
+use crate::routing::state::AppState;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(screen::router())
         .merge(video::router())

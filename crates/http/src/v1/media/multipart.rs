@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::stream::unfold;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use utoipa::IntoParams;
@@ -17,32 +17,37 @@ use utoipa_axum::routes;
 
 use super::pace::Pace;
 use super::params::{number, word};
-use crate::app::Site;
 use crate::pictures::encoder::Newest;
-use crate::pictures::picture::Shot;
-use crate::pictures::viewers::Seat;
+use crate::pictures::encoder::PictureEncoders;
+use crate::pictures::picture::SharedPicture;
+use crate::pictures::viewers::ViewerLimit;
+use crate::pictures::viewers::ViewerPlace;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Query, Which};
+use crate::routing::declare::Declare;
+use crate::routing::extract::OpensStream;
+use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
+use crate::routing::state::AppState;
+use crate::stopping::Stopping;
 use crate::transport::guard::Outflow;
-use crate::transport::streams::{Client, Kind};
+use crate::transport::streams::StreamKind;
 
 /// What stands between two parts, and in front of the first. A part ends with it, so that a reader who waits for it has
 /// the whole picture at once.
 const BOUNDARY: &str = "--framewire\r\n";
-/// A picture that stays the same is sent again after so long, for readers that take silence for the end.
+/// A picture that stays the same is sent again after this time, for readers that take silence for the end.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often to look whether a reader takes more, when there are no new pictures to look at.
 const STILL: Duration = Duration::from_millis(50);
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new().routes(routes!(multipart))
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(multipart).counted_as(StreamKind::Mjpeg))
 }
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Params {
-    /// At most so many pictures a second.
+struct MjpegQuery {
+    /// Most pictures each second.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 60, default = 30)]
     rate: Option<String>,
     /// What a part is: `jpeg` or `png`.
@@ -52,78 +57,81 @@ struct Params {
 
 /// What a part is.
 #[derive(Clone, Copy)]
-enum Format {
+enum MjpegFormat {
     Jpeg,
     Png,
 }
 
-/// The pictures as they are drawn, one behind the other in a reply without end: for `<img>`, OBS, ffmpeg and VLC.
-#[utoipa::path(get, path = "/v1/video.mjpeg", operation_id = "videoMultipart", tag = "media", params(Which, Params),
+/// The pictures as they are drawn, one after another in a reply without end: for `<img>`, OBS, ffmpeg and VLC.
+#[utoipa::path(get, path = "/v1/video.mjpeg", operation_id = "videoMultipart", tag = "media", params(EmulatorParam, MjpegQuery),
     responses((status = 200, description = "A picture a part, until either side ends it.",
         content_type = "multipart/x-mixed-replace; boundary=framewire", body = Vec<u8>)))]
 async fn multipart(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    client: Client,
+    State(stopping): State<Stopping>,
+    State(viewers): State<ViewerLimit>,
+    State(encoders): State<Arc<PictureEncoders>>,
+    SelectedEmulator(served): SelectedEmulator,
+    stream: OpensStream,
     Extension(outflow): Extension<Outflow>,
-    Query(params): Query<Params>,
+    Query(params): Query<MjpegQuery>,
 ) -> Result<Response, Problem> {
     let rate = number("rate", params.rate.as_deref(), 1..=60, 30)?;
-    let format = word("format", params.format.as_deref(), &[("jpeg", Format::Jpeg), ("png", Format::Png)])?;
-    let seat = site.seats.take(site.streams.open(client.0, Kind::Mjpeg)?)?;
-    let newest = site.studios.look(&served, site.app.deadline).await?;
+    let format =
+        word("format", params.format.as_deref(), &[("jpeg", MjpegFormat::Jpeg), ("png", MjpegFormat::Png)])?;
+    let place = viewers.take(stream.open()?)?;
+    let newest = encoders.watch(&served).await?;
     outflow.keep_short();
     outflow.has_no_end();
-    let reel = Reel {
+    let parts = MjpegStream {
         newest,
         format,
         pace: Pace::new(rate, Instant::now()),
         last: None,
         outflow,
-        site,
-        _seat: seat,
+        stopping,
+        _place: place,
     };
-    let parts = stream::unfold(reel, |mut reel| async move {
-        reel.next().await.map(|part| (Ok::<_, Infallible>(part), reel))
+    let parts = unfold(parts, |mut parts| async move {
+        parts.next().await.map(|part| (Ok::<_, Infallible>(part), parts))
     });
     let headers =
         [(CONTENT_TYPE, "multipart/x-mixed-replace; boundary=framewire"), (CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from_stream(parts)).into_response())
 }
 
-/// The parts of a reply. They are made as the reader takes them, of the picture that is the newest then.
-struct Reel {
+/// The parts of a reply. Each is made when the reader takes it, of the newest picture.
+struct MjpegStream {
     newest: Newest,
-    format: Format,
+    format: MjpegFormat,
     pace: Pace,
     /// The one that was sent last, and when.
-    last: Option<(Arc<Shot>, Instant)>,
+    last: Option<(Arc<SharedPicture>, Instant)>,
     outflow: Outflow,
-    site: Arc<Site>,
-    _seat: Seat,
+    stopping: Stopping,
+    _place: ViewerPlace,
 }
 
-impl Reel {
+impl MjpegStream {
     async fn next(&mut self) -> Option<Bytes> {
-        let site = self.site.clone();
-        let shot = tokio::select! {
-            shot = self.shot() => shot?,
-            () = site.stopped() => return None,
+        let stopping = self.stopping.clone();
+        let picture = tokio::select! {
+            picture = self.picture() => picture?,
+            () = stopping.wait() => return None,
         };
         let now = Instant::now();
         self.pace.went(now);
-        let first = self.last.replace((shot.clone(), now)).is_none();
-        let (kind, picture) = match self.format {
-            Format::Jpeg => ("image/jpeg", shot.jpeg()),
-            Format::Png => ("image/png", shot.png()),
+        let first = self.last.replace((picture.clone(), now)).is_none();
+        let (kind, file) = match self.format {
+            MjpegFormat::Jpeg => ("image/jpeg", picture.jpeg()),
+            MjpegFormat::Png => ("image/png", picture.png()),
         };
         let before = if first { BOUNDARY } else { "" };
-        let head = format!("{before}content-type: {kind}\r\ncontent-length: {}\r\n\r\n", picture.len());
-        Some([head.as_bytes(), &picture, b"\r\n", BOUNDARY.as_bytes()].concat().into())
+        let head = format!("{before}content-type: {kind}\r\ncontent-length: {}\r\n\r\n", file.len());
+        Some([head.as_bytes(), &file, b"\r\n", BOUNDARY.as_bytes()].concat().into())
     }
 
     /// The next picture to send: another than the last one, or the same after a while.
-    async fn shot(&mut self) -> Option<Arc<Shot>> {
+    async fn picture(&mut self) -> Option<Arc<SharedPicture>> {
         sleep_until(self.pace.opens()).await;
         loop {
             let again = self.last.as_ref().map(|(_, sent)| *sent + AGAIN);
@@ -137,10 +145,10 @@ impl Reel {
             if self.outflow.is_blocked() {
                 continue; // this picture would be old when it is read
             }
-            let Some(shot) = self.newest.borrow_and_update().clone() else { continue };
+            let Some(picture) = self.newest.borrow_and_update().clone() else { continue };
             match &self.last {
-                Some((last, sent)) if shot.looks_like(last) && sent.elapsed() < AGAIN => {}
-                _ => return Some(shot),
+                Some((last, sent)) if picture.looks_like(last) && sent.elapsed() < AGAIN => {}
+                _ => return Some(picture),
             }
         }
     }

@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many pictures may come early, one behind the other, because those before came late.
+/// How many pictures in a row may come early because those before came late.
 const EARLY: u32 = 2;
 
-/// At most so many pictures a second, however unevenly they come.
+/// Limits pictures each second, however unevenly they come.
 #[derive(Debug)]
 pub(super) struct Pace {
     interval: Duration,

@@ -16,22 +16,26 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::params::{number, word};
-use crate::app::Site;
 use crate::headers::{FRAME, HEIGHT, WIDTH};
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::pictures::screenshots::{Screenshot, screenshot};
+use crate::pictures::viewers::ViewerLimit;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Query, Which};
-use crate::transport::streams::{Client, Kind};
+use crate::routing::declare::Declare;
+use crate::routing::extract::OpensStream;
+use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
+use crate::routing::state::AppState;
+use crate::transport::streams::StreamKind;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new().routes(routes!(screen))
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(screen).counted_as(StreamKind::Wait))
 }
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Params {
+struct ScreenQuery {
     /// What the body is: `png`, or `rgb` or `rgba` for three or four bytes a pixel in rows from the top.
     #[param(pattern = "^(png|rgb|rgba)$", default = "png")]
     format: Option<String>,
@@ -45,7 +49,7 @@ struct Params {
 
 /// What the body is.
 #[derive(Clone, Copy)]
-enum Format {
+enum ScreenFormat {
     Png,
     Rgb,
     Rgba,
@@ -54,30 +58,31 @@ enum Format {
 /// The picture: of the last frame, or of exactly the one that is asked for.
 ///
 /// A frame that is past is answered with 409, one that does not come in time with 504.
-#[utoipa::path(get, path = "/v1/screen", operation_id = "screenshot", tag = "media", params(Which, Params),
+#[utoipa::path(get, path = "/v1/screen", operation_id = "screenshot", tag = "media", params(EmulatorParam, ScreenQuery),
     responses((status = 200, description = "The picture.", content((Vec<u8> = "image/png"), (Vec<u8> = "application/octet-stream")),
         headers(
             ("framewire-frame" = u32, description = "The frame counter of its frame."),
             ("framewire-width" = u32, description = "In pixels."),
             ("framewire-height" = u32, description = "In pixels.")))))]
 async fn screen(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    client: Client,
-    Query(params): Query<Params>,
+    State(operations): State<Arc<Operations>>,
+    State(viewers): State<ViewerLimit>,
+    SelectedEmulator(served): SelectedEmulator,
+    stream: OpensStream,
+    Query(params): Query<ScreenQuery>,
 ) -> Result<Response, Problem> {
-    let formats = [("png", Format::Png), ("rgb", Format::Rgb), ("rgba", Format::Rgba)];
+    let formats = [("png", ScreenFormat::Png), ("rgb", ScreenFormat::Rgb), ("rgba", ScreenFormat::Rgba)];
     let format = word("format", params.format.as_deref(), &formats)?;
     let timeout = number("timeout", params.timeout.as_deref(), 1..=60_000, 10_000)?;
     let taken = match params.frame {
-        None => Taken::of(screenshot(&served, Instant::now() + site.app.deadline).await?),
+        None => ScreenPicture::of(screenshot(&served, Instant::now() + operations.deadline).await?),
         Some(frame) => {
             let frame = number("frame", Some(&frame), 0..=u32::MAX, 0)?;
-            let _seat = site.seats.take(site.streams.open(client.0, Kind::Wait)?)?;
-            let wait = Wait::new(frame, Duration::from_millis(timeout));
+            let _place = viewers.take(stream.open()?)?;
+            let wait = FrameWait::new(frame, Duration::from_millis(timeout));
             tokio::select! {
                 taken = wait.picture(&served) => taken?,
-                () = site.stopped() => return Err(EmulatorError::Stopped.into()),
+                () = operations.stopping.wait() => return Err(EmulatorError::Stopped.into()),
             }
         }
     };
@@ -85,39 +90,39 @@ async fn screen(
 }
 
 /// A picture in the form in which the emulator gave it.
-struct Taken {
+struct ScreenPicture {
     frame: u32,
-    form: Form,
+    form: PictureData,
 }
 
-enum Form {
+enum PictureData {
     File(Bytes),
     Pixels(Arc<Picture>),
 }
 
-impl Taken {
-    fn of(Screenshot { frame, png }: Screenshot) -> Taken {
-        Taken { frame, form: Form::File(png) }
+impl ScreenPicture {
+    fn of(Screenshot { frame, png }: Screenshot) -> ScreenPicture {
+        ScreenPicture { frame, form: PictureData::File(png) }
     }
 
-    fn into_response(self, format: Format) -> Result<Response, Problem> {
+    fn into_response(self, format: ScreenFormat) -> Result<Response, Problem> {
         let ((width, height), body) = match (self.form, format) {
-            (Form::File(file), Format::Png) => (png::size(&file).map_err(unreadable)?, file),
-            (Form::File(file), _) => {
+            (PictureData::File(file), ScreenFormat::Png) => (png::size(&file).map_err(unreadable)?, file),
+            (PictureData::File(file), _) => {
                 let Pixels { width, height, rgb } = png::decode(&file).map_err(unreadable)?;
                 ((width, height), raw(&rgb, format).into())
             }
-            (Form::Pixels(picture), Format::Png) => {
+            (PictureData::Pixels(picture), ScreenFormat::Png) => {
                 let image = Image::new(picture.width, picture.height, &picture.pixels).map_err(unreadable)?;
                 ((picture.width, picture.height), png::encode(image).into())
             }
-            (Form::Pixels(picture), _) => {
+            (PictureData::Pixels(picture), _) => {
                 ((picture.width, picture.height), raw(&picture.pixels, format).into())
             }
         };
         let kind = match format {
-            Format::Png => "image/png",
-            Format::Rgb | Format::Rgba => "application/octet-stream",
+            ScreenFormat::Png => "image/png",
+            ScreenFormat::Rgb | ScreenFormat::Rgba => "application/octet-stream",
         };
         let size = [(FRAME, self.frame), (WIDTH, width), (HEIGHT, height)];
         let size = size.map(|(name, number)| (name, number.to_string()));
@@ -129,17 +134,17 @@ fn unreadable(error: impl std::fmt::Display) -> Problem {
     Problem::new(StatusCode::BAD_GATEWAY, format!("the emulator's picture cannot be used: {error}"))
 }
 
-fn raw(rgb: &[u8], format: Format) -> Vec<u8> {
+fn raw(rgb: &[u8], format: ScreenFormat) -> Vec<u8> {
     match format {
-        Format::Rgba => {
+        ScreenFormat::Rgba => {
             rgb.as_chunks().0.iter().flat_map(|[red, green, blue]| [*red, *green, *blue, 255]).collect()
         }
-        Format::Png | Format::Rgb => rgb.to_vec(),
+        ScreenFormat::Png | ScreenFormat::Rgb => rgb.to_vec(),
     }
 }
 
 /// A wait for a frame.
-struct Wait {
+struct FrameWait {
     frame: u32,
     patience: Duration,
     deadline: Instant,
@@ -149,27 +154,27 @@ struct Wait {
 const NEAR: u32 = 4;
 const LOOK: Duration = Duration::from_millis(4);
 
-impl Wait {
-    fn new(frame: u32, patience: Duration) -> Wait {
-        Wait { frame, patience, deadline: Instant::now() + patience }
+impl FrameWait {
+    fn new(frame: u32, patience: Duration) -> FrameWait {
+        FrameWait { frame, patience, deadline: Instant::now() + patience }
     }
 
     /// The picture of exactly the frame.
-    async fn picture(&self, served: &Served) -> Result<Taken, Problem> {
+    async fn picture(&self, served: &Served) -> Result<ScreenPicture, Problem> {
         let Some(picture) = served.emulator.picture_of(self.frame) else { return self.ask(served).await };
         let taken = timeout_at(self.deadline, picture.taken()).await;
         let taken = taken.map_err(|_| self.too_late(served.emulator.state().frame))?;
         let picture = taken.ok_or(EmulatorError::Stopped)?.map_err(|Past(now)| self.past(now))?;
-        Ok(Taken { frame: picture.frame, form: Form::Pixels(picture) })
+        Ok(ScreenPicture { frame: picture.frame, form: PictureData::Pixels(picture) })
     }
 
     /// The same where pictures must be asked for.
-    async fn ask(&self, served: &Served) -> Result<Taken, Problem> {
+    async fn ask(&self, served: &Served) -> Result<ScreenPicture, Problem> {
         loop {
             let screenshot = screenshot(served, self.deadline).await?;
             let far = match self.frame.checked_sub(screenshot.frame) {
                 None => return Err(self.past(screenshot.frame)),
-                Some(0) => return Ok(Taken::of(screenshot)),
+                Some(0) => return Ok(ScreenPicture::of(screenshot)),
                 Some(frames) => frames.saturating_sub(NEAR),
             };
             let rate = served.emulator.state().frames_per_second.max(60.0);

@@ -13,30 +13,36 @@ use utoipa_axum::routes;
 
 use super::pace::Pace;
 use super::params::number;
-use crate::app::Site;
+use crate::metrics::Meter;
 use crate::pictures::encoder::Newest;
-use crate::pictures::picture::Shot;
+use crate::pictures::encoder::PictureEncoders;
+use crate::pictures::picture::SharedPicture;
+use crate::pictures::viewers::ViewerLimit;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Query, Which};
+use crate::routing::declare::Declare;
+use crate::routing::extract::OpensStream;
+use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
+use crate::routing::state::AppState;
 use crate::sockets::Upgrade;
-use crate::sockets::sender::{End, Heard, Line, bounded};
+use crate::sockets::sender::{Heard, PacedSocket, SocketEnd, bounded};
+use crate::stopping::Stopping;
 use crate::transport::guard::Outflow;
-use crate::transport::streams::{Client, Kind};
+use crate::transport::streams::StreamKind;
 
 /// The text by which a viewer asks for a whole picture.
 const KEY: &str = "key";
-/// What a viewer that sends anything else is told.
+/// The reason for closing the connection of a viewer that sends anything else.
 const TAKES: &str = "this stream takes the text message key, which asks for a whole picture, and no other";
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
-    OpenApiRouter::new().routes(routes!(video))
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(video).counted_as(StreamKind::Video))
 }
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Params {
-    /// At most so many pictures a second.
+struct VideoQuery {
+    /// Most pictures each second.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 120, default = 60)]
     rate: Option<String>,
 }
@@ -44,67 +50,70 @@ struct Params {
 /// The pictures as they are drawn, over a WebSocket: a binary message each, with what differs from the one before.
 ///
 /// docs/video.md describes the messages. A viewer that falls behind gets fewer pictures, never old ones.
-#[utoipa::path(get, path = "/v1/video", operation_id = "video", tag = "media", params(Which, Params),
+#[utoipa::path(get, path = "/v1/video", operation_id = "video", tag = "media", params(EmulatorParam, VideoQuery),
     responses((status = 101, description = "The stream begins.")))]
 async fn video(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    client: Client,
+    State(stopping): State<Stopping>,
+    State(viewers): State<ViewerLimit>,
+    State(encoders): State<Arc<PictureEncoders>>,
+    State(meter): State<Arc<Meter>>,
+    SelectedEmulator(served): SelectedEmulator,
+    stream: OpensStream,
     Extension(outflow): Extension<Outflow>,
-    Query(params): Query<Params>,
+    Query(params): Query<VideoQuery>,
     upgrade: Result<Upgrade, Problem>,
 ) -> Result<Response, Problem> {
     let rate = number("rate", params.rate.as_deref(), 1..=120, 60)?;
     let Upgrade(upgrade) = upgrade?;
-    let seat = site.seats.take(site.streams.open(client.0, Kind::Video)?)?;
-    let newest = site.studios.look(&served, site.app.deadline).await?;
+    let place = viewers.take(stream.open()?)?;
+    let newest = encoders.watch(&served).await?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
-        let skipped = site.meter.pictures_skipped.clone();
-        let mut line = Line::new(socket, site, outflow);
-        let Err(end) = show(&mut line, newest, rate, &skipped).await;
-        line.close(end).await;
-        drop(seat);
+        let skipped = meter.pictures_skipped.clone();
+        let mut socket = PacedSocket::new(socket, stopping, outflow);
+        let Err(end) = show(&mut socket, newest, rate, &skipped).await;
+        socket.close(end).await;
+        drop(place);
     }))
 }
 
 /// Sends the newest picture whenever there is a new one, it is time for one, and the viewer takes it.
 async fn show(
-    line: &mut Line,
+    socket: &mut PacedSocket,
     mut newest: Newest,
     rate: u32,
     skipped: &Counter,
-) -> Result<std::convert::Infallible, End> {
+) -> Result<std::convert::Infallible, SocketEnd> {
     let mut pace = Pace::new(rate, Instant::now());
-    let mut sent: Option<Arc<Shot>> = None;
+    let mut sent: Option<Arc<SharedPicture>> = None;
     let mut waiting = false;
     loop {
-        let due = waiting && line.is_open();
+        let due = waiting && socket.is_open();
         tokio::select! {
-            heard = line.next() => match heard? {
+            heard = socket.next() => match heard? {
                 Heard::Pong => {}
                 Heard::Text(text) if text == KEY => {
                     sent = None;
                     waiting = true;
                 }
-                Heard::Text(_) => return Err(End::Nonsense(TAKES)),
+                Heard::Text(_) => return Err(SocketEnd::Nonsense(TAKES)),
             },
             changed = newest.changed(), if !waiting => {
-                changed.map_err(|_| End::NoEmulator)?;
+                changed.map_err(|_| SocketEnd::NoEmulator)?;
                 waiting = true;
             }
             () = sleep_until(pace.opens()), if due => {
                 waiting = false;
-                let Some(shot) = newest.borrow_and_update().clone() else { continue };
+                let Some(picture) = newest.borrow_and_update().clone() else { continue };
                 let message = match &sent {
                     Some(before) => {
-                        skipped.inc_by(shot.skipped_since(before));
-                        shot.delta(before)
+                        skipped.inc_by(picture.skipped_since(before));
+                        picture.delta(before)
                     }
-                    None => shot.key(),
+                    None => picture.key(),
                 };
-                line.send([Message::Binary(message)]).await?;
+                socket.send([Message::Binary(message)]).await?;
                 pace.went(Instant::now());
-                sent = Some(shot);
+                sent = Some(picture);
             }
         }
     }

@@ -6,9 +6,9 @@ use framewire_protocol::{Batch, Op, OpError, Value};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app::Site;
+use crate::operations::Operations;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Which};
+use crate::routing::extract::{EmulatorParam, SelectedEmulator};
 
 /// A memory domain.
 #[derive(Serialize, ToSchema)]
@@ -31,13 +31,13 @@ pub(super) struct Domains {
 }
 
 /// The memory domains of the game's console.
-#[utoipa::path(get, path = "/v1/domains", operation_id = "domains", tag = "memory", params(Which),
+#[utoipa::path(get, path = "/v1/domains", operation_id = "domains", tag = "memory", params(EmulatorParam),
     responses((status = 200, description = "The domains.", body = Domains)))]
 pub(super) async fn domains(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
 ) -> Result<Json<Domains>, Problem> {
-    let Value::List(ids) = site.perform(&served, Op::Domains {}.into()).await?.single()? else {
+    let Value::List(ids) = operations.perform(&served, Op::Domains {}.into()).await?.single()? else {
         return Err(OpError::failed("the emulator gave something else than names").into());
     };
     let ids: Vec<String> = ids.into_iter().filter_map(text).collect();
@@ -49,7 +49,7 @@ pub(super) async fn domains(
             Op::DomainSize { domain: domain() },
         ]
     };
-    let outcome = site.perform(&served, Batch::new(ids.iter().flat_map(ask).collect())).await?;
+    let outcome = operations.perform(&served, Batch::new(ids.iter().flat_map(ask).collect())).await?;
     let mut values = outcome.results.into_iter();
     let mut next = || values.next().unwrap_or_else(|| Err(OpError::failed("the reply is too short")));
     let mut domains = Vec::with_capacity(ids.len());

@@ -10,17 +10,15 @@ mod reading;
 mod scattered;
 mod writing;
 
-use std::sync::Arc;
-
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::Site;
 use crate::problem::Problem;
 use crate::reading::fields::place_in;
+use crate::routing::state::AppState;
 use crate::symbols::{Place, Symbols};
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(scattered::scattered))
         .routes(routes!(reading::read, writing::write))

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::place;
-use crate::app::Site;
 use crate::headers::FRAME;
-use crate::operations::budget::Share;
+use crate::operations::Operations;
+use crate::operations::budget::BudgetShare;
 use crate::problem::Problem;
 use crate::reading::fields::{Encoding, NumberType};
-use crate::routing::extract::{Chosen, Path, Query, Which};
+use crate::routing::extract::{EmulatorParam, Path, Query, SelectedEmulator};
 use crate::symbols::Place;
 use crate::v1::bounds::perform_one;
 use crate::v1::convenience::{number, read_op};
@@ -24,7 +24,7 @@ use crate::v1::convenience::{number, read_op};
 /// How bytes are given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Format {
+enum BytesFormat {
     /// In JSON, as text.
     #[default]
     Json,
@@ -35,7 +35,7 @@ enum Format {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Wanted {
+pub(super) struct ReadQuery {
     /// The type of the number; left out, that of the symbol, or u8.
     #[serde(rename = "type")]
     #[param(inline)]
@@ -52,12 +52,13 @@ pub(super) struct Wanted {
     /// Whether bytes come in JSON or as they are.
     #[serde(default)]
     #[param(inline)]
-    format: Format,
+    format: BytesFormat,
 }
 
 /// A number, or bytes.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Content {
+#[schema(as = Content)]
+pub(super) struct MemoryContent {
     /// The frame counter when it was read.
     frame: u32,
     /// Bus address, or offset in the domain.
@@ -76,28 +77,28 @@ pub(super) struct Content {
 
 /// Reads a number, or with length bytes.
 ///
-/// The address is decimal, hex behind 0x, or a symbol such as score, score+2 or presses\[1\].
+/// The address is decimal, hex after 0x, or a symbol such as score, score+2 or presses\[1\].
 #[utoipa::path(get, path = "/v1/memory/{address}", operation_id = "readMemory", tag = "memory",
-    params(("address" = String, Path, description = "The address."), Which, Wanted),
+    params(("address" = String, Path, description = "The address."), EmulatorParam, ReadQuery),
     responses((status = 200, description = "What is there.", content(
-        (Content = "application/json"), (Vec<u8> = "application/octet-stream")))))]
+        (MemoryContent = "application/json"), (Vec<u8> = "application/octet-stream")))))]
 pub(super) async fn read(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
     Path(text): Path<String>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<ReadQuery>,
 ) -> Result<Response, Problem> {
     let symbols = served.symbols().await;
     let Place { address, kind } = place(&text, wanted.domain.as_deref(), &symbols)?;
     let Some(length) = wanted.length else {
-        if wanted.format == Format::Raw {
+        if wanted.format == BytesFormat::Raw {
             return Err(Problem::parameter("format", "is raw for a number", "raw together with length"));
         }
         let kind = wanted.kind.map(Type::from).or(kind).unwrap_or(Type::U8);
-        let outcome = perform_one(&site, &served, read_op(kind, address, wanted.domain)).await?;
+        let outcome = perform_one(&operations, &served, read_op(kind, address, wanted.domain)).await?;
         let frame = outcome.frame;
         let value = Some(number(kind, &outcome.single()?));
-        let content = Content { frame, address, kind: Some(kind.name()), value, data: None };
+        let content = MemoryContent { frame, address, kind: Some(kind.name()), value, data: None };
         return Ok(Json(content).into_response());
     };
     if length > MAX_RANGE {
@@ -107,23 +108,23 @@ pub(super) async fn read(
         None => Op::ReadRange { address, length },
         Some(domain) => Op::DomainReadRange { domain, address, length },
     };
-    let share = site.replies.share(&op)?;
-    let outcome = perform_one(&site, &served, op).await?;
+    let share = operations.replies.share(&op)?;
+    let outcome = perform_one(&operations, &served, op).await?;
     let frame = outcome.frame;
     let Value::Bytes(bytes) = outcome.single()? else {
         return Err(OpError::failed("the emulator gave something else than bytes").into());
     };
     Ok(match wanted.format {
-        Format::Raw => raw(frame, bytes, share),
-        Format::Json => {
+        BytesFormat::Raw => raw(frame, bytes, share),
+        BytesFormat::Json => {
             let data = Some(wanted.encoding.text(&bytes));
-            let content = Content { frame, address, kind: None, value: None, data };
+            let content = MemoryContent { frame, address, kind: None, value: None, data };
             share.json(&content)
         }
     })
 }
 
-fn raw(frame: u32, bytes: Vec<u8>, share: Share) -> Response {
+fn raw(frame: u32, bytes: Vec<u8>, share: BudgetShare) -> Response {
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
         (CACHE_CONTROL, HeaderValue::from_static("no-store")),

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::place;
-use crate::app::Site;
+use crate::operations::Operations;
 use crate::problem::Problem;
 use crate::reading::fields::NumberType;
-use crate::routing::extract::{Chosen, Query, Which};
+use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
 use crate::v1::bounds::perform_one;
 use crate::v1::convenience::{number, read_op};
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Many {
-    /// An address, repeated for each: decimal, hex behind 0x, or a symbol such as score, score+2 or presses[1].
+pub(super) struct ScatteredQuery {
+    /// An address, repeated for each: decimal, hex after 0x, or a symbol such as score, score+2 or presses[1].
     #[serde(default)]
     #[param(min_items = 1, max_items = 4096)]
     address: Vec<String>,
@@ -42,12 +42,12 @@ pub(super) struct Numbers {
 }
 
 /// Reads numbers at scattered addresses, all at one frame.
-#[utoipa::path(get, path = "/v1/memory", operation_id = "readScattered", tag = "memory", params(Which, Many),
+#[utoipa::path(get, path = "/v1/memory", operation_id = "readScattered", tag = "memory", params(EmulatorParam, ScatteredQuery),
     responses((status = 200, description = "The numbers.", body = Numbers)))]
 pub(super) async fn scattered(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Query(many): Query<Many>,
+    State(operations): State<Arc<Operations>>,
+    SelectedEmulator(served): SelectedEmulator,
+    Query(many): Query<ScatteredQuery>,
 ) -> Result<Json<Numbers>, Problem> {
     if !(1..=MAX_OPS).contains(&many.address.len()) {
         let problem = format!("is given {} times", many.address.len());
@@ -65,7 +65,7 @@ pub(super) async fn scattered(
         ops.push(read_op(kind, place.address, many.domain.clone()));
         types.push(kind);
     }
-    let outcome = perform_one(&site, &served, Batch::new(ops)).await?;
+    let outcome = perform_one(&operations, &served, Batch::new(ops)).await?;
     let values: Vec<Value> = outcome.results.into_iter().collect::<Result<_, OpError>>()?;
     let values = types.iter().zip(&values).map(|(kind, value)| number(*kind, value)).collect();
     Ok(Json(Numbers { frame: outcome.frame, values }))

@@ -9,22 +9,22 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::place;
-use crate::app::Site;
-use crate::docs::openapi;
+use crate::operations::Operations;
 use crate::problem::Problem;
 use crate::reading;
 use crate::reading::fields::{Encoding, NumberType, integer, shown};
-use crate::routing::extract::{Chosen, Key, Path, Query, Which};
+use crate::routing::extract::{EmulatorParam, Path, Query, RequestKey, SelectedEmulator};
 use crate::symbols::Place;
-use crate::transport::body;
+use crate::transport::body::BodyReader;
 use crate::v1::bounds::perform_one;
 use crate::v1::control::AtFrame;
 use crate::v1::convenience::write_op;
+use crate::v1::schemas::Number;
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Where {
+pub(super) struct WriteQuery {
     /// The memory domain, such as wram; left out, the bus.
     domain: Option<String>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Where {
 #[schema(example = json!({"value": 1}))]
 pub(super) struct NewContent {
     /// A number, or text in hex such as 0x1f.
-    #[schema(value_type = openapi::Number, required = false)]
+    #[schema(value_type = Number, required = false)]
     value: Option<serde_json::Value>,
     /// The type of the number; left out, that of the symbol, or u8.
     #[serde(rename = "type")]
@@ -49,29 +49,31 @@ pub(super) struct NewContent {
 
 /// Writes a number, or bytes.
 ///
-/// The address is decimal, hex behind 0x, or a symbol. A body of type application/octet-stream is written as it is.
+/// The address is decimal, hex after 0x, or a symbol. A body of type application/octet-stream is written as it is.
 #[utoipa::path(put, path = "/v1/memory/{address}", operation_id = "writeMemory", tag = "memory",
-    params(("address" = String, Path, description = "The address."), Which, Where),
+    params(("address" = String, Path, description = "The address."), EmulatorParam, WriteQuery),
     request_body(description = "What to write.", content(
         (NewContent = "application/json"), (Vec<u8> = "application/octet-stream"))),
     responses((status = 200, description = "It was written.", body = AtFrame)))]
 pub(super) async fn write(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
+    State(operations): State<Arc<Operations>>,
+    State(bodies): State<Arc<BodyReader>>,
+    SelectedEmulator(served): SelectedEmulator,
     Path(text): Path<String>,
-    Key(key): Key,
-    Query(Where { domain }): Query<Where>,
+    RequestKey(key): RequestKey,
+    Query(WriteQuery { domain }): Query<WriteQuery>,
     request: Request,
 ) -> Result<Json<AtFrame>, Problem> {
     let symbols = served.symbols().await;
     let place = place(&text, domain.as_deref(), &symbols)?;
     let raw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/octet-stream");
-    let bytes = body::read(request.into_body(), site.app.limits.max_body, &site).await?;
-    let op = match raw {
-        true => write_bytes(place.address, domain, bytes.into())?,
-        false => new_content(reading::body(&bytes)?, place, domain)?,
+    let bytes = bodies.read(request.into_body()).await?;
+    let op = if raw {
+        write_bytes(place.address, domain, bytes.into())?
+    } else {
+        new_content(reading::body(&bytes)?, place, domain)?
     };
-    let outcome = perform_one(&site, &served, Batch { key, ..op.into() }).await?;
+    let outcome = perform_one(&operations, &served, Batch { key, ..op.into() }).await?;
     let frame = outcome.frame;
     outcome.single()?;
     Ok(Json(AtFrame { frame }))

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use framewire_recording::{Ending, Entry, Head, Listed, Recording, Recordings as Kept};
+use framewire_recording::{Ending, Entry, Head, Listed, Recording, Recordings};
 use framewire_states::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -16,22 +16,24 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::making::Beginning;
-use crate::app::Site;
-use crate::operations::budget::Share;
+use crate::operations::Operations;
+use crate::operations::budget::BudgetShare;
 use crate::problem::Problem;
 use crate::routing::extract::{Path, Query};
-use crate::storage::{aside, unwritten};
-use crate::transport::body;
+use crate::routing::state::AppState;
+use crate::storage::Storage;
+use crate::storage::{blocking, unwritten};
+use crate::transport::body::BodyReader;
 use crate::v1::page::Page;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(one, remove)).routes(routes!(download, upload))
 }
 
 /// A recording.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Recording)]
-struct Told {
+struct RecordingResponse {
     /// Its name.
     name: String,
     /// The game's title.
@@ -59,9 +61,9 @@ struct Told {
     size: u64,
 }
 
-impl Told {
-    fn new(name: &Name, size: u64, head: &Head) -> Told {
-        Told {
+impl RecordingResponse {
+    fn new(name: &Name, size: u64, head: &Head) -> RecordingResponse {
+        RecordingResponse {
             name: name.to_string(),
             title: head.title.clone(),
             code: head.code.clone(),
@@ -78,17 +80,18 @@ impl Told {
     }
 }
 
-impl From<Listed> for Told {
-    fn from(Listed { entry, head }: Listed) -> Told {
-        Told::new(&entry.name, entry.size, &head)
+impl From<Listed> for RecordingResponse {
+    fn from(Listed { entry, head }: Listed) -> RecordingResponse {
+        RecordingResponse::new(&entry.name, entry.size, &head)
     }
 }
 
 /// A part of the list of recordings.
 #[derive(Serialize, ToSchema)]
-struct Recordings {
+#[schema(as = Recordings)]
+struct RecordingList {
     /// Sorted by name.
-    recordings: Vec<Told>,
+    recordings: Vec<RecordingResponse>,
     /// How many there are in all.
     total: usize,
     /// The `offset` of those that follow; null if none do.
@@ -98,9 +101,9 @@ struct Recordings {
 /// A recording, read to its end.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RecordingInFull)]
-struct InFull {
+struct RecordingInFull {
     #[serde(flatten)]
-    told: Told,
+    recording: RecordingResponse,
     /// Frames that can be played.
     frames: u64,
     /// Hashes of pictures in it.
@@ -113,16 +116,16 @@ struct InFull {
     damage: Option<String>,
 }
 
-impl InFull {
-    fn new(name: &Name, file: &[u8]) -> Result<InFull, Problem> {
+impl RecordingInFull {
+    fn new(name: &Name, file: &[u8]) -> Result<RecordingInFull, Problem> {
         let recording = Recording::read(file)?;
         let (ended, damage) = match recording.ending() {
             Ending::Whole(reason) => (Some(reason.clone()), None),
             Ending::Damaged(damage) => (None, Some(damage.to_string())),
         };
         let memories = recording.entries().iter().filter(|entry| matches!(entry, Entry::Memory(_))).count();
-        Ok(InFull {
-            told: Told::new(name, file.len() as u64, recording.head()),
+        Ok(RecordingInFull {
+            recording: RecordingResponse::new(name, file.len() as u64, recording.head()),
             frames: recording.frames(),
             pictures: recording.pictures(),
             memories,
@@ -144,34 +147,45 @@ struct Upload {
 
 /// The recordings that are kept.
 #[utoipa::path(get, path = "/v1/recordings", operation_id = "recordings", tag = "recordings", params(Page),
-    responses((status = 200, description = "A part of the list.", body = Recordings)))]
-async fn list(State(site): State<Arc<Site>>, Query(page): Query<Page>) -> Result<Json<Recordings>, Problem> {
+    responses((status = 200, description = "A part of the list.", body = RecordingList)))]
+async fn list(
+    State(recordings): State<Storage<Recordings>>,
+    Query(page): Query<Page>,
+) -> Result<Json<RecordingList>, Problem> {
     page.check()?;
-    let recordings = site.kept.recordings()?;
-    let all = aside(move || recordings.list()).await?;
+    let recordings = recordings.get()?;
+    let all = blocking(move || recordings.list()).await?;
     let total = all.len();
-    let part: Vec<Told> = all.into_iter().skip(page.offset).take(page.limit).map(Told::from).collect();
+    let part: Vec<RecordingResponse> =
+        all.into_iter().skip(page.offset).take(page.limit).map(RecordingResponse::from).collect();
     let next = page.next(part.len(), total).filter(|_| !part.is_empty());
-    Ok(Json(Recordings { recordings: part, total, next }))
+    Ok(Json(RecordingList { recordings: part, total, next }))
 }
 
 /// What a recording holds.
 #[utoipa::path(get, path = "/v1/recordings/{name}", operation_id = "recording", tag = "recordings",
     params(("name" = String, Path, description = "The recording.")),
-    responses((status = 200, description = "The recording.", body = InFull)))]
-async fn one(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Json<InFull>, Problem> {
-    let (recordings, name) = complete(&site, &name).await?;
-    let _share = share(&site, &recordings, &name).await?;
-    aside(move || InFull::new(&name, &recordings.folder().read(&name)?)).await.map(Json)
+    responses((status = 200, description = "The recording.", body = RecordingInFull)))]
+async fn one(
+    State(operations): State<Arc<Operations>>,
+    State(recordings): State<Storage<Recordings>>,
+    Path(name): Path<String>,
+) -> Result<Json<RecordingInFull>, Problem> {
+    let (recordings, name) = complete(&recordings, &name).await?;
+    let _share = share(&operations, &recordings, &name).await?;
+    blocking(move || RecordingInFull::new(&name, &recordings.folder().read(&name)?)).await.map(Json)
 }
 
 /// Deletes a recording.
 #[utoipa::path(delete, path = "/v1/recordings/{name}", operation_id = "deleteRecording", tag = "recordings",
     params(("name" = String, Path, description = "The recording.")),
     responses((status = 204, description = "It is gone.")))]
-async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<StatusCode, Problem> {
-    let (recordings, name) = complete(&site, &name).await?;
-    aside(move || recordings.folder().remove(&name)).await?;
+async fn remove(
+    State(recordings): State<Storage<Recordings>>,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let (recordings, name) = complete(&recordings, &name).await?;
+    blocking(move || recordings.folder().remove(&name)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -179,11 +193,15 @@ async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Resu
 #[utoipa::path(get, path = "/v1/recordings/{name}/file", operation_id = "downloadRecording", tag = "recordings",
     params(("name" = String, Path, description = "The recording.")), responses((status = 200,
     description = "The file, as docs/recordings.md has it.", body = Vec<u8>, content_type = "application/octet-stream")))]
-async fn download(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
-    let (recordings, name) = complete(&site, &name).await?;
+async fn download(
+    State(operations): State<Arc<Operations>>,
+    State(recordings): State<Storage<Recordings>>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    let (recordings, name) = complete(&recordings, &name).await?;
     let attachment = format!("attachment; filename=\"{name}.fwr\"");
-    let share = share(&site, &recordings, &name).await?;
-    let bytes = aside(move || recordings.folder().read(&name)).await?;
+    let share = share(&operations, &recordings, &name).await?;
+    let bytes = blocking(move || recordings.folder().read(&name)).await?;
     let headers = [
         (CONTENT_TYPE, "application/octet-stream"),
         (CACHE_CONTROL, "no-store"),
@@ -193,8 +211,11 @@ async fn download(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Re
 }
 
 /// The folder, and the name of a recording in it that is not being made just now.
-pub(super) async fn complete(site: &Site, name: &str) -> Result<(Arc<Kept>, Name), Problem> {
-    let (recordings, name) = (site.kept.recordings()?, name.parse::<Name>()?);
+pub(super) async fn complete(
+    recordings: &Storage<Recordings>,
+    name: &str,
+) -> Result<(Arc<Recordings>, Name), Problem> {
+    let (recordings, name) = (recordings.get()?, name.parse::<Name>()?);
     match recordings.subject_of(&name).await {
         None => Ok((recordings, name)),
         Some(emulator) => {
@@ -208,10 +229,14 @@ pub(super) async fn complete(site: &Site, name: &str) -> Result<(Arc<Kept>, Name
 }
 
 /// The memory that a recording's file takes.
-pub(super) async fn share(site: &Site, recordings: &Arc<Kept>, name: &Name) -> Result<Share, Problem> {
+pub(super) async fn share(
+    operations: &Operations,
+    recordings: &Arc<Recordings>,
+    name: &Name,
+) -> Result<BudgetShare, Problem> {
     let (recordings, name) = (recordings.clone(), name.clone());
-    let size = aside(move || recordings.folder().size(&name)).await?;
-    Ok(site.replies.share_bytes(size as usize)?)
+    let size = blocking(move || recordings.folder().size(&name)).await?;
+    Ok(operations.replies.share_bytes(size as usize)?)
 }
 
 /// Keeps a recording's file.
@@ -220,18 +245,19 @@ pub(super) async fn share(site: &Site, recordings: &Arc<Kept>, name: &Name) -> R
 #[utoipa::path(put, path = "/v1/recordings/{name}/file", operation_id = "uploadRecording", tag = "recordings",
     params(("name" = String, Path, description = "What to call it."), Upload),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 201, description = "It is kept.", body = InFull),
-        (status = 200, description = "It is kept in place of one of its name.", body = InFull)))]
+    responses((status = 201, description = "It is kept.", body = RecordingInFull),
+        (status = 200, description = "It is kept in place of one of its name.", body = RecordingInFull)))]
 async fn upload(
-    State(site): State<Arc<Site>>,
+    State(recordings): State<Storage<Recordings>>,
+    State(bodies): State<Arc<BodyReader>>,
     Path(name): Path<String>,
     Query(Upload { replace }): Query<Upload>,
     body: Body,
-) -> Result<(StatusCode, Json<InFull>), Problem> {
-    let (recordings, name) = complete(&site, &name).await?;
-    let file = body::read(body, site.app.limits.max_body, &site).await?;
-    let told = aside(move || {
-        let told = InFull::new(&name, &file)?;
+) -> Result<(StatusCode, Json<RecordingInFull>), Problem> {
+    let (recordings, name) = complete(&recordings, &name).await?;
+    let file = bodies.read(body).await?;
+    let told = blocking(move || {
+        let told = RecordingInFull::new(&name, &file)?;
         if let Some(damage) = told.damage {
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, damage));
         }

@@ -1,7 +1,5 @@
 //! Recordings being made: one for each emulator.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::LOCATION;
@@ -13,16 +11,18 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::Site;
 use crate::problem::Problem;
 use crate::reading::whole::Whole;
-use crate::routing::extract::{Chosen, Payload, Which};
+use crate::routing::extract::{EmulatorParam, Payload, SelectedEmulator};
+use crate::routing::state::AppState;
+use crate::storage::Storage;
 use crate::storage::unwritten;
+use framewire_recording::Recordings;
 
 /// Most frames from one hash of the picture to the next: a minute.
 const MAX_EVERY: u32 = 3600;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(start)).routes(routes!(under_way, stop))
 }
 
@@ -30,7 +30,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewRecording)]
-struct Begin {
+struct NewRecording {
     /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`.
     name: String,
     /// Where it begins: here, or with a reset of the console.
@@ -62,7 +62,7 @@ pub(super) enum Beginning {
     /// In the middle of a game.
     #[default]
     State,
-    /// Behind a reset of the console.
+    /// After a reset of the console.
     PowerOn,
 }
 
@@ -78,7 +78,7 @@ impl From<Start> for Beginning {
 /// A recording being made, or one that has ended.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RecordingUnderWay)]
-struct Told {
+struct RecordingUnderWay {
     /// What it is called.
     name: String,
     /// The emulator that is recorded.
@@ -91,18 +91,24 @@ struct Told {
     ended: Option<String>,
 }
 
-impl Told {
-    fn new(emulator: &str, active: Active) -> Told {
+impl RecordingUnderWay {
+    fn new(emulator: &str, active: Active) -> RecordingUnderWay {
         let ended = active.ended.map(|ended| match ended {
             Ok(summary) => summary.reason,
             Err(error) => error.to_string(),
         });
         let (frames, size) = (active.progress.frames, active.progress.bytes);
-        Told { name: active.name.to_string(), emulator: emulator.to_owned(), frames, size, ended }
+        RecordingUnderWay {
+            name: active.name.to_string(),
+            emulator: emulator.to_owned(),
+            frames,
+            size,
+            ended,
+        }
     }
 
-    fn ended(emulator: &str, summary: Summary) -> Told {
-        Told {
+    fn ended(emulator: &str, summary: Summary) -> RecordingUnderWay {
+        RecordingUnderWay {
             name: summary.name.to_string(),
             emulator: emulator.to_owned(),
             frames: summary.frames,
@@ -115,15 +121,15 @@ impl Told {
 /// Begins to record an emulator: every key with its frame, until it is stopped.
 ///
 /// A reset, a state or a game that is loaded, or a connection that breaks ends it in its own frame, and `ended` says which.
-#[utoipa::path(post, path = "/v1/recordings", operation_id = "startRecording", tag = "recordings", params(Which),
-    request_body = Begin, responses((status = 201, description = "It is being made.", body = Told,
+#[utoipa::path(post, path = "/v1/recordings", operation_id = "startRecording", tag = "recordings", params(EmulatorParam),
+    request_body = NewRecording, responses((status = 201, description = "It is being made.", body = RecordingUnderWay,
         headers(("location" = String, description = "Where it will be, once complete.")))))]
 async fn start(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Payload(request): Payload<Begin>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
-    let Begin { name, start, every, note, replace } = request;
+    State(recordings): State<Storage<Recordings>>,
+    SelectedEmulator(served): SelectedEmulator,
+    Payload(request): Payload<NewRecording>,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<RecordingUnderWay>), Problem> {
+    let NewRecording { name, start, every, note, replace } = request;
     let name: Name = name.parse()?;
     if note.len() > Head::MAX_NOTE {
         let problem = format!("has {} bytes", note.len());
@@ -137,7 +143,7 @@ async fn start(
         Beginning::State => Start::State,
         Beginning::PowerOn => Start::PowerOn,
     };
-    let recordings = site.kept.recordings()?;
+    let recordings = recordings.get()?;
     let options = Options { start, every: every.get(), note, replace };
     let started = recordings.start(&served.name, served.emulator.clone(), name, options).await;
     started.map_err(|error| match error {
@@ -146,23 +152,29 @@ async fn start(
     })?;
     let active = recordings.active(&served.name).await.ok_or_else(|| none(&served.name))?;
     let location = [(LOCATION, format!("/v1/recordings/{}", active.name))];
-    Ok((StatusCode::CREATED, location, Json(Told::new(&served.name, active))))
+    Ok((StatusCode::CREATED, location, Json(RecordingUnderWay::new(&served.name, active))))
 }
 
 /// The recording that is being made of an emulator, or the last one, if it ended by itself.
-#[utoipa::path(get, path = "/v1/recording", operation_id = "recordingUnderWay", tag = "recordings", params(Which),
-    responses((status = 200, description = "How far it is.", body = Told)))]
-async fn under_way(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Result<Json<Told>, Problem> {
-    let active = site.kept.recordings()?.active(&served.name).await.ok_or_else(|| none(&served.name))?;
-    Ok(Json(Told::new(&served.name, active)))
+#[utoipa::path(get, path = "/v1/recording", operation_id = "recordingUnderWay", tag = "recordings", params(EmulatorParam),
+    responses((status = 200, description = "How far it is.", body = RecordingUnderWay)))]
+async fn under_way(
+    State(recordings): State<Storage<Recordings>>,
+    SelectedEmulator(served): SelectedEmulator,
+) -> Result<Json<RecordingUnderWay>, Problem> {
+    let active = recordings.get()?.active(&served.name).await.ok_or_else(|| none(&served.name))?;
+    Ok(Json(RecordingUnderWay::new(&served.name, active)))
 }
 
-/// Ends the recording of an emulator behind the present frame.
-#[utoipa::path(delete, path = "/v1/recording", operation_id = "stopRecording", tag = "recordings", params(Which),
-    responses((status = 200, description = "It is complete.", body = Told)))]
-async fn stop(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Result<Json<Told>, Problem> {
-    let summary = site.kept.recordings()?.stop(&served.name).await?;
-    Ok(Json(Told::ended(&served.name, summary)))
+/// Ends the recording of an emulator after the present frame.
+#[utoipa::path(delete, path = "/v1/recording", operation_id = "stopRecording", tag = "recordings", params(EmulatorParam),
+    responses((status = 200, description = "It is complete.", body = RecordingUnderWay)))]
+async fn stop(
+    State(recordings): State<Storage<Recordings>>,
+    SelectedEmulator(served): SelectedEmulator,
+) -> Result<Json<RecordingUnderWay>, Problem> {
+    let summary = recordings.get()?.stop(&served.name).await?;
+    Ok(Json(RecordingUnderWay::ended(&served.name, summary)))
 }
 
 fn none(emulator: &str) -> Problem {

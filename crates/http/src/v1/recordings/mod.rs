@@ -3,14 +3,11 @@
 mod files;
 mod making;
 mod replay;
-pub(crate) mod replays;
-
-use std::sync::Arc;
 
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::Site;
+use crate::routing::state::AppState;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     making::router().merge(files::router()).merge(replay::router())
 }

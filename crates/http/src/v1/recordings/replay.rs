@@ -13,13 +13,17 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::files::{complete, share};
-use super::replays::Job;
-use crate::app::Site;
+use crate::operations::Operations;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Path, Payload, Which};
-use crate::storage::aside;
+use crate::routing::extract::{EmulatorParam, Path, Payload, SelectedEmulator};
+use crate::routing::state::AppState;
+use crate::storage::Storage;
+use crate::storage::blocking;
+use crate::storage::replays::Job;
+use crate::storage::replays::Replays;
+use framewire_recording::Recordings;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(start)).routes(routes!(last, cancel))
 }
 
@@ -27,14 +31,14 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ReplayOptions)]
-struct Begin {
-    /// So many times the console's speed, 0.01 to 1000; left out, as fast as it can.
+struct ReplayOptions {
+    /// This many times the console's speed, 0.01 to 1000; left out, as fast as it can.
     #[schema(minimum = 0.01, maximum = 1000)]
     speed: Option<f64>,
-    /// Whether the emulator is put back as it was, behind the last frame.
+    /// Whether the emulator is put back as it was, after the last frame.
     #[serde(default)]
     restore: bool,
-    /// Whether to go on behind what differs.
+    /// Whether to go on after a difference.
     #[serde(default)]
     through: bool,
     /// Whether to answer when it is over, rather than at once.
@@ -50,7 +54,7 @@ fn yes() -> bool {
 /// A replay.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Replay)]
-struct Told {
+struct ReplayResponse {
     /// What is played.
     recording: String,
     /// Frames of the recording.
@@ -81,9 +85,9 @@ struct Told {
 /// Where a replay first differs from its recording.
 #[derive(Serialize, ToSchema)]
 struct Diverged {
-    /// The frame of the recording, counted from 1, behind which they differ.
+    /// The frame of the recording, counted from 1, after which they differ.
     frame: u64,
-    /// The last frame before it behind which they were compared and did not; 0 is the state before the first.
+    /// The last frame before it after which they were compared and were equal; 0 is the state before the first frame.
     agreed: u64,
     /// `picture` or `memory`.
     what: &'static str,
@@ -104,9 +108,9 @@ struct Damaged {
     detail: String,
 }
 
-impl Told {
-    fn new(job: &Job) -> Told {
-        let mut told = Told {
+impl ReplayResponse {
+    fn new(job: &Job) -> ReplayResponse {
+        let mut told = ReplayResponse {
             recording: job.name.to_string(),
             frames: job.frames,
             played: job.played(),
@@ -173,27 +177,29 @@ impl From<&ReplayError> for Problem {
 /// The emulator has the state and the battery save of the recording then, unless `restore` is true. Answered when it is
 /// over, or at once with 202 if `wait` is false.
 #[utoipa::path(post, path = "/v1/recordings/{name}/replay", operation_id = "replayRecording", tag = "recordings",
-    params(Which, ("name" = String, Path, description = "The recording.")), request_body = Begin, responses(
-    (status = 200, description = "It is over; `equal` says whether it went as recorded.", body = Told),
-    (status = 202, description = "It is under way; GET /v1/replay says how far.", body = Told)))]
+    params(EmulatorParam, ("name" = String, Path, description = "The recording.")), request_body = ReplayOptions, responses(
+    (status = 200, description = "It is over; `equal` says whether it went as recorded.", body = ReplayResponse),
+    (status = 202, description = "It is under way; GET /v1/replay says how far.", body = ReplayResponse)))]
 async fn start(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
+    State(operations): State<Arc<Operations>>,
+    State(recordings): State<Storage<Recordings>>,
+    State(replays): State<Arc<Replays>>,
+    SelectedEmulator(served): SelectedEmulator,
     Path(name): Path<String>,
-    Payload(Begin { speed, restore, through, wait }): Payload<Begin>,
-) -> Result<(StatusCode, Json<Told>), Problem> {
+    Payload(ReplayOptions { speed, restore, through, wait }): Payload<ReplayOptions>,
+) -> Result<(StatusCode, Json<ReplayResponse>), Problem> {
     if let Some(speed) = speed
         && !(0.01..=1000.0).contains(&speed)
     {
         return Err(Problem::parameter("speed", &format!("is {speed}"), "a number from 0.01 to 1000"));
     }
-    let (recordings, name) = complete(&site, &name).await?;
-    let _share = share(&site, &recordings, &name).await?;
+    let (recordings, name) = complete(&recordings, &name).await?;
+    let _share = share(&operations, &recordings, &name).await?;
     let place = name.clone();
     let read = move || -> Result<_, Problem> { Ok(Recording::read(&recordings.folder().read(&place)?)?) };
-    let recording = aside(read).await?;
+    let recording = blocking(read).await?;
     let options = Options { speed, restore, through, ..Options::default() };
-    let job = site.kept.replays.start(&served.name, served.emulator.clone(), name, recording, options);
+    let job = replays.start(&served.name, served.emulator.clone(), name, recording, options);
     let job = job.map_err(|busy| {
         let detail = format!(
             "{} is busy with a replay of {} (frame {} of {}); wait for it, or end it by DELETE /v1/replay",
@@ -205,38 +211,44 @@ async fn start(
         Problem::new(StatusCode::CONFLICT, detail)
     })?;
     if !wait {
-        return Ok((StatusCode::ACCEPTED, Json(Told::new(&job))));
+        return Ok((StatusCode::ACCEPTED, Json(ReplayResponse::new(&job))));
     }
     tokio::select! {
         () = job.wait() => {}
-        () = site.stopped() => job.cancel(),
+        () = operations.stopping.wait() => job.cancel(),
     }
     job.wait().await;
     match job.ended() {
         Some(Err(error)) => Err(Problem::from(&*error)),
-        _ => Ok((StatusCode::OK, Json(Told::new(&job)))),
+        _ => Ok((StatusCode::OK, Json(ReplayResponse::new(&job)))),
     }
 }
 
 /// The replay that is under way on an emulator, or the last one.
-#[utoipa::path(get, path = "/v1/replay", operation_id = "replay", tag = "recordings", params(Which),
-    responses((status = 200, description = "How far it is, or how it went.", body = Told)))]
-async fn last(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Result<Json<Told>, Problem> {
-    find(&site, &served.name).map(|job| Json(Told::new(&job)))
+#[utoipa::path(get, path = "/v1/replay", operation_id = "replay", tag = "recordings", params(EmulatorParam),
+    responses((status = 200, description = "How far it is, or how it went.", body = ReplayResponse)))]
+async fn last(
+    State(replays): State<Arc<Replays>>,
+    SelectedEmulator(served): SelectedEmulator,
+) -> Result<Json<ReplayResponse>, Problem> {
+    find(&replays, &served.name).map(|job| Json(ReplayResponse::new(&job)))
 }
 
-/// Ends the replay that is under way on an emulator, behind a few frames more.
-#[utoipa::path(delete, path = "/v1/replay", operation_id = "cancelReplay", tag = "recordings", params(Which),
-    responses((status = 200, description = "It is over.", body = Told)))]
-async fn cancel(State(site): State<Arc<Site>>, Chosen(served): Chosen) -> Result<Json<Told>, Problem> {
-    let job = find(&site, &served.name)?;
+/// Ends the replay that is under way on an emulator, after a few frames more.
+#[utoipa::path(delete, path = "/v1/replay", operation_id = "cancelReplay", tag = "recordings", params(EmulatorParam),
+    responses((status = 200, description = "It is over.", body = ReplayResponse)))]
+async fn cancel(
+    State(replays): State<Arc<Replays>>,
+    SelectedEmulator(served): SelectedEmulator,
+) -> Result<Json<ReplayResponse>, Problem> {
+    let job = find(&replays, &served.name)?;
     job.cancel();
     job.wait().await;
-    Ok(Json(Told::new(&job)))
+    Ok(Json(ReplayResponse::new(&job)))
 }
 
-fn find(site: &Site, emulator: &str) -> Result<Arc<Job>, Problem> {
-    site.kept.replays.last(emulator).ok_or_else(|| {
+fn find(replays: &Replays, emulator: &str) -> Result<Arc<Job>, Problem> {
+    replays.last(emulator).ok_or_else(|| {
         Problem::not_found(format!(
             "nothing was replayed on {emulator}; POST /v1/recordings/NAME/replay does"
         ))

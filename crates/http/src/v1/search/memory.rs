@@ -4,17 +4,17 @@ use framewire_protocol::{Batch, Op, Value};
 use framewire_states::Console;
 use framewire_states::search::{Area, Plan};
 
-use super::shapes::Wanted;
-use crate::app::Site;
+use super::shapes::SearchArea;
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 use crate::reading::fields::place_in;
 use crate::v1::bounds::refused;
-use crate::v1::states::load::{next, odd};
+use crate::v1::states::load::{next, unexpected_reply};
 
 /// The console whose memory it is.
-pub(super) async fn console(site: &Site, served: &Served) -> Result<Console, Problem> {
-    match site.perform(served, Op::Platform {}.into()).await?.single()? {
+pub(super) async fn console(operations: &Operations, served: &Served) -> Result<Console, Problem> {
+    match operations.perform(served, Op::Platform {}.into()).await?.single()? {
         Value::Int(0) => Ok(Console::Gba),
         _ => Ok(Console::Gb),
     }
@@ -22,12 +22,12 @@ pub(super) async fn console(site: &Site, served: &Served) -> Result<Console, Pro
 
 /// The areas that a caller wants; without any, all of the console's work RAM.
 pub(super) async fn areas(
-    site: &Site,
+    operations: &Operations,
     served: &Served,
     console: Console,
-    wanted: Vec<Wanted>,
+    wanted: Vec<SearchArea>,
 ) -> Result<Vec<Area>, Problem> {
-    let domain = |name: &str| Wanted { domain: Some(name.to_owned()), address: None, length: None };
+    let domain = |name: &str| SearchArea { domain: Some(name.to_owned()), address: None, length: None };
     let wanted = match (wanted.is_empty(), console) {
         (false, _) => wanted,
         (true, Console::Gba) => vec![domain("wram"), domain("iwram")],
@@ -35,13 +35,18 @@ pub(super) async fn areas(
     };
     let mut areas = Vec::new();
     for (number, wanted) in wanted.into_iter().enumerate() {
-        areas.push(area(site, served, wanted, &format!("areas[{number}]")).await?);
+        areas.push(area(operations, served, wanted, &format!("areas[{number}]")).await?);
     }
     Ok(areas)
 }
 
-async fn area(site: &Site, served: &Served, wanted: Wanted, at: &str) -> Result<Area, Problem> {
-    let Wanted { domain, address, length } = wanted;
+async fn area(
+    operations: &Operations,
+    served: &Served,
+    wanted: SearchArea,
+    at: &str,
+) -> Result<Area, Problem> {
+    let SearchArea { domain, address, length } = wanted;
     let name = format!("{at}.address");
     let symbols = served.symbols().await;
     let place = |address| place_in(&address, domain.as_deref(), &symbols, &name);
@@ -60,8 +65,9 @@ async fn area(site: &Site, served: &Served, wanted: Wanted, at: &str) -> Result<
         return Ok(Area { domain: None, address, length });
     };
     // Asked for even if it is not needed: so a domain that is not there is named.
-    let size = site.perform(served, Op::DomainSize { domain: domain.clone() }.into()).await?.single()?;
-    let Value::Int(size) = size else { return Err(odd()) };
+    let size =
+        operations.perform(served, Op::DomainSize { domain: domain.clone() }.into()).await?.single()?;
+    let Value::Int(size) = size else { return Err(unexpected_reply()) };
     let (address, size) = (address.unwrap_or(0), u32::try_from(size).unwrap_or(u32::MAX));
     let room = size.saturating_sub(address);
     match length.unwrap_or(room) {
@@ -74,7 +80,11 @@ async fn area(site: &Site, served: &Served, wanted: Wanted, at: &str) -> Result<
 }
 
 /// What the areas hold at one frame boundary, joined, and which that is.
-pub(super) async fn read(site: &Site, served: &Served, plan: &Plan) -> Result<(u32, Vec<u8>), Problem> {
+pub(super) async fn read(
+    operations: &Operations,
+    served: &Served,
+    plan: &Plan,
+) -> Result<(u32, Vec<u8>), Problem> {
     let op = |area: &Area| match &area.domain {
         None => Op::ReadRange { address: area.address, length: area.length },
         Some(domain) => {
@@ -82,8 +92,8 @@ pub(super) async fn read(site: &Site, served: &Served, plan: &Plan) -> Result<(u
         }
     };
     let ops: Vec<Op> = plan.areas().iter().map(op).collect();
-    let _share = site.replies.share_all(&ops)?;
-    let outcome = site.perform(served, Batch::new(ops)).await?;
+    let _share = operations.replies.share_all(&ops)?;
+    let outcome = operations.perform(served, Batch::new(ops)).await?;
     if let Some((index, error)) = outcome.refusal() {
         return Err(refused(&format!("areas[{index}].address"), error));
     }
@@ -92,7 +102,7 @@ pub(super) async fn read(site: &Site, served: &Served, plan: &Plan) -> Result<(u
     for _ in plan.areas() {
         match next(&mut results)? {
             Value::Bytes(bytes) => memory.extend(bytes),
-            _ => return Err(odd()),
+            _ => return Err(unexpected_reply()),
         }
     }
     Ok((outcome.frame, memory))

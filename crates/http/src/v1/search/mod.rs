@@ -17,115 +17,122 @@ use utoipa_axum::routes;
 
 use super::page::Page;
 use crate::access::caller::Owner;
-use crate::app::Site;
 use crate::failure::Failure;
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Path, Payload, Query, Which};
-use crate::storage::{SEARCHES, SearchOf, aside};
+use crate::routing::declare::Declare;
+use crate::routing::extract::{EmulatorParam, Path, Payload, Query, SelectedEmulator};
+use crate::routing::state::AppState;
+use crate::storage::{SEARCHES, SearchSubject, SearchTable, blocking};
 use memory::{areas, console, read};
-use shapes::{All, Begin, Found, Left, Narrow, Told};
+use shapes::{NewSearch, SearchCandidate, SearchCandidates, SearchList, SearchResponse, SearchTest};
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(routes!(list, begin))
-        .routes(routes!(candidates, remove))
-        .routes(routes!(narrow))
-        .routes(routes!(undo))
+        .routes(routes!(list, begin).judged_later())
+        .routes(routes!(candidates, remove).judged_later())
+        .routes(routes!(narrow).judged_later())
+        .routes(routes!(undo).judged_later())
 }
 
 /// The searches under way.
 #[utoipa::path(get, path = "/v1/search", operation_id = "searches", tag = "search",
-    responses((status = 200, description = "All of them.", body = All)))]
-async fn list(State(site): State<Arc<Site>>) -> Json<All> {
-    let searches = site.kept.searches.list(Instant::now());
-    let told = |(id, search, of): (u64, Arc<Mutex<Search>>, SearchOf)| tell(&site, id, of.emulator, &search);
-    Json(All { searches: searches.into_iter().map(told).collect() })
+    responses((status = 200, description = "All of them.", body = SearchList)))]
+async fn list(State(searches): State<Arc<SearchTable>>) -> Json<SearchList> {
+    let all = searches.list(Instant::now());
+    let response = |(id, search, of): (u64, Arc<Mutex<Search>>, SearchSubject)| {
+        respond(&searches, id, of.emulator, &search)
+    };
+    Json(SearchList { searches: all.into_iter().map(response).collect() })
 }
 
 /// Begins a search, in which every place is a candidate at first.
 ///
 /// It looks at 1 MiB at most. 8 searches are kept, each for 10 minutes after it was last asked for;
 /// a further one takes the place of the one that was not asked for the longest.
-#[utoipa::path(post, path = "/v1/search", operation_id = "beginSearch", tag = "search", params(Which),
-    request_body = Begin,
-    responses((status = 201, description = "It was begun.", body = Told, headers(("location" = String, description = "Where it is.")))))]
+#[utoipa::path(post, path = "/v1/search", operation_id = "beginSearch", tag = "search", params(EmulatorParam),
+    request_body = NewSearch,
+    responses((status = 201, description = "It was begun.", body = SearchResponse, headers(("location" = String, description = "Where it is.")))))]
 async fn begin(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
+    State(operations): State<Arc<Operations>>,
+    State(searches): State<Arc<SearchTable>>,
+    SelectedEmulator(served): SelectedEmulator,
     owner: Owner,
-    Payload(request): Payload<Begin>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
-    let console = console(&site, &served).await?;
-    let areas = areas(&site, &served, console, request.areas).await?;
+    Payload(request): Payload<NewSearch>,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<SearchResponse>), Problem> {
+    let console = console(&operations, &served).await?;
+    let areas = areas(&operations, &served, console, request.areas).await?;
     let plan = Plan::new(areas, request.kind.into(), request.alignment)?.of(console);
-    let (frame, memory) = read(&site, &served, &plan).await?;
+    let (frame, memory) = read(&operations, &served, &plan).await?;
     let search = Search::begin(plan, memory, frame)?;
-    let of = SearchOf { emulator: served.name.clone(), owner };
-    let added = site.kept.searches.add(search, of, Instant::now(), |other| owner.may_change(&other.owner));
+    let of = SearchSubject { emulator: served.name.clone(), owner };
+    let added = searches.add(search, of, Instant::now(), |other| owner.may_change(&other.owner));
     let (id, search) = added.ok_or_else(|| {
         Failure::busy(format!(
             "{SEARCHES} searches of others are under way, and a token that may only look does not end them; try again later"
         ))
     })?;
     let location = [(LOCATION, format!("/v1/search/{id}"))];
-    Ok((StatusCode::CREATED, location, Json(tell(&site, id, served.name.clone(), &search))))
+    Ok((StatusCode::CREATED, location, Json(respond(&searches, id, served.name.clone(), &search))))
 }
 
 /// What is left of a search.
 #[utoipa::path(get, path = "/v1/search/{id}", operation_id = "searchCandidates", tag = "search",
     params(("id" = u64, Path, description = "Number of the search."), Page),
-    responses((status = 200, description = "A part of the candidates.", body = Left)))]
+    responses((status = 200, description = "A part of the candidates.", body = SearchCandidates)))]
 async fn candidates(
-    State(site): State<Arc<Site>>,
+    State(operations): State<Arc<Operations>>,
+    State(searches): State<Arc<SearchTable>>,
     Path(id): Path<String>,
     Query(page): Query<Page>,
-) -> Result<Json<Left>, Problem> {
+) -> Result<Json<SearchCandidates>, Problem> {
     page.check()?;
-    let Open { id, search, served } = Open::find(&site, &id)?;
-    let told = tell(&site, id, served.name.clone(), &search);
+    let Open { id, search, served } = Open::find(&operations, &searches, &id)?;
+    let response = respond(&searches, id, served.name.clone(), &search);
     let symbols = served.symbols().await;
     let search = locked(&search);
     let found: Vec<_> = search.candidates(page.offset).take(page.limit).collect();
-    let found = Found::page(found, search.plan().number(), &symbols);
+    let found = SearchCandidate::page(found, search.plan().number(), &symbols);
     let next = page.next(found.len(), search.count()).filter(|_| !found.is_empty());
-    Ok(Json(Left { search: told, candidates: found, next }))
+    Ok(Json(SearchCandidates { search: response, candidates: found, next }))
 }
 
-/// Reads memory anew and keeps the candidates that pass a test.
+/// Reads memory again and keeps the candidates that pass a test.
 #[utoipa::path(post, path = "/v1/search/{id}/narrow", operation_id = "narrowSearch", tag = "search",
-    params(("id" = u64, Path, description = "Number of the search.")), request_body = Narrow,
-    responses((status = 200, description = "It was narrowed.", body = Told)))]
+    params(("id" = u64, Path, description = "Number of the search.")), request_body = SearchTest,
+    responses((status = 200, description = "It was narrowed.", body = SearchResponse)))]
 async fn narrow(
-    State(site): State<Arc<Site>>,
+    State(operations): State<Arc<Operations>>,
+    State(searches): State<Arc<SearchTable>>,
     caller: Owner,
     Path(id): Path<String>,
-    Payload(Narrow { is, value }): Payload<Narrow>,
-) -> Result<Json<Told>, Problem> {
-    let Open { id, search, served } = Open::to_change(&site, &id, caller)?;
+    Payload(SearchTest { is, value }): Payload<SearchTest>,
+) -> Result<Json<SearchResponse>, Problem> {
+    let Open { id, search, served } = Open::to_change(&operations, &searches, &id, caller)?;
     let plan = locked(&search).plan().clone();
     let test = test(&is, value, plan.number())?;
-    let (frame, memory) = read(&site, &served, &plan).await?;
+    let (frame, memory) = read(&operations, &served, &plan).await?;
     let narrowed = search.clone();
-    aside(move || locked(&narrowed).narrow(test, memory, frame)).await?;
-    Ok(Json(tell(&site, id, served.name.clone(), &search)))
+    blocking(move || locked(&narrowed).narrow(test, memory, frame)).await?;
+    Ok(Json(respond(&searches, id, served.name.clone(), &search)))
 }
 
 /// Takes back the last step of a search; up to 8 can be.
 #[utoipa::path(post, path = "/v1/search/{id}/undo", operation_id = "undoSearch", tag = "search",
     params(("id" = u64, Path, description = "Number of the search.")),
-    responses((status = 200, description = "It is as it was before.", body = Told)))]
+    responses((status = 200, description = "It is as it was before.", body = SearchResponse)))]
 async fn undo(
-    State(site): State<Arc<Site>>,
+    State(operations): State<Arc<Operations>>,
+    State(searches): State<Arc<SearchTable>>,
     caller: Owner,
     Path(id): Path<String>,
-) -> Result<Json<Told>, Problem> {
-    let Open { id, search, served } = Open::to_change(&site, &id, caller)?;
-    match locked(&search).undo() {
-        true => {}
-        false => return Err(Problem::new(StatusCode::CONFLICT, "there is no step left that can be undone")),
+) -> Result<Json<SearchResponse>, Problem> {
+    let Open { id, search, served } = Open::to_change(&operations, &searches, &id, caller)?;
+    if !locked(&search).undo() {
+        return Err(Problem::new(StatusCode::CONFLICT, "there is no step left that can be undone"));
     }
-    Ok(Json(tell(&site, id, served.name.clone(), &search)))
+    Ok(Json(respond(&searches, id, served.name.clone(), &search)))
 }
 
 /// Ends a search.
@@ -133,12 +140,13 @@ async fn undo(
     params(("id" = u64, Path, description = "Number of the search.")),
     responses((status = 204, description = "It is gone.")))]
 async fn remove(
-    State(site): State<Arc<Site>>,
+    State(operations): State<Arc<Operations>>,
+    State(searches): State<Arc<SearchTable>>,
     caller: Owner,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let Open { id, .. } = Open::to_change(&site, &id, caller)?;
-    site.kept.searches.remove(id, Instant::now());
+    let Open { id, .. } = Open::to_change(&operations, &searches, &id, caller)?;
+    searches.remove(id, Instant::now());
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -151,34 +159,43 @@ struct Open {
 
 impl Open {
     /// The search of this number. Its emulator is only read, which every caller may do.
-    fn find(site: &Site, id: &str) -> Result<Open, Problem> {
-        Ok(Open::with_owner(site, id)?.0)
+    fn find(operations: &Operations, searches: &SearchTable, id: &str) -> Result<Open, Problem> {
+        Ok(Open::with_owner(operations, searches, id)?.0)
     }
 
     /// The same, for a caller that changes it.
-    fn to_change(site: &Site, id: &str, caller: Owner) -> Result<Open, Problem> {
-        let (open, owner) = Open::with_owner(site, id)?;
+    fn to_change(
+        operations: &Operations,
+        searches: &SearchTable,
+        id: &str,
+        caller: Owner,
+    ) -> Result<Open, Problem> {
+        let (open, owner) = Open::with_owner(operations, searches, id)?;
         caller.check_change(&owner, &format!("search {id}"))?;
         Ok(open)
     }
 
-    fn with_owner(site: &Site, id: &str) -> Result<(Open, Owner), Problem> {
+    fn with_owner(
+        operations: &Operations,
+        searches: &SearchTable,
+        id: &str,
+    ) -> Result<(Open, Owner), Problem> {
         let missing = || {
-            let idle = site.kept.searches.idle().as_secs() / 60;
+            let idle = searches.idle().as_secs() / 60;
             Problem::not_found(format!(
                 "there is no search {id}; one is forgotten {idle} minutes after it was last asked for, or when {SEARCHES} \
                  others were asked for later"
             ))
         };
         let number = id.parse().map_err(|_| missing())?;
-        let (search, of) = site.kept.searches.get(number, Instant::now()).ok_or_else(missing)?;
-        let served = site.app.emulators.get(&of.emulator).cloned().ok_or_else(missing)?;
+        let (search, of) = searches.get(number, Instant::now()).ok_or_else(missing)?;
+        let served = operations.emulators.get(&of.emulator).cloned().ok_or_else(missing)?;
         Ok((Open { id: number, search, served }, of.owner))
     }
 }
 
-fn tell(site: &Site, id: u64, emulator: String, search: &Mutex<Search>) -> Told {
-    Told::new(id, emulator, &locked(search), site.kept.searches.idle().as_secs())
+fn respond(searches: &SearchTable, id: u64, emulator: String, search: &Mutex<Search>) -> SearchResponse {
+    SearchResponse::new(id, emulator, &locked(search), searches.idle().as_secs())
 }
 
 fn locked(search: &Mutex<Search>) -> MutexGuard<'_, Search> {
@@ -191,9 +208,12 @@ fn test(is: &str, value: Option<i64>, number: Type) -> Result<Test, Problem> {
         let names: Vec<&str> = Test::NAMES.iter().map(|(name, _)| *name).collect();
         return Err(Problem::parameter("is", &format!("is {is:?}"), format!("one of {}", names.join(", "))));
     };
-    let test = Test::named(is, value).ok_or_else(|| match takes_value {
-        true => Problem::parameter("value", "is missing", format!("what {is} compares with")),
-        false => Problem::parameter("value", &format!("is given, and {is} takes none"), "none here"),
+    let test = Test::named(is, value).ok_or_else(|| {
+        if *takes_value {
+            Problem::parameter("value", "is missing", format!("what {is} compares with"))
+        } else {
+            Problem::parameter("value", &format!("is given, and {is} takes none"), "none here")
+        }
     })?;
     let (least, greatest) = test.values(number);
     match value {

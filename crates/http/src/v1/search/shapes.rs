@@ -8,20 +8,20 @@ use utoipa::ToSchema;
 use crate::reading::fields::NumberType;
 use crate::symbols::Symbols;
 use crate::v1::schemas::Address;
-use crate::v1::states::place::Place;
+use crate::v1::states::place::MemoryPlace;
 
 /// A search to begin.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewSearch)]
-pub(super) struct Begin {
+pub(super) struct NewSearch {
     /// The type of the numbers.
     #[serde(rename = "type")]
     pub(super) kind: NumberType,
     /// Where to look; left out, in the console's work RAM.
     #[serde(default)]
     #[schema(max_items = 16)]
-    pub(super) areas: Vec<Wanted>,
+    pub(super) areas: Vec<SearchArea>,
     /// How many bytes numbers are apart: 1, 2 or 4; left out, as many as they have.
     #[schema(minimum = 1, maximum = 4)]
     pub(super) alignment: Option<u32>,
@@ -31,7 +31,7 @@ pub(super) struct Begin {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SearchArea)]
-pub(super) struct Wanted {
+pub(super) struct SearchArea {
     /// The memory domain; left out, the bus.
     pub(super) domain: Option<String>,
     /// The first byte: an address on the bus as a number, a text or a symbol; or an offset in the domain, 0 if left out.
@@ -46,7 +46,7 @@ pub(super) struct Wanted {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SearchTest)]
-pub(super) struct Narrow {
+pub(super) struct SearchTest {
     /// By itself, compared with `value`: equal, not_equal, greater, less, at_least, at_most. Beside what it held when memory
     /// was read before: changed, unchanged, increased, decreased, and by exactly `value` increased_by, decreased_by.
     pub(super) is: String,
@@ -57,7 +57,7 @@ pub(super) struct Narrow {
 /// A search under way.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Search)]
-pub(super) struct Told {
+pub(super) struct SearchResponse {
     /// Its number.
     id: u64,
     /// The emulator in whose memory it looks.
@@ -80,9 +80,9 @@ pub(super) struct Told {
     expires: u64,
 }
 
-impl Told {
-    pub(super) fn new(id: u64, emulator: String, search: &Search, expires: u64) -> Told {
-        Told {
+impl SearchResponse {
+    pub(super) fn new(id: u64, emulator: String, search: &Search, expires: u64) -> SearchResponse {
+        SearchResponse {
             id,
             emulator,
             kind: search.plan().number().name(),
@@ -99,18 +99,18 @@ impl Told {
 /// The searches under way.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Searches)]
-pub(super) struct All {
-    pub(super) searches: Vec<Told>,
+pub(super) struct SearchList {
+    pub(super) searches: Vec<SearchResponse>,
 }
 
 /// What is left of a search.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchCandidates)]
-pub(super) struct Left {
+pub(super) struct SearchCandidates {
     /// The search.
-    pub(super) search: Told,
+    pub(super) search: SearchResponse,
     /// A part of its candidates, in order of areas and addresses.
-    pub(super) candidates: Vec<Found>,
+    pub(super) candidates: Vec<SearchCandidate>,
     /// The `offset` of those that follow; null if none do.
     pub(super) next: Option<usize>,
 }
@@ -118,9 +118,9 @@ pub(super) struct Left {
 /// A place that may be the one.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchCandidate)]
-pub(super) struct Found {
+pub(super) struct SearchCandidate {
     #[serde(flatten)]
-    place: Place,
+    place: MemoryPlace,
     /// An expression for watches and conditions that reads it.
     watch: String,
     /// What it held when memory was read last.
@@ -129,15 +129,24 @@ pub(super) struct Found {
     previous: Option<i64>,
 }
 
-impl Found {
+impl SearchCandidate {
     /// A page of candidates, which are numbers of this type.
-    pub(super) fn page(candidates: Vec<Candidate<'_>>, kind: Type, symbols: &Symbols) -> Vec<Found> {
-        let addresses = candidates.iter().filter_map(|found| Place::unbanked(found.on_bus));
+    pub(super) fn page(
+        candidates: Vec<Candidate<'_>>,
+        kind: Type,
+        symbols: &Symbols,
+    ) -> Vec<SearchCandidate> {
+        let addresses = candidates.iter().filter_map(|found| MemoryPlace::unbanked(found.on_bus));
         let names = symbols.names_of(addresses);
         let found = |candidate: Candidate<'_>| {
             let Candidate { domain, address, on_bus, value, previous } = candidate;
-            let place = Place::new(domain, address, on_bus, &names);
-            Found { watch: format!("{}[{}]", kind.name(), place.in_brackets()), place, value, previous }
+            let place = MemoryPlace::new(domain, address, on_bus, &names);
+            SearchCandidate {
+                watch: format!("{}[{}]", kind.name(), place.in_brackets()),
+                place,
+                value,
+                previous,
+            }
         };
         candidates.into_iter().map(found).collect()
     }

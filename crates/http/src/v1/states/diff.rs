@@ -6,24 +6,26 @@ use axum::Json;
 use axum::extract::State;
 use framewire_protocol::{Op, Value};
 use framewire_states::diff::{Difference, differences};
-use framewire_states::{Name, Snapshot, State as Apart};
+use framewire_states::{Name, Snapshot, Snapshots, State as StateFile};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::load::odd;
-use super::place::Place;
-use crate::app::Site;
+use super::load::unexpected_reply;
+use super::place::MemoryPlace;
+use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 use crate::reading::fields::Encoding;
-use crate::routing::extract::{Chosen, Query, Which};
-use crate::storage::aside;
+use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
+use crate::routing::state::AppState;
+use crate::storage::Storage;
+use crate::storage::blocking;
 use crate::symbols::Symbols;
 use crate::v1::page::Page;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(diff))
 }
 
@@ -37,7 +39,7 @@ struct Between {
     to: Option<String>,
     /// Only this memory domain.
     domain: Option<String>,
-    /// Differences with at most so many equal bytes between them are one range.
+    /// Differences with at most this many equal bytes between them are one range.
     #[serde(default)]
     #[param(default = 0, maximum = 4096)]
     join: usize,
@@ -79,7 +81,7 @@ struct Diff {
 #[derive(Serialize, ToSchema)]
 struct Range {
     #[serde(flatten)]
-    place: Place,
+    place: MemoryPlace,
     /// How many bytes.
     length: usize,
     /// An expression for watches that reads them.
@@ -92,10 +94,11 @@ struct Range {
 
 /// What memory changed between two snapshots, or since one.
 #[utoipa::path(get, path = "/v1/snapshots/diff", operation_id = "diffSnapshots", tag = "states",
-    params(Which, Between), responses((status = 200, description = "The ranges that differ.", body = Diff)))]
+    params(EmulatorParam, Between), responses((status = 200, description = "The ranges that differ.", body = Diff)))]
 async fn diff(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
+    State(operations): State<Arc<Operations>>,
+    State(snapshots): State<Storage<Snapshots>>,
+    SelectedEmulator(served): SelectedEmulator,
     Query(between): Query<Between>,
 ) -> Result<Json<Diff>, Problem> {
     let page = Page { offset: between.offset, limit: between.limit };
@@ -103,33 +106,34 @@ async fn diff(
     let from = between.from.parse::<Name>().map_err(|error| Problem::in_body("from", &error.to_string()))?;
     let to = between.to.as_deref().map(str::parse::<Name>).transpose();
     let to = to.map_err(|error| Problem::in_body("to", &error.to_string()))?;
-    let snapshots = site.kept.snapshots()?;
-    let _share = site.replies.share(&Op::SaveState { flags: 31 })?;
-    let (old, new) = aside(move || -> Result<_, Problem> {
+    let snapshots = snapshots.get()?;
+    let _share = operations.replies.share(&Op::SaveState { flags: 31 })?;
+    let (old, new) = blocking(move || -> Result<_, Problem> {
         let read = |name: &Name| -> Result<Snapshot, Problem> { Ok(snapshots.read(name)?) };
         Ok((read(&from)?, to.as_ref().map(read).transpose()?))
     })
     .await?;
     let new = match new {
         Some(snapshot) => snapshot.into_file(),
-        None => now(&site, &served).await?,
+        None => now(&operations, &served).await?,
     };
     let symbols = served.symbols().await;
-    let compared = move || compare(&Apart::read(old.file())?, &Apart::read(&new)?, &between, &page, &symbols);
-    aside(compared).await.map(Json)
+    let compared =
+        move || compare(&StateFile::read(old.file())?, &StateFile::read(&new)?, &between, &page, &symbols);
+    blocking(compared).await.map(Json)
 }
 
 /// The emulator's state, with what snapshots have of memory.
-async fn now(site: &Site, served: &Served) -> Result<Vec<u8>, Problem> {
-    match site.perform(served, Op::SaveState { flags: 2 }.into()).await?.single()? {
+async fn now(operations: &Operations, served: &Served) -> Result<Vec<u8>, Problem> {
+    match operations.perform(served, Op::SaveState { flags: 2 }.into()).await?.single()? {
         Value::Bytes(state) => Ok(state),
-        _ => Err(odd()),
+        _ => Err(unexpected_reply()),
     }
 }
 
 fn compare(
-    old: &Apart<'_>,
-    new: &Apart<'_>,
+    old: &StateFile<'_>,
+    new: &StateFile<'_>,
     between: &Between,
     page: &Page,
     symbols: &Symbols,
@@ -157,9 +161,9 @@ fn compare(
         total += 1;
         bytes += length;
     }
-    let names = symbols.names_of(ranges.iter().filter_map(|found| Place::unbanked(found.on_bus)));
+    let names = symbols.names_of(ranges.iter().filter_map(|found| MemoryPlace::unbanked(found.on_bus)));
     let shown = |found: Difference<'_>| {
-        let place = Place::new(Some(found.domain), found.offset, found.on_bus, &names);
+        let place = MemoryPlace::new(Some(found.domain), found.offset, found.on_bus, &names);
         Range {
             length: found.new.len(),
             watch: format!("bytes[{}, {}]", place.in_brackets(), found.new.len()),

@@ -2,17 +2,15 @@
 
 mod bytes;
 mod diff;
-mod load;
-mod place;
+pub(super) mod load;
+pub(super) mod place;
 mod snapshots;
-
-use std::sync::Arc;
 
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::Site;
+use crate::routing::state::AppState;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     let routers = [bytes::router(), snapshots::router(), diff::router()];
     routers.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)
 }

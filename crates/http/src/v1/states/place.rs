@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 /// Where a byte of memory is.
 #[derive(Serialize, ToSchema)]
 #[schema(as = MemoryPlace)]
-pub(super) struct Place {
+pub(in crate::v1) struct MemoryPlace {
     /// The memory domain; null for the bus.
     domain: Option<String>,
     /// Its offset in the domain; null for the bus.
@@ -22,16 +22,16 @@ pub(super) struct Place {
     symbol: Option<String>,
 }
 
-impl Place {
+impl MemoryPlace {
     /// A byte at an offset of a domain, or at an address of the bus, with its name among those of addresses.
-    pub(super) fn new(
+    pub(in crate::v1) fn new(
         domain: Option<&str>,
         at: u32,
         on_bus: Option<OnBus>,
         names: &BTreeMap<u32, String>,
-    ) -> Place {
-        let symbol = Place::unbanked(on_bus).and_then(|address| names.get(&address).cloned());
-        Place {
+    ) -> MemoryPlace {
+        let symbol = MemoryPlace::unbanked(on_bus).and_then(|address| names.get(&address).cloned());
+        MemoryPlace {
             domain: domain.map(str::to_owned),
             offset: domain.map(|_| at),
             bank: on_bus.and_then(|place| place.bank),
@@ -42,16 +42,16 @@ impl Place {
 
     /// The address that symbols name, which know of no banks: there is one only in the first two, which programs without
     /// banks see.
-    pub(super) fn unbanked(on_bus: Option<OnBus>) -> Option<u32> {
+    pub(in crate::v1) fn unbanked(on_bus: Option<OnBus>) -> Option<u32> {
         on_bus.filter(|place| place.bank.is_none_or(|bank| bank < 2)).map(|place| place.address)
     }
 
     /// It as expressions and areas name it: the bus address, or in banked memory the domain and the offset.
-    pub(super) fn in_brackets(&self) -> String {
+    pub(in crate::v1) fn in_brackets(&self) -> String {
         match (self, &self.domain) {
-            (Place { bank: None, address: Some(address), .. }, _) => format!("{address:#x}"),
-            (Place { offset: Some(offset), .. }, Some(domain)) => format!("{domain}:{offset:#x}"),
-            (Place { address, .. }, _) => format!("{:#x}", address.unwrap_or_default()),
+            (MemoryPlace { bank: None, address: Some(address), .. }, _) => format!("{address:#x}"),
+            (MemoryPlace { offset: Some(offset), .. }, Some(domain)) => format!("{domain}:{offset:#x}"),
+            (MemoryPlace { address, .. }, _) => format!("{:#x}", address.unwrap_or_default()),
         }
     }
 }

@@ -9,18 +9,20 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use framewire_protocol::{Batch, Op, Value};
-use framewire_states::{About, Listed, Name, Snapshot, Snapshots as Kept, time};
+use framewire_states::{About, Listed, Name, Snapshot, Snapshots, time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::load::{How, load, next, odd};
-use crate::app::Site;
-use crate::operations::budget::Share;
+use super::load::{LoadOptions, load, next, unexpected_reply};
+use crate::operations::Operations;
+use crate::operations::budget::BudgetShare;
 use crate::problem::Problem;
-use crate::routing::extract::{Chosen, Key, Path, Payload, Query, Which};
-use crate::storage::{aside, unwritten};
+use crate::routing::extract::{EmulatorParam, Path, Payload, Query, RequestKey, SelectedEmulator};
+use crate::routing::state::AppState;
+use crate::storage::Storage;
+use crate::storage::{blocking, unwritten};
 use crate::v1::control::AtFrame;
 use crate::v1::page::Page;
 
@@ -29,7 +31,7 @@ const REPLACE: &str = "\"replace\": true";
 /// Longest note in bytes.
 const MAX_NOTE: usize = 1024;
 
-pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list, save))
         .routes(routes!(one, change, remove))
@@ -41,7 +43,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Site>> {
 /// A snapshot.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Snapshot)]
-struct Told {
+struct SnapshotResponse {
     /// Its name.
     name: String,
     /// The game's title.
@@ -62,9 +64,9 @@ struct Told {
     picture: String,
 }
 
-impl From<Listed> for Told {
-    fn from(Listed { entry, about }: Listed) -> Told {
-        Told {
+impl From<Listed> for SnapshotResponse {
+    fn from(Listed { entry, about }: Listed) -> SnapshotResponse {
+        SnapshotResponse {
             picture: format!("/v1/snapshots/{}/picture", entry.name),
             name: entry.name.to_string(),
             title: about.title,
@@ -80,9 +82,10 @@ impl From<Listed> for Told {
 
 /// A part of the list of snapshots.
 #[derive(Serialize, ToSchema)]
-struct Snapshots {
+#[schema(as = Snapshots)]
+struct SnapshotList {
     /// Sorted by name.
-    snapshots: Vec<Told>,
+    snapshots: Vec<SnapshotResponse>,
     /// How many there are in all.
     total: usize,
     /// The `offset` of those that follow; null if none do.
@@ -92,7 +95,8 @@ struct Snapshots {
 /// A snapshot to make.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Save {
+#[schema(as = Save)]
+struct NewSnapshot {
     /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`; left out, the time.
     name: Option<String>,
     /// Whatever is to be remembered.
@@ -107,7 +111,8 @@ struct Save {
 /// What to change; what is left out stays.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+#[schema(as = Edit)]
+struct SnapshotEdit {
     /// The new name.
     name: Option<String>,
     /// The new note.
@@ -117,58 +122,63 @@ struct Edit {
 
 /// The snapshots that are kept.
 #[utoipa::path(get, path = "/v1/snapshots", operation_id = "snapshots", tag = "states", params(Page),
-    responses((status = 200, description = "A part of the list.", body = Snapshots)))]
-async fn list(State(site): State<Arc<Site>>, Query(page): Query<Page>) -> Result<Json<Snapshots>, Problem> {
+    responses((status = 200, description = "A part of the list.", body = SnapshotList)))]
+async fn list(
+    State(snapshots): State<Storage<Snapshots>>,
+    Query(page): Query<Page>,
+) -> Result<Json<SnapshotList>, Problem> {
     page.check()?;
-    let snapshots = site.kept.snapshots()?;
-    let all = aside(move || snapshots.list()).await?;
+    let snapshots = snapshots.get()?;
+    let all = blocking(move || snapshots.list()).await?;
     let total = all.len();
-    let part: Vec<Told> = all.into_iter().skip(page.offset).take(page.limit).map(Told::from).collect();
-    Ok(Json(Snapshots { next: page.next(part.len(), total), snapshots: part, total }))
+    let part: Vec<SnapshotResponse> =
+        all.into_iter().skip(page.offset).take(page.limit).map(SnapshotResponse::from).collect();
+    Ok(Json(SnapshotList { next: page.next(part.len(), total), snapshots: part, total }))
 }
 
 /// Makes a snapshot of an emulator.
-#[utoipa::path(post, path = "/v1/snapshots", operation_id = "saveSnapshot", tag = "states", params(Which),
-    request_body = Save, responses(
-    (status = 201, description = "It was made.", body = Told, headers(("location" = String, description = "Where it is."))),
-    (status = 200, description = "It was made in place of one of its name.", body = Told, headers(("location" = String, description = "Where it is.")))))]
+#[utoipa::path(post, path = "/v1/snapshots", operation_id = "saveSnapshot", tag = "states", params(EmulatorParam),
+    request_body = NewSnapshot, responses(
+    (status = 201, description = "It was made.", body = SnapshotResponse, headers(("location" = String, description = "Where it is."))),
+    (status = 200, description = "It was made in place of one of its name.", body = SnapshotResponse, headers(("location" = String, description = "Where it is.")))))]
 async fn save(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
-    Payload(request): Payload<Save>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Told>), Problem> {
-    let Save { name, note, replace } = request;
+    State(operations): State<Arc<Operations>>,
+    State(snapshots): State<Storage<Snapshots>>,
+    SelectedEmulator(served): SelectedEmulator,
+    Payload(request): Payload<NewSnapshot>,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<SnapshotResponse>), Problem> {
+    let NewSnapshot { name, note, replace } = request;
     let note = checked_note(note)?;
     let now = SystemTime::now();
     let name: Name = name.unwrap_or_else(|| name_of(now)).parse()?;
-    let snapshots = site.kept.snapshots()?;
+    let snapshots = snapshots.get()?;
     let (folder, place) = (snapshots.clone(), name.clone());
-    let before = aside(move || -> Result<bool, Problem> {
+    let before = blocking(move || -> Result<bool, Problem> {
         folder.check_free(&place, replace).map_err(|error| unwritten(error, REPLACE))?;
         Ok(folder.size(&place).is_ok())
     })
     .await?;
 
     let ops = vec![Op::GameTitle {}, Op::GameCode {}, Op::Checksum {}, Op::SaveState { flags: 31 }];
-    let _share = site.replies.share(&ops[3])?;
-    let outcome = site.perform(&served, Batch::new(ops)).await?;
+    let _share = operations.replies.share(&ops[3])?;
+    let outcome = operations.perform(&served, Batch::new(ops)).await?;
     let mut results = outcome.results.into_iter();
     let mut value = || next(&mut results);
     let (Value::Text(title), Value::Text(code), Value::Int(checksum), Value::Bytes(state)) =
         (value()?, value()?, value()?, value()?)
     else {
-        return Err(odd());
+        return Err(unexpected_reply());
     };
     let time = time::seconds(now);
     let about = About { title, code, checksum: checksum as u32, frame: outcome.frame, time, note };
-    let listed = aside(move || -> Result<Listed, Problem> {
+    let listed = blocking(move || -> Result<Listed, Problem> {
         let written = snapshots.write(&name, &Snapshot::new(&state, about)?, replace);
         written.map_err(|error| unwritten(error, REPLACE))?;
         Ok(snapshots.listed(&name)?)
     });
-    let told = Told::from(listed.await?);
+    let response = SnapshotResponse::from(listed.await?);
     let status = if before { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, [(LOCATION, format!("/v1/snapshots/{}", told.name))], Json(told)))
+    Ok((status, [(LOCATION, format!("/v1/snapshots/{}", response.name))], Json(response)))
 }
 
 /// A name that sorts by time, such as `2026-11-21T17-04-05.123Z`.
@@ -177,37 +187,38 @@ fn name_of(time: SystemTime) -> String {
 }
 
 fn checked_note(note: String) -> Result<String, Problem> {
-    match note.len() <= MAX_NOTE {
-        true => Ok(note),
-        false => {
-            let problem = format!("has {} bytes", note.len());
-            Err(Problem::parameter("note", &problem, format!("a text of at most {MAX_NOTE} bytes")))
-        }
+    if note.len() <= MAX_NOTE {
+        return Ok(note);
     }
+    let problem = format!("has {} bytes", note.len());
+    Err(Problem::parameter("note", &problem, format!("a text of at most {MAX_NOTE} bytes")))
 }
 
 /// What a snapshot is of.
 #[utoipa::path(get, path = "/v1/snapshots/{name}", operation_id = "snapshot", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
-    responses((status = 200, description = "The snapshot.", body = Told)))]
-async fn one(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Json<Told>, Problem> {
-    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
-    Ok(Json(aside(move || snapshots.listed(&name)).await?.into()))
+    responses((status = 200, description = "The snapshot.", body = SnapshotResponse)))]
+async fn one(
+    State(snapshots): State<Storage<Snapshots>>,
+    Path(name): Path<String>,
+) -> Result<Json<SnapshotResponse>, Problem> {
+    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
+    Ok(Json(blocking(move || snapshots.listed(&name)).await?.into()))
 }
 
 /// Gives a snapshot another name or note.
 #[utoipa::path(patch, path = "/v1/snapshots/{name}", operation_id = "changeSnapshot", tag = "states",
-    params(("name" = String, Path, description = "The snapshot.")), request_body = Edit,
-    responses((status = 200, description = "The snapshot as it is now.", body = Told)))]
+    params(("name" = String, Path, description = "The snapshot.")), request_body = SnapshotEdit,
+    responses((status = 200, description = "The snapshot as it is now.", body = SnapshotResponse)))]
 async fn change(
-    State(site): State<Arc<Site>>,
+    State(snapshots): State<Storage<Snapshots>>,
     Path(name): Path<String>,
-    Payload(Edit { name: new, note }): Payload<Edit>,
-) -> Result<Json<Told>, Problem> {
-    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
+    Payload(SnapshotEdit { name: new, note }): Payload<SnapshotEdit>,
+) -> Result<Json<SnapshotResponse>, Problem> {
+    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
     let new = new.map(|new| new.parse::<Name>()).transpose()?;
     let note = note.map(checked_note).transpose()?;
-    let listed = aside(move || -> Result<Listed, Problem> {
+    let listed = blocking(move || -> Result<Listed, Problem> {
         snapshots.change(&name, new.as_ref(), note)?;
         Ok(snapshots.listed(new.as_ref().unwrap_or(&name))?)
     });
@@ -218,9 +229,12 @@ async fn change(
 #[utoipa::path(delete, path = "/v1/snapshots/{name}", operation_id = "deleteSnapshot", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
     responses((status = 204, description = "It is gone.")))]
-async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<StatusCode, Problem> {
-    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
-    aside(move || snapshots.remove(&name)).await?;
+async fn remove(
+    State(snapshots): State<Storage<Snapshots>>,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
+    blocking(move || snapshots.remove(&name)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -232,10 +246,14 @@ async fn remove(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Resu
             of a snapshot that was replaced since ask anew under another address."),
     ),
     responses((status = 200, description = "The picture.", body = Vec<u8>, content_type = "image/png")))]
-async fn picture(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
-    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
-    let share = share(&site, &snapshots, &name).await?;
-    let png = aside(move || -> Result<_, Problem> { Ok(snapshots.read(&name)?.picture()?) }).await?;
+async fn picture(
+    State(operations): State<Arc<Operations>>,
+    State(snapshots): State<Storage<Snapshots>>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
+    let share = share(&operations, &snapshots, &name).await?;
+    let png = blocking(move || -> Result<_, Problem> { Ok(snapshots.read(&name)?.picture()?) }).await?;
     Ok(as_png(share, png))
 }
 
@@ -243,21 +261,29 @@ async fn picture(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Res
 #[utoipa::path(get, path = "/v1/snapshots/{name}/file", operation_id = "snapshotFile", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
     responses((status = 200, description = "A PNG with the state inside.", body = Vec<u8>, content_type = "image/png")))]
-async fn file(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Result<Response, Problem> {
-    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
-    let share = share(&site, &snapshots, &name).await?;
-    let snapshot = aside(move || snapshots.read(&name)).await?;
+async fn file(
+    State(operations): State<Arc<Operations>>,
+    State(snapshots): State<Storage<Snapshots>>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
+    let share = share(&operations, &snapshots, &name).await?;
+    let snapshot = blocking(move || snapshots.read(&name)).await?;
     Ok(as_png(share, snapshot.into_file()))
 }
 
 /// The memory that a snapshot's file takes.
-async fn share(site: &Site, snapshots: &Arc<Kept>, name: &Name) -> Result<Share, Problem> {
+async fn share(
+    operations: &Operations,
+    snapshots: &Arc<Snapshots>,
+    name: &Name,
+) -> Result<BudgetShare, Problem> {
     let (snapshots, name) = (snapshots.clone(), name.clone());
-    let size = aside(move || snapshots.size(&name)).await?;
-    Ok(site.replies.share_bytes(size as usize)?)
+    let size = blocking(move || snapshots.size(&name)).await?;
+    Ok(operations.replies.share_bytes(size as usize)?)
 }
 
-fn as_png(share: Share, bytes: Vec<u8>) -> Response {
+fn as_png(share: BudgetShare, bytes: Vec<u8>) -> Response {
     ([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], share.body(bytes)).into_response()
 }
 
@@ -265,17 +291,18 @@ fn as_png(share: Share, bytes: Vec<u8>) -> Response {
 ///
 /// One of another game is refused, unless `force` is true.
 #[utoipa::path(post, path = "/v1/snapshots/{name}/load", operation_id = "loadSnapshot", tag = "states",
-    params(Which, ("name" = String, Path, description = "The snapshot.")), request_body = How,
+    params(EmulatorParam, ("name" = String, Path, description = "The snapshot.")), request_body = LoadOptions,
     responses((status = 200, description = "It was loaded.", body = AtFrame)))]
 async fn restore(
-    State(site): State<Arc<Site>>,
-    Chosen(served): Chosen,
+    State(operations): State<Arc<Operations>>,
+    State(snapshots): State<Storage<Snapshots>>,
+    SelectedEmulator(served): SelectedEmulator,
     Path(name): Path<String>,
-    Key(key): Key,
-    Payload(how): Payload<How>,
+    RequestKey(key): RequestKey,
+    Payload(how): Payload<LoadOptions>,
 ) -> Result<Json<AtFrame>, Problem> {
-    let (snapshots, name) = (site.kept.snapshots()?, name.parse::<Name>()?);
-    let _share = share(&site, &snapshots, &name).await?;
-    let snapshot = aside(move || snapshots.read(&name)).await?;
-    load(&site, &served, key, snapshot.into_file(), how).await.map(Json)
+    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
+    let _share = share(&operations, &snapshots, &name).await?;
+    let snapshot = blocking(move || snapshots.read(&name)).await?;
+    load(&operations, &served, key, snapshot.into_file(), how).await.map(Json)
 }

@@ -156,7 +156,7 @@ fn parameters_are_checked_and_named() {
     for target in ["/v1/video?speed=1", "/v1/audio?rate=1", "/v1/video.mjpeg?frames=1", "/v1/screen?size=1"] {
         let reply = handshake(&server, target);
         let told = problem(&reply, 400);
-        assert!(told["detail"].as_str().unwrap().contains("is no parameter here"), "{target}: {told}");
+        assert!(told["detail"].as_str().unwrap().contains("is not a parameter here"), "{target}: {told}");
     }
     for target in ["/v1/video", "/v1/audio"] {
         let told = problem(&server.get(target), 400);

@@ -1,20 +1,21 @@
+//! Accepts connections.
+
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::sleep_until;
 use tracing::warn;
 
-use super::connection::{Shared, last_reply, run};
+use super::closing::last_reply;
+use super::connection::{Handler, Transport, run};
 use super::guard::Refusal;
-use crate::access::caller::Peer;
-use crate::app::router::router;
-use crate::app::{App, Site};
+use super::peer::Peer;
 use crate::limits::Limits;
 
 /// Pause after an `accept` that failed, such as for want of file descriptors. It doubles with each further failure.
@@ -24,60 +25,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Failures are over when there was none for this long. At the limit of file descriptors they come and go.
 const CALM: Duration = Duration::from_secs(10);
 
-/// Clients turned away at once that are still told so; further ones are just closed.
+/// Refused clients that get a reply at once; the connections of further ones are just closed.
 const TURNED_AWAY: usize = 64;
 
-/// Serves `app` on `listener` until `shutdown` ends. Then requests under way are answered, for at most
-/// [`Limits::grace`](crate::Limits::grace), and connections closed.
-/// What goes wrong with one connection does not concern the others.
-pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>) {
-    let Limits { last_call, grace, .. } = app.limits;
-    let (stop, stopped) = watch::channel(false);
-    let port = listener.local_addr().map_or(0, |address| address.port());
-    let site = Arc::new(Site::new(app, port, stopped.clone()));
-    let router = router(site.clone());
-    let shared = Arc::new(Shared { router, site: site.clone(), last_call: AtomicBool::new(false) });
-    let mut door = Door {
-        shared,
-        stopped,
-        connections: JoinSet::new(),
-        by_origin: HashMap::new(),
-        turned_away: JoinSet::new(),
-        failures: AcceptFailures::default(),
-    };
-
-    door.accept_until(&listener, shutdown).await;
-    door.accept_until(&listener, sleep(last_call)).await;
-    door.shared.last_call.store(true, Relaxed);
-    door.accept_until(&listener, sleep(last_call)).await;
-    drop(listener);
-    let _ = stop.send(true);
-    let mut connections = door.connections;
-    let ended = async {
-        while connections.join_next().await.is_some() {}
-        // A WebSocket is a connection no more.
-        site.streams.all_closed().await;
-    };
-    if timeout(grace, ended).await.is_err() {
-        warn!(
-            "{} connections were cut off: their requests took longer than {} s",
-            connections.len(),
-            grace.as_secs()
-        );
-    }
-    if timeout(grace, site.kept.close()).await.is_err() {
-        warn!("recordings or replays under way were cut off");
-    }
-}
-
-/// Lets clients in.
-struct Door {
-    shared: Arc<Shared>,
+/// Accepts connections and counts them.
+pub(crate) struct Listener<H> {
+    socket: TcpListener,
+    transport: Arc<Transport>,
+    handler: H,
+    counts: ConnectionCounts,
     /// Turns true when connections that lie idle are to end.
     stopped: watch::Receiver<bool>,
-    /// Each says at its end where it came from, unless that was this machine.
+    /// Each returns the address that it came from, unless that was this machine.
     connections: JoinSet<Option<IpAddr>>,
-    /// How many of them come from where.
+    /// How many of them come from each address.
     by_origin: HashMap<IpAddr, usize>,
     turned_away: JoinSet<()>,
     failures: AcceptFailures,
@@ -127,13 +88,48 @@ async fn accept(listener: &TcpListener, resume: Option<Instant>) -> std::io::Res
     listener.accept().await
 }
 
-impl Door {
-    async fn accept_until(&mut self, listener: &TcpListener, end: impl Future<Output = ()>) {
+/// What is counted of connections.
+pub(crate) struct ConnectionCounts {
+    /// Connections that are open, except those that became WebSockets.
+    pub(crate) open: Gauge,
+    /// Counts a connection that was refused because of this limit: `all` connections, or those of its `address`.
+    pub(crate) refuse: Box<dyn Fn(&'static str) + Send + Sync>,
+}
+
+impl<H: Handler> Listener<H> {
+    /// Accepts connections at `socket`. Idle connections end once `stopped` turns true.
+    pub(crate) fn new(
+        socket: TcpListener,
+        transport: Arc<Transport>,
+        handler: H,
+        counts: ConnectionCounts,
+        stopped: watch::Receiver<bool>,
+    ) -> Listener<H> {
+        Listener {
+            socket,
+            transport,
+            handler,
+            counts,
+            stopped,
+            connections: JoinSet::new(),
+            by_origin: HashMap::new(),
+            turned_away: JoinSet::new(),
+            failures: AcceptFailures::default(),
+        }
+    }
+
+    /// Accepts no more connections. Gives those that are open, and the replies to refused clients.
+    pub(crate) fn close(self) -> (JoinSet<Option<IpAddr>>, JoinSet<()>) {
+        (self.connections, self.turned_away)
+    }
+
+    /// Accepts connections until `end` ends.
+    pub(crate) async fn accept_until(&mut self, end: impl Future<Output = ()>) {
         let mut end = std::pin::pin!(end);
         loop {
             tokio::select! {
                 () = &mut end => return,
-                accepted = accept(listener, self.failures.resume) => match accepted {
+                accepted = accept(&self.socket, self.failures.resume) => match accepted {
                     Ok((stream, address)) => {
                         self.failures.accepted(Instant::now());
                         self.admit(stream, address.ip());
@@ -147,33 +143,32 @@ impl Door {
     }
 
     fn admit(&mut self, stream: TcpStream, address: IpAddr) {
-        let Limits { max_connections, max_connections_per_address, .. } = self.shared.site.app.limits;
-        let peer = Peer::new(address, self.shared.site.app.tls.is_some());
+        let Limits { max_connections, max_connections_per_address, .. } = self.transport.limits;
+        let peer = Peer::new(address, self.transport.tls.is_some());
         let origin = (!peer.is_local()).then(|| peer.origin());
         let from_there = origin.and_then(|origin| self.by_origin.get(&origin)).copied().unwrap_or(0);
-        let meter = &self.shared.site.meter;
         let full = self.connections.len() >= max_connections;
         if full || from_there >= max_connections_per_address {
-            meter.turn_away(if full { "all" } else { "address" });
-            // A client that expects TLS would not understand.
+            (self.counts.refuse)(if full { "all" } else { "address" });
+            // A client that expects TLS would not understand it.
             if !peer.tls && self.turned_away.len() < TURNED_AWAY {
-                self.turned_away.spawn(turn_away(stream, self.shared.clone()));
+                self.turned_away.spawn(turn_away(stream, self.transport.clone()));
             }
             return;
         }
         if let Some(origin) = origin {
             self.by_origin.insert(origin, from_there + 1);
         }
-        let life = run(stream, peer, self.shared.clone(), self.stopped.clone());
+        let life = run(stream, peer, self.transport.clone(), self.handler.clone(), self.stopped.clone());
         self.connections.spawn(async move {
             life.await;
             origin
         });
-        meter.connections.set(self.connections.len() as i64);
+        self.counts.open.set(self.connections.len() as i64);
     }
 
     fn forget(&mut self, origin: Option<IpAddr>) {
-        self.shared.site.meter.connections.set(self.connections.len() as i64);
+        self.counts.open.set(self.connections.len() as i64);
         let Some(origin) = origin else { return };
         match self.by_origin.get_mut(&origin) {
             Some(count) if *count > 1 => *count -= 1,
@@ -182,8 +177,8 @@ impl Door {
     }
 }
 
-async fn turn_away(mut stream: TcpStream, shared: Arc<Shared>) {
-    last_reply(&mut stream, Refusal::TOO_MANY, false, &shared.site).await;
+async fn turn_away(mut stream: TcpStream, transport: Arc<Transport>) {
+    last_reply(&mut stream, Refusal::TOO_MANY, false, &transport).await;
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Numbers as mGBA-http's callers write them.
+//! Numbers in texts.
 
-/// Reads a whole number as Lua's `tonumber` does: decimal, or hex behind `0x` in either case, with a sign and white
+/// Reads a whole number as Lua's `tonumber` does: decimal, or hex after `0x` in either case, with a sign and white
 /// space around it allowed. A fraction or exponent is fine as long as the number is whole (`1e3`).
 pub(crate) fn lua_integer(text: &str) -> Option<i64> {
     let text = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);

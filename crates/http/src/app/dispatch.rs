@@ -1,0 +1,239 @@
+//! The way of a request: who sent it, whether it is let in, and which route answers it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::uri::PathAndQuery;
+use axum::http::{Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use hyper::body::{Body as _, Incoming};
+use tower::ServiceExt;
+use tracing::{Level, enabled, info};
+
+use super::request_id::{Ids, RequestId, X_REQUEST_ID};
+#[cfg(feature = "otlp")]
+use super::span;
+use crate::access::caller::{Caller, Rights};
+use crate::access::gate::{Admission, CorsPolicy, Gate, RequestHead};
+use crate::access::login::{login_page, wants_page};
+use crate::access::pages::allow_page;
+use crate::access::shield::shield;
+use crate::compat::{self, CompatServices, RoutesAt};
+use crate::failure::Failure;
+use crate::idempotency::{self, Idempotency};
+use crate::metrics::{Answered, Meter};
+use crate::plain;
+use crate::routing::catalog::Catalog;
+use crate::transport::body::BodyReader;
+use crate::transport::connection::{Answer, Handler};
+use crate::transport::guard::{Activity, Outflow};
+use crate::transport::incoming::OutOfMemory;
+use crate::transport::peer::Peer;
+use crate::transport::streams::ClientAddress;
+use crate::transport::strict;
+use crate::v1;
+
+/// Answers requests.
+pub(crate) struct Dispatcher {
+    pub(super) gate: Gate,
+    /// Names requests that come without a name.
+    pub(super) ids: Ids,
+    pub(super) compat: CompatServices,
+    /// All routes except mGBA-http's.
+    pub(super) router: Router,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) bodies: Arc<BodyReader>,
+    pub(super) meter: Arc<Meter>,
+    pub(super) idempotency: Arc<Idempotency>,
+    /// Whether each request leaves a line in the log.
+    pub(super) log_requests: bool,
+}
+
+/// mGBA-http's routes at the path of a request, if there are any.
+type CompatRoutes = Option<&'static RoutesAt>;
+
+impl Handler for Arc<Dispatcher> {
+    async fn answer(
+        &self,
+        peer: &Peer,
+        activity: &Arc<Activity>,
+        request: Request<Incoming>,
+        start: Instant,
+    ) -> Answer {
+        let _in_flight = self.meter.begin();
+        let id = self.ids.of(request.headers());
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let routes = compat::find(&path);
+        #[cfg(feature = "otlp")]
+        let span = span::begin(&method, &path, &id, request.headers());
+        let admitted = self.admit(peer, activity, routes, &id, request);
+        #[cfg(feature = "otlp")]
+        let admitted = tracing::Instrument::instrument(admitted, span.clone());
+        let (mut response, refused) = match admitted.await {
+            Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
+                (v1::explain_method(&path, response), false)
+            }
+            Ok(response) => (response, false),
+            Err(response) => (response, true),
+        };
+        let status = response.status();
+        let by = match routes.and_then(|routes| routes.number(&method)) {
+            _ if refused => Answered::Nobody,
+            Some(number) => Answered::Compat(number),
+            None => response.extensions_mut().remove().map_or(Answered::Nobody, Answered::Own),
+        };
+        let time = start.elapsed();
+        self.meter.count(&by, &method, status, time);
+        #[cfg(feature = "otlp")]
+        span::end(&span, self.meter.route(&by), &method, status);
+        if self.log_requests && enabled!(target: "framewire::http", Level::INFO) {
+            let (micros, id) = (time.as_micros() as u64, id.as_str());
+            info!(target: "framewire::http", %method, path, status = status.as_u16(), micros, id);
+        }
+        if status != StatusCode::SWITCHING_PROTOCOLS {
+            response.headers_mut().insert(X_REQUEST_ID, id.into_header());
+        }
+        Answer { response, refused }
+    }
+}
+
+impl Dispatcher {
+    /// Answers a request, or refuses it before its body is read: if it can be understood in two ways, comes from a foreign
+    /// web page, or shows no token where one is needed.
+    async fn admit(
+        self: &Arc<Dispatcher>,
+        peer: &Peer,
+        activity: &Arc<Activity>,
+        routes: CompatRoutes,
+        id: &RequestId,
+        request: Request<Incoming>,
+    ) -> Result<Response, Response> {
+        let (parts, body) = request.into_parts();
+        let path = parts.uri.path();
+        let head = RequestHead {
+            peer,
+            method: &parts.method,
+            target: &parts.uri,
+            any_name: routes.is_some() || plain::goes_by_any_name(path),
+            headers: &parts.headers,
+        };
+        let admission = strict::check(parts.version, &parts.uri, &parts.headers)
+            .and_then(|()| self.gate.enter(head))
+            .and_then(|admission| self.check_rights(admission, routes, &head));
+        let (mut caller, cors) = match admission {
+            Err(failure) => return Err(refuse(failure, &head)),
+            Ok(Admission::Preflight(origin)) => {
+                let mut response = StatusCode::NO_CONTENT.into_response();
+                shield(response.headers_mut(), false);
+                allow_page(origin, response.headers_mut());
+                return Ok(response);
+            }
+            Ok(Admission::Login) => {
+                if let Err(failure) = idempotency::check_absent(&head) {
+                    return Err(refuse(failure, &head));
+                }
+                let path = path.to_owned();
+                let request = Request::from_parts(parts, Body::new(body));
+                let login = self.gate.login(peer, request, &self.bodies).await;
+                let mut response = login.unwrap_or_else(|failure| failure.answer(&path));
+                shield(response.headers_mut(), false);
+                return Ok(response);
+            }
+            Ok(Admission::Request(caller, cors)) => (caller, cors),
+        };
+        activity.introduce(caller.rights == Rights::Full);
+        // A larger body is refused where it would be read.
+        let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        if length <= self.bodies.limit && activity.expect_body(length).is_err() {
+            return Err(refuse(Failure::busy(OutOfMemory.to_string()), &head));
+        }
+        caller.trace = id.to_pass_on(enabled!(target: "framewire::http", Level::DEBUG));
+        let mut response = if head.is_logout() {
+            match idempotency::check_absent(&head) {
+                Ok(()) => self.gate.logout(head),
+                Err(failure) => failure.answer(path),
+            }
+        } else {
+            let takes_key = || match routes {
+                Some(_) => *head.method == axum::http::Method::POST,
+                None => self.catalog.takes_key(head.method, path),
+            };
+            match idempotency::key(&head, takes_key) {
+                Err(failure) => failure.answer(path),
+                Ok(key) => {
+                    let mut request = Request::from_parts(parts, Body::new(body));
+                    if routes.is_none() {
+                        request.extensions_mut().insert(ClientAddress(peer.origin()));
+                        request.extensions_mut().insert(Outflow::new(activity.clone()));
+                    }
+                    match key {
+                        None => self.respond(routes, caller, request).await,
+                        Some(key) => self.respond_once(routes, caller, key, request, activity.clone()).await,
+                    }
+                }
+            }
+        };
+        shield(response.headers_mut(), !matches!(cors, CorsPolicy::Own));
+        if let CorsPolicy::Page(origin) = cors {
+            allow_page(&origin, response.headers_mut());
+        }
+        Ok(response)
+    }
+
+    /// Refuses a read-only caller's request that changes something. mGBA-http's routes are judged later, by their
+    /// operations.
+    fn check_rights<'a>(
+        &self,
+        admission: Admission<'a>,
+        routes: CompatRoutes,
+        head: &RequestHead<'_>,
+    ) -> Result<Admission<'a>, Failure> {
+        if let Admission::Request(caller, _) = &admission
+            && routes.is_none()
+            && !head.is_logout()
+        {
+            self.catalog.check_rights(caller.rights, head.method, head.path())?;
+        }
+        Ok(admission)
+    }
+
+    /// Answers a request that was let in.
+    async fn respond(&self, routes: CompatRoutes, caller: Caller, mut request: Request<Body>) -> Response {
+        if let Some(routes) = routes {
+            return self.compat.answer(routes, &caller, request).await;
+        }
+        request.extensions_mut().insert(caller);
+        let Ok(response) = self.router.clone().oneshot(request).await;
+        response
+    }
+
+    /// Answers a request that was let in and has an `Idempotency-Key`. The connection's activity counts its body.
+    async fn respond_once(
+        self: &Arc<Dispatcher>,
+        routes: CompatRoutes,
+        caller: Caller,
+        key: String,
+        request: Request<Body>,
+        activity: Arc<Activity>,
+    ) -> Response {
+        let path = request.uri().path().to_owned();
+        let (dispatcher, sender) = (self.clone(), caller.clone());
+        let work = async move |request| dispatcher.respond(routes, sender, request).await;
+        let answered = self.idempotency.once(&caller, key, request, activity, work).await;
+        answered.unwrap_or_else(|failure| failure.answer(&path))
+    }
+}
+
+/// The answer to a request that is not let in. A person who only has to log in gets the page for it.
+fn refuse(failure: Failure, head: &RequestHead<'_>) -> Response {
+    let reason = failure.message().to_owned();
+    let mut response = failure.answer(head.path());
+    if response.status() == StatusCode::UNAUTHORIZED && wants_page(head) {
+        let next = head.target.path_and_query().map_or("/", PathAndQuery::as_str);
+        response = login_page(response, &reason, next);
+    }
+    shield(response.headers_mut(), false);
+    response
+}

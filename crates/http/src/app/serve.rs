@@ -1,0 +1,142 @@
+//! Puts the services together and serves them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tracing::warn;
+
+use super::App;
+use super::dispatch::Dispatcher;
+use super::request_id::Ids;
+use super::router::router;
+use crate::access::gate::Gate;
+use crate::compat::{self, CompatServices};
+use crate::feeds::registry::Feeds;
+use crate::idempotency::Idempotency;
+use crate::limits::Limits;
+use crate::metrics::Meter;
+use crate::operations::Operations;
+use crate::operations::budget::ReplyBudget;
+use crate::pictures::encoder::PictureEncoders;
+use crate::pictures::viewers::ViewerLimit;
+use crate::routing::state::{AppState, Services};
+use crate::stopping::Stopping;
+use crate::storage::replays::Replays;
+use crate::storage::{Storage, searches};
+use crate::transport::body::BodyReader;
+use crate::transport::connection::Transport;
+use crate::transport::incoming::Incoming;
+use crate::transport::listener::{ConnectionCounts, Listener};
+use crate::transport::streams::StreamLimit;
+
+/// Serves `app` on `socket` until `shutdown` ends. Then requests under way are answered, for at most
+/// [`Limits::grace`](crate::Limits::grace), and connections closed.
+/// What goes wrong with one connection does not concern the others.
+pub async fn serve(socket: TcpListener, app: App, shutdown: impl Future<Output = ()>) {
+    let Limits { last_call, grace, .. } = app.limits;
+    let (stop, stopped) = watch::channel(false);
+    let port = socket.local_addr().map_or(0, |address| address.port());
+    let stopping = Stopping::new(stopped.clone());
+    let services = services(&app, stopping.clone());
+    let (streams, recordings, replays) =
+        (services.streams.clone(), services.recordings.clone(), services.replays.clone());
+    let meter = services.meter.clone();
+    let transport = Arc::new(transport(&app, stopping));
+    let dispatcher = Arc::new(dispatcher(&app, port, services));
+    let refuse = {
+        let meter = meter.clone();
+        Box::new(move |limit| meter.turn_away(limit))
+    };
+    let counts = ConnectionCounts { open: meter.connections.clone(), refuse };
+    let mut listener = Listener::new(socket, transport.clone(), dispatcher, counts, stopped);
+
+    listener.accept_until(shutdown).await;
+    listener.accept_until(sleep(last_call)).await;
+    transport.last_call.store(true, Relaxed);
+    listener.accept_until(sleep(last_call)).await;
+    let (mut connections, _turned_away) = listener.close();
+    let _ = stop.send(true);
+    let ended = async {
+        while connections.join_next().await.is_some() {}
+        // A WebSocket is not a connection any more.
+        streams.all_closed().await;
+    };
+    if timeout(grace, ended).await.is_err() {
+        warn!(
+            "{} connections were cut off: their requests took longer than {} s",
+            connections.len(),
+            grace.as_secs()
+        );
+    }
+    let stored = async {
+        replays.close().await;
+        recordings.close().await;
+    };
+    if timeout(grace, stored).await.is_err() {
+        warn!("recordings or replays under way were cut off");
+    }
+}
+
+fn services(app: &App, stopping: Stopping) -> Services {
+    let App { limits, data, .. } = app;
+    let data = data.as_deref();
+    let operations = Arc::new(Operations {
+        emulators: app.emulators.clone(),
+        deadline: app.deadline,
+        replies: ReplyBudget::new(limits.max_replies),
+        files: app.access.files.clone(),
+        stopping: stopping.clone(),
+    });
+    let bodies = Arc::new(BodyReader::new(limits, stopping.clone()));
+    let meter = Arc::new(Meter::new(compat::metered_routes()));
+    let first_emulator = app.emulators.first().name.clone();
+    Services {
+        idempotency: Arc::new(Idempotency::new(limits, bodies.clone(), first_emulator)),
+        feeds: Arc::new(Feeds::new(operations.clone(), meter.events_missed.clone(), limits.max_watches)),
+        streams: StreamLimit::new(limits),
+        viewers: ViewerLimit::new(limits.max_viewers),
+        encoders: Arc::new(PictureEncoders::new(app.deadline)),
+        snapshots: Storage::snapshots(data),
+        recordings: Storage::recordings(data),
+        searches: Arc::new(searches()),
+        replays: Arc::new(Replays::default()),
+        limits: Arc::new(limits.clone()),
+        operations,
+        bodies,
+        meter,
+        stopping,
+    }
+}
+
+fn transport(app: &App, stopping: Stopping) -> Transport {
+    Transport {
+        limits: app.limits.clone(),
+        tls: app.tls.clone(),
+        incoming: Incoming::new(&app.limits, app.release_memory),
+        deadline: app.deadline,
+        trusts_local: app.access.tokens.is_none(),
+        log_requests: app.log_requests,
+        stopping,
+        last_call: AtomicBool::new(false),
+    }
+}
+
+fn dispatcher(app: &App, port: u16, services: Services) -> Dispatcher {
+    let (operations, bodies) = (services.operations.clone(), services.bodies.clone());
+    let (meter, idempotency) = (services.meter.clone(), services.idempotency.clone());
+    let (router, catalog) = router(AppState::new(services));
+    Dispatcher {
+        gate: Gate::new(&app.access, port),
+        ids: Ids::new(),
+        compat: CompatServices { operations, bodies: bodies.clone(), max_message: app.limits.max_message },
+        router,
+        catalog,
+        bodies,
+        meter,
+        idempotency,
+        log_requests: app.log_requests,
+    }
+}

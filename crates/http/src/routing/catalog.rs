@@ -1,0 +1,143 @@
+//! What is known of the routes under `/v1`, from their descriptions and declarations.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use utoipa::openapi::path::{Operation, ParameterIn};
+use utoipa::openapi::{OpenApi, PathItem, RefOr};
+
+use super::declare::PathEffect;
+use crate::access::caller::Rights;
+use crate::failure::Failure;
+use crate::problem::Problem;
+use crate::reading::pairs::{name_of, pairs_of};
+
+/// The routes that a document describes.
+pub(crate) struct Catalog {
+    /// The parameters that queries may have, by method and path.
+    queries: HashMap<(Method, String), BTreeSet<String>>,
+    /// The paths that declare what they change, with the names of parameters in braces.
+    effects: Vec<(String, PathEffect)>,
+}
+
+impl Catalog {
+    /// The routes of this document.
+    pub(crate) fn new(document: &OpenApi) -> Catalog {
+        let mut catalog = Catalog { queries: HashMap::new(), effects: Vec::new() };
+        for (path, item) in &document.paths.paths {
+            for (method, operation) in operations(item) {
+                let names = query_parameters(operation).map(str::to_owned).collect();
+                catalog.queries.insert((method, path.clone()), names);
+            }
+            let effect = PathEffect::of(item);
+            if effect != PathEffect::ByMethod {
+                catalog.effects.push((path.clone(), effect));
+            }
+        }
+        catalog
+    }
+
+    /// Refuses a request that changes something, if its caller may not do that, as far as method and path tell.
+    pub(crate) fn check_rights(&self, rights: Rights, method: &Method, path: &str) -> Result<(), Failure> {
+        let only_looks = matches!(*method, Method::GET | Method::HEAD);
+        if rights == Rights::Full || only_looks || self.effect(path) != PathEffect::ByMethod {
+            return Ok(());
+        }
+        Err(Failure::new(
+            StatusCode::FORBIDDEN,
+            format!("the token that was shown may only look, and {method} {path} changes something"),
+        ))
+    }
+
+    /// Whether an `Idempotency-Key` applies to such a request.
+    pub(crate) fn takes_key(&self, method: &Method, path: &str) -> bool {
+        takes_key(method, self.effect(path))
+    }
+
+    fn effect(&self, path: &str) -> PathEffect {
+        let found = self.effects.iter().find(|(pattern, _)| matches_pattern(path, pattern));
+        found.map_or(PathEffect::ByMethod, |(_, effect)| *effect)
+    }
+
+    fn query(&self, method: &Method, path: &str) -> &BTreeSet<String> {
+        const NONE: &BTreeSet<String> = &BTreeSet::new();
+        let method = if *method == Method::HEAD { Method::GET } else { method.clone() };
+        self.queries.get(&(method, path.to_owned())).unwrap_or(NONE)
+    }
+}
+
+/// Whether an `Idempotency-Key` applies to requests of this method to a path with this effect.
+pub(crate) fn takes_key(method: &Method, effect: PathEffect) -> bool {
+    let changes = matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+    changes && effect != PathEffect::Nothing
+}
+
+/// Whether a path is one of a pattern with parameters in braces.
+fn matches_pattern(path: &str, pattern: &str) -> bool {
+    let mut parts = path.split('/');
+    let fits = pattern.split('/').all(|expected| match parts.next() {
+        Some(part) if expected.starts_with('{') => !part.is_empty(),
+        part => part == Some(expected),
+    });
+    fits && parts.next().is_none()
+}
+
+/// Refuses parameters that the route does not have; `emulator` is accepted on every route.
+pub(crate) async fn check_query(
+    catalog: Arc<Catalog>,
+    path: MatchedPath,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let query = request.uri().query().unwrap_or_default();
+    if query.is_empty() {
+        return Ok(next.run(request).await);
+    }
+    let known = catalog.query(request.method(), path.as_str());
+    let is_unknown = |name: &std::borrow::Cow<'_, str>| name != "emulator" && !known.contains(name.as_ref());
+    let Some(unknown) = pairs_of(query).map(name_of).find(is_unknown) else {
+        return Ok(next.run(request).await);
+    };
+    let known: BTreeSet<&str> = known.iter().map(String::as_str).chain(["emulator"]).collect();
+    let known: Vec<&str> = known.into_iter().collect();
+    Err(Problem::parameter(unknown, "is not a parameter here", known.join(", ")))
+}
+
+/// The names of the parameters in an operation's query.
+pub(crate) fn query_parameters(operation: &Operation) -> impl Iterator<Item = &str> {
+    operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
+        RefOr::T(own) if own.parameter_in == ParameterIn::Query => Some(own.name.as_str()),
+        _ => None,
+    })
+}
+
+/// The operations of a path, with their methods.
+pub(crate) fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
+    let all = [
+        (Method::GET, &item.get),
+        (Method::PUT, &item.put),
+        (Method::POST, &item.post),
+        (Method::PATCH, &item.patch),
+        (Method::DELETE, &item.delete),
+    ];
+    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fits_paths_with_something_in_place_of_each_parameter() {
+        for path in ["/v1/search/1/undo", "/v1/search/{id}/undo"] {
+            assert!(matches_pattern(path, "/v1/search/{id}/undo"), "{path}");
+        }
+        for path in ["/v1/search/1", "/v1/search//undo", "/v1/search/1/undo/2", "/v1/search/1/redo", ""] {
+            assert!(!matches_pattern(path, "/v1/search/{id}/undo"), "{path}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What routes declare where they are added to a router, by methods of [`Declare`]:
+//!
+//! ```text
+//! OpenApiRouter::new().routes(routes!(wait).changes_nothing().counted_as(StreamKind::Wait))
+//! ```
+
+use axum::Extension;
+use utoipa::openapi::PathItem;
+use utoipa::openapi::extensions::Extensions;
+use utoipa_axum::router::{UtoipaMethodRouter, UtoipaMethodRouterExt};
+
+use crate::transport::streams::StreamKind;
+
+/// The extension of a path's description that holds a [`PathEffect`]. It is not published.
+const EXTENSION: &str = "x-effect";
+
+/// What requests of a path may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathEffect {
+    /// GET and HEAD change nothing, other methods change something. Read-only callers may use GET and HEAD.
+    ByMethod,
+    /// Read-only callers are let in. What they may do is judged later, by the operations or by the owner of what is changed.
+    JudgedLater,
+    /// Nothing is changed by any method: read-only callers are let in, and an `Idempotency-Key` does not apply.
+    Nothing,
+}
+
+impl PathEffect {
+    /// What a path's description declares.
+    pub(crate) fn of(item: &PathItem) -> PathEffect {
+        let declared = item.extensions.as_ref().and_then(|all| all.get(EXTENSION)?.as_str());
+        match declared {
+            Some("judged later") => PathEffect::JudgedLater,
+            Some("nothing") => PathEffect::Nothing,
+            _ => PathEffect::ByMethod,
+        }
+    }
+
+    /// The same, and takes the declaration out of the description.
+    pub(crate) fn take(item: &mut PathItem) -> PathEffect {
+        let effect = PathEffect::of(item);
+        item.extensions = None;
+        effect
+    }
+
+    /// Declares it in a path's description.
+    pub(crate) fn declare(self, item: &mut PathItem) {
+        item.extensions = Some(Extensions::from_iter([(EXTENSION, self.name())]));
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            PathEffect::ByMethod => "by method",
+            PathEffect::JudgedLater => "judged later",
+            PathEffect::Nothing => "nothing",
+        }
+    }
+}
+
+/// Declarations of routes.
+pub(crate) trait Declare: Sized {
+    /// Lets read-only callers in whatever the method, see [`PathEffect::JudgedLater`].
+    fn judged_later(self) -> Self {
+        self.with_effect(PathEffect::JudgedLater)
+    }
+
+    /// Says that no method changes anything, see [`PathEffect::Nothing`].
+    fn changes_nothing(self) -> Self {
+        self.with_effect(PathEffect::Nothing)
+    }
+
+    /// Says what the streams of these routes are counted as, for [`OpensStream`](super::extract::OpensStream).
+    fn counted_as(self, kind: StreamKind) -> Self;
+
+    #[doc(hidden)]
+    fn with_effect(self, effect: PathEffect) -> Self;
+}
+
+impl<S: Clone + Send + Sync + 'static> Declare for UtoipaMethodRouter<S> {
+    fn counted_as(self, kind: StreamKind) -> Self {
+        self.layer(Extension(kind))
+    }
+
+    fn with_effect(mut self, effect: PathEffect) -> Self {
+        for item in self.1.paths.values_mut() {
+            effect.declare(item);
+        }
+        self
+    }
+}

@@ -1,0 +1,78 @@
+//! The services that handlers work with.
+
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use framewire_recording::Recordings;
+use framewire_states::Snapshots;
+
+use crate::feeds::registry::Feeds;
+use crate::idempotency::Idempotency;
+use crate::limits::Limits;
+use crate::metrics::Meter;
+use crate::operations::Operations;
+use crate::pictures::encoder::PictureEncoders;
+use crate::pictures::viewers::ViewerLimit;
+use crate::stopping::Stopping;
+use crate::storage::replays::Replays;
+use crate::storage::{SearchTable, Storage};
+use crate::transport::body::BodyReader;
+use crate::transport::streams::StreamLimit;
+
+/// The state of the router. Each handler takes the services that it uses, as `State<Arc<Feeds>>`.
+#[derive(Clone)]
+pub(crate) struct AppState(Arc<Services>);
+
+impl AppState {
+    /// A state of these services.
+    pub(crate) fn new(services: Services) -> AppState {
+        AppState(Arc::new(services))
+    }
+}
+
+/// Declares the services, and that handlers can take each.
+macro_rules! services {
+    ($($(#[doc = $doc:literal])+ $name:ident: $service:ty),+ $(,)?) => {
+        /// All services.
+        pub(crate) struct Services {
+            $($(#[doc = $doc])+ pub(crate) $name: $service,)+
+        }
+
+        $(impl FromRef<AppState> for $service {
+            fn from_ref(state: &AppState) -> $service {
+                state.0.$name.clone()
+            }
+        })+
+    };
+}
+
+services! {
+    /// Performs operations on the emulators.
+    operations: Arc<Operations>,
+    /// Reads bodies.
+    bodies: Arc<BodyReader>,
+    /// Says when the server stops.
+    stopping: Stopping,
+    /// What a client may take.
+    limits: Arc<Limits>,
+    /// The counters.
+    meter: Arc<Meter>,
+    /// Performs requests with an `Idempotency-Key` once.
+    idempotency: Arc<Idempotency>,
+    /// Limits how many streams are open.
+    streams: StreamLimit,
+    /// Limits how many clients watch and listen.
+    viewers: ViewerLimit,
+    /// What is watched.
+    feeds: Arc<Feeds>,
+    /// The pictures of emulators that have viewers.
+    encoders: Arc<PictureEncoders>,
+    /// The snapshots on disk.
+    snapshots: Storage<Snapshots>,
+    /// The recordings on disk.
+    recordings: Storage<Recordings>,
+    /// The searches in memory.
+    searches: Arc<SearchTable>,
+    /// Replays under way, and the last one of each emulator.
+    replays: Arc<Replays>,
+}
