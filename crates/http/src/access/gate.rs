@@ -53,6 +53,11 @@ impl<'a> RequestHead<'a> {
         *self.method == Method::POST && self.path() == path
     }
 
+    /// Whether it is for logging in or out.
+    pub(crate) fn is_of_session(&self) -> bool {
+        matches!(self.path(), LOGIN | LOGOUT)
+    }
+
     /// Whether it gives a cookie back.
     pub(crate) fn is_logout(&self) -> bool {
         self.is_post(LOGOUT)

@@ -6,7 +6,7 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::Body;
 use axum::http::uri::PathAndQuery;
-use axum::http::{Request, StatusCode};
+use axum::http::{Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Body as _, Incoming};
 use tower::ServiceExt;
@@ -150,28 +150,27 @@ impl Dispatcher {
             return Err(refuse(Failure::busy(OutOfMemory.to_string()), &head));
         }
         caller.trace = id.to_pass_on(enabled!(target: "framewire::http", Level::DEBUG));
-        let mut response = if head.is_logout() {
-            match idempotency::check_absent(&head) {
-                Ok(()) => self.gate.logout(head),
-                Err(failure) => failure.answer(path),
-            }
+        let key = if head.is_of_session() {
+            idempotency::check_absent(&head).map(|()| None)
         } else {
             let takes_key = || match routes {
-                Some(_) => *head.method == axum::http::Method::POST,
+                Some(_) => *head.method == Method::POST,
                 None => self.catalog.takes_key(head.method, path),
             };
-            match idempotency::key(&head, takes_key) {
-                Err(failure) => failure.answer(path),
-                Ok(key) => {
-                    let mut request = Request::from_parts(parts, Body::new(body));
-                    if routes.is_none() {
-                        request.extensions_mut().insert(ClientAddress(peer.origin()));
-                        request.extensions_mut().insert(Outflow::new(activity.clone()));
-                    }
-                    match key {
-                        None => self.respond(routes, caller, request).await,
-                        Some(key) => self.respond_once(routes, caller, key, request, activity.clone()).await,
-                    }
+            idempotency::key(&head, takes_key)
+        };
+        let mut response = match key {
+            Err(failure) => failure.answer(path),
+            Ok(_) if head.is_logout() => self.gate.logout(head),
+            Ok(key) => {
+                let mut request = Request::from_parts(parts, Body::new(body));
+                if routes.is_none() {
+                    request.extensions_mut().insert(ClientAddress(peer.origin()));
+                    request.extensions_mut().insert(Outflow::new(activity.clone()));
+                }
+                match key {
+                    None => self.respond(routes, caller, request).await,
+                    Some(key) => self.respond_once(routes, caller, key, request, activity.clone()).await,
                 }
             }
         };
