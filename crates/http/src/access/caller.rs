@@ -25,7 +25,7 @@ pub(crate) enum Rights {
 pub(crate) enum Reach {
     /// On this machine.
     Local,
-    /// On another machine, or behind a proxy that says so.
+    /// On another machine, as far as the connection or a proxy says.
     Remote,
 }
 

@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder for files beside a secret, with links of each kind.
+    /// A folder for files next to a secret, with links of each kind.
     fn folder() -> (tempfile::TempDir, Files) {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("in");
@@ -140,7 +140,7 @@ mod tests {
         }
         assert!(
             !files.resolve("out").unwrap_err().message.contains(base),
-            "the refusal tells where links lead"
+            "the refusal shows where links lead"
         );
     }
 

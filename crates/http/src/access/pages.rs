@@ -36,11 +36,11 @@ pub struct Pages {
 pub enum PageError {
     /// Not the origin of a page.
     #[error(
-        "{0:?} is no origin; write it as browsers send it, such as http://localhost:3000, null or file:// for files, or * for any page"
+        "{0:?} is not an origin; write it as browsers send it, such as http://localhost:3000, null or file:// for files, or * for any page"
     )]
     Origin(String),
     /// Not a name.
-    #[error("{0:?} is no host name; write it without a port, such as desk.local, or * for any name")]
+    #[error("{0:?} is not a host name; write it without a port, such as desk.local, or * for any name")]
     Host(String),
 }
 

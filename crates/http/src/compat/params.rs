@@ -87,7 +87,7 @@ impl Param {
         max: i64,
     ) -> Result<Arg, Failure> {
         let number =
-            read(value).ok_or_else(|| self.refusal(&format!("is {}, no whole number", quoted(value))))?;
+            read(value).ok_or_else(|| self.refusal(&format!("is {}, not a whole number", quoted(value))))?;
         match (min..=max).contains(&number) {
             true => Ok(Arg::Number(number)),
             false => Err(self.refusal(&format!("is {}, out of range", quoted(value)))),
@@ -96,7 +96,7 @@ impl Param {
 
     fn read_buttons(&self, names: &[Cow<'_, str>]) -> Result<Arg, Failure> {
         let key = |name: &Cow<'_, str>| {
-            name.parse::<Key>().map_err(|_| self.refusal(&format!("is {}, no button", quoted(name))))
+            name.parse::<Key>().map_err(|_| self.refusal(&format!("is {}, not a button", quoted(name))))
         };
         names.iter().map(key).collect::<Result<Keys, Failure>>().map(Arg::Keys)
     }
@@ -113,7 +113,7 @@ impl Kind {
         match self {
             Kind::Integer { min, max } => format!("a whole number from {min} to {max}, in decimal"),
             Kind::LuaNumber { max } => {
-                format!("a whole number from 0 to {max} (0x{max:X}), in decimal or in hex behind 0x")
+                format!("a whole number from 0 to {max} (0x{max:X}), in decimal or in hex after 0x")
             }
             Kind::Boolean => "true or false".to_owned(),
             Kind::Text => "a text".to_owned(),

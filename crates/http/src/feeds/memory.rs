@@ -89,6 +89,6 @@ mod tests {
         let expected = vec![json!(0x306), json!(true), json!("0201"), json!(0), json!(10)];
         assert_eq!(memory.values(10, Encoding::Hex), expected);
         memory.apply(vec![Change { range: 0, old: vec![], new: vec![1] }]);
-        assert_eq!(memory.number(0, 10), Some(3), "a range cut short is no panic");
+        assert_eq!(memory.number(0, 10), Some(3), "a range cut short does not panic");
     }
 }

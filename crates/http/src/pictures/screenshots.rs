@@ -163,6 +163,6 @@ mod tests {
         assert_eq!(after(10, 59.7), MOST);
         assert!(after(1, 57.0) < 45.0);
         assert_eq!(after(10, 30.0), LEAST);
-        assert!(after(1, 240.0) > LEAST, "fast-forward is no want of time");
+        assert!(after(1, 240.0) > LEAST, "fast-forward does not mean that time is short");
     }
 }

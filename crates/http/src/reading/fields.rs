@@ -102,7 +102,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn end(self) -> Result<(), Problem> {
         let Some(name) = self.left.keys().next() else { return Ok(()) };
         let known = if self.known.is_empty() { "no field".to_owned() } else { self.known.join(", ") };
-        Err(Problem::parameter(name.as_str(), "is no field here", known))
+        Err(Problem::parameter(name.as_str(), "is not a field here", known))
     }
 
     /// A whole number, as [`integer`] reads it.

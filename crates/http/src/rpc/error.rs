@@ -18,7 +18,7 @@ pub(crate) struct Error {
 impl Error {
     /// The message is not JSON.
     pub(crate) fn parse(error: &serde_json::Error) -> Error {
-        let data = json!(Problem::bad_request(format!("the message is no JSON: {error}")));
+        let data = json!(Problem::bad_request(format!("the message is not JSON: {error}")));
         Error { code: -32700, message: "Parse error", data }
     }
 

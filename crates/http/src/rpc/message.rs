@@ -72,8 +72,10 @@ pub(super) fn read(text: &[u8]) -> Message {
 
 fn request(item: Json) -> Result<Request, Refused> {
     let Json::Object(mut object) = item else {
-        let detail =
-            format!("{} is no request; one is an object with jsonrpc, id, method and params", shown(&item));
+        let detail = format!(
+            "{} is not a request; a request is an object with jsonrpc, id, method and params",
+            shown(&item)
+        );
         return Err(Refused::new(Json::Null, Problem::bad_request(detail)));
     };
     let id = object.remove("id");
@@ -112,7 +114,10 @@ fn request(item: Json) -> Result<Request, Refused> {
         None => Ok(Request { id, method, params }),
         Some(other) => {
             let accepts = "jsonrpc, id, method and params";
-            Err(Refused::new(known, Problem::parameter(other.as_str(), "is no field of a request", accepts)))
+            Err(Refused::new(
+                known,
+                Problem::parameter(other.as_str(), "is not a field of a request", accepts),
+            ))
         }
     }
 }

@@ -246,7 +246,7 @@ fn bytes_of(whole: Option<Json>) -> Result<Vec<u8>, Problem> {
     let problem = match &whole {
         Some(Json::String(text)) => match Encoding::Base64.bytes(text) {
             Some(bytes) => return Ok(bytes),
-            None => "is no base64".to_owned(),
+            None => "is not base64".to_owned(),
         },
         Some(other) => format!("is {}", shown(other)),
         None => "is missing".to_owned(),

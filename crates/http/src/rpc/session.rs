@@ -27,7 +27,7 @@ use crate::transport::streams::{OpenStream, StreamKind};
 
 /// Requests under way at once on one connection.
 const MAX_REQUESTS: usize = 1024;
-/// Waits and subscriptions of one connection together. Each may be a watch, of which an emulator runs only so many.
+/// Waits and subscriptions of one connection together. Each may be a watch, and an emulator runs a limited number of them.
 const MAX_LASTING: usize = 64;
 
 /// What connections work with.

@@ -55,8 +55,8 @@ impl PingWindow {
         number.to_le_bytes()
     }
 
-    /// A ping came back. Those before it need no answers of their own (RFC 6455, 5.5.3); what was never sent is no
-    /// answer.
+    /// A ping came back. Pings before it need no answers of their own (RFC 6455, 5.5.3). Data that was never sent is
+    /// ignored.
     pub(crate) fn answered(&mut self, payload: &[u8], now: Instant) {
         let Ok(number) = payload.try_into().map(u64::from_le_bytes) else { return };
         if number >= self.next {

@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(found(plain), Ok(()));
         assert_eq!(post.split_once("\r\n\r\n").unwrap().1.len(), 35);
         let post = post.replace("33", "35");
-        assert_eq!(found(&post), Ok(()), "a body is no head");
+        assert_eq!(found(&post), Ok(()), "a body is not a head");
         for before in ["", plain, &post, &format!("{plain}{post}{plain}")] {
             assert_eq!(found(&format!("{before}{two}")), Err(Fault::TwoLengths), "{before:?}");
         }

@@ -252,7 +252,7 @@ async fn load(
         Ok(_) => Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             format!(
-                "{path:?} cannot be read there, or is no ROM of this console; the game goes on as before"
+                "{path:?} cannot be read there, or is not a ROM of this console; the game goes on as before"
             ),
         )),
     }

@@ -151,7 +151,7 @@ impl Timeline {
     }
 
     fn of_sequence(text: &str) -> Result<Timeline, Problem> {
-        const ACCEPTS: &str = "presses such as \"A:2 .:10 Up+B:30\": keys joined by + or . for none, and behind a colon the \
+        const ACCEPTS: &str = "presses such as \"A:2 .:10 Up+B:30\": keys joined by + or . for none, and after a colon the \
                                number of frames, 1 to 4294967295 in all";
         let wrong = |word: &str| Problem::parameter("sequence", &format!("holds {word:?}"), ACCEPTS);
         let mut steps: Vec<KeyStep> = Vec::new();

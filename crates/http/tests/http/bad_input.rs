@@ -132,7 +132,7 @@ fn refusals_say_what_is_accepted() {
         ("POST", "/core/writeregister?regName=r0&value=4294967296", "from -2147483648 to 4294967295"),
         ("POST", "/mgba-http/button/hold?button=A&duration=-1", "from 0 to 2147483647"),
         ("GET", "/core/readrange?address=0&length=16777217", "from 0 to 16777216"),
-        ("GET", "/core/read8?address=zz", "hex behind 0x"),
+        ("GET", "/core/read8?address=zz", "hex after 0x"),
         ("GET", "/core/readregister?regName=r99", "cpsr"),
         ("GET", "/memorydomain/size?memoryDomain=WRAM", "iwram"),
         ("GET", "/mgba-http/button/get?button=start", "Start"),

@@ -13,7 +13,7 @@ pub fn collect(level: Level, line: &str) {
     LINES.lock().unwrap().push(format!("{level:?} {line}"));
 }
 
-/// Text that trips whoever splits, ends or quotes messages.
+/// Text that breaks programs that split, end or quote messages wrongly.
 const AWKWARD: [&str; 6] = [
     "",
     "a,b,,c",

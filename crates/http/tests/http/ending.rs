@@ -44,7 +44,7 @@ fn idle_connections_do_not_delay_the_end() {
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
-/// What has not arrived when the server is told to stop is not waited for; what has is answered.
+/// A request that has not arrived when the server stops is not waited for; one that has arrived is answered.
 #[test]
 fn requests_that_are_still_arriving_do_not_delay_the_end() {
     let mut server = Server::start();

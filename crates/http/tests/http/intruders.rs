@@ -129,7 +129,7 @@ const CASES: &[Case] = &[
     case("an empty token", Guarded, Peek, "host: {host}\r\nauthorization: Bearer \r\n", 401),
     case("a token cut short", Guarded, Peek, "host: {host}\r\nauthorization: Bearer 0123456789abcdef\r\n", 401),
     case("a token and more", Guarded, Peek, "host: {host}\r\nauthorization: Bearer {token}0\r\n", 401),
-    case("a token behind another scheme", Guarded, Peek, "host: {host}\r\nauthorization: Basic {token}\r\n", 401),
+    case("a token of another scheme", Guarded, Peek, "host: {host}\r\nauthorization: Basic {token}\r\n", 401),
     case("a token without a scheme", Guarded, Peek, "host: {host}\r\nauthorization: {token}\r\n", 401),
     case("two tokens, one of them right", Guarded, Peek, "host: {host}\r\nauthorization: Bearer x\r\nauthorization: Bearer {token}\r\n", 401),
     case("a token in the query", Guarded, Get("/core/currentframe?access_token={token}"), "host: {host}\r\n", 401),
@@ -323,7 +323,7 @@ impl Scene {
         let outside = self.outside.path().to_str().unwrap();
         let named = target.contains(outside) || body.contains(outside);
         if text.contains("FRAMEWIRE") || text.contains(&self.token) || !named && text.contains(outside) {
-            return Some(format!("tells too much: {text}"));
+            return Some(format!("says too much: {text}"));
         }
         if reply.header("access-control-allow-origin").is_some() {
             return Some("lets the page read the answer".to_owned());
@@ -415,5 +415,9 @@ fn who_guesses_is_told_to_wait_and_the_right_token_is_let_in() {
     assert_eq!(ask(&scene.token).status, 200, "the right one is looked at first");
     let session = scene.filled(Guarded, "cookie: {cookie}={session}\r\n");
     assert_eq!(scene.guarded.request_with("GET", "/core/getgametitle", &session, b"").status, 200);
-    assert_eq!(scene.guarded.get("/core/getgametitle").status, 401, "no token is no guess");
+    assert_eq!(
+        scene.guarded.get("/core/getgametitle").status,
+        401,
+        "a missing token does not count as a guess"
+    );
 }

@@ -147,7 +147,7 @@ fn no_two_types_of_a_generated_client_have_one_name() {
             let id = operation["operationId"].as_str().unwrap();
             let word = id.chars().all(|char| char.is_ascii_alphanumeric())
                 && id.starts_with(|c: char| c.is_ascii_lowercase());
-            assert!(word, "{id} is no name in camel case");
+            assert!(word, "{id} is not a name in camel case");
             // What openapi-generator calls the parameters of an operation.
             names.push(format!("{}request", id.to_lowercase()));
         }

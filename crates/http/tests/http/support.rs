@@ -35,7 +35,7 @@ pub fn field(name: &str) -> u32 {
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !condition() {
-        assert!(Instant::now() < end, "waited in vain for {what}");
+        assert!(Instant::now() < end, "waited without success for {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -43,7 +43,7 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 /// A running server. It is stopped when dropped.
 pub struct Server {
     pub address: SocketAddr,
-    /// Holds the ROM and what the emulator writes beside it.
+    /// Holds the ROM and what the emulator writes next to it.
     pub folder: TempDir,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -110,7 +110,7 @@ impl Server {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// A file beside the ROM, as text for a query.
+    /// A file next to the ROM, as text for a query.
     pub fn file(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }

@@ -53,7 +53,7 @@ fn replies_and_docs_are_those_of_the_operations() {
         assert!(route.doc().ends_with('.'), "{} says what it does", route.path);
         if let Some(op) = OPS.iter().find(|op| op.marker == Some(route.message)) {
             assert_eq!(route.reply, Reply::from(op.result), "{}", route.path);
-            // Web pages are told apart by a header that browsers leave out of GETs.
+            // Web pages are recognised by a header that browsers leave out of GETs.
             assert!(
                 op.effect == Effect::Read || route.verb == Verb::Post,
                 "{} changes something",
@@ -83,7 +83,7 @@ fn query(route: &Route, server: &Server, largest: bool) -> String {
 }
 
 /// Every route does its operation with the smallest and largest arguments there are, found by its path as it is
-/// spelled, in other letter cases and with a slash behind it.
+/// spelled, in other letter cases and with a slash at the end.
 #[test]
 fn every_route_works_at_both_ends_of_its_ranges() {
     let server = Server::start();

@@ -66,7 +66,7 @@ fn a_client_may_close_its_side_early() {
     assert!(is_closed(&mut stream));
 }
 
-/// The body of a POST that has no use for it is read, so that the next request is found behind it.
+/// The body of a POST that has no use for it is read, so that the next request is found after it.
 #[test]
 fn a_body_without_meaning_does_not_end_the_connection() {
     let server = Server::start();

@@ -130,7 +130,7 @@ fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
         .content(BYTES, raw.build())
 }
 
-/// What requests with a key may be answered with besides.
+/// Further failures of requests with a key.
 const KEY_FAILURES: [(&str, &str, &str); 2] = [
     (
         "410",

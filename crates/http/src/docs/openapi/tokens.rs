@@ -26,7 +26,7 @@ pub(super) fn add_schemes(components: &mut Components) {
     components.add_security_scheme(TOKEN, SecurityScheme::Http(token.build()));
     let session = ApiKeyValue::with_description(
         "framewire-5000",
-        "What POST /v1/login sets, for the pages of this server. The number is the server's port; behind TLS \
+        "What POST /v1/login sets, for the pages of this server. The number is the server's port; with TLS \
          `__Host-` stands in front.",
     );
     components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(session)));

@@ -30,7 +30,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 
 /// The sound as it is made, over a WebSocket: a text message with its format, then samples in binary messages.
 ///
-/// docs/video.md describes the messages. A listener that falls behind misses sound and learns how much.
+/// docs/video.md describes the messages. A slow listener misses sound and learns how much.
 #[utoipa::path(get, path = "/v1/audio", operation_id = "audio", tag = "media", params(EmulatorParam),
     responses((status = 101, description = "The stream begins.")))]
 async fn audio(

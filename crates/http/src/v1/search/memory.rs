@@ -57,7 +57,7 @@ async fn area(
             Problem::parameter(
                 format!("{at}.{field}"),
                 "is missing",
-                format!("{accepts}, or a domain beside it"),
+                format!("{accepts}, or a domain with it"),
             )
         };
         let address = address.ok_or_else(|| missing("address", "an address on the bus"))?;

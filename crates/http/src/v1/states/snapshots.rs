@@ -243,7 +243,7 @@ async fn remove(
     params(
         ("name" = String, Path, description = "The snapshot."),
         ("time" = Option<String>, Query, description = "Any text, such as the snapshot's time: browsers that hold the picture \
-            of a snapshot that was replaced since ask anew under another address."),
+            of a snapshot that was replaced since ask again under another address."),
     ),
     responses((status = 200, description = "The picture.", body = Vec<u8>, content_type = "image/png")))]
 async fn picture(

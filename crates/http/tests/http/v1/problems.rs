@@ -1,4 +1,4 @@
-//! Whatever is wrong under `/v1` is told as a problem (RFC 9457).
+//! Every error under `/v1` is a problem (RFC 9457).
 
 use std::io::Write;
 use std::time::Duration;
@@ -164,7 +164,7 @@ fn what_cannot_be_used_is_named_with_what_is_accepted() {
     assert_eq!(state.status, 200);
 }
 
-/// What is wrong with a head is told before any route is looked for.
+/// An error in a head is reported before a route is looked for.
 #[test]
 fn refusals_said_a_wider_range_than_is_accepted_or_none() {
     let server = Server::start();

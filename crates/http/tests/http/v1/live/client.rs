@@ -29,7 +29,7 @@ impl Events {
         Events::resume(server, target, None)
     }
 
-    /// Goes on behind an event.
+    /// Goes on after an event.
     pub fn resume(server: &Server, target: &str, last_id: Option<&str>) -> Events {
         Events::over(server.connect(), target, last_id)
     }

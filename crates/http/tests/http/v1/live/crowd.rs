@@ -27,7 +27,7 @@ const LATE: u32 = 2;
 /// On a machine that is busy with something else for a while, lateness is measured again. What is missed is not.
 const ATTEMPTS: usize = 8;
 
-/// What the ball's watch tells, by frame.
+/// The events of the ball's watch, by frame.
 type Told = BTreeMap<u64, Value>;
 
 #[test]
@@ -126,7 +126,7 @@ fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
     let results: Vec<(Told, u32)> = thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
-                // Half of them are told of each frame, so that they know what there was to be told.
+                // Half of them get an event each frame, so that they know which events there were.
                 let expressions = if number % 2 == 0 { &with_frame[..2] } else { &with_frame[..] };
                 scope.spawn(move || match number < 10 {
                     true => {
@@ -147,7 +147,7 @@ fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
     results.iter().map(|(_, late)| *late).max().unwrap_or_default()
 }
 
-/// What is told while all listen, and by how many frames the latest came late.
+/// The events while all listen, and by how many frames the latest came late.
 fn listen(
     core: &dyn Emulator,
     listening: &Barrier,
@@ -164,7 +164,7 @@ fn listen(
         assert_eq!((event.name.as_str(), &event.data["gap"]), ("change", &Value::Null), "{event:?}");
         let frame = event.data["frame"].as_u64().unwrap();
         told.insert(frame, event.data["changes"].clone());
-        // What was told before all were there has waited to be read.
+        // Events from before all were there have waited to be read.
         if frame > begun.into() {
             latest = latest.max(now.saturating_sub(frame as u32));
         }
@@ -174,7 +174,7 @@ fn listen(
     }
 }
 
-/// Each change of the ball that one was told, all were told who listened then.
+/// Each change of the ball that one listener got, all got that listened then.
 fn compare(results: &[(Told, u32)], ball: &[String]) {
     let of_ball = |changes: &Value| -> Vec<Value> { ball.iter().map(|name| changes[name].clone()).collect() };
     for (index, (told, _)) in results.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The OpenAPI document, where it is about what is told as it happens.
+//! The OpenAPI document of watches and events.
 
 use serde_json::{Value, json};
 

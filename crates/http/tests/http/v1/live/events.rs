@@ -1,4 +1,4 @@
-//! GET /v1/events, and events beside watches.
+//! GET /v1/events, and events together with watches.
 
 use serde_json::json;
 

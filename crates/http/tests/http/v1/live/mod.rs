@@ -1,4 +1,4 @@
-//! What is told as it happens.
+//! Watches and events.
 
 pub mod client;
 mod crowd;

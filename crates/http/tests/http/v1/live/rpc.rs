@@ -141,7 +141,7 @@ fn subscriptions_tell_events_until_they_are_given_back() {
     assert!(change.id.starts_with(subscribed["watch"].as_str().unwrap()));
     let resumed = rpc.result("subscribe", json!({"watch": [SCRATCH], "after": values.id}));
     assert_eq!(resumed, json!({"subscription": 2, "watch": subscribed["watch"]}));
-    assert_eq!(rpc.next().unwrap(), change, "what was told before is told again");
+    assert_eq!(rpc.next().unwrap(), change, "the event from before comes again");
     assert_eq!(rpc.result("unsubscribe", json!({"subscription": 1})), true);
     assert_eq!(rpc.result("unsubscribe", json!({"subscription": 2})), true);
     rpc.error("unsubscribe", json!({"subscription": 2}), -32004);

@@ -33,7 +33,7 @@ impl Parts {
         parts
     }
 
-    /// The next part, without waiting for what comes behind its boundary.
+    /// The next part, without waiting for what comes after its boundary.
     fn next(&mut self) -> (String, Vec<u8>) {
         let kind = self.line().unwrap().strip_prefix("content-type: ").unwrap().to_owned();
         let length = self.line().unwrap().strip_prefix("content-length: ").unwrap().parse().unwrap();

@@ -28,7 +28,7 @@ fn a_viewer_that_stops_reading_harms_nobody_and_gets_the_newest_picture_when_it_
     }
     assert!(pictures >= 160, "the reader got {pictures} pictures of 240 frames");
 
-    // What was on its way then is there still, about a tenth of a second's; behind it comes what is new.
+    // What was on its way then is still there, about a tenth of a second; new pictures come after it.
     let mut old = 0;
     while sleeper.picture().tick < asleep + 200 {
         old += 1;
