@@ -55,7 +55,6 @@ NOT_YET: list[str] = [
     "docs/performance.md",
     "docs/study.md",
     "luajit/",
-    "tests/browser/",
 ]
 
 PATTERNS = [(re.compile(rf"(?<![\w./-])(?:{word})(?![\w-])"), instead) for word, instead in WORDS.items()]
