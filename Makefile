@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test browser browser-baselines loom bench bench-luajit soak soak-luajit fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run test browser browser-baselines loom bench lab bench-luajit soak soak-luajit fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -37,16 +37,21 @@ browser-baselines:
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom $(CARGO) test --locked --release -p framewire-channel --lib model
 
-# Figures, not tests: they want a quiet machine.
-bench: setup-test
-	$(CARGO) build --release --locked -p framewire -p framewire-figures
-	benches/run.sh
+# The table of figures, for eight minutes on a machine that does nothing else; docs/performance.md explains its lines. It is
+# written into docs/performance/figures.json and that page. QUICK=1 or ONLY=line,line measures less and only prints.
+bench: lab
+	target/release/framewire-lab table $(if $(QUICK)$(ONLY),$(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)),\
+		--json docs/performance/figures.json --page docs/performance.md)
 
-# The long run: MINUTES (10) of mixed requests through the bridge on a window, then kills and full disks while saving.
-soak: setup-test
-	$(CARGO) build --release --locked -p framewire -p framewire-figures
-	benches/soak.sh
+# The long run: MINUTES (10) of mixed requests through the bridge on a window, then kills and full disks while saving. Ten
+# minutes are written into docs/performance/soak.json and the page, other lengths are only printed.
+soak: lab
+	target/release/framewire-lab soak $(if $(filter-out 10,$(MINUTES)),--minutes $(MINUTES),\
+		--json docs/performance/soak.json --page docs/performance.md)
 	FRAMEWIRE_KILLS=300 FRAMEWIRE_FULL_DISKS=100 $(CARGO) test --release --locked -p framewire-e2e --test e2e saves::
+
+lab: setup-test
+	$(CARGO) build --release --locked -p framewire -p framewire-lab
 
 # The LuaJIT side's long run: MINUTES (10) of serve.lua under load, then 500 kills of each side of a channel.
 soak-luajit: setup-test
@@ -59,7 +64,7 @@ soak-luajit: setup-test
 bench-luajit: setup-test
 	$(CARGO) build --release --locked -p framewire
 	$(CARGO) build --release --locked -p framewire-channel --example pingpong
-	$(LUAJIT) benches/luajit.lua $(ARGS)
+	$(LUAJIT) benches/luajit/run.lua $(ARGS)
 
 # A million mutated inputs for each decoder, the program's and the script's.
 fuzz: setup-test
@@ -73,9 +78,8 @@ schemathesis: build
 	tools/schemathesis.sh target/release/framewire $(ARGS)
 
 # The load-test study of 2025 again, for about an hour: docs/study.md. `make study ARGS=--quick` takes 12 minutes.
-study: setup-test
-	$(CARGO) build --release --locked -p framewire --features study
-	exec target/release/framewire study $(ARGS)
+study: lab
+	exec target/release/framewire-lab study $(ARGS)
 
 # The files that are made from the table of operations; a test compares them.
 generate: setup

@@ -1,5 +1,5 @@
 #!/bin/sh
-# How fast the load tester itself is: open loop from one core against a server that only echoes, beside wrk on the same
+# How fast the load tester itself is: open loop from one core against a server that only echoes, and wrk on the same
 # server. Prints a table and writes OUT/loadtest.json (the tester's own report) and OUT/loadtest-wrk.txt.
 #
 # usage: benches/loadtest.sh [OUT]      environment: SECONDS_EACH (5), RATES, CORE (the tester's), SERVER_CORE (nginx's)

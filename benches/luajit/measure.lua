@@ -1,4 +1,4 @@
---- What the measurements have in common: programs started and stopped, pinned, and their processor time read.
+--- What the measurements share: programs that are started, pinned and stopped, and their processor time.
 
 local process = {}
 
@@ -11,7 +11,7 @@ local M = {}
 
 local TICKS = 100 -- a second, in /proc; the kernel's USER_HZ is the same on every machine that Linux runs on today
 
---- The first line that a command prints, which must end well.
+--- The output of a command, which must succeed.
 function M.output(command)
   local pipe = assert(io.popen(command .. " 2>&1; echo \"exit $?\""))
   local text = pipe:read("*a")
@@ -31,6 +31,16 @@ function M.median(list)
   local sorted = { unpack(list) }
   table.sort(sorted)
   return sorted[math.ceil(#sorted / 2)]
+end
+
+--- Writes figures, by their names, to a file of JSON.
+function M.write(path, figures)
+  local lines = {}
+  for name, value in pairs(figures) do lines[#lines + 1] = ('  "%s": %.6g'):format(name, value) end
+  table.sort(lines)
+  local file = assert(io.open(path, "w"))
+  file:write("{\n", table.concat(lines, ",\n"), "\n}\n")
+  file:close()
 end
 
 --- A folder for what is built and written on the way; removed by `M.clean`.

@@ -22,7 +22,7 @@ local function start(workers)
   return server, port
 end
 
--- Static files, echoes, and clients that connect anew each time, by turns.
+-- Static files, echoes, and clients that connect again for each request, in turn.
 local function load(port, seconds)
   local url = "http://127.0.0.1:" .. port
   local third = math.max(1, math.floor(seconds / 3))

@@ -1,4 +1,4 @@
-//! How fast Rust talks through a channel; the other side of `luajit luajit/pingpong.lua --partner`, which is the program
+//! How fast Rust talks through a channel; the other side of `luajit benches/luajit/pingpong.lua --partner`, which is the program
 //! to begin with.
 //!
 //! `pingpong NAME CORE` attaches and does what it is told: "p COUNT" is to echo, "s COUNT" to take in. `pingpong --measure

@@ -18,8 +18,6 @@ mod serve;
 mod settings;
 mod signals;
 mod sources;
-#[cfg(all(feature = "study", target_os = "linux"))]
-mod study;
 mod symbols;
 mod token;
 mod traces;
@@ -46,9 +44,6 @@ enum Command {
     Serve(Box<serve::ArgsWithGames>),
     /// Measure a server, a script or the embedded core under load.
     Bench(Box<bench::Args>),
-    /// Repeat the load-test study of 2025 on this machine and write a page about it.
-    #[cfg(all(feature = "study", target_os = "linux"))]
-    Study(study::Args),
     /// Replay a recording without a window, at full speed, and compare the result with what was recorded.
     #[cfg(feature = "embedded")]
     Replay(replay::Args),
@@ -66,8 +61,6 @@ fn main() -> ExitCode {
         None => serve::run(cli.serve),
         Some(Command::Serve(args)) => serve::run((*args).into()),
         Some(Command::Bench(args)) => bench::run(*args),
-        #[cfg(all(feature = "study", target_os = "linux"))]
-        Some(Command::Study(args)) => study::run(&args),
         #[cfg(feature = "embedded")]
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Script(args)) => script::run(args),

@@ -7,8 +7,7 @@
 //! - `desk`: what all connections of a link work with;
 //! - `session`: the requests that are open, over the connections that come and go; no I/O;
 //! - `binary` and `text`: one connection to Framewire's script, and one to mGBA-http's;
-//! - [`probe()`]: who listens at an address; `silence`: whether a connection that is silent still leads there;
-//! - [`strategy`]: other ways to use sockets, for comparison and measurement.
+//! - [`probe()`]: who listens at an address; `silence`: whether a connection that is silent still leads there.
 
 mod binary;
 mod checks;
@@ -22,7 +21,6 @@ mod session;
 mod silence;
 mod socket;
 mod status;
-pub mod strategy;
 mod submission;
 mod supervisor;
 mod text;

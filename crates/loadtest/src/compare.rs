@@ -13,12 +13,12 @@ use crate::row::{Phase, Row};
 pub struct FailOn {
     metric: Metric,
     relation: Relation,
-    bound: Bound,
+    bound: Threshold,
     text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Bound {
+enum Threshold {
     /// Change in percent of the first report's value.
     Change(f64),
     /// The second report's value in its unit.
@@ -35,9 +35,9 @@ impl FromStr for FailOn {
         let metric: Metric = name.parse()?;
         let signed = value.starts_with(['+', '-']);
         let bound = match value.strip_suffix('%').filter(|_| signed) {
-            Some(change) => change.parse().ok().map(Bound::Change),
+            Some(change) => change.parse().ok().map(Threshold::Change),
             None if signed => None,
-            None => metric::value(metric.unit(), value).map(Bound::Value),
+            None => metric::value(metric.unit(), value).map(Threshold::Value),
         };
         let bound = bound.ok_or_else(|| GoalError::Value {
             value: value.to_owned(),
@@ -89,8 +89,8 @@ impl Pair<'_> {
             return Some(format!("{} at {}: not measured in both reports", rule, self.after.load()));
         };
         let fails = match rule.bound {
-            Bound::Change(bound) => rule.relation.holds(change, bound),
-            Bound::Value(bound) => rule.relation.holds(after, bound),
+            Threshold::Change(bound) => rule.relation.holds(change, bound),
+            Threshold::Value(bound) => rule.relation.holds(after, bound),
         };
         fails.then(|| {
             let (before, after) = (rule.metric.show(before), rule.metric.show(after));

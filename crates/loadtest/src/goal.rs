@@ -28,17 +28,17 @@ enum Bound {
     OfAsked(f64),
 }
 
-/// Why text is no goal.
+/// Why text is not a goal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GoalError {
     /// No condition of the form.
-    #[error("{0:?} is no condition; write for example success=100%,p99<40ms")]
+    #[error("{0:?} is not a condition; use for example success=100%,p99<40ms")]
     Malformed(String),
     /// A figure that does not exist.
     #[error(transparent)]
     Metric(#[from] MetricError),
     /// A value without its unit or with a wrong one.
-    #[error("{value:?} is no value for {metric}; write for example {example}")]
+    #[error("{value:?} is not a value for {metric}; use for example {example}")]
     Value {
         /// What was typed.
         value: String,

@@ -83,7 +83,7 @@ pub const NAMES: &str = "success, achieved, errors, mean, p50, p90, p95, p99, p9
 
 /// Text that names no metric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no figure; there are {NAMES}")]
+#[error("{0:?} is not a figure; use one of {NAMES}")]
 pub struct MetricError(String);
 
 impl FromStr for Metric {
@@ -215,7 +215,7 @@ impl Relation {
     }
 }
 
-/// A value of a unit as people type it: `99.5%`, `40ms`, `1s`, `59`; `None` if it is none.
+/// A value of a unit as people type it: `99.5%`, `40ms`, `1s`, `59`; `None` for other text.
 pub fn value(unit: Unit, text: &str) -> Option<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     match unit {

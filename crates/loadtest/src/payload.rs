@@ -73,7 +73,7 @@ impl fmt::Display for Payload {
 /// Why text names no payload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no payload; write uuid, a number of bytes from 1 to {LARGEST}, or two such numbers as 1..5000"
+    "{0:?} is not a payload; use uuid, a number of bytes from 1 to {LARGEST}, or two such numbers as 1..5000"
 )]
 pub struct PayloadError(String);
 

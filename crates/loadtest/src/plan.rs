@@ -26,7 +26,7 @@ pub enum Load {
         /// How they are spread.
         arrivals: Arrivals,
     },
-    /// The replies: so many clients, each sending its next request when the last was answered.
+    /// The replies: each of this many clients sends its next request after the reply to the last.
     Closed {
         /// Number of clients over all workers.
         concurrency: usize,

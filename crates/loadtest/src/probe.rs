@@ -1,4 +1,4 @@
-//! A counter beside the run: whatever counts up while the target works, and how fast it did.
+//! A counter that is sampled during the run, and how fast it went.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

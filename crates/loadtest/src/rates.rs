@@ -1,11 +1,11 @@
 //! Lists and ranges of rates as people type them.
 
-/// Why text is no list of rates.
+/// Why text is not a list of rates.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RatesError {
-    /// Something between commas that is no number and no range.
+    /// Something between commas that is neither a number nor a range.
     #[error(
-        "{0:?} is no rate; write numbers above 0 such as 1,5,10, a range such as 10..100/10, or 1..1000*2"
+        "{0:?} is not a rate; use numbers above 0 such as 1,5,10, a range such as 10..100/10, or 1..1000*2"
     )]
     Malformed(String),
     /// A range that never ends or holds nothing.

@@ -1,4 +1,4 @@
-//! What happened in an interval: histograms of the clocks, counts, and the words of the first errors.
+//! What happened in an interval: histograms of the clocks, counts, and the texts of the first errors.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 use crate::target::Failure;
 
-/// Longest latency that is told apart: an hour, in nanoseconds. Longer ones count as this.
+/// Largest latency that is recorded: an hour, in nanoseconds. Larger ones count as this.
 const LONGEST: u64 = 3_600_000_000_000;
 /// Most different error texts kept for one interval.
 const TEXTS: usize = 16;
@@ -39,18 +39,18 @@ impl Latencies {
         self.0.len()
     }
 
-    /// Milliseconds that `percent` of all did not exceed; 0 if there are none.
+    /// Milliseconds that `percent` of all did not exceed; 0 without any.
     pub fn percentile(&self, percent: f64) -> f64 {
         // A bucket's upper end may lie above the largest value.
         self.0.value_at_percentile(percent).min(self.0.max()) as f64 / 1e6
     }
 
-    /// Mean in milliseconds, to the nanosecond; 0 if there are none.
+    /// Mean in milliseconds, to the nanosecond; 0 without any.
     pub fn mean(&self) -> f64 {
         self.0.mean().round() / 1e6
     }
 
-    /// Largest in milliseconds, to one part in a thousand; 0 if there are none.
+    /// Largest in milliseconds, to one part in a thousand; 0 without any.
     pub fn max(&self) -> f64 {
         self.0.max() as f64 / 1e6
     }
@@ -64,11 +64,11 @@ impl Latencies {
 /// Counts of requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Answered rightly.
+    /// Right replies.
     pub correct: u64,
-    /// Answered rightly before the window closed.
+    /// Right replies before the window closed.
     pub in_window: u64,
-    /// Not answered rightly, by [`Failure::kind`].
+    /// Requests without a right reply, by [`Failure::kind`].
     pub failures: [u64; Failure::KINDS],
     /// Requests that were due while every connection was busy.
     pub waited: u64,

@@ -73,7 +73,7 @@ pub struct Row {
     pub pace: Option<Pace>,
     /// The run piece by piece.
     pub series: Vec<Point>,
-    /// What the reader should know before believing the figures.
+    /// What the reader should know about the figures.
     pub warnings: Vec<String>,
     /// Whether the run was stopped before its time.
     pub cut_short: bool,
@@ -102,7 +102,7 @@ pub struct Summary {
     pub p9999: f64,
     /// Largest.
     pub max: f64,
-    /// Pairs of a percentage and the latency that so many did not exceed, for a plot.
+    /// Pairs of a percentage and the latency that this share did not exceed, for a plot.
     pub curve: Vec<(f64, f64)>,
 }
 
@@ -141,7 +141,7 @@ impl Summary {
     }
 }
 
-/// Percentages ever closer to 100, as far as there are values to tell them apart.
+/// Percentages ever closer to 100, as far as there are values to distinguish them.
 fn curve(latencies: &Latencies) -> Vec<(f64, f64)> {
     if latencies.count() == 0 {
         return Vec::new();

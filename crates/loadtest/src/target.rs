@@ -38,20 +38,30 @@ pub struct Call<'a> {
     /// Where the reply goes.
     pub reply: &'a mut Vec<u8>,
     /// When the request was first given to the operating system, if it was.
-    pub(crate) sent: Option<Instant>,
+    sent: Option<Instant>,
     /// Connections opened for it.
-    pub(crate) connected: u32,
+    connected: u32,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    /// A request that is not sent yet; `reply` is empty.
+    pub fn new(payload: &'a [u8], reply: &'a mut Vec<u8>) -> Self {
+        Call { payload, reply, sent: None, connected: 0 }
+    }
+
+    /// When it was first sent, if it was.
+    pub fn sent(&self) -> Option<Instant> {
+        self.sent
+    }
+
+    /// How many connections were opened for it.
+    pub fn connected(&self) -> u32 {
+        self.connected
+    }
+
     /// To be called right before the request is written: the second clock starts. Only the first call counts.
     pub fn mark_sent(&mut self) {
         self.sent.get_or_insert_with(Instant::now);
-    }
-
-    /// [`mark_sent`](Self::mark_sent) for clients that learn the time afterwards.
-    pub fn mark_sent_at(&mut self, time: Instant) {
-        self.sent.get_or_insert(time);
     }
 
     /// To be called for each connection that was opened.
@@ -63,19 +73,19 @@ impl Call<'_> {
 /// Why a request has no right reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// Nobody listens, or the queue for new connections was full.
+    /// Nothing listens, or the queue for new connections was full.
     Refused,
     /// The connection broke before the reply was whole.
     Reset,
     /// No whole reply in time.
     TimedOut,
-    /// The server answered with a status that is no success.
+    /// The server answered with a status other than success.
     Status(u16),
     /// A reply that differs from the payload.
     Wrong,
     /// Never sent: no connection became free before the run was over.
     NotSent,
-    /// Anything else, in words.
+    /// Anything else, as text.
     Other(String),
 }
 

@@ -4,27 +4,29 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
+use http::Uri;
+
 /// An address, split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
-    /// What stands before `://`.
+    /// The part before `://`.
     pub scheme: String,
     /// Name or address, brackets of IPv6 taken off.
     pub host: String,
     /// Port; 80 if none is given.
     pub port: u16,
-    /// Everything behind the port, at least `/`.
+    /// Everything after the port, at least `/`.
     pub path: String,
 }
 
-/// Why text is no address, or an address leads nowhere.
+/// Why text is not an address, or an address leads nowhere.
 #[derive(Debug, thiserror::Error)]
 pub enum UrlError {
     /// Not of the form.
-    #[error("{0:?} is no address; write for example http://127.0.0.1:8080/path")]
+    #[error("{0:?} is not an address; use for example http://127.0.0.1:8080/path")]
     Malformed(String),
     /// A space, control or non-ASCII character.
-    #[error("{0:?} holds a character that may not stand in an address; write it as %XX")]
+    #[error("{0:?} contains a character that is not allowed in an address; write it as %XX")]
     Character(String),
     /// The name is not known.
     #[error("the host {host:?} cannot be found; correct the address")]
@@ -44,22 +46,21 @@ impl FromStr for Url {
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(UrlError::Character(text.to_owned()));
         }
-        let (scheme, rest) = text.split_once("://").ok_or_else(malformed)?;
-        let split = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(split);
-        let (host, port) = match authority.rsplit_once(':') {
-            // The last colon of a bare [::1] is inside the brackets.
-            Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| malformed())?),
-            _ => (authority, 80),
+        let uri: Uri = text.parse().map_err(|_| malformed())?;
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(malformed());
+        };
+        let host = authority.host();
+        let port = match authority.port_u16() {
+            Some(port) => port,
+            None if authority.as_str() == host => 80,
+            None => return Err(malformed()),
         };
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        if scheme.is_empty() || host.is_empty() || port == 0 {
+        if host.is_empty() || port == 0 {
             return Err(malformed());
         }
-        let path = match path.as_bytes().first() {
-            Some(b'/') => path.to_owned(),
-            _ => format!("/{path}"),
-        };
+        let path = uri.path_and_query().map_or("/".to_owned(), ToString::to_string);
         Ok(Url { scheme: scheme.to_owned(), host: host.to_owned(), port, path })
     }
 }
@@ -67,9 +68,10 @@ impl FromStr for Url {
 impl Url {
     /// `host:port`, with brackets where needed.
     pub fn authority(&self) -> String {
-        match self.host.contains(':') {
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
         }
     }
 

@@ -1,4 +1,4 @@
-/** A stock mGBA in a window, with the demo game and our script: `crates/stock/examples/window.rs`. */
+/** A stock mGBA in a window, with the demo game and our script: `crates/lab/examples/window.rs`. */
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";

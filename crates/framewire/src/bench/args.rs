@@ -2,11 +2,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use framewire_link::strategy::Strategy;
 use framewire_loadtest::goal::Goal;
 use framewire_loadtest::payload::Payload;
 use framewire_loadtest::search::Search;
-use framewire_loadtest::{Arrivals, Load, Plan, rates};
+use framewire_loadtest::{Arrivals, Load, Plan, Strategy, rates};
 
 /// What to measure and how.
 #[derive(Debug, clap::Args)]
@@ -19,7 +18,7 @@ pub struct RunArgs {
     /// Requests a second: a list (1,5,10), ranges with a step (10..100/10) or a factor (1..1000*2)
     #[arg(short, long, value_name = "LIST", default_value = "10", value_parser = rate_list, help_heading = "Load")]
     pub rates: Rates,
-    /// Instead of a rate, so many clients that each send again when answered
+    /// Instead of a rate, this many clients that each send again after a reply
     #[arg(short, long, value_name = "N", conflicts_with_all = ["rates", "poisson", "find_limit"], help_heading = "Load")]
     pub concurrency: Option<usize>,
     /// Random gaps with the same mean, as from many users, instead of equal ones

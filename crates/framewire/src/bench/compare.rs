@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use framewire_loadtest::compare::{self, FailOn, METRICS, Pair};
 use framewire_loadtest::report::Report;
+use framewire_loadtest::report::table::Table;
 
 /// Arguments of `framewire bench compare`.
 #[derive(Debug, clap::Args)]
@@ -29,7 +30,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         bail!("the two reports have no load in common; measure both with the same --rates or --concurrency");
     }
     for pair in &pairs {
-        table(pair);
+        print(pair);
     }
     for doubt in compare::doubts(&before, &after) {
         println!("Not the same: {doubt}");
@@ -47,12 +48,13 @@ fn read(path: &Path) -> anyhow::Result<Report> {
     Report::from_json(&text).with_context(|| format!("cannot use {}", path.display()))
 }
 
-fn table(pair: &Pair<'_>) {
-    println!("| {} | before | after | change |\n| --- | ---: | ---: | ---: |", pair.after.load());
+fn print(pair: &Pair<'_>) {
+    let mut table = Table::new(&[&format!("<{}", pair.after.load()), "before", "after", "change"]);
     for metric in METRICS {
         if let Some((before, after, change)) = pair.change(metric) {
-            println!("| {metric} | {} | {} | {change:+.1}% |", metric.show(before), metric.show(after));
+            let change = format!("{change:+.1}%");
+            table.row([metric.to_string(), metric.show(before), metric.show(after), change]);
         }
     }
-    println!();
+    println!("{}", table.finish());
 }

@@ -21,7 +21,7 @@ impl EmbeddedTarget {
     pub fn start(args: &RunArgs) -> anyhow::Result<Self> {
         ensure!(
             args.speed.is_finite() && args.speed >= 0.0,
-            "--speed {} is no speed; give 1, 2.5, or 0 for as fast as the processor allows",
+            "--speed {} is not a speed; use 1, 2.5, or 0 for as fast as the processor allows",
             args.speed
         );
         let rom = match &args.rom {

@@ -1,4 +1,4 @@
-//! The emulator's frame counter beside a run, so that each row says whether the emulation held its rate.
+//! The emulator's frame counter during a run, so that each row says whether the emulation held its rate.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ const STATE: &str = "/v1/emulator";
 /// Longest wait for a script's answer: it answers at its next frame, if it is not paused.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The probe that was asked for, and what it counts; none if there is none to be had.
+/// The requested probe, and what it counts; none if the target offers none.
 pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<dyn Probe>, String)>> {
     let mut probe: Box<dyn Probe> = match args.emulator.as_str() {
         "none" => return Ok(None),

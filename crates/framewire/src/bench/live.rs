@@ -82,12 +82,12 @@ impl Live {
             bar.set_position(at.min(self.duration).as_millis() as u64);
         }
         if self.since >= Duration::from_secs(1) || at >= self.duration {
-            self.tell(at);
+            self.print(at);
         }
     }
 
     /// The last second's figures.
-    fn tell(&mut self, at: Duration) {
+    fn print(&mut self, at: Duration) {
         let (recent, since) = (std::mem::take(&mut self.recent), std::mem::take(&mut self.since));
         let latencies = &recent.intended;
         let show = |value| if latencies.count() > 0 { millis(value) } else { "-".to_owned() };

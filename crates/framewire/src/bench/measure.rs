@@ -17,7 +17,7 @@ use super::target::Measured;
 pub struct Bench {
     /// What is measured.
     pub measured: Measured,
-    /// The counter beside it.
+    /// The counter that is sampled during runs.
     pub probe: Option<Box<dyn Probe>>,
     /// Ends it early.
     pub stop: Stop,

@@ -1,10 +1,10 @@
 //! `framewire bench`: measures a server, an emulator's script or the embedded core under load.
 //!
 //! - [`args`]: what can be typed, and the plans it means;
-//! - [`target`]: what an address leads to; [`script_target`] and [`embedded_target`]: how those are measured;
-//! - [`emulator`]: the frame counter beside a run;
+//! - [`target`]: what an address leads to; [`script`] and [`embedded_target`]: how those are measured;
+//! - [`emulator`]: the frame counter during a run;
 //! - [`measure`]: the runs, one after the other, or the search for a limit;
-//! - [`live`]: what is seen meanwhile; [`output`]: what is written in the end;
+//! - [`live`]: what is shown during a run; [`output`]: what is written at the end;
 //! - [`compare`]: `framewire bench compare`.
 
 mod args;
@@ -15,9 +15,10 @@ mod emulator;
 mod live;
 mod measure;
 mod output;
-mod script_target;
+mod script;
 mod target;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -96,9 +97,21 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
     Ok(if report.cut_short { ExitCode::from(STOPPED) } else { code })
 }
 
-/// What was typed, without the folder that the program lies in.
+/// The command line, without the folders of the program and of files: they say nothing to a reader elsewhere.
 fn command_line() -> Vec<String> {
-    std::iter::once("framewire".to_owned()).chain(std::env::args().skip(1)).collect()
+    let words = std::env::args().skip(1).map(|word| without_folder(&word));
+    std::iter::once("framewire".to_owned()).chain(words).collect()
+}
+
+/// An absolute path without its folder, also after `--option=`; other words as they are.
+fn without_folder(word: &str) -> String {
+    let (option, value) = match word.split_once('=') {
+        Some((option, value)) if option.starts_with('-') => (format!("{option}="), value),
+        _ => (String::new(), word),
+    };
+    let path = Path::new(value);
+    let name = path.file_name().filter(|_| path.is_absolute());
+    name.map_or(word.to_owned(), |name| format!("{option}{}", name.to_string_lossy()))
 }
 
 /// The first signal ends the run in good order, the second the program.
@@ -118,4 +131,22 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
         });
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorded_command_names_files_without_their_folders() {
+        let words = [
+            "--json",
+            "/home/someone/out/a.json",
+            "--html=/tmp/b.html",
+            "http://localhost/a?b=/c",
+            "out/d.hdr",
+        ];
+        let recorded = words.map(without_folder);
+        assert_eq!(recorded, ["--json", "a.json", "--html=b.html", "http://localhost/a?b=/c", "out/d.hdr"]);
+    }
 }

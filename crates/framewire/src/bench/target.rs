@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use framewire_link::strategy::{Dialect, Options, Strategy};
 use framewire_loadtest::engine::{Interval, Outcome};
 use framewire_loadtest::http::{HttpTarget, Reuse};
 use framewire_loadtest::probe::Probe;
 use framewire_loadtest::url::Url;
-use framewire_loadtest::{Plan, Stop};
+use framewire_loadtest::{Plan, Stop, Strategy};
 
 use super::args::RunArgs;
-use super::script_target::ScriptTarget;
+use super::script::{Dialect, Options, ScriptTarget};
 
 /// How long the check before the first run waits for the target.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -25,14 +24,14 @@ pub enum Measured {
         url: Url,
         /// How its connections are used.
         strategy: Strategy,
-        /// The thing itself.
+        /// The target itself.
         target: Arc<HttpTarget>,
     },
     /// A script in an emulator.
     Script {
         /// Where.
         url: Url,
-        /// The thing itself.
+        /// The target itself.
         target: Arc<ScriptTarget>,
     },
     /// A core in this process.
@@ -53,14 +52,12 @@ impl Measured {
             "http" => http(url, args),
             "link" => script(url, Dialect::Binary, args.strategy.unwrap_or(Strategy::Mux), args),
             "marker" => {
-                let dialect = match args.raw {
-                    true => Dialect::Marker { prefix: String::new() },
-                    false => Dialect::marker(),
-                };
+                let dialect =
+                    if args.raw { Dialect::Marker { prefix: String::new() } } else { Dialect::marker() };
                 script(url, dialect, args.strategy.unwrap_or(Strategy::Pool), args)
             }
             scheme => bail!(
-                "{scheme}:// is no kind of target; give http://, link:// or marker:// with HOST:PORT, or embedded"
+                "{scheme}:// is not a kind of target; use http://, link:// or marker:// with HOST:PORT, or embedded"
             ),
         }
     }
@@ -111,9 +108,8 @@ impl Measured {
             let address = address.ok_or(io::ErrorKind::NotFound)?;
             TcpStream::connect_timeout(&address, PATIENCE).map(drop)
         };
-        attempt().with_context(|| {
-            format!("{url} cannot be reached; {advice} (--skip-check measures it all the same)")
-        })
+        attempt()
+            .with_context(|| format!("{url} cannot be reached; {advice} (--skip-check measures it anyway)"))
     }
 
     /// Does one run.

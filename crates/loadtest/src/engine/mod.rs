@@ -4,13 +4,11 @@
 //! - `worker`: one worker's run: its pacer, its clients, its intervals;
 //! - `slots`: who does which request: idle clients, and requests that wait for one;
 //! - `pace`: waiting to the microsecond;
-//! - `limit`: time-outs that cost nothing while nothing times out;
-//! - `processor`: how busy the thread was.
+//! - `timeout`: time-outs that cost nothing while nothing times out.
 
-mod limit;
 mod pace;
-mod processor;
 mod slots;
+mod timeout;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -85,7 +83,7 @@ enum Message {
     Done(worker::Done),
 }
 
-/// Runs `plan` against `target` on threads of its own and waits for them. `probe` is sampled beside it, `watch` is
+/// Runs `plan` against `target` on threads of its own and waits for them. `probe` is sampled during the run, `watch` is
 /// called for each interval as it ends.
 ///
 /// # Errors

@@ -18,13 +18,13 @@ pub(super) struct Job {
 pub(super) enum Given {
     /// To an idle client.
     ToIdle,
-    /// To nobody yet: the caller shall start one more client with it.
+    /// To no client yet: the caller starts one more with it.
     ToNew,
     /// Into the queue.
     Queued,
 }
 
-/// Who does which request. A client is a slot with a number; the last that became idle is the first to work again, so
+/// Which client does which request. A client is a slot with a number; the last that became idle is the first to work again, so
 /// that no more connections are open than are needed.
 #[derive(Debug)]
 pub(super) struct Slots {
@@ -59,7 +59,7 @@ impl Slots {
         self.closed_until.set(Some(end));
     }
 
-    /// Gives a job to whoever is free.
+    /// Gives a job to a client that is free.
     pub(super) fn give(&self, intended: Instant) -> Given {
         let mut inner = self.inner.borrow_mut();
         let given = if let Some(index) = inner.idle.pop() {

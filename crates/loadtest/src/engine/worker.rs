@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use tokio::task::{JoinHandle, LocalSet, spawn_local, yield_now};
 
-use super::limit::Limit;
 use super::pace::Pacer;
 use super::slots::{Given, Job, Slots};
-use super::{Message, Stop, processor};
+use super::timeout::Timeout;
+use super::{Message, Stop};
 use crate::plan::{Load, Plan};
 use crate::record::{Ended, Record};
 use crate::schedule::Schedule;
@@ -90,7 +90,7 @@ async fn work<S: Session>(session: S, part: Part, sender: Sender<Message>) -> io
     let flusher = spawn_local(flush(Rc::clone(&shared), interval, sender.clone()));
     let mut pacer = Pacer::new()?;
     pacer.wait(start, || shared.activity.get()).await?;
-    let processor_before = processor::used();
+    let processor_before = processor_time();
     let idle_before = pacer.idle();
 
     let mut offer = Offer { shared: Rc::clone(&shared), session, tasks: Vec::new() };
@@ -103,7 +103,7 @@ async fn work<S: Session>(session: S, part: Part, sender: Sender<Message>) -> io
         Load::Closed { .. } => offer.closed(most, start, &mut pacer, &stop).await?,
     };
 
-    let used = processor::used().zip(processor_before).map(|(after, before)| after - before);
+    let used = processor_time().zip(processor_before).map(|(after, before)| after - before);
     let idle = pacer.idle() - idle_before;
     let busy = used.map(|used| used.saturating_sub(idle).as_secs_f64() / start.elapsed().as_secs_f64());
     drain(&shared, cut_short).await;
@@ -213,17 +213,17 @@ impl<S: Session> Offer<S> {
 /// One client: does one request after the other.
 async fn serve<C: Client>(shared: Rc<Shared>, mut client: C, index: usize, mut job: Job) {
     let (mut payload, mut reply) = (Vec::new(), Vec::new());
-    let mut limit = Limit::new(shared.plan.timeout);
+    let mut limit = Timeout::new(shared.plan.timeout);
     loop {
         shared.plan.payload.fill(&mut shared.random.borrow_mut(), &mut payload);
         reply.clear();
         let start = Instant::now();
         shared.started(&job, start);
-        let mut call = Call { payload: &payload, reply: &mut reply, sent: None, connected: 0 };
+        let mut call = Call::new(&payload, &mut reply);
         let polled = || shared.activity.set(shared.activity.get().wrapping_add(1));
         let result = limit.run(start, polled, client.exchange(&mut call)).await;
         let end = Instant::now();
-        let (sent, connected) = (call.sent, call.connected);
+        let (sent, connected) = (call.sent(), call.connected());
         let result = match result {
             None => Err(Failure::TimedOut),
             Some(Ok(())) if shared.plan.check && reply != payload => Err(Failure::Wrong),
@@ -285,4 +285,17 @@ async fn drain(shared: &Shared, cut_short: bool) {
     let mut record = shared.record.borrow_mut();
     record.failed(&Failure::TimedOut, shared.slots.busy() as u64);
     record.failed(&Failure::NotSent, shared.slots.queued() as u64);
+}
+
+/// Processor time that this thread has used so far.
+#[cfg(unix)]
+fn processor_time() -> Option<Duration> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
+}
+
+/// Unknown on other systems.
+#[cfg(not(unix))]
+fn processor_time() -> Option<Duration> {
+    None
 }

@@ -23,7 +23,7 @@ pub const PLACE: &str = "{}";
 pub struct Reuse {
     /// Whether a connection serves one request after the other; else each request opens and closes its own.
     pub keep_alive: bool,
-    /// How often a request is tried.
+    /// How many times a request is tried.
     pub tries: u32,
     /// Wait before the second try; doubled before each further one.
     pub delay: Duration,
@@ -38,11 +38,11 @@ impl Default for Reuse {
 /// Why a URL cannot be a target.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpTargetError {
-    /// No address, or one that leads nowhere.
+    /// Not an address, or one that leads nowhere.
     #[error(transparent)]
     Url(#[from] UrlError),
     /// TLS or something else.
-    #[error("{0}:// is not spoken here; give an http:// address")]
+    #[error("{0}:// is not supported; use an http:// address")]
     Scheme(String),
 }
 
@@ -55,9 +55,9 @@ pub struct HttpTarget {
 #[derive(Debug)]
 struct Config {
     address: SocketAddr,
-    /// The request in front of the payload.
+    /// The request before the payload.
     before: Vec<u8>,
-    /// The request behind the payload.
+    /// The request after the payload.
     after: Vec<u8>,
     reuse: Reuse,
 }

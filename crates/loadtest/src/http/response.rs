@@ -32,9 +32,9 @@ enum Length {
 enum Chunk {
     /// The next line says how long the next chunk is.
     Size,
-    /// So many bytes of a chunk are still to come, and the line end behind it.
+    /// This many bytes of a chunk are still to come, and the line end after it.
     Data(usize),
-    /// Lines behind the last chunk, up to an empty one.
+    /// Lines after the last chunk, up to an empty one.
     Trailer,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Parser {
 }
 
 fn malformed(what: &str) -> Failure {
-    Failure::Other(format!("the response is no HTTP/1.1: {what}"))
+    Failure::Other(format!("the response is not HTTP/1.1: {what}"))
 }
 
 impl Parser {
@@ -136,7 +136,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<(usize, Head, Length)>, Failure> {
         if line.name.eq_ignore_ascii_case("content-length") {
             let number = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
             if !matches!(length, Length::Chunks(_)) {
-                length = Length::Left(number.ok_or_else(|| malformed("a length that is no number"))?);
+                length = Length::Left(number.ok_or_else(|| malformed("a length that is not a number"))?);
             }
         } else if line.name.eq_ignore_ascii_case("transfer-encoding") {
             length = Length::Chunks(Chunk::Size);

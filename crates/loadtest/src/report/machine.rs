@@ -59,7 +59,7 @@ fn read(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-/// The value behind `key` in a file of lines `key<separator>value`.
+/// The value after `key` in a file of lines `key<separator>value`.
 fn field(path: &str, key: &str, separator: char) -> Option<String> {
     read(path)?.lines().find_map(|line| {
         let (name, value) = line.split_once(separator)?;

@@ -1,9 +1,10 @@
-//! The table.
+//! The report for a terminal.
 
 use std::fmt::Write;
 
 use super::Report;
 use super::format::{millis, percent, rate, thousands};
+use super::table::Table;
 use crate::row::{Phase, Row, Summary};
 
 /// The whole report for a terminal or a page.
@@ -36,46 +37,40 @@ pub fn report(report: &Report) -> String {
 
 /// A line for each row, with latencies from either clock. `counter` is what the sampled counter counts.
 pub fn table(rows: &[&Row], counter: Option<&str>, clock: impl Fn(&Row) -> &Summary) -> String {
-    let mut out = "| asked | achieved | mean | p50 | p99 | p99.9 | max | success |".to_owned();
-    if let Some(counter) = counter {
-        let _ = write!(out, " {counter}/s (slowest second) |");
-    }
-    out.push('\n');
-    out += "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
-    out += if counter.is_some() { " ---: |\n" } else { "\n" };
+    let counter = counter.map(|counter| format!("{counter}/s (slowest second)"));
+    let heads = ["asked", "achieved", "mean", "p50", "p99", "p99.9", "max", "success"];
+    let mut table = Table::new(&heads.into_iter().chain(counter.as_deref()).collect::<Vec<_>>());
     for row in rows {
         let summary = clock(row);
         let cell = |value: f64| if summary.count > 0 { millis(value) } else { "-".to_owned() };
-        let _ = write!(
-            out,
-            "| {} | {} | {} | {} | {} | {} | {} | {} |",
-            row.load(),
-            rate(row.achieved),
-            cell(summary.mean),
-            cell(summary.p50),
-            cell(summary.p99),
-            cell(summary.p999),
-            cell(summary.max),
-            percent(row.success),
-        );
+        let latencies = [summary.mean, summary.p50, summary.p99, summary.p999, summary.max].map(cell);
+        let mut cells = vec![row.load(), rate(row.achieved)];
+        cells.extend(latencies);
+        cells.push(percent(row.success));
         if counter.is_some() {
-            let pace = row.pace.map(|pace| format!(" {:.2} ({:.2}) |", pace.mean, pace.min));
-            out += pace.as_deref().unwrap_or(" - |");
+            cells.push(row.pace.map_or("-".to_owned(), |pace| format!("{:.2} ({:.2})", pace.mean, pace.min)));
         }
-        out.push('\n');
+        table.row(cells);
     }
-    out
+    table.finish()
 }
 
-/// How the tester itself did: what stands between the target and its figures.
+/// How the tester itself did: the part of the figures that is not the target's.
 fn tester(rows: &[&Row]) -> String {
-    let mut out = "| asked | late p50 | late p99 | late max | busy | connections opened | most in flight | had to wait |\n\
-                   | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-        .to_owned();
+    let mut table = Table::new(&[
+        "asked",
+        "late p50",
+        "late p99",
+        "late max",
+        "busy",
+        "connections opened",
+        "most in flight",
+        "had to wait",
+    ]);
     for row in rows {
-        let _ = writeln!(out, "| {} |", tester_cells(row).join(" | "));
+        table.row(tester_cells(row));
     }
-    out
+    table.finish()
 }
 
 /// The cells of a row about the tester.

@@ -1,7 +1,7 @@
 //! What is written at the end.
 //!
 //! - [`Report`]: everything, as JSON (`docs/bench-json.md` describes it);
-//! - [`markdown`]: the table; [`html`]: one page with plots, made of [`plot`]s; [`hdr_log`]: the histograms themselves;
+//! - [`markdown`]: for a terminal, with [`table`]s; [`html`]: one page with plots, made of [`plot`]s; [`hdr_log`]: the histograms themselves;
 //! - [`machine`]: where it was measured; [`mod@format`]: numbers for people.
 
 pub mod format;
@@ -10,6 +10,7 @@ pub mod html;
 pub mod machine;
 pub mod markdown;
 pub mod plot;
+pub mod table;
 
 use std::time::{Duration, SystemTime};
 
@@ -114,11 +115,11 @@ impl Settings {
     }
 }
 
-/// Why a file is no report.
+/// Why a file is not a report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// No JSON, or JSON of another form.
-    #[error("this is no report of `bench --json`")]
+    /// Not JSON, or JSON of another form.
+    #[error("this is not a report of `bench --json`")]
     Json(#[from] serde_json::Error),
     /// Another program's or version's.
     #[error("this is {0} version {1}, and this program reads {SCHEMA} version {SCHEMA_VERSION}")]
@@ -175,9 +176,10 @@ impl Report {
     /// One sentence on how it was measured.
     pub fn summary(&self) -> String {
         let settings = &self.settings;
-        let start = match settings.cold() {
-            true => "cold start".to_owned(),
-            false => format!("{} warm-up", seconds(settings.warmup)),
+        let start = if settings.cold() {
+            "cold start".to_owned()
+        } else {
+            format!("{} warm-up", seconds(settings.warmup))
         };
         format!(
             "{} ({}), {} arrivals, payload {}, {} a run, {start}, {} worker{}, at most {} in flight, time-out {}",

@@ -1,4 +1,4 @@
-//! Each kind of failure is told from the others.
+//! Each kind of failure is distinguished from the others.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

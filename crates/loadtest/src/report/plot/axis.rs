@@ -23,7 +23,7 @@ pub struct Axis {
     pub label: String,
     /// How.
     pub scale: Scale,
-    /// What stands at 1, 2, 3 and so on of [`Scale::Names`].
+    /// The names at 1, 2, 3 and so on of [`Scale::Names`].
     pub names: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl Axis {
     }
 
     /// A value in words, fit for SVG.
-    pub(super) fn tell(&self, value: f64) -> String {
+    pub(super) fn show(&self, value: f64) -> String {
         match self.scale {
             Scale::Nines => format!("{value:.3}%"),
             Scale::Log => millis(value),
@@ -124,7 +124,7 @@ impl Range<'_> {
     }
 }
 
-/// How many nines a percentage begins with, and fractions thereof.
+/// How many nines a percentage begins with, with fractions.
 fn nines(percent: f64) -> f64 {
     -((100.0 - percent) / 100.0).log10()
 }

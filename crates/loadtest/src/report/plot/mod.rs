@@ -145,9 +145,9 @@ impl Plot {
     ) {
         let colour = format!("var(--c{})", series.colour % 8);
         // The real value, not the top of the stack.
-        let told = |number: usize, point: &(f64, f64)| {
+        let tooltip = |number: usize, point: &(f64, f64)| {
             let value = self.series[index].points[number].1;
-            let (x, y) = (self.x.tell(point.0), self.y.tell(value));
+            let (x, y) = (self.x.show(point.0), self.y.show(value));
             format!("<title>{} {x}: {y}</title>", escape(&series.name))
         };
         if series.mark == Mark::Bars {
@@ -159,7 +159,7 @@ impl Plot {
                     "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{colour}\">{}\
                      </rect>",
                     HEIGHT - BOTTOM - top,
-                    told(number, point)
+                    tooltip(number, point)
                 );
             }
             return;
@@ -188,7 +188,7 @@ impl Plot {
                     "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.2\" fill=\"{colour}\">{}</circle>",
                     across(point.0),
                     up(point.1),
-                    told(number, point)
+                    tooltip(number, point)
                 );
             }
         }

@@ -1,0 +1,217 @@
+--- The figures of the LuaJIT side and of the channel, each next to the limit of the machine. It takes six minutes. Run
+-- it on a machine that does nothing else. `luajit benches/luajit/run.lua --help` lists the options. It needs cc, wrk,
+-- libmgba-dev, nginx and two release builds: `cargo build --release -p framewire` and
+-- `cargo build --release -p framewire-channel --example pingpong`.
+
+local here = arg[0]:match("^(.*)/") or "."
+local root = here .. "/../.."
+package.path = root .. "/luajit/?.lua;" .. here .. "/?.lua;" .. package.path
+
+local cli = require "framewire.options"
+local json = require "tests.support.json"
+local measure = require "measure"
+local time = require "framewire.time"
+local worker = require "framewire.worker"
+
+local options = cli.read(arg, {
+  usage = "luajit benches/luajit/run.lua [options]",
+  about = "Measures the channel, stepping an emulator on it, and the HTTP server, next to the machine's limits.",
+  { "rounds", "N", "rounds, of which the median counts", kind = "integer", low = 1, high = 99, default = 5 },
+  { "seconds", "N", "seconds of HTTP load in a round", kind = "integer", low = 1, high = 60, default = 3 },
+  { "only", "WORD", "only the parts whose name holds it: channel, steps, http, idle", default = "" },
+  { "json", "FILE", "write the figures there too" },
+  { "retro", "PYTHON", "a Python with stable-retro, to compare the steps with" },
+})
+
+local SERVER, CLIENT = 1, 0 -- processor cores
+local target = root .. "/target/release"
+local rounds, seconds = options.rounds, options.seconds
+local figures = {}
+
+-- Prints a figure, and what it is of another.
+local function show(name, value, unit, limit, wanted)
+  figures[name] = value
+  local line = ("%-42s %12s %s"):format(name, ("%.4g"):format(value), unit)
+  if limit then line = ("%s, %.3g of %s"):format(line, value / figures[limit], limit) end
+  if wanted then line = line .. " (wanted: " .. wanted .. ")" end
+  print(line)
+  io.stdout:flush()
+end
+
+local function pingpong(partner)
+  local file = measure.folder() .. "/pingpong.json"
+  local command = ("luajit '%s/pingpong.lua' --rounds 3 --json '%s'"):format(here, file)
+  if partner then command = command .. " --partner '" .. partner .. "'" end
+  measure.output(command)
+  return json.decode(assert(io.open(file)):read("*a"))
+end
+
+local parts = {}
+
+function parts.channel()
+  local rust = target .. "/examples/pingpong"
+  local lists = { lua = {}, mixed = {}, rust = {} }
+  for round = 1, rounds do
+    lists.lua[round], lists.mixed[round] = pingpong(), pingpong(rust)
+    lists.rust[round] = json.decode(measure.output(("'%s' --measure 1000000 3"):format(rust)))
+  end
+  local function million(pair, what)
+    local all = {}
+    for round, one in ipairs(lists[pair]) do all[round] = 1e3 / one[what] end
+    return measure.median(all)
+  end
+  local line, copies = "cache line to and fro, C", "copies of 64 bytes, C"
+  show(line, million("lua", "line_ns"), "million/s")
+  show("round trips, LuaJIT and LuaJIT", million("lua", "round_trip_ns"), "million/s", line, "0.7")
+  show("round trips, LuaJIT and Rust", million("mixed", "round_trip_ns"), "million/s", line, "0.7")
+  show("round trips, Rust and Rust", million("rust", "round_trip_ns"), "million/s", line, "0.8")
+  show(copies, million("lua", "copy_ns"), "million/s")
+  show("one way, 64 bytes, LuaJIT and LuaJIT", million("lua", "message_ns"), "million/s", copies, "20/s")
+  show("one way, 64 bytes, Rust and Rust", million("rust", "message_ns"), "million/s", copies)
+end
+
+function parts.steps()
+  local rom, name, frames = root .. "/rom/framewire-demo.gba", measure.channel(), 8000
+  local bare = measure.build(root .. "/benches/bare.c", "-lmgba")
+  local program = target .. "/framewire"
+  local server = measure.start({ program, "serve", "--channel", name, "--listen", "127.0.0.1:0", "--quiet" }, SERVER)
+  local lists = { bare = {}, channel = {}, retro = {} }
+  for round = 1, rounds do
+    lists.bare[round] = tonumber(measure.output(("taskset -c %d '%s' '%s' 1"):format(SERVER, bare, rom)))
+    lists.channel[round] = tonumber(measure.output(
+      ("luajit '%s/steps.lua' %s %d %d"):format(here, name, frames, CLIENT)))
+    if options.retro then
+      lists.retro[round] = tonumber(measure.output(("taskset -c %d '%s' '%s/retro.py' '%s' %d")
+        :format(SERVER, options.retro, here, rom, frames)):match("([%d.]+)%s*$"))
+    end
+  end
+  server:stop()
+  show("frames of bare libmgba, C", measure.median(lists.bare), "frames/s")
+  if options.retro then show("step and screen, stable-retro", measure.median(lists.retro), "frames/s") end
+  local ours = measure.median(lists.channel)
+  show("step, 64 bytes and picture, LuaJIT", ours, "frames/s", "frames of bare libmgba, C", "0.95")
+end
+
+local function nginx_config(port)
+  local work = measure.folder()
+  local path = work .. "/nginx.conf"
+  local file = assert(io.open(path, "w"))
+  local text = ([[
+worker_processes 1; daemon off; pid WORK/nginx.pid; error_log WORK/nginx.log;
+events { worker_connections 4096; }
+http {
+  access_log off; keepalive_requests 1000000000;
+  client_body_temp_path WORK; proxy_temp_path WORK; fastcgi_temp_path WORK; uwsgi_temp_path WORK; scgi_temp_path WORK;
+  server {
+    listen 127.0.0.1:PORT backlog=4096;
+    location / { default_type text/plain; return 200 "hello, world\n"; }
+  }
+}
+]]):gsub("WORK", work):gsub("PORT", tostring(port))
+  file:write(text)
+  file:close()
+  return path
+end
+
+-- Requests a second, and processor time of the server for one in microseconds.
+local function load(server, port, pinned, arguments)
+  local before = server:cpu()
+  local text = measure.output(("%s wrk -t1 -c60 -d%ds %s http://127.0.0.1:%d/"):format(
+    pinned and "taskset -c " .. CLIENT or "", seconds, arguments or "", port))
+  if text:find("Non-2xx", 1, true) or text:find("Socket errors", 1, true) then error(text, 0) end
+  local requests = tonumber(text:match("(%d+) requests in"))
+  return tonumber(text:match("Requests/sec:%s*([%d.]+)")), (server:cpu() - before) / requests * 1e6
+end
+
+local function start_http(arguments, port, core)
+  local server = measure.start(arguments, core)
+  measure.await_port(port)
+  return server
+end
+
+local function hello(port, workers, core)
+  return start_http({ "luajit", here .. "/hello.lua", tostring(port), tostring(workers) }, port, core)
+end
+
+function parts.http()
+  local servers = {}
+  local function add(name, start)
+    local port = measure.free_port()
+    servers[#servers + 1] = { name = name, port = port, server = start(port), rates = {}, times = {}, piped = {} }
+  end
+  local epoll = measure.build(here .. "/epoll.c")
+  add("epoll server, C", function(port) return start_http({ epoll, tostring(port) }, port, SERVER) end)
+  add("nginx", function(port)
+    return start_http({ "nginx", "-c", nginx_config(port), "-p", measure.folder() }, port, SERVER)
+  end)
+  add("LuaJIT", function(port) return hello(port, 1, SERVER) end)
+  local pipeline = "-s '" .. here .. "/pipeline.lua'"
+  for round = 1, rounds do
+    for _, one in ipairs(servers) do
+      one.rates[round], one.times[round] = load(one.server, one.port, true)
+      one.piped[round] = load(one.server, one.port, true, pipeline)
+    end
+  end
+  for _, one in ipairs(servers) do one.server:stop() end
+  local function all(what, list, unit, compare)
+    for _, one in ipairs(servers) do
+      local limit, wanted = unpack(compare[one.name] or {})
+      show(what .. ", " .. one.name, measure.median(one[list]), unit, limit and what .. ", " .. limit, wanted)
+    end
+  end
+  all("requests", "rates", "/s", { LuaJIT = { "epoll server, C", "0.97" } })
+  all("time a request", "times", "us", { LuaJIT = { "nginx", "1 or less" } })
+  all("16 pipelined", "piped", "/s", { LuaJIT = { "nginx", "5" } })
+end
+
+function parts.idle()
+  local COUNT = 10000
+  local port = measure.free_port()
+  local server = hello(port, 2)
+  local alone, held = {}, {}
+  load(server, port)
+  local busy = server:memory()
+  for round = 1, rounds do alone[round] = load(server, port) end
+  local pipe = assert(io.popen(("ulimit -n 20000; exec luajit '%s/hold.lua' %d %d")
+    :format(here, port, COUNT), "w"))
+  local deadline = time.monotonic() + 30
+  while tonumber(measure.output("ss -Htn state established sport = :" .. port .. " | wc -l")) < COUNT do
+    if time.monotonic() > deadline then error("the idle connections did not come", 0) end
+    time.sleep(0.2)
+  end
+  local full = server:memory()
+  for round = 1, rounds do held[round] = load(server, port) end
+  pipe:close()
+  server:stop()
+  show("2 workers", measure.median(alone), "/s")
+  show("2 workers, 10,000 idle connections held", measure.median(held), "/s", "2 workers", "0.9")
+  show("memory of an idle connection", (full - busy) / COUNT, "bytes")
+end
+
+local order = { "channel", "steps", "http", "idle" }
+
+local function missing()
+  for _, program in ipairs { "cc", "wrk", "nginx", "taskset", "ss" } do
+    if not measure.has(program) then return "needs " .. program end
+  end
+  for _, file in ipairs { target .. "/framewire", target .. "/examples/pingpong" } do
+    if not io.open(file) then return "needs " .. file .. "; the first lines of this file say how to build it" end
+  end
+  if worker.cores() < 2 then return "needs two processor cores" end
+end
+
+local function main()
+  local problem = missing()
+  if problem then error(problem, 0) end
+  for _, name in ipairs(order) do
+    if name:find(options.only, 1, true) then parts[name]() end
+  end
+  if options.json then measure.write(options.json, figures) end
+end
+
+local ok, message = pcall(main)
+measure.clean()
+if not ok then
+  io.stderr:write("run.lua: ", tostring(message), "\n")
+  os.exit(1)
+end

@@ -1,0 +1,263 @@
+use framewire_loadtest::Failure;
+use framewire_protocol::{Batch, Decoder, Frame, Hello, Op, Outcome, Reply, Request, Value, Welcome, marker};
+
+use super::{malformed, refused};
+
+/// Longest text reply, in bytes; the script's own limit for a message.
+const LONGEST: usize = 8 * 1024 * 1024;
+
+/// What is said on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dialect {
+    /// Our binary frames, after a hello; a message is the argument of the operation `echo`.
+    Binary,
+    /// Marker text: the prefix, the message, `<|END|>`.
+    ///
+    /// `framewire.echo,` asks Framewire's script to send the message back. Scripts that send everything back as it came
+    /// need an empty prefix.
+    Marker {
+        /// What each message begins with.
+        prefix: String,
+    },
+}
+
+impl Dialect {
+    /// Marker text for Framewire's script.
+    pub fn marker() -> Self {
+        Dialect::Marker { prefix: "framewire.echo,".to_owned() }
+    }
+
+    pub(super) fn codec(&self) -> Codec {
+        match self {
+            Dialect::Binary => {
+                Codec::Binary(Binary { state: State::Hello, decoder: Decoder::new(), next: 1 })
+            }
+            Dialect::Marker { prefix } => Codec::Marker(Marker {
+                prefix: prefix.clone(),
+                buffer: Vec::new(),
+                searched: 0,
+                sent: 0,
+                answered: 0,
+            }),
+        }
+    }
+}
+
+/// Which message a reply belongs to.
+pub(super) type Ticket = u32;
+/// What a message was answered with.
+pub(super) type Answer = Result<Vec<u8>, Failure>;
+
+/// The bytes that an `echo` has brought back.
+pub(super) fn answer(outcome: Outcome) -> Answer {
+    match outcome.single() {
+        Ok(Value::Bytes(bytes)) => Ok(bytes),
+        Ok(other) => Err(malformed(format_args!("{other:?} to an echo"))),
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// The messages of one connection, in both directions. Does no I/O.
+#[derive(Debug)]
+pub(super) enum Codec {
+    Binary(Binary),
+    Marker(Marker),
+}
+
+#[derive(Debug)]
+pub(super) struct Binary {
+    state: State,
+    decoder: Decoder,
+    next: Ticket,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was received yet.
+    Hello,
+    /// A part of the welcome.
+    Welcome(Vec<u8>),
+    /// Frames.
+    Open,
+}
+
+#[derive(Debug)]
+pub(super) struct Marker {
+    prefix: String,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer in which no end begins.
+    searched: usize,
+    sent: Ticket,
+    answered: Ticket,
+}
+
+impl Codec {
+    /// What must be sent, and answered, before the first message.
+    pub(super) fn greeting(&self) -> Option<Vec<u8>> {
+        match self {
+            Codec::Binary(_) => Some(Hello::new(fastrand::u64(..)).to_message().into_bytes()),
+            Codec::Marker(_) => None,
+        }
+    }
+
+    /// Whether the greeting was answered.
+    pub(super) fn greeted(&self) -> bool {
+        match self {
+            Codec::Binary(binary) => matches!(binary.state, State::Open),
+            Codec::Marker(_) => true,
+        }
+    }
+
+    /// Appends a message.
+    pub(super) fn encode(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Ticket {
+        match self {
+            Codec::Binary(binary) => {
+                let id = binary.next;
+                binary.next = id.wrapping_add(1);
+                let batch = Batch::from(Op::Echo { data: payload.to_vec() });
+                // Requests are not repeated, so the script need not remember replies.
+                Frame::Request(Request { id, answered: id, batch }).encode(out);
+                id
+            }
+            Codec::Marker(marker) => {
+                out.extend_from_slice(marker.prefix.as_bytes());
+                out.extend_from_slice(payload);
+                out.extend_from_slice(marker::END.as_bytes());
+                marker.sent = marker.sent.wrapping_add(1);
+                marker.sent.wrapping_sub(1)
+            }
+        }
+    }
+
+    /// Takes bytes as they arrived.
+    ///
+    /// # Errors
+    /// If they answer the greeting with anything but a welcome.
+    pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        match self {
+            Codec::Binary(binary) => binary.receive(bytes),
+            Codec::Marker(marker) => {
+                marker.buffer.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// The next answer, or `None` until more bytes arrive.
+    ///
+    /// # Errors
+    /// If the connection is of no more use.
+    pub(super) fn next(&mut self) -> Result<Option<(Ticket, Answer)>, Failure> {
+        match self {
+            Codec::Binary(binary) => binary.next_answer(),
+            Codec::Marker(marker) => marker.next_answer(),
+        }
+    }
+}
+
+impl Binary {
+    fn receive(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut text = match std::mem::replace(&mut self.state, State::Open) {
+            State::Open => {
+                self.decoder.push(bytes);
+                return Ok(());
+            }
+            State::Hello => Vec::new(),
+            State::Welcome(text) => text,
+        };
+        text.extend_from_slice(bytes);
+        let Some(end) = find_end(&text, 0) else {
+            self.state = State::Welcome(text);
+            return Ok(());
+        };
+        let reply = String::from_utf8_lossy(&text[..end]);
+        if Welcome::from_reply(&reply).is_none() {
+            return Err(malformed(format_args!(
+                "{reply:?} to our hello; load Framewire's script (`framewire script`), or use marker://"
+            )));
+        }
+        self.decoder.push(&text[end + marker::END.len()..]);
+        Ok(())
+    }
+
+    fn next_answer(&mut self) -> Result<Option<(Ticket, Answer)>, Failure> {
+        loop {
+            match self.decoder.next_frame().map_err(malformed)? {
+                None => return Ok(None),
+                Some(Frame::Reply(Reply { id, outcome })) => return Ok(Some((id, answer(outcome)))),
+                Some(Frame::Goodbye(reason)) => return Err(refused(reason)),
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+impl Marker {
+    fn next_answer(&mut self) -> Result<Option<(Ticket, Answer)>, Failure> {
+        let Some(end) = find_end(&self.buffer, self.searched) else {
+            self.searched = self.buffer.len().saturating_sub(marker::END.len() - 1);
+            if self.buffer.len() > LONGEST {
+                return Err(malformed(format_args!("more than {LONGEST} bytes without an end")));
+            }
+            return Ok(None);
+        };
+        let text = self.buffer[..end].to_vec();
+        self.buffer.drain(..end + marker::END.len());
+        self.searched = 0;
+        let ticket = self.answered;
+        self.answered = ticket.wrapping_add(1);
+        let answer = if text == marker::ERROR.as_bytes() { Err(refused(marker::ERROR)) } else { Ok(text) };
+        Ok(Some((ticket, answer)))
+    }
+}
+
+fn find_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let end = marker::END.as_bytes();
+    bytes[from..].windows(end.len()).position(|window| window == end).map(|found| from + found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_answers_are_found_in_pieces_of_each_size() {
+        let stream = b"one<|END|><|END|>th<|ree<|END|>";
+        for size in 1..=stream.len() {
+            let mut codec = Dialect::marker().codec();
+            let mut answers = Vec::new();
+            for piece in stream.chunks(size) {
+                codec.receive(piece).unwrap();
+                while let Some((ticket, answer)) = codec.next().unwrap() {
+                    answers.push((ticket, answer.unwrap()));
+                }
+            }
+            assert_eq!(answers, [(0, b"one".to_vec()), (1, vec![]), (2, b"th<|ree".to_vec())], "{size}");
+        }
+    }
+
+    #[test]
+    fn frames_follow_the_welcome_at_once() {
+        let mut stream = b"framewire.welcome,1,0.1.0,b,0<|END|>".to_vec();
+        let outcome = Outcome { frame: 9, results: vec![Ok(Value::Bytes(b"x".to_vec()))] };
+        Frame::Pong { id: 1, frame: 2 }.encode(&mut stream);
+        Frame::Reply(Reply { id: 1, outcome }).encode(&mut stream);
+        for size in 1..=stream.len() {
+            let mut codec = Dialect::Binary.codec();
+            let mut answers = Vec::new();
+            for piece in stream.chunks(size) {
+                codec.receive(piece).unwrap();
+                answers.extend(codec.next().unwrap().map(|(ticket, answer)| (ticket, answer.unwrap())));
+            }
+            assert!(codec.greeted());
+            assert_eq!(answers, [(1, b"x".to_vec())], "{size}");
+        }
+    }
+
+    #[test]
+    fn another_script_is_told_from_ours() {
+        let mut codec = Dialect::Binary.codec();
+        let error = codec.receive(b"<|ERROR|><|END|>").unwrap_err().to_string();
+        assert!(error.contains("framewire script"), "{error}");
+    }
+}

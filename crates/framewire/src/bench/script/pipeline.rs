@@ -1,0 +1,114 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use framewire_loadtest::Failure;
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::closed;
+use super::connection::Connection;
+use super::dialect::{Answer, Codec, Ticket};
+
+/// Size of a read, in bytes.
+const PIECE: usize = 64 * 1024;
+
+/// One connection, many messages in flight: a task writes, a task reads.
+#[derive(Debug)]
+pub(super) struct Pipeline {
+    shared: Arc<Mutex<Shared>>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+#[derive(Debug)]
+struct Shared {
+    codec: Codec,
+    /// To the writer; none after the connection has ended. It holds at most one message of each caller, and the load
+    /// tester limits the number of callers.
+    out: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
+}
+
+impl Pipeline {
+    /// Takes a connection over, on the runtime this is called in.
+    pub(super) fn start(connection: Connection) -> Self {
+        let (stream, codec) = connection.into_parts();
+        let (reader, mut writer) = stream.into_split();
+        let (out, mut messages) = mpsc::unbounded_channel::<Vec<u8>>();
+        let shared = Arc::new(Mutex::new(Shared { codec, out: Some(out), waiting: HashMap::new() }));
+        let write = tokio::spawn(async move {
+            while let Some(mut bytes) = messages.recv().await {
+                // The messages that have gathered go out in one write.
+                while let Ok(more) = messages.try_recv() {
+                    bytes.extend_from_slice(&more);
+                }
+                if writer.write_all(&bytes).await.is_err() {
+                    // The reader sees the same end and reports it.
+                    return;
+                }
+            }
+        });
+        let read = tokio::spawn(read(reader, Arc::clone(&shared)));
+        Pipeline { shared, tasks: [write, read] }
+    }
+
+    /// Whether it can be used.
+    pub(super) fn is_open(&self) -> bool {
+        self.shared.lock().out.is_some()
+    }
+
+    /// Sends a message; the receiver gets its answer, or an error if the connection ends before.
+    pub(super) fn send(&self, payload: &[u8]) -> oneshot::Receiver<Answer> {
+        let (sender, receiver) = oneshot::channel();
+        let mut shared = self.shared.lock();
+        let mut bytes = Vec::with_capacity(payload.len() + 64);
+        let ticket = shared.codec.encode(payload, &mut bytes);
+        if shared.out.as_ref().is_some_and(|out| out.send(bytes).is_ok()) {
+            shared.waiting.insert(ticket, sender);
+        }
+        receiver
+    }
+}
+
+impl Drop for Pipeline {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+/// Hands out answers until the connection ends; then all callers that wait get the failure.
+async fn read(mut reader: OwnedReadHalf, shared: Arc<Mutex<Shared>>) {
+    let mut buffer = Vec::with_capacity(PIECE);
+    loop {
+        buffer.clear();
+        let failure = match reader.read_buf(&mut buffer).await {
+            Ok(0) => Some(closed()),
+            Ok(_) => hand_out(&shared, &buffer).err(),
+            Err(error) => Some(error.into()),
+        };
+        if let Some(failure) = failure {
+            let mut shared = shared.lock();
+            shared.out = None;
+            for (_, waiting) in shared.waiting.drain() {
+                let _ = waiting.send(Err(failure.clone()));
+            }
+            return;
+        }
+    }
+}
+
+fn hand_out(shared: &Mutex<Shared>, bytes: &[u8]) -> Result<(), Failure> {
+    let mut shared = shared.lock();
+    shared.codec.receive(bytes)?;
+    while let Some((ticket, answer)) = shared.codec.next()? {
+        // The late answer to a caller that gave up is dropped here.
+        if let Some(waiting) = shared.waiting.remove(&ticket) {
+            let _ = waiting.send(answer);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+use std::sync::Arc;
+use std::time::Instant;
+
+use framewire_link::{Config, Link, LinkError};
+use framewire_loadtest::{Call, Client, Failure, Session, Strategy};
+use framewire_protocol::Op;
+use parking_lot::Mutex as SyncMutex;
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, oneshot};
+use tokio::time::{sleep, timeout};
+
+use super::connection::Connection;
+use super::dialect::{self, Answer};
+use super::pipeline::Pipeline;
+use super::{Dialect, ScriptTarget, closed, refused};
+
+/// The connections of one run; all clients share them.
+#[derive(Clone)]
+pub struct ScriptSession(Arc<Inner>);
+
+struct Inner {
+    target: ScriptTarget,
+    kept: Kept,
+}
+
+/// What each strategy keeps. Nothing connects before the first message.
+enum Kept {
+    Single(Mutex<Option<Connection>>),
+    PerRequest,
+    Pool { idle: SyncMutex<Vec<Connection>>, tries: u32 },
+    Pipeline(Mutex<Option<Arc<Pipeline>>>),
+    Link(SyncMutex<Option<Arc<Link>>>),
+}
+
+impl Session for ScriptSession {
+    type Client = ScriptSession;
+
+    fn client(&self) -> ScriptSession {
+        self.clone()
+    }
+}
+
+impl Client for ScriptSession {
+    async fn exchange(&mut self, call: &mut Call<'_>) -> Result<(), Failure> {
+        *call.reply = self.0.exchange(call).await?;
+        Ok(())
+    }
+}
+
+impl ScriptSession {
+    /// To a script.
+    pub fn new(target: ScriptTarget) -> Self {
+        let kept = match target.strategy {
+            Strategy::Single => Kept::Single(Mutex::default()),
+            Strategy::PerRequest => Kept::PerRequest,
+            Strategy::Pool => Kept::Pool { idle: SyncMutex::default(), tries: 1 },
+            Strategy::PoolRetry => {
+                Kept::Pool { idle: SyncMutex::default(), tries: target.options.tries.max(1) }
+            }
+            Strategy::Mux if target.dialect == Dialect::Binary => Kept::Link(SyncMutex::default()),
+            Strategy::Mux => Kept::Pipeline(Mutex::default()),
+        };
+        ScriptSession(Arc::new(Inner { target, kept }))
+    }
+}
+
+impl Inner {
+    /// Sends a message and waits for it to come back. What comes back is not compared with what was sent.
+    async fn exchange(&self, call: &mut Call<'_>) -> Answer {
+        let mut left = match self.kept {
+            Kept::Pool { tries, .. } => tries,
+            _ => 1,
+        };
+        let options = &self.target.options;
+        let mut delay = options.delay;
+        loop {
+            left -= 1;
+            let result = timeout(options.timeout, self.attempt(call)).await.unwrap_or(Err(Failure::TimedOut));
+            if result.is_ok() || left == 0 {
+                return result;
+            }
+            sleep(delay).await;
+            delay *= 2;
+        }
+    }
+
+    async fn attempt(&self, call: &mut Call<'_>) -> Answer {
+        match &self.kept {
+            Kept::Single(shared) => {
+                // Taken out, so that a message that is given up takes its connection with it: no other client may get
+                // its late answer.
+                let mut shared = shared.lock().await;
+                let mut connection = self.reuse_or_open(shared.take(), call).await?;
+                let reply = connection.exchange(call).await?;
+                *shared = Some(connection);
+                Ok(reply)
+            }
+            Kept::PerRequest => {
+                let mut connection = self.reuse_or_open(None, call).await?;
+                let reply = connection.exchange(call).await;
+                connection.close().await;
+                reply
+            }
+            Kept::Pool { idle, .. } => {
+                let last = idle.lock().pop();
+                let mut connection = self.reuse_or_open(last, call).await?;
+                let reply = connection.exchange(call).await?;
+                idle.lock().push(connection);
+                Ok(reply)
+            }
+            Kept::Pipeline(shared) => {
+                let pipeline = {
+                    let mut shared = shared.lock().await;
+                    match shared.take().filter(|pipeline| pipeline.is_open()) {
+                        Some(pipeline) => Arc::clone(shared.insert(pipeline)),
+                        None => {
+                            let connection = self.reuse_or_open(None, call).await?;
+                            Arc::clone(shared.insert(Arc::new(Pipeline::start(connection))))
+                        }
+                    }
+                };
+                call.mark_sent();
+                pipeline.send(call.payload).await.unwrap_or(Err(closed()))
+            }
+            Kept::Link(link) => self.through_link(link, call).await,
+        }
+    }
+
+    /// Of a pool, the connection that was used last, unless the peer has closed it.
+    async fn reuse_or_open(
+        &self,
+        last: Option<Connection>,
+        call: &mut Call<'_>,
+    ) -> Result<Connection, Failure> {
+        if let Some(connection) = last.filter(Connection::is_open) {
+            return Ok(connection);
+        }
+        let ScriptTarget { address, dialect, options, .. } = &self.target;
+        let connection = Connection::open(address, dialect, options.connect_timeout).await?;
+        call.mark_connected();
+        Ok(connection)
+    }
+
+    async fn through_link(&self, link: &SyncMutex<Option<Arc<Link>>>, call: &mut Call<'_>) -> Answer {
+        let link = Arc::clone(link.lock().get_or_insert_with(|| {
+            call.mark_connected();
+            let config = Config { address: self.target.address.clone(), ..Config::default() };
+            Arc::new(Link::start(config, &Handle::current()))
+        }));
+        let (sender, receiver) = oneshot::channel();
+        let respond = Box::new(move |result| {
+            // The receiver is gone if the message was given up.
+            let _ = sender.send(result);
+        });
+        let op = Op::Echo { data: call.payload.to_vec() };
+        call.mark_sent();
+        link.submit(op.into(), Instant::now() + self.target.options.timeout, respond);
+        match receiver.await {
+            Ok(Ok(outcome)) => dialect::answer(outcome),
+            Ok(Err(error)) => Err(link_failure(error)),
+            Err(_) => Err(closed()),
+        }
+    }
+}
+
+fn link_failure(error: LinkError) -> Failure {
+    match error {
+        LinkError::Absent { .. } => Failure::Refused,
+        LinkError::Lost { .. } | LinkError::Interrupted { .. } | LinkError::Stopped => Failure::Reset,
+        LinkError::Stalled { .. } | LinkError::Late { .. } | LinkError::Overdue { .. } => Failure::TimedOut,
+        LinkError::Busy(_) => refused(error),
+    }
+}

@@ -1,0 +1,210 @@
+//! Every strategy in each dialect, against an endpoint that can lose connections and answer late.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use framewire_loadtest::{Call, Client, Failure, Strategy};
+use framewire_protocol::{Decoder, Frame, Op, Outcome, Reply, Value};
+
+use super::{Dialect, Options, ScriptSession, ScriptTarget};
+
+/// What the endpoint does with a message.
+#[derive(Clone, Copy)]
+enum Act {
+    Echo,
+    Late(Duration),
+    Drop,
+}
+
+struct Endpoint {
+    address: String,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Endpoint {
+    /// `act` gets the number of the message, from 0.
+    fn start(act: fn(usize) -> Act) -> Endpoint {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let connections = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&connections);
+        let messages = Arc::<AtomicUsize>::default();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                counted.fetch_add(1, Ordering::SeqCst);
+                let messages = Arc::clone(&messages);
+                thread::spawn(move || serve(stream, act, &messages));
+            }
+        });
+        Endpoint { address, connections }
+    }
+
+    fn session(&self, strategy: Strategy, dialect: &Dialect) -> ScriptSession {
+        let (timeout, delay) = (Duration::from_millis(300), Duration::from_millis(5));
+        let options = Options { timeout, delay, ..Options::default() };
+        ScriptSession::new(ScriptTarget::new(self.address.clone(), strategy, dialect.clone(), options))
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+/// Text until a hello, frames after it.
+fn serve(mut stream: TcpStream, act: fn(usize) -> Act, messages: &AtomicUsize) -> Option<()> {
+    let act = || act(messages.fetch_add(1, Ordering::SeqCst));
+    let (mut text, mut piece) = (String::new(), [0; 4096]);
+    let mut decoder: Option<Decoder> = None;
+    loop {
+        let count = stream.read(&mut piece).ok().filter(|count| *count > 0)?;
+        let mut out = Vec::new();
+        if let Some(decoder) = &mut decoder {
+            decoder.push(&piece[..count]);
+            while let Some(frame) = decoder.next_frame().ok()? {
+                answer(frame, &act, &mut out)?;
+            }
+        } else {
+            text.push_str(std::str::from_utf8(&piece[..count]).ok()?);
+            while let Some((message, rest)) = text.split_once("<|END|>") {
+                if message.starts_with("framewire.hello,") {
+                    out.extend_from_slice(b"framewire.welcome,1,0.1.0,boot,0<|END|>");
+                    decoder = Some(Decoder::new());
+                } else {
+                    obey(act())?;
+                    let reply = message.strip_prefix("framewire.echo,").unwrap_or(message);
+                    out.extend_from_slice(format!("{reply}<|END|>").as_bytes());
+                }
+                text = rest.to_owned();
+            }
+        }
+        stream.write_all(&out).ok()?;
+    }
+}
+
+fn answer(frame: Frame, act: &dyn Fn() -> Act, out: &mut Vec<u8>) -> Option<()> {
+    match frame {
+        Frame::Request(request) => {
+            obey(act())?;
+            let results = request.batch.ops.into_iter().map(|op| match op {
+                Op::Echo { data } => Ok(Value::Bytes(data)),
+                other => panic!("{other:?}"),
+            });
+            let outcome = Outcome { frame: 1, results: results.collect() };
+            Frame::Reply(Reply { id: request.id, outcome }).encode(out);
+        }
+        Frame::Ping(id) => Frame::Pong { id, frame: 1 }.encode(out),
+        _ => {}
+    }
+    Some(())
+}
+
+fn obey(act: Act) -> Option<()> {
+    match act {
+        Act::Echo => {}
+        Act::Late(time) => thread::sleep(time),
+        Act::Drop => return None,
+    }
+    Some(())
+}
+
+fn dialects() -> [Dialect; 3] {
+    [Dialect::Binary, Dialect::marker(), Dialect::Marker { prefix: String::new() }]
+}
+
+/// Sends one message; the reply and the number of connections opened for it.
+async fn exchange(session: &ScriptSession, payload: &[u8]) -> Result<(Vec<u8>, u32), Failure> {
+    let mut reply = Vec::new();
+    let mut call = Call::new(payload, &mut reply);
+    session.clone().exchange(&mut call).await?;
+    assert!(call.sent().is_some());
+    let connected = call.connected();
+    Ok((reply, connected))
+}
+
+/// Sends `count` messages at once, checks that each comes back to its sender, and counts the connections opened.
+async fn at_once(session: &ScriptSession, count: usize) -> u32 {
+    let send = |index| {
+        let session = session.clone();
+        tokio::spawn(async move {
+            let payload = format!("message {index}");
+            let (reply, connected) = exchange(&session, payload.as_bytes()).await.unwrap();
+            assert_eq!(reply, payload.as_bytes());
+            connected
+        })
+    };
+    let tasks: Vec<_> = (0..count).map(send).collect();
+    let mut connected = 0;
+    for task in tasks {
+        connected += task.await.unwrap();
+    }
+    connected
+}
+
+#[tokio::test]
+async fn each_strategy_opens_the_connections_it_should() {
+    for dialect in dialects() {
+        for strategy in Strategy::ALL {
+            let endpoint = Endpoint::start(|_| Act::Late(Duration::from_millis(2)));
+            let session = endpoint.session(strategy, &dialect);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            assert_eq!(endpoint.connections(), 0, "{strategy}: nothing is opened before it is needed");
+            let mut connected = at_once(&session, 8).await;
+            connected += at_once(&session, 8).await;
+            let expected = match strategy {
+                Strategy::Single | Strategy::Mux => 1,
+                Strategy::PerRequest => 16,
+                Strategy::Pool | Strategy::PoolRetry => 8,
+            };
+            assert_eq!(connected, expected, "{strategy} {dialect:?}");
+            assert_eq!(endpoint.connections(), connected as usize, "{strategy} {dialect:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_costs_one_message_and_a_retry_hides_it() {
+    for dialect in dialects() {
+        for strategy in [Strategy::Single, Strategy::PerRequest, Strategy::Pool] {
+            let endpoint = Endpoint::start(|number| if number == 0 { Act::Drop } else { Act::Echo });
+            let session = endpoint.session(strategy, &dialect);
+            let lost = exchange(&session, b"lost").await;
+            assert!(matches!(lost, Err(Failure::Reset)), "{strategy}: {lost:?}");
+            at_once(&session, 1).await;
+        }
+        let endpoint = Endpoint::start(|number| if number < 2 { Act::Drop } else { Act::Echo });
+        assert_eq!(at_once(&endpoint.session(Strategy::PoolRetry, &dialect), 1).await, 3);
+    }
+}
+
+#[tokio::test]
+async fn a_late_answer_reaches_nobody_else() {
+    for dialect in dialects() {
+        for strategy in [Strategy::Single, Strategy::PerRequest, Strategy::Pool, Strategy::Mux] {
+            let endpoint = Endpoint::start(|number| match number {
+                0 => Act::Late(Duration::from_millis(400)),
+                _ => Act::Echo,
+            });
+            let session = endpoint.session(strategy, &dialect);
+            let late = exchange(&session, b"late").await;
+            assert!(matches!(late, Err(Failure::TimedOut)), "{strategy} {dialect:?}: {late:?}");
+            at_once(&session, 1).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_port_where_nobody_listens_is_refused() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    for dialect in dialects() {
+        for strategy in Strategy::ALL {
+            let options = Options { timeout: Duration::from_secs(3), tries: 2, ..Options::default() };
+            let target = ScriptTarget::new(address.clone(), strategy, dialect.clone(), options);
+            let refused = exchange(&ScriptSession::new(target), b"x").await;
+            assert_eq!(refused, Err(Failure::Refused), "{strategy}");
+        }
+    }
+}

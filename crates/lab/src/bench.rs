@@ -1,0 +1,92 @@
+//! Runs of `framewire bench`, in a process of its own.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use framewire_lab::Framewire;
+use framewire_loadtest::report::Report;
+use framewire_loadtest::{Stop, Strategy};
+use tempfile::TempDir;
+
+/// Time that a run may take beyond its length: late replies, and the program's own start.
+const SLACK: Duration = Duration::from_secs(60);
+/// Time between two checks whether it has ended.
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// How much is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// This many requests a second.
+    Rate(u32),
+    /// This many clients, each of which sends its next request after the reply to the last.
+    Clients(usize),
+}
+
+/// One run.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    /// The target's address, and options that belong to it.
+    pub target: Vec<String>,
+    /// How sockets are used; none for a core in the tester's process.
+    pub strategy: Option<Strategy>,
+    /// How much is asked.
+    pub load: Load,
+    /// The payload, as `--payload` takes it.
+    pub payload: String,
+    /// Its length.
+    pub length: Duration,
+    /// Where the frame number is read, as `--emulator` takes it.
+    pub counter: String,
+}
+
+impl Bench {
+    /// The command line, without the file of the report.
+    pub fn command(&self) -> Vec<String> {
+        let mut words = vec!["bench".to_owned()];
+        words.extend(self.target.iter().cloned());
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        if let Some(strategy) = self.strategy {
+            option("--strategy", strategy.to_string());
+        }
+        match self.load {
+            Load::Rate(rate) => option("--rates", rate.to_string()),
+            Load::Clients(clients) => option("--concurrency", clients.to_string()),
+        }
+        option("--duration", humantime::format_duration(self.length).to_string().replace(' ', ""));
+        option("--payload", self.payload.clone());
+        option("--emulator", self.counter.clone());
+        // A cold start is cold.
+        words.extend(["--skip-check".to_owned(), "--quiet".to_owned()]);
+        words
+    }
+
+    /// Runs it to its end, or until it is stopped, which gives no report.
+    ///
+    /// # Errors
+    /// If it does not write a report.
+    pub fn run(&self, stop: &Stop) -> anyhow::Result<Option<Report>> {
+        let folder = TempDir::new().context("no folder for a report")?;
+        let mut command = self.command();
+        command.extend(["--json".to_owned(), "report.json".to_owned()]);
+        let command: Vec<_> = command.iter().map(String::as_str).collect();
+        let mut process = Framewire::start(folder.path(), &command)?;
+        let start = Instant::now();
+        let status = loop {
+            if stop.stopped() {
+                process.kill();
+                return Ok(None);
+            }
+            match process.wait_exit(PERIOD) {
+                Ok(status) => break status,
+                Err(framewire_lab::Error::Timeout { .. }) if start.elapsed() < self.length + SLACK => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let text = fs::read_to_string(folder.path().join("report.json")).unwrap_or_default();
+        let Ok(report) = Report::from_json(&text) else {
+            bail!("framewire bench ended with {status}: {}", process.stderr().trim());
+        };
+        if report.cut_short { Ok(None) } else { Ok(Some(report)) }
+    }
+}

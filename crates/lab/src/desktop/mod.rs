@@ -1,0 +1,257 @@
+//! An X display of our own (Xvfb) and hands on it: windows, keys, the mouse, pictures.
+//!
+//! No window manager runs, so focus is given directly, and closing a window politely is the message a manager would
+//! send. Speaking X11 ourselves instead of calling a tool makes that message possible and each step a round trip, not
+//! a process.
+
+mod keyboard;
+mod picture;
+mod window;
+
+use std::path::Path;
+use std::time::Duration;
+
+use x11rb::connection::Connection as _;
+use x11rb::protocol::xproto::{
+    AtomEnum, BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ClientMessageEvent, ConfigureWindowAux,
+    ConnectionExt as _, EventMask, InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT,
+    StackMode,
+};
+use x11rb::protocol::xtest::ConnectionExt as _;
+use x11rb::rust_connection::RustConnection;
+
+pub use keyboard::Key;
+use keyboard::{Keyboard, Stroke};
+pub use picture::Picture;
+pub use window::Window;
+
+use crate::{Error, Process, Result, until};
+
+/// Time for the X server and for windows on it to do what they were asked to.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Room for mGBA's window and its scripting window side by side.
+const SCREEN: &str = "1400x720x24";
+
+x11rb::atom_manager! {
+    Atoms: AtomsCookie { _NET_WM_NAME, UTF8_STRING, WM_PROTOCOLS, WM_DELETE_WINDOW, }
+}
+
+/// A display of its own. Dropping it ends the X server and with it every program on the display.
+#[derive(Debug)]
+pub struct Desktop {
+    name: String,
+    connection: RustConnection,
+    root: u32,
+    atoms: Atoms,
+    keyboard: Keyboard,
+    xvfb: Process,
+}
+
+impl Desktop {
+    /// Starts an X server on a display that is free, reachable from this machine only; it logs into `logs`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Missing`] without Xvfb, otherwise what it wrote when it failed.
+    pub fn start(logs: &Path) -> Result<Self> {
+        let mut xvfb = Process::spawn("Xvfb", logs, |command| {
+            command.args(["-displayfd", "1", "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]);
+        })?;
+        // The server writes the number once it is ready for clients.
+        let name = xvfb.wait_for("Xvfb was ready", LIMIT, |xvfb| {
+            Ok(xvfb.stdout().strip_suffix('\n').map(|number| format!(":{number}")))
+        })?;
+        let (connection, screen) = x11rb::connect(Some(&name)).map_err(Error::x11)?;
+        let root = connection.setup().roots[screen].root;
+        let atoms = Atoms::new(&connection).map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        let keyboard = Keyboard::read(&connection)?;
+        Ok(Self { name, connection, root, atoms, keyboard, xvfb })
+    }
+
+    /// What goes into `DISPLAY`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Every visible top-level window, lowest first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the server is gone.
+    pub fn windows(&self) -> Result<Vec<Window>> {
+        let tree = self.connection.query_tree(self.root).map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        // A window may vanish between the list and the questions: skip it.
+        Ok(tree.children.iter().filter_map(|&id| Window::read(&self.connection, &self.atoms, id)).collect())
+    }
+
+    /// The window of that id as it is now, `None` if it is gone or hidden.
+    #[must_use]
+    pub fn window(&self, id: u32) -> Option<Window> {
+        Window::read(&self.connection, &self.atoms, id)
+    }
+
+    /// Gives a window the keyboard and waits until it has it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the window is gone or hidden.
+    pub fn focus(&self, window: u32) -> Result<()> {
+        let request = self.connection.set_input_focus(InputFocus::PARENT, window, x11rb::CURRENT_TIME);
+        request.map_err(Error::x11)?.check().map_err(Error::x11)?;
+        until("the window had the keyboard", LIMIT, || {
+            let focus = self.connection.get_input_focus().map_err(Error::x11)?.reply().map_err(Error::x11)?;
+            Ok(focus.focus == window)
+        })
+    }
+
+    /// Moves a window to the given place of the display and above the others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the window is gone.
+    pub fn place(&self, window: u32, x: i32, y: i32) -> Result<()> {
+        let changes = ConfigureWindowAux::new().x(x).y(y).stack_mode(StackMode::ABOVE);
+        let request = self.connection.configure_window(window, &changes).map_err(Error::x11)?;
+        request.check().map_err(Error::x11)
+    }
+
+    /// Presses the keys one after the other and lets them go in reverse: `[Key::CONTROL, Key::of('p')]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] for a key that the display's keyboard lacks.
+    pub fn press(&self, chord: &[Key]) -> Result<()> {
+        let strokes = chord.iter().map(|&key| self.keyboard.stroke(key)).collect::<Result<Vec<_>>>()?;
+        for stroke in &strokes {
+            self.key(KEY_PRESS_EVENT, stroke.code)?;
+        }
+        for stroke in strokes.iter().rev() {
+            self.key(KEY_RELEASE_EVENT, stroke.code)?;
+        }
+        self.settle()
+    }
+
+    /// Presses a key and keeps it down.
+    ///
+    /// # Errors
+    ///
+    /// As [`Desktop::press`].
+    pub fn hold(&self, key: Key) -> Result<()> {
+        self.key(KEY_PRESS_EVENT, self.keyboard.stroke(key)?.code)
+    }
+
+    /// Lets a key go.
+    ///
+    /// # Errors
+    ///
+    /// As [`Desktop::press`].
+    pub fn release(&self, key: Key) -> Result<()> {
+        self.key(KEY_RELEASE_EVENT, self.keyboard.stroke(key)?.code)
+    }
+
+    /// Types text of ASCII characters into the window with the keyboard.
+    ///
+    /// # Errors
+    ///
+    /// As [`Desktop::press`].
+    pub fn type_text(&self, text: &str) -> Result<()> {
+        for character in text.chars() {
+            let key = Key::of(character);
+            match self.keyboard.stroke(key)? {
+                Stroke { shifted: true, .. } => self.press(&[Key::SHIFT, key])?,
+                Stroke { shifted: false, .. } => self.press(&[key])?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Clicks with the left button at a place of the display.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the server is gone.
+    pub fn click(&self, x: i16, y: i16) -> Result<()> {
+        self.fake(MOTION_NOTIFY_EVENT, 0, x, y)?;
+        self.fake(BUTTON_PRESS_EVENT, 1, 0, 0)?;
+        self.fake(BUTTON_RELEASE_EVENT, 1, 0, 0)?;
+        self.settle()
+    }
+
+    /// Asks a window to close, as the button on its frame does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the window is gone.
+    pub fn close(&self, window: u32) -> Result<()> {
+        let data = [self.atoms.WM_DELETE_WINDOW, x11rb::CURRENT_TIME, 0, 0, 0];
+        let message = ClientMessageEvent::new(32, window, self.atoms.WM_PROTOCOLS, data);
+        let request = self.connection.send_event(false, window, EventMask::NO_EVENT, message);
+        request.map_err(Error::x11)?.check().map_err(Error::x11)
+    }
+
+    /// A picture of the whole display.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the server is gone.
+    pub fn picture(&self) -> Result<Picture> {
+        let size =
+            self.connection.get_geometry(self.root).map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        Picture::take(&self.connection, self.root, 0, 0, size.width, size.height)
+    }
+
+    /// A picture of what the display shows where `window` is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the server is gone or the window reaches beyond the display.
+    pub fn picture_of(&self, window: &Window) -> Result<Picture> {
+        Picture::take(&self.connection, self.root, window.x, window.y, window.width, window.height)
+    }
+
+    fn key(&self, kind: u8, code: u8) -> Result<()> {
+        self.fake(kind, code, 0, 0)
+    }
+
+    /// One event as if from the hardware.
+    fn fake(&self, kind: u8, detail: u8, x: i16, y: i16) -> Result<()> {
+        let request = self.connection.xtest_fake_input(kind, detail, x11rb::CURRENT_TIME, self.root, x, y, 0);
+        request.map_err(Error::x11)?.check().map_err(Error::x11)
+    }
+
+    /// Returns once the server has handled everything sent so far.
+    fn settle(&self) -> Result<()> {
+        self.connection.get_input_focus().map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        Ok(())
+    }
+}
+
+impl Drop for Desktop {
+    fn drop(&mut self) {
+        // Politely, so that it removes its lock file and socket.
+        self.xvfb.stop(Duration::from_secs(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn displays_stand_side_by_side_and_go_away() {
+        let logs = tempfile::tempdir().unwrap();
+        let one = Desktop::start(logs.path()).unwrap();
+        let more = tempfile::tempdir().unwrap();
+        let two = Desktop::start(more.path()).unwrap();
+        assert_ne!(one.name(), two.name());
+        assert!(one.windows().unwrap().is_empty());
+        let picture = one.picture().unwrap();
+        assert_eq!((picture.width, picture.height), (1400, 720));
+        let socket = format!("/tmp/.X11-unix/X{}", one.name().trim_start_matches(':'));
+        assert!(Path::new(&socket).exists());
+        drop(one);
+        assert!(!Path::new(&socket).exists(), "the X server left its socket");
+        two.press(&[Key::CONTROL, Key::of('p')]).unwrap();
+    }
+}

@@ -1,0 +1,72 @@
+//! One error type. Its readers print it and stop, so it says what happened and where to look.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// [`std::result::Result`] with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong while real programs were started, driven or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A program that is needed is not on this machine.
+    #[error("{0} is not installed; run tools/setup.sh test")]
+    Missing(&'static str),
+    /// The operating system refused something.
+    #[error("{what}: {source}")]
+    Io {
+        /// The action, as in "read the log".
+        what: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A condition did not come true in time.
+    #[error("waited {after:?} without success until {what}{detail}")]
+    Timeout {
+        /// The condition, as in "the window opened".
+        what: String,
+        /// How long it was given.
+        after: Duration,
+        /// What was seen instead, if that helps; starts with "; ".
+        detail: String,
+    },
+    /// A program ended although it should have gone on.
+    #[error("{name} ended with {status}; it wrote:\n{output}")]
+    Ended {
+        /// The program.
+        name: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// The end of what it wrote to its standard output and error.
+        output: String,
+    },
+    /// The X server refused something or is gone.
+    #[error("X11: {0}")]
+    X11(String),
+    /// Lua code run in the emulator failed.
+    #[error("Lua in the emulator: {0}")]
+    Lua(String),
+    /// Something failed on a display, and here is a picture of it.
+    #[error("{source}\nthe display at that moment: {}", picture.display())]
+    Pictured {
+        /// What failed.
+        source: Box<Error>,
+        /// A PNG of the whole display.
+        picture: PathBuf,
+    },
+}
+
+impl Error {
+    /// Turns an [`io::Error`] into ours; for `map_err`.
+    pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        |source| Self::Io { what, source }
+    }
+
+    /// Turns any of x11rb's error types into ours; for `map_err`.
+    pub(crate) fn x11(error: impl std::fmt::Display) -> Self {
+        Self::X11(error.to_string())
+    }
+}

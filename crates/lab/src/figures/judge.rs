@@ -1,0 +1,140 @@
+//! Whether runs are good enough.
+
+use serde::{Deserialize, Serialize};
+
+use super::sample::{Latency, Sample};
+
+/// What is judged of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Right replies, or frames, a second: the median of the runs.
+    Rate,
+    /// The rate in percent of the alternative's: of the medians.
+    Share,
+    /// Mean latency in ms: the median of the runs.
+    Mean,
+    /// 99th percentile of the latencies in ms: the worst of the runs.
+    P99,
+    /// Largest latency in ms: the worst of the runs.
+    Max,
+    /// Right replies in percent: the worst of the runs.
+    Success,
+    /// Frames a second over the slowest 5 s: the worst of the runs.
+    Frames,
+}
+
+/// What must be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// Of what.
+    pub metric: Metric,
+    /// Whether it must be below the limit; otherwise it must reach it.
+    pub below: bool,
+    /// The limit.
+    pub limit: f64,
+}
+
+/// The metric must reach the limit.
+pub const fn at_least(metric: Metric, limit: f64) -> Bound {
+    Bound { metric, below: false, limit }
+}
+
+/// The metric must stay below the limit.
+pub const fn below(metric: Metric, limit: f64) -> Bound {
+    Bound { metric, below: true, limit }
+}
+
+/// The emulation holds its rate.
+pub const FULL_SPEED: Bound = at_least(Metric::Frames, 59.0);
+/// Every request has its right reply.
+pub const ALL_RIGHT: Bound = at_least(Metric::Success, 100.0);
+
+impl Metric {
+    /// Its value for these runs, compared with the alternative's; none if it was not measured.
+    pub fn of(self, runs: &[Sample], alternative: &[Sample]) -> Option<f64> {
+        let latency = |pick: fn(&Latency) -> f64| values(runs, |run| run.latency.as_ref().map(pick));
+        match self {
+            Metric::Rate => median(values(runs, |run| run.rate)?),
+            Metric::Share => {
+                let other = Metric::Rate.of(alternative, &[])?;
+                Some(100.0 * Metric::Rate.of(runs, &[])? / other)
+            }
+            Metric::Mean => median(latency(|latency| latency.mean)?),
+            Metric::P99 => latency(|latency| latency.p99)?.into_iter().reduce(f64::max),
+            Metric::Max => latency(|latency| latency.max)?.into_iter().reduce(f64::max),
+            Metric::Success => values(runs, |run| {
+                (run.requests > 0).then(|| 100.0 * run.correct as f64 / run.requests as f64)
+            })?
+            .into_iter()
+            .reduce(f64::min),
+            Metric::Frames => {
+                let lowest = |run: &Sample| run.frames.map(|frames| frames.lowest.unwrap_or(frames.mean));
+                values(runs, lowest)?.into_iter().reduce(f64::min)
+            }
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Metric::Rate => "the rate",
+            Metric::Share => "the share",
+            Metric::Mean => "the mean",
+            Metric::P99 => "the 99th percentile",
+            Metric::Max => "the largest latency",
+            Metric::Success => "the share of right replies",
+            Metric::Frames => "the frame rate",
+        }
+    }
+}
+
+impl Bound {
+    /// What was missed, in words.
+    pub fn missed(&self, runs: &[Sample], alternative: &[Sample]) -> Option<String> {
+        let words = self.metric.words();
+        let Some(value) = self.metric.of(runs, alternative) else {
+            return Some(format!("{words} was not measured"));
+        };
+        let good = if self.below { value < self.limit } else { value >= self.limit };
+        let side = if self.below { "below" } else { "at least" };
+        (!good).then(|| format!("{words} is {value:.3}, not {side} {}", self.limit))
+    }
+}
+
+/// The values of all runs; none if one of them has none.
+fn values(runs: &[Sample], pick: impl Fn(&Sample) -> Option<f64>) -> Option<Vec<f64>> {
+    runs.iter().map(pick).collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let (lower, upper) = (values.get((values.len().max(1) - 1) / 2)?, values.get(values.len() / 2)?);
+    Some((lower + upper) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(rate: f64, correct: u64) -> Sample {
+        Sample { rate: Some(rate), requests: 10, correct, ..Sample::default() }
+    }
+
+    #[test]
+    fn ratios_are_of_medians_and_successes_of_the_worst() {
+        let runs = [run(90.0, 10), run(99.0, 9), run(10.0, 10)];
+        let alternative = [run(100.0, 10), run(200.0, 10)];
+        assert_eq!(Metric::Rate.of(&runs, &[]), Some(90.0));
+        assert_eq!(Metric::Share.of(&runs, &alternative), Some(60.0));
+        assert_eq!(Metric::Success.of(&runs, &[]), Some(90.0));
+        assert_eq!(at_least(Metric::Rate, 90.0).missed(&runs, &[]), None);
+        let missed = ALL_RIGHT.missed(&runs, &[]).unwrap();
+        assert_eq!(missed, "the share of right replies is 90.000, not at least 100");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_missed() {
+        assert!(FULL_SPEED.missed(&[run(1.0, 10)], &[]).unwrap().contains("was not measured"));
+        assert!(below(Metric::Mean, 1.0).missed(&[], &[]).is_some());
+    }
+}

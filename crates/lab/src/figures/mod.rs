@@ -1,0 +1,274 @@
+//! The table of figures and the long run: what is measured, compared with what, and what must be reached.
+//!
+//! - [`sequential`], [`wrk`], [`bare`]: ways of measuring, in addition to `framewire bench` and a stampede;
+//! - [`sample`]: what a run gave; [`judge`]: whether that is enough;
+//! - [`soak`]: the long run; [`processes`]: memory and file descriptors of a process;
+//! - [`record`]: the file of results; [`page`]: the same as Markdown.
+
+mod bare;
+mod judge;
+pub mod page;
+mod processes;
+pub mod record;
+mod sample;
+mod sequential;
+pub mod soak;
+mod wrk;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use framewire_lab::{Framewire, paths};
+use framewire_loadtest::{Stop, Strategy};
+use tempfile::TempDir;
+
+use crate::bench::{Bench, Load};
+use crate::frames::{self, Watch};
+use crate::setup::{Place, Script, Setup};
+use crate::stampede;
+use judge::{ALL_RIGHT, Bound, FULL_SPEED, Metric, at_least, below};
+use record::{Figure, Figures, Provenance};
+use sample::Sample;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    /// Length of a run of requests.
+    run: Duration,
+    /// Length of a run of the alternative.
+    alternative: Duration,
+    /// Length of one that is repeated.
+    short: Duration,
+    /// How many times those are repeated.
+    repeats: usize,
+}
+
+impl Extent {
+    /// For the published figures.
+    pub const FULL: Extent = Extent {
+        run: Duration::from_secs(30),
+        alternative: Duration::from_secs(10),
+        short: Duration::from_secs(8),
+        repeats: 3,
+    };
+    /// Enough to see whether everything works.
+    pub const QUICK: Extent = Extent {
+        run: Duration::from_secs(5),
+        alternative: Duration::from_secs(5),
+        short: Duration::from_secs(5),
+        repeats: 1,
+    };
+}
+
+/// The alternative to our script.
+const STUDY: &str = "the study's kind of script";
+
+/// A line of the table.
+struct Line {
+    name: &'static str,
+    measure: &'static str,
+    bounds: &'static [Bound],
+    alternative: Option<&'static str>,
+    measured: fn(Extent) -> anyhow::Result<Runs>,
+}
+
+/// Runs of the alternative and of ours.
+type Runs = (Vec<Sample>, Vec<Sample>);
+
+const LINES: [Line; 8] = [
+    Line {
+        name: "text-window",
+        measure: "sequential text requests on a raw socket, stock mGBA window",
+        bounds: &[at_least(Metric::Rate, 6500.0), below(Metric::Mean, 0.2), ALL_RIGHT, FULL_SPEED],
+        alternative: Some(STUDY),
+        measured: |extent| in_turn(Place::Window, extent),
+    },
+    Line {
+        name: "text-headless",
+        measure: "the same, script in a headless libmgba host",
+        bounds: &[at_least(Metric::Rate, 15_000.0), below(Metric::Mean, 0.1), ALL_RIGHT, FULL_SPEED],
+        alternative: Some(STUDY),
+        measured: |extent| in_turn(Place::Headless, extent),
+    },
+    Line {
+        name: "http",
+        measure: "HTTP echo, open loop, 10,000/s, stock mGBA window",
+        // The last replies of the window come after its end.
+        bounds: &[at_least(Metric::Rate, 9990.0), below(Metric::P99, 20.0), ALL_RIGHT, FULL_SPEED],
+        alternative: Some(STUDY),
+        measured: |extent| echo(10_000, "uuid", extent),
+    },
+    Line {
+        name: "http-cold",
+        measure: "HTTP echo at 5/s, cold start, first request included, stock mGBA window",
+        bounds: &[below(Metric::Mean, 4.0), below(Metric::Max, 60.0), ALL_RIGHT, FULL_SPEED],
+        alternative: Some(STUDY),
+        measured: |extent| echo(5, "uuid", extent),
+    },
+    Line {
+        name: "http-5000",
+        measure: "HTTP echo of 5,000 bytes, open loop, 5,000/s, stock mGBA window",
+        bounds: &[at_least(Metric::Rate, 4990.0), ALL_RIGHT, FULL_SPEED],
+        alternative: Some(STUDY),
+        measured: |extent| echo(5000, "5000", extent),
+    },
+    Line {
+        name: "stampede",
+        measure: "100 clients connecting at once, stock mGBA window",
+        bounds: &[ALL_RIGHT, below(Metric::Max, 50.0)],
+        alternative: Some(STUDY),
+        measured: crowd,
+    },
+    Line {
+        name: "read8",
+        measure: "HTTP read8 on the embedded core, wrk -t1 -c60",
+        bounds: &[at_least(Metric::Rate, 60_000.0), ALL_RIGHT, FULL_SPEED],
+        alternative: None,
+        measured: read8,
+    },
+    Line {
+        name: "unlimited",
+        measure: "frames a second of the embedded core at unlimited speed, no clients",
+        bounds: &[at_least(Metric::Share, 95.0)],
+        alternative: Some("a bare loop over libmgba"),
+        measured: unlimited,
+    },
+];
+
+/// Measures the lines named by `only`, or all.
+///
+/// # Errors
+/// If something does not start that must.
+pub fn measure(only: &[String], extent: Extent) -> anyhow::Result<Figures> {
+    if let Some(unknown) = only.iter().find(|name| LINES.iter().all(|line| line.name != name.as_str())) {
+        let names: Vec<_> = LINES.iter().map(|line| line.name).collect();
+        bail!("{unknown:?} is not a line; --only takes some of {}", names.join(","));
+    }
+    let about = Provenance::new();
+    let mut figures = Vec::new();
+    for line in LINES.iter().filter(|line| only.is_empty() || only.iter().any(|name| name == line.name)) {
+        eprintln!("{}: {}", line.name, line.measure);
+        let (other, ours, missed) = match (line.measured)(extent) {
+            Ok((other, ours)) => {
+                let missed = line.bounds.iter().filter_map(|bound| bound.missed(&ours, &other)).collect();
+                (other, ours, missed)
+            }
+            // The other lines are still measured.
+            Err(error) => (Vec::new(), Vec::new(), vec![format!("cannot be measured: {error:#}")]),
+        };
+        missed.iter().for_each(|missed: &String| eprintln!("  missed: {missed}"));
+        figures.push(Figure {
+            name: line.name.to_owned(),
+            measure: line.measure.to_owned(),
+            bounds: line.bounds.to_vec(),
+            alternative: line.alternative.map(str::to_owned),
+            other,
+            ours,
+            missed,
+        });
+    }
+    Ok(Figures { about, figures })
+}
+
+/// Measures each script in turn, in an emulator of its own, so that neither runs during the other's load.
+fn alternating(
+    repeats: usize,
+    mut run: impl FnMut(Script) -> anyhow::Result<Sample>,
+) -> anyhow::Result<Runs> {
+    let (mut other, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..repeats {
+        for script in Script::BOTH {
+            let runs = if script == Script::Ours { &mut ours } else { &mut other };
+            runs.push(run(script)?);
+        }
+    }
+    Ok((other, ours))
+}
+
+fn in_turn(place: Place, extent: Extent) -> anyhow::Result<Runs> {
+    alternating(extent.repeats, |script| sequential::run(&Setup::settled(place, script)?, extent.short))
+}
+
+fn echo(rate: u32, payload: &'static str, extent: Extent) -> anyhow::Result<Runs> {
+    alternating(1, |script| {
+        let setup = Setup::settled(Place::Window, script)?;
+        match script {
+            // Its text on a pool of connections, as nearly every server in front of such a script uses it.
+            Script::Study => {
+                let target = vec![format!("marker://{}", setup.address()), "--raw".to_owned()];
+                bench(&setup, target, rate, payload, extent.alternative)
+            }
+            Script::Ours => bridged(&setup, rate, payload, extent.run),
+        }
+    })
+}
+
+/// A load on the echo route of a bridge that was just started, in front of `setup`.
+fn bridged(setup: &Setup, rate: u32, payload: &str, length: Duration) -> anyhow::Result<Sample> {
+    let bridge = setup.bridge()?;
+    bench(setup, vec![format!("{}/mgbaendpoint", bridge.url())], rate, payload, length)
+}
+
+/// A run of `framewire bench` on a pool of connections, with the frame rate of `setup`.
+fn bench(
+    setup: &Setup,
+    target: Vec<String>,
+    rate: u32,
+    payload: &str,
+    length: Duration,
+) -> anyhow::Result<Sample> {
+    let bench = Bench {
+        target,
+        strategy: Some(Strategy::Pool),
+        load: Load::Rate(rate),
+        payload: payload.to_owned(),
+        length,
+        // The frames are counted by `Watch`.
+        counter: "none".to_owned(),
+    };
+    let watch = setup.watch();
+    let report = bench.run(&Stop::default())?;
+    let row = report.and_then(|report| report.rows.into_iter().next());
+    let row = row.context("framewire bench gave no row")?;
+    Ok(Sample { frames: watch.stop(), ..Sample::of_row(&row, &bench) })
+}
+
+fn crowd(extent: Extent) -> anyhow::Result<Runs> {
+    let run = |script| -> anyhow::Result<Sample> {
+        let setup = Setup::settled(Place::Window, script)?;
+        let start = Instant::now();
+        let outcomes = stampede::run(&setup, 100);
+        Ok(Sample::of_stampede(&outcomes, start.elapsed()))
+    };
+    // One run of the other script is enough: it takes as long as its clients wait.
+    let other = vec![run(Script::Study)?];
+    let ours = (0..extent.repeats).map(|_| run(Script::Ours));
+    Ok((other, ours.collect::<anyhow::Result<_>>()?))
+}
+
+fn read8(extent: Extent) -> anyhow::Result<Runs> {
+    let folder = TempDir::new().context("no folder for the ROM")?;
+    let (rom, lua) = (folder.path().join("demo.gba"), folder.path().join("frames.lua"));
+    let (counter, file) = frames::counter(folder.path());
+    fs::copy(paths::rom(), &rom).and_then(|_| fs::write(&lua, counter)).context("cannot lay out the game")?;
+    let [rom, lua] = [&rom, &lua].map(|path| path.to_string_lossy().into_owned());
+    let server = Framewire::serve(&["--quiet", "--rom", &rom, "--lua", &lua])?;
+    let url = format!("{}/core/read8?address=0x02000000", server.url());
+    let runs = (0..extent.repeats).map(|_| {
+        let watch = Watch::start(&file);
+        let sample = wrk::run(&url, extent.short)?;
+        Ok(Sample { frames: watch.stop(), ..sample })
+    });
+    Ok((Vec::new(), runs.collect::<anyhow::Result<_>>()?))
+}
+
+fn unlimited(extent: Extent) -> anyhow::Result<Runs> {
+    let bare = bare::Bare::compile()?;
+    let (mut other, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..2 * extent.repeats - 1 {
+        other.push(bare.run(extent.short / 2)?);
+        ours.push(bare::embedded(extent.short / 2)?);
+    }
+    Ok((other, ours))
+}

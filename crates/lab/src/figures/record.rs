@@ -1,0 +1,98 @@
+//! The files of results.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use framewire_loadtest::report::format;
+use framewire_loadtest::report::machine::Machine;
+use serde::{Deserialize, Serialize};
+
+use super::judge::Bound;
+use super::sample::Sample;
+use crate::programs;
+
+/// With what, where and when it was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The program and its version.
+    pub tool: String,
+    /// The state of the source: the commit, with a `+` if files were changed since.
+    pub commit: Option<String>,
+    /// The command line.
+    pub command: Vec<String>,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where.
+    pub machine: Machine,
+    /// The mGBA in the window.
+    pub mgba: String,
+    /// The library of the core without one.
+    pub libmgba: String,
+}
+
+/// The table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// With what, where and when.
+    pub about: Provenance,
+    /// Its lines.
+    pub figures: Vec<Figure>,
+}
+
+/// A line of the table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Its name, for `--only`.
+    pub name: String,
+    /// What is measured.
+    pub measure: String,
+    /// What must be reached.
+    pub bounds: Vec<Bound>,
+    /// The alternative that it is compared with, if there is one.
+    pub alternative: Option<String>,
+    /// Runs of the alternative; each was made right before the run of ours at the same index.
+    pub other: Vec<Sample>,
+    /// Our runs.
+    pub ours: Vec<Sample>,
+    /// What was missed, in words.
+    pub missed: Vec<String>,
+}
+
+impl Provenance {
+    /// Of now.
+    pub fn new() -> Provenance {
+        Provenance {
+            tool: format!("framewire-lab {}", env!("CARGO_PKG_VERSION")),
+            commit: commit(),
+            command: crate::command_line(),
+            started: format::time(SystemTime::now()),
+            machine: Machine::here(),
+            mgba: programs::mgba(),
+            libmgba: framewire_libmgba::version().to_string(),
+        }
+    }
+}
+
+fn commit() -> Option<String> {
+    let git = |args: &[&str]| {
+        let output =
+            Command::new("git").args(args).current_dir(framewire_lab::paths::root()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let head = git(&["rev-parse", "--short=12", "HEAD"])?;
+    // What the result depends on, not the pages that are made of it.
+    let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "crates", "lua", "rom"])?;
+    Some(if changed.is_empty() { head } else { head + "+" })
+}
+
+/// Writes a result.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write<T: Serialize>(path: &Path, record: &T) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(record)? + "\n";
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,117 @@
+//! What a run gave.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use framewire_loadtest::Row;
+use framewire_loadtest::record::Latencies;
+use serde::{Deserialize, Serialize};
+
+use crate::bench::Bench;
+use crate::frames::Frames;
+
+/// One run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// What asked, and how.
+    pub client: String,
+    /// Its length.
+    pub seconds: f64,
+    /// Requests a second that were asked for; none where each waited for the one before.
+    pub asked: Option<f64>,
+    /// Requests that were due.
+    pub requests: u64,
+    /// Those that were answered rightly.
+    pub correct: u64,
+    /// The others, by what became of them.
+    pub failures: BTreeMap<String, u64>,
+    /// Right replies, or frames where nothing is asked, a second.
+    pub rate: Option<f64>,
+    /// From the intended send to the right reply.
+    pub latency: Option<Latency>,
+    /// The frame rate during the run.
+    pub frames: Option<Frames>,
+}
+
+/// Latencies in milliseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Mean.
+    pub mean: f64,
+    /// Half were not above this.
+    pub p50: f64,
+    /// 99 % were not above this.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Sample {
+    /// An empty one.
+    pub fn of(client: &str) -> Sample {
+        Sample { client: client.to_owned(), ..Sample::default() }
+    }
+
+    /// Of a stampede that took `length`.
+    pub fn of_stampede(outcomes: &[Result<Duration, &'static str>], length: Duration) -> Sample {
+        let mut sample = Sample {
+            seconds: length.as_secs_f64(),
+            requests: outcomes.len() as u64,
+            ..Sample::of(
+                "blocking TCP clients, a thread each, released together; timed from there to the reply",
+            )
+        };
+        let mut latencies = Latencies::default();
+        for outcome in outcomes {
+            match outcome {
+                Ok(time) => latencies.record(*time),
+                Err(problem) => *sample.failures.entry((*problem).to_owned()).or_default() += 1,
+            }
+        }
+        sample.correct = latencies.count();
+        sample.latency = Latency::of(&latencies);
+        sample
+    }
+
+    /// Of a row of `framewire bench`.
+    pub fn of_row(row: &Row, bench: &Bench) -> Sample {
+        let latency = &row.intended;
+        let command = bench.command().into_iter().map(|word| without_port(&word)).collect::<Vec<_>>();
+        Sample {
+            seconds: row.seconds,
+            asked: row.asked,
+            requests: row.requests,
+            correct: row.correct,
+            failures: row.failures.clone(),
+            rate: Some(row.achieved),
+            latency: (latency.count > 0).then_some(Latency {
+                mean: latency.mean,
+                p50: latency.p50,
+                p99: latency.p99,
+                max: latency.max,
+            }),
+            ..Sample::of(&format!("framewire {}", command.join(" ")))
+        }
+    }
+}
+
+impl Latency {
+    /// Of latencies, if there are any.
+    pub fn of(latencies: &Latencies) -> Option<Latency> {
+        (latencies.count() > 0).then(|| Latency {
+            mean: latencies.mean(),
+            p50: latencies.percentile(50.0),
+            p99: latencies.percentile(99.0),
+            max: latencies.max(),
+        })
+    }
+}
+
+/// An address without its port, which was any that was free; other words as they are.
+fn without_port(word: &str) -> String {
+    if !word.contains("://") {
+        return word.to_owned();
+    }
+    let (front, rest) = word.rsplit_once(':').unwrap_or((word, ""));
+    format!("{front}:PORT{}", rest.trim_start_matches(|character: char| character.is_ascii_digit()))
+}

@@ -1,0 +1,37 @@
+//! Text messages on a raw socket, one after the other.
+
+use std::time::{Duration, Instant};
+
+use framewire_loadtest::record::Latencies;
+
+use super::sample::{Latency, Sample};
+use crate::setup::Setup;
+
+/// Longest wait for a reply.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Sends messages for `length`, each after the reply to the last.
+///
+/// # Errors
+/// If one has no right reply.
+pub fn run(setup: &Setup, length: Duration) -> anyhow::Result<Sample> {
+    let prefix = setup.script().echo_prefix();
+    let mut client = setup.client(PATIENCE)?;
+    let mut latencies = Latencies::default();
+    let watch = setup.watch();
+    let start = Instant::now();
+    while start.elapsed() < length {
+        latencies.record(client.echo(prefix)?);
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let answered = latencies.count();
+    Ok(Sample {
+        seconds,
+        requests: answered,
+        correct: answered,
+        rate: Some(answered as f64 / seconds),
+        latency: Latency::of(&latencies),
+        frames: watch.stop(),
+        ..Sample::of("a blocking TCP client, a new UUID each, the next after the reply to the last")
+    })
+}

@@ -1,0 +1,141 @@
+//! The long run: requests of mixed sizes through the bridge, with memory and frame rate watched.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+
+use super::bench;
+use super::judge::{ALL_RIGHT, FULL_SPEED};
+use super::processes::{descriptors, resident};
+use super::record::Provenance;
+use super::sample::Sample;
+use crate::setup::{Place, Script, Setup};
+
+/// Sizes of the messages, in bytes.
+const SIZES: &str = "1..5000";
+/// Time between two readings of the memory.
+const PERIOD: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+/// How far the last minute's memory may be from the second's, in percent.
+const DRIFT: f64 = 2.0;
+
+/// The result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Soak {
+    /// With what, where and when.
+    pub about: Provenance,
+    /// The load, and the frame rate during it.
+    pub run: Sample,
+    /// The bridge's memory.
+    pub bridge: Memory,
+    /// The emulator's.
+    pub emulator: Memory,
+    /// What was missed, in words.
+    pub missed: Vec<String>,
+}
+
+/// Memory of a process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Mean of each minute, in bytes.
+    pub minutes: Vec<f64>,
+    /// File descriptors at the beginning and at the end.
+    pub descriptors: (usize, usize),
+}
+
+impl Memory {
+    /// By how many percent the last minute is above the second; none in less than three minutes.
+    pub fn drift(&self) -> Option<f64> {
+        match self.minutes[..] {
+            [_, second, .., last] => Some(100.0 * (last / second - 1.0)),
+            _ => None,
+        }
+    }
+
+    fn missed(&self, name: &str) -> Option<String> {
+        match self.drift() {
+            None => Some(format!("{name}: a run of less than three minutes says nothing about its memory")),
+            Some(drift) => (drift.abs() > DRIFT)
+                .then(|| format!("{name}: its memory in the last minute is {drift:+.1}% of the second's")),
+        }
+    }
+}
+
+/// Runs for `length` at `rate` requests a second.
+///
+/// # Errors
+/// If something does not start, or ends.
+pub fn run(length: Duration, rate: u32) -> anyhow::Result<Soak> {
+    if length < Duration::from_secs(1) {
+        bail!("a soak of {length:?}; give --minutes a number such as 10");
+    }
+    let about = Provenance::new();
+    let setup = Setup::settled(Place::Window, Script::Ours)?;
+    let bridge = setup.bridge()?;
+    let pids = [bridge.pid(), setup.pid()];
+    let (stop, stopped) = mpsc::channel::<()>();
+    let memory = thread::spawn(move || {
+        let start = Instant::now();
+        let mut samples = Vec::new();
+        while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+            samples.push((start.elapsed(), pids.map(resident)));
+        }
+        samples
+    });
+    let before = pids.map(descriptors);
+    let target = vec![format!("{}/mgbaendpoint", bridge.url())];
+    let run = bench(&setup, target, rate, SIZES, length)?;
+    let after = pids.map(descriptors);
+    drop(stop);
+    let samples = memory.join().ok().context("the thread that watched the memory failed")?;
+    let [bridge, emulator] = [0, 1].map(|which| -> anyhow::Result<Memory> {
+        let of_one: Option<Vec<_>> =
+            samples.iter().map(|(time, resident)| Some((*time, resident[which]?))).collect();
+        Ok(Memory {
+            minutes: minutes(&of_one.context("a process ended during the run")?),
+            descriptors: before[which].zip(after[which]).context("a process ended during the run")?,
+        })
+    });
+    let (bridge, emulator) = (bridge?, emulator?);
+    let runs = std::slice::from_ref(&run);
+    let missed = [ALL_RIGHT, FULL_SPEED].iter().filter_map(|bound| bound.missed(runs, &[]));
+    let missed = missed.chain([bridge.missed("the bridge"), emulator.missed("mGBA")].into_iter().flatten());
+    Ok(Soak { about, missed: missed.collect(), run, bridge, emulator })
+}
+
+/// Means by the minute; a part of one at the end counts to the last whole one.
+fn minutes(samples: &[(Duration, u64)]) -> Vec<f64> {
+    let whole = samples.last().map_or(0, |(last, _)| ((*last + PERIOD).as_secs() / MINUTE.as_secs()).max(1));
+    let whole = usize::try_from(whole).unwrap_or_default();
+    let mut sums = vec![(0.0, 0.0); whole];
+    for (time, bytes) in samples {
+        let minute = usize::try_from(time.as_secs() / MINUTE.as_secs()).unwrap_or_default();
+        if let Some((sum, count)) = sums.get_mut(minute.min(whole.saturating_sub(1))) {
+            *sum += *bytes as f64;
+            *count += 1.0;
+        }
+    }
+    sums.iter().map(|(sum, count)| sum / f64::max(*count, 1.0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_grows_is_found() {
+        let samples: Vec<_> =
+            (0..602).map(|second| (Duration::from_secs(second), 1_000_000 + 1000 * second)).collect();
+        let minutes = minutes(&samples);
+        assert_eq!(minutes.len(), 10);
+        assert!((minutes[0] - 1_029_500.0).abs() < 1.0, "{minutes:?}");
+        let memory = Memory { minutes, descriptors: (9, 9) };
+        assert!(memory.missed("it").unwrap().contains("+4"), "{memory:?}");
+        let flat = Memory { minutes: vec![50.0, 100.0, 100.0, 101.0], descriptors: (9, 9) };
+        assert_eq!(flat.missed("it"), None);
+        assert!(Memory { minutes: vec![1.0, 1.0], descriptors: (9, 9) }.missed("it").is_some());
+    }
+}

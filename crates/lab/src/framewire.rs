@@ -1,0 +1,189 @@
+//! The program `framewire`, built from this checkout and run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::{Error, Http, Process, Result, Signal, paths};
+
+/// The limit for the start, which may include a deadline of 3 s to reach an emulator.
+const START: Duration = Duration::from_secs(20);
+/// What the program prints when it is ready for requests.
+const READY: &str = "listening on ";
+
+/// A running `framewire serve`. Dropping it kills it.
+#[derive(Debug)]
+pub struct Framewire {
+    process: Process,
+    url: String,
+    _logs: TempDir,
+}
+
+impl Framewire {
+    /// Starts `framewire serve` with these further arguments on a port that is free, and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Ended`] with what it wrote if it ends instead, [`Error::Timeout`] if it does neither.
+    pub fn serve(args: &[&str]) -> Result<Self> {
+        Self::serve_at("127.0.0.1:0", args)
+    }
+
+    /// As [`Framewire::serve`], at an address that is given.
+    ///
+    /// # Errors
+    ///
+    /// As [`Framewire::serve`].
+    pub fn serve_at(address: &str, args: &[&str]) -> Result<Self> {
+        Self::serve_wrapped(&[], address, args)
+    }
+
+    /// As [`Framewire::serve`], started by `wrapper`, a program with arguments that becomes the one it is given.
+    ///
+    /// # Errors
+    ///
+    /// As [`Framewire::serve`].
+    pub fn serve_by(wrapper: &[&str], args: &[&str]) -> Result<Self> {
+        Self::serve_wrapped(wrapper, "127.0.0.1:0", args)
+    }
+
+    fn serve_wrapped(wrapper: &[&str], address: &str, args: &[&str]) -> Result<Self> {
+        let mut all = vec!["serve", "--listen", address];
+        all.extend(args);
+        let logs = TempDir::new().map_err(Error::io("make a folder for logs"))?;
+        let mut process = start(logs.path(), wrapper, &all)?;
+        let url = process.wait_for("framewire was ready", START, |process| {
+            let stdout = process.stdout();
+            // Without the end of its line, the address may be incomplete.
+            let complete = stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            Ok(complete.filter_map(|line| line.strip_prefix(READY)).next().map(str::to_owned))
+        })?;
+        Ok(Self { process, url, _logs: logs })
+    }
+
+    /// Runs `framewire` with these arguments to its end; returns how it ended, its standard output and its error output.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if it still runs after `limit`; it is killed then.
+    pub fn run(args: &[&str], limit: Duration) -> Result<(ExitStatus, String, String)> {
+        let logs = TempDir::new().map_err(Error::io("make a folder for logs"))?;
+        let mut process = Self::start(logs.path(), args)?;
+        let status = process.wait_exit(limit)?;
+        Ok((status, process.stdout(), process.stderr()))
+    }
+
+    /// Starts `framewire` with these arguments in the folder `logs`, which also gets its output.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if it cannot be built or started.
+    pub fn start(logs: &Path, args: &[&str]) -> Result<Process> {
+        start(logs, &[], args)
+    }
+
+    /// The program with these arguments, for tests that handle its streams and its end themselves.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if it cannot be built.
+    pub fn command(args: &[&str]) -> Result<Command> {
+        let mut command = Command::new(binary()?);
+        command.args(args);
+        without_settings(&mut command);
+        Ok(command)
+    }
+
+    /// The address on which it listens, such as `http://127.0.0.1:43210`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A client for it.
+    #[must_use]
+    pub fn http(&self) -> Http {
+        Http::new(&self.url)
+    }
+
+    /// Everything it has logged so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        format!("{}{}", self.process.stdout(), self.process.stderr())
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the system refuses.
+    pub fn signal(&mut self, signal: Signal) -> Result<()> {
+        self.process.signal(signal)
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if it still runs after `limit`.
+    pub fn wait_exit(&mut self, limit: Duration) -> Result<ExitStatus> {
+        self.process.wait_exit(limit)
+    }
+}
+
+fn start(logs: &Path, wrapper: &[&str], args: &[&str]) -> Result<Process> {
+    let binary = binary()?;
+    let (program, before) = match wrapper {
+        [] => (binary.clone(), Vec::new()),
+        [program, args @ ..] => {
+            let args = args.iter().map(|arg| (*arg).into());
+            (PathBuf::from(program), args.chain([binary.clone().into_os_string()]).collect())
+        }
+    };
+    Process::spawn_path("framewire", &program, logs, |command| {
+        command.args(before).args(args).current_dir(logs);
+        without_settings(command);
+        // Nor may it use their snapshots and recordings.
+        command.env("FRAMEWIRE_DATA", logs.join("data"));
+    })
+}
+
+/// Removes the settings of the user who runs this, for the program and for the script.
+fn without_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("FRAMEWIRE") {
+            command.env_remove(name);
+        }
+    }
+}
+
+/// The program: `FRAMEWIRE_BIN`, or else built now in this program's own profile, so that it is never out of date.
+fn binary() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("FRAMEWIRE_BIN") {
+        return Ok(path.into());
+    }
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.current_dir(paths::root()).args(["build", "--quiet", "--locked", "-p", "framewire"]);
+        if !cfg!(debug_assertions) {
+            build.arg("--release");
+        }
+        let output = build.output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        Ok(paths::profile_dir().join("framewire"))
+    });
+    built.clone().map_err(|problem| Error::io("build framewire")(std::io::Error::other(problem)))
+}

@@ -1,0 +1,126 @@
+//! A blocking HTTP client that returns every response, whatever its status.
+
+use std::time::Duration;
+
+use ureq::http::{Method, Request};
+
+use crate::{Error, Result};
+
+/// Longer than any deadline of the program, so that a test sees the program's own response.
+const LIMIT: Duration = Duration::from_secs(30);
+/// More than the largest savestate and picture.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// A client for one server; keeps connections open between requests.
+#[derive(Debug, Clone)]
+pub struct Http {
+    agent: ureq::Agent,
+    base: String,
+}
+
+/// A response with any status.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The status code.
+    pub status: u16,
+    /// The `content-type` header; empty if there is none.
+    pub content_type: String,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// The body as text; invalid UTF-8 becomes U+FFFD.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+impl Http {
+    /// A client for the server at `base`, such as `http://127.0.0.1:5000`.
+    #[must_use]
+    pub fn new(base: impl Into<String>) -> Self {
+        Self::with_limit(base, LIMIT)
+    }
+
+    /// As [`Http::new`], with another longest wait for a response.
+    #[must_use]
+    pub fn with_limit(base: impl Into<String>, limit: Duration) -> Self {
+        let config =
+            ureq::Agent::config_builder().timeout_global(Some(limit)).http_status_as_error(false).build();
+        Self { agent: config.into(), base: base.into() }
+    }
+
+    /// `GET`s a path, query included.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if there is no complete answer.
+    pub fn get(&self, path: &str) -> Result<Reply> {
+        self.send("GET", path, "", Vec::new())
+    }
+
+    /// `POST`s to a path without a body.
+    ///
+    /// # Errors
+    ///
+    /// As [`Http::get`].
+    pub fn post(&self, path: &str) -> Result<Reply> {
+        self.send("POST", path, "", Vec::new())
+    }
+
+    /// `POST`s to a path with an `Idempotency-Key`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Http::get`].
+    pub fn post_keyed(&self, path: &str, key: &str) -> Result<Reply> {
+        self.exchange("POST", path, &[("idempotency-key", key)], Vec::new())
+    }
+
+    /// Sends any request; an empty content type is left out.
+    ///
+    /// # Errors
+    ///
+    /// As [`Http::get`].
+    pub fn send(&self, method: &str, path: &str, content_type: &str, body: Vec<u8>) -> Result<Reply> {
+        let header = [("content-type", content_type)];
+        let headers = if content_type.is_empty() { &[][..] } else { &header[..] };
+        self.exchange(method, path, headers, body)
+    }
+
+    /// Sends any request with these headers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Http::get`].
+    pub fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Result<Reply> {
+        let broken = |error: ureq::Error| Error::io("exchange HTTP")(std::io::Error::other(error));
+        let method =
+            Method::from_bytes(method.as_bytes()).map_err(|error| broken(ureq::Error::Http(error.into())))?;
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let failed = |error| broken(ureq::Error::Http(error));
+        let mut response = if body.is_empty() {
+            self.agent.run(request.body(()).map_err(failed)?)
+        } else {
+            self.agent.run(request.body(body).map_err(failed)?)
+        }
+        .map_err(broken)?;
+        let content_type = response.headers().get("content-type").and_then(|value| value.to_str().ok());
+        Ok(Reply {
+            status: response.status().as_u16(),
+            content_type: content_type.unwrap_or_default().to_owned(),
+            body: response.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(broken)?,
+        })
+    }
+}

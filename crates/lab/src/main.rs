@@ -1,0 +1,116 @@
+//! `framewire-lab`: measures what the documents claim, on this machine.
+//!
+//! - [`figures`]: the table of figures and the long run; [`study`]: the load-test study of 2025 again;
+//! - [`setup`]: an emulator that runs a script; [`frames`]: its frame rate; [`programs`]: what must be installed;
+//! - [`bench`]: runs of `framewire bench`; [`stampede`]: clients that connect at once.
+
+mod bench;
+mod figures;
+mod frames;
+mod programs;
+mod setup;
+mod stampede;
+mod study;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+use figures::{Extent, page, record, soak};
+
+/// Measures what Framewire's documents claim, on this machine.
+///
+/// It opens mGBA in windows on displays of its own. Run it on a machine that does nothing else.
+#[derive(Debug, Parser)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The table: each figure, and the same of the alternative.
+    Table {
+        /// Runs of 5 s, once each
+        #[arg(long)]
+        quick: bool,
+        /// Measure only these lines
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        only: Vec<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// The long run: requests of mixed sizes through the bridge; watches memory and frame rate.
+    Soak {
+        /// Its length
+        #[arg(long, value_name = "MINUTES", default_value_t = 10.0)]
+        minutes: f64,
+        /// Requests a second
+        #[arg(long, default_value_t = 2000)]
+        rate: u32,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Repeat the load-test study of 2025 and write a page about it.
+    Study(study::Args),
+}
+
+/// Where the results go.
+#[derive(Debug, clap::Args)]
+struct Output {
+    /// Write the results as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Put the results between their marks in this page
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    run(Cli::parse().command).unwrap_or_else(|error| {
+        eprintln!("framewire-lab: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+/// Exit code 1 means that something was missed.
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    let (text, mark, met) = match command {
+        Command::Table { quick, only, output } => {
+            let extent = if quick { Extent::QUICK } else { Extent::FULL };
+            let record = figures::measure(&only, extent)?;
+            let table = page::table(&record);
+            output.write(&record, "table", &table)?;
+            (table, "table", record.figures.iter().all(|figure| figure.missed.is_empty()))
+        }
+        Command::Soak { minutes, rate, output } => {
+            let record = soak::run(Duration::from_secs_f64(60.0 * minutes), rate)?;
+            let table = page::soak(&record);
+            output.write(&record, "soak", &table)?;
+            (table, "soak", record.missed.is_empty())
+        }
+        Command::Study(args) => return study::run(&args),
+    };
+    println!("{text}");
+    println!("{mark}: {}", if met { "everything was reached" } else { "something was missed" });
+    Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Output {
+    fn write<T: serde::Serialize>(&self, record: &T, mark: &str, text: &str) -> anyhow::Result<()> {
+        if let Some(path) = &self.json {
+            record::write(path, record)?;
+        }
+        if let Some(path) = &self.page {
+            page::insert(path, mark, text)?;
+        }
+        Ok(())
+    }
+}
+
+/// What was typed, without the folder that the program is in.
+fn command_line() -> Vec<String> {
+    std::iter::once("framewire-lab".to_owned()).chain(std::env::args().skip(1)).collect()
+}

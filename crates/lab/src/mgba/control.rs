@@ -1,0 +1,249 @@
+//! What a user can do to a running mGBA: its menus, its dialogs, its keys.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use super::{AGAIN, NO_GAME, STEP, StockMgba, TRIES, options, prompt};
+use crate::{Error, Key, Result, Window, until};
+
+/// Long enough for three frames: if the frame does not change in this time, emulation has stopped.
+const STILL: Duration = Duration::from_millis(50);
+
+impl StockMgba {
+    /// Loads a script as `dofile` in the prompt does; it may be loaded already.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lua`] with its message if it fails.
+    pub fn load_script(&mut self, script: &Path) -> Result<()> {
+        let result = self.load_script_now(script);
+        self.pictured(result)
+    }
+
+    /// Loads a script by File > Load script, as the documentation says, and waits until something
+    /// listens on the options' port. Without a port, whether the script ran shows only in what it does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if the dialog does not open or close, or nothing listens on the port.
+    pub fn load_script_by_menu(&mut self, script: &Path) -> Result<()> {
+        let result = self
+            .open_window("Select script to load", |mgba| mgba.press_in_script_menu(Key::RETURN))
+            .and_then(|dialog| self.choose_file(&dialog, script))
+            .and_then(|()| self.port.map_or(Ok(()), |port| self.wait_for_port(port)));
+        self.pictured(result)
+    }
+
+    /// Throws every script away by File > Reset of the scripting window.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if the scripts stay.
+    pub fn reset_scripts(&mut self) -> Result<()> {
+        let result = self.reset_scripts_now();
+        self.pictured(result)
+    }
+
+    fn reset_scripts_now(&mut self) -> Result<()> {
+        self.lua_now("not_reset_yet = true")?;
+        self.press_in_script_menu(Key::of('r'))?;
+        until("the scripts were gone", STEP, || Ok(self.lua_now("return not_reset_yet")? == "nil"))?;
+        self.prepare_lua()
+    }
+
+    /// Opens another game by File > Load ROM, and waits until it runs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if it does not, for instance because mGBA cannot read it.
+    pub fn open_rom(&mut self, rom: &Path) -> Result<()> {
+        let result = self.open_rom_now(rom);
+        self.pictured(result)
+    }
+
+    fn open_rom_now(&mut self, rom: &Path) -> Result<()> {
+        // Each game gets an object of its own, which differs from that of the game before.
+        self.lua_now("game_before = emu")?;
+        let dialog = self.open_window("Select ROM", |mgba| mgba.press_in_main(&options::OPEN_ROM))?;
+        self.choose_file(&dialog, rom)?;
+        self.wait_for_new_frame_rate()?;
+        until("the other game ran", STEP, || {
+            Ok(self.lua_now("return emu ~= nil and emu ~= game_before")? == "true")
+        })?;
+        self.paused = false;
+        Ok(())
+    }
+
+    /// Waits until a game that was just opened has run for two seconds, which shows in the title bar. Before, the game that
+    /// it replaces may be ending, for whose thread mGBA does not wait to run Lua; and its own first pictures take OpenGL the
+    /// longest, and with them the moments in which no Lua should be typed ([`StockOptions::opengl`](super::StockOptions::opengl)).
+    pub(super) fn wait_for_frame_rate(&self) -> Result<()> {
+        until("the game's frame rate was shown", STEP, || self.shows_frame_rate())
+    }
+
+    fn shows_frame_rate(&self) -> Result<bool> {
+        Ok(self.main_window()?.title.contains(" fps)"))
+    }
+
+    /// [`StockMgba::wait_for_frame_rate`] where another game may have run before.
+    fn wait_for_new_frame_rate(&self) -> Result<()> {
+        // The rate of the game before goes with it; there may have been none.
+        match until("the title was the new game's", AGAIN, || Ok(!self.shows_frame_rate()?)) {
+            Ok(()) | Err(Error::Timeout { .. }) => self.wait_for_frame_rate(),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends the game by Emulation > Shutdown; the window stays.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if it goes on.
+    pub fn close_game(&mut self) -> Result<()> {
+        let result = self.press_in_main(&options::SHUTDOWN).and_then(|()| {
+            // mGBA runs Lua without waiting for the thread of a game that is ending.
+            until("the title was that without a game", STEP, || {
+                Ok(self.main_window()?.title.starts_with(NO_GAME))
+            })?;
+            until("the game was closed", STEP, || Ok(self.lua_now("return emu")? == "nil"))
+        });
+        self.paused = false;
+        self.pictured(result)
+    }
+
+    /// Pauses by Emulation > Pause and waits until no frame passes any more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if frames go on.
+    pub fn pause(&mut self) -> Result<()> {
+        self.set_paused(true)
+    }
+
+    /// Goes on after [`StockMgba::pause`] and waits until frames pass.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if none does.
+    pub fn unpause(&mut self) -> Result<()> {
+        self.set_paused(false)
+    }
+
+    fn set_paused(&mut self, paused: bool) -> Result<()> {
+        if self.paused == paused {
+            return Ok(());
+        }
+        let what = if paused { "the emulation stood still" } else { "the emulation went on" };
+        let result = self.press_in_main(&options::PAUSE).and_then(|()| {
+            until(what, STEP, || {
+                let before = self.frame_now()?;
+                thread::sleep(STILL);
+                Ok((self.frame_now()? == before) == paused)
+            })
+        });
+        self.paused = paused;
+        self.pictured(result)
+    }
+
+    /// Does one frame while paused, by Emulation > Next frame.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if none is done.
+    pub fn next_frame(&mut self) -> Result<()> {
+        let result = self.frame_now().and_then(|before| {
+            self.press_in_main(&options::NEXT_FRAME)?;
+            until("a frame was done", STEP, || Ok(self.frame_now()? != before))
+        });
+        self.pictured(result)
+    }
+
+    /// Resets the game by Emulation > Reset, and waits until its frame count restarts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if they are not.
+    pub fn reset(&mut self) -> Result<()> {
+        let result = self.frame_now().and_then(|before| {
+            self.press_in_main(&options::RESET)?;
+            until("the game was reset", STEP, || Ok(self.frame_now()? < before))
+        });
+        self.pictured(result)
+    }
+
+    /// Turns fast-forward on or off, by Emulation > Fast forward.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the window is gone.
+    pub fn toggle_fast_forward(&mut self) -> Result<()> {
+        let result = self.press_in_main(&options::FAST_FORWARD);
+        self.pictured(result)
+    }
+
+    /// The number of the game's current frame; a reset starts it again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lua`] without a game.
+    pub fn frame(&mut self) -> Result<u64> {
+        let result = self.frame_now();
+        self.pictured(result)
+    }
+
+    /// Holds a key of the keyboard down in mGBA's window; by default `x` is A and `z` is B.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the window is gone.
+    pub fn hold_key(&mut self, key: Key) -> Result<()> {
+        self.desktop.focus(self.main)?;
+        self.desktop.hold(key)
+    }
+
+    /// Lets a key go that [`StockMgba::hold_key`] holds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the display is gone.
+    pub fn release_key(&mut self, key: Key) -> Result<()> {
+        self.desktop.release(key)
+    }
+
+    pub(super) fn load_script_now(&mut self, script: &Path) -> Result<()> {
+        let what = format!("find the script {}", script.display());
+        let path = script.canonicalize().map_err(Error::io(what))?;
+        self.lua_now(&format!("dofile({})", prompt::quoted(&path))).map(drop)
+    }
+
+    fn frame_now(&mut self) -> Result<u64> {
+        let frame = self.lua_now("return emu:currentFrame()")?;
+        frame.parse().map_err(|_| Error::Lua(format!("{frame:?} is not a frame number")))
+    }
+
+    /// Opens the scripting window's one menu, whose first entry is then selected, and presses a key in it.
+    fn press_in_script_menu(&mut self, key: Key) -> Result<()> {
+        self.desktop.focus(self.prompt.window())?;
+        self.desktop.press(&[Key::ALT])?;
+        self.desktop.press(&[Key::DOWN])?;
+        self.desktop.press(&[key])
+    }
+
+    /// Types a path into a file dialog and waits until the dialog has closed.
+    fn choose_file(&mut self, dialog: &Window, file: &Path) -> Result<()> {
+        let path = file.canonicalize().map_err(Error::io(format!("find {}", file.display())))?;
+        for _ in 0..TRIES {
+            self.desktop.focus(dialog.id)?;
+            self.desktop.press(&[Key::CONTROL, Key::of('a')])?;
+            self.desktop.type_text(&path.to_string_lossy())?;
+            self.desktop.press(&[Key::RETURN])?;
+            // On a busy machine the list of completions may swallow the last key.
+            match until("the dialog closed", AGAIN, || Ok(self.desktop.window(dialog.id).is_none())) {
+                Err(Error::Timeout { .. }) => {}
+                closed => return closed,
+            }
+        }
+        Err(Error::X11(format!("the dialog \"{}\" does not take {}", dialog.title, path.display())))
+    }
+}

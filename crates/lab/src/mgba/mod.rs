@@ -1,0 +1,263 @@
+//! A stock mGBA in a window: Debian's `mgba-qt` with nothing of ours in it but the scripts it loads.
+
+mod control;
+mod options;
+mod prompt;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+pub use options::StockOptions;
+use prompt::Prompt;
+
+use crate::{Desktop, Error, Key, Picture, Process, Result, Signal, Window, ports};
+
+/// Time for each step of starting up, several times what a busy machine needs.
+const STEP: Duration = Duration::from_secs(20);
+/// How long keys may show no effect before they are pressed again, and how often they are pressed.
+const AGAIN: Duration = Duration::from_secs(4);
+const TRIES: u32 = 5;
+/// The title of mGBA's window without a game; with one, the game's name comes between the two.
+const NO_GAME: &str = "mGBA - 0.";
+const SCRIPTING: &str = "Scripting";
+
+/// A running mGBA on a display of its own, with settings and saves of its own. Dropping it ends all of it.
+///
+/// Everything a method does to the window is waited for; each fails with a picture of the display.
+#[derive(Debug)]
+pub struct StockMgba {
+    // In the order they are to be dropped: the program, its display, its files.
+    process: Process,
+    desktop: Desktop,
+    dir: TempDir,
+    main: u32,
+    prompt: Prompt,
+    port: Option<u16>,
+    /// Lua to run in a fresh scripting context, before any script.
+    before_scripts: String,
+    paused: bool,
+}
+
+impl StockMgba {
+    /// Starts it, opens its scripting window and loads the scripts in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Missing`] without `mgba-qt` or `Xvfb`; [`Error::Lua`] if a script fails; [`Error::Pictured`] around
+    /// anything else that goes wrong once there is a display.
+    pub fn start(options: &StockOptions) -> Result<Self> {
+        let dir = TempDir::with_prefix("stock-mgba-").map_err(Error::io("make a folder for mGBA"))?;
+        options.write_settings(dir.path())?;
+        let desktop = Desktop::start(dir.path())?;
+        let process = Process::spawn("mgba-qt", dir.path(), |command| {
+            options.configure(command, dir.path(), desktop.name());
+        })?;
+        let prompt = Prompt::new(dir.path());
+        let mut mgba = Self {
+            process,
+            desktop,
+            dir,
+            main: 0,
+            prompt,
+            port: options.port,
+            before_scripts: options.lua_before_scripts(),
+            paused: false,
+        };
+        let started = mgba.finish_start(options);
+        mgba.pictured(started)?;
+        Ok(mgba)
+    }
+
+    fn finish_start(&mut self, options: &StockOptions) -> Result<()> {
+        let desktop = &self.desktop;
+        let window = self.process.wait_for("mGBA's window was there", STEP, |_| {
+            let windows = desktop.windows()?;
+            let with_game = |window: &Window| !options.has_rom() || !window.title.starts_with(NO_GAME);
+            Ok(windows.into_iter().find(|window| window.title.starts_with("mGBA - ") && with_game(window)))
+        })?;
+        self.main = window.id;
+        self.desktop.place(window.id, 0, 0)?;
+        if options.has_rom() && options.opengl {
+            self.wait_for_frame_rate()?;
+        }
+
+        let scripting = self.open_window(SCRIPTING, |mgba| mgba.press_in_main(&options::OPEN_SCRIPTING))?;
+        self.desktop.place(scripting.id, i32::from(window.width) + 8, 0)?;
+        self.prompt.set_window(scripting.id);
+        self.prepare_lua()?;
+        for script in &options.scripts {
+            self.load_script_now(script)?;
+        }
+        match (self.port, options.scripts.is_empty()) {
+            (Some(port), false) => self.wait_for_port(port),
+            _ => Ok(()),
+        }
+    }
+
+    /// What comes before any script: the console kept in a file as well, and what the options say.
+    fn prepare_lua(&mut self) -> Result<()> {
+        self.lua_now(prompt::KEEP_CONSOLE)?;
+        let before = self.before_scripts.clone();
+        self.lua_now(&before)?;
+        Ok(())
+    }
+
+    /// Where the script listens, if the options said so.
+    ///
+    /// # Panics
+    ///
+    /// Without a port in the options.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port.expect("the options have a port")).into()
+    }
+
+    /// The process id of `mgba-qt`.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// The folder that holds its settings, its copy of the ROM, and what scripts write to relative paths.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Its display, for actions that have no method here.
+    #[must_use]
+    pub fn desktop(&self) -> &Desktop {
+        &self.desktop
+    }
+
+    /// What scripts have written to the console, a line each, the level (`log`, `warn`, `error`) in front.
+    #[must_use]
+    pub fn console(&self) -> String {
+        self.prompt.console()
+    }
+
+    /// Runs Lua in the scripting window's prompt and returns what it returns, as text, several values tab-separated.
+    /// Works while the emulation is paused, and without a game.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lua`] with its message if it fails.
+    pub fn lua(&mut self, code: &str) -> Result<String> {
+        let result = self.lua_now(code);
+        self.pictured(result)
+    }
+
+    /// The text of the window's title bar: the game, and after two seconds the frame rate.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the window is gone.
+    pub fn title(&self) -> Result<String> {
+        Ok(self.main_window()?.title)
+    }
+
+    /// What mGBA's window shows, its menu bar included.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the window is gone.
+    pub fn picture(&self) -> Result<Picture> {
+        self.desktop.picture_of(&self.main_window()?)
+    }
+
+    /// Writes [`StockMgba::picture`] as a PNG file.
+    ///
+    /// # Errors
+    ///
+    /// Its, and [`Error::Io`] if the file cannot be written.
+    pub fn window_screenshot(&self, path: &Path) -> Result<()> {
+        self.picture()?.save(path)
+    }
+
+    /// Closes mGBA's window as the button on its frame does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::X11`] if the window is gone.
+    pub fn close_window(&mut self) -> Result<()> {
+        self.desktop.close(self.main)
+    }
+
+    /// Sends mGBA a signal.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the system refuses.
+    pub fn signal(&mut self, signal: Signal) -> Result<()> {
+        self.process.signal(signal)
+    }
+
+    /// Waits until mGBA has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`], pictured, if it still runs after `limit`.
+    pub fn wait_exit(&mut self, limit: Duration) -> Result<ExitStatus> {
+        let result = self.process.wait_exit(limit);
+        self.pictured(result)
+    }
+
+    fn lua_now(&mut self, code: &str) -> Result<String> {
+        self.process.expect_running()?;
+        self.prompt.run(&self.desktop, &mut self.process, code, STEP)
+    }
+
+    fn main_window(&self) -> Result<Window> {
+        self.desktop.window(self.main).ok_or_else(|| Error::X11("mGBA's window is gone".into()))
+    }
+
+    fn press_in_main(&mut self, chord: &[Key]) -> Result<()> {
+        self.process.expect_running()?;
+        self.desktop.focus(self.main)?;
+        self.desktop.press(chord)
+    }
+
+    /// Has `open` done, now and then again, until there is a window of that title.
+    fn open_window(&mut self, title: &str, open: impl Fn(&mut Self) -> Result<()>) -> Result<Window> {
+        let what = format!("the window \"{title}\" opened");
+        let mut tries = 0;
+        loop {
+            open(self)?;
+            tries += 1;
+            let desktop = &self.desktop;
+            let found = self.process.wait_for(&what, AGAIN, |_| {
+                Ok(desktop.windows()?.into_iter().find(|window| window.title == title))
+            });
+            match found {
+                Err(Error::Timeout { .. }) if tries < TRIES => {}
+                found => return found,
+            }
+        }
+    }
+
+    /// Waits until something listens on a port, without connecting: a script would take note of that.
+    fn wait_for_port(&mut self, port: u16) -> Result<()> {
+        let what = format!("something listened on port {port}");
+        self.process.wait_for(&what, STEP, |_| Ok(ports::is_listened_on(port)?.then_some(())))
+    }
+
+    /// Adds a picture of the display, kept for the reader, to an error that is about the window.
+    fn pictured<T>(&self, result: Result<T>) -> Result<T> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let source = match result {
+            Err(source) if !matches!(source, Error::Lua(_) | Error::Ended { .. }) => source,
+            result => return result,
+        };
+        let name = format!("{}-{}.png", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let picture = std::env::temp_dir().join("framewire-failures").join(name);
+        match self.desktop.picture().and_then(|taken| taken.save(&picture)) {
+            Ok(()) => Err(Error::Pictured { source: Box::new(source), picture }),
+            Err(_) => Err(source),
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! A TCP proxy that does what networks do: it delays data, cuts connections, forgets them, and loses packets.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use socket2::{SockFilter, SockRef};
+
+/// A packet filter that accepts 0 bytes of each packet, so it drops all of them.
+const DROP_ALL: [SockFilter; 1] = [SockFilter::new(0x06, 0, 0, 0)];
+
+/// Forwards connections to an address. Dropping it ends them.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    listener: TcpListener,
+    closed: AtomicBool,
+    silent: AtomicBool,
+    /// Longest delay of a piece of data, in milliseconds.
+    delay: AtomicU64,
+    open: Mutex<Open>,
+    connections: AtomicU64,
+    /// Bytes forwarded to the target, and from it.
+    to_target: AtomicU64,
+    to_clients: AtomicU64,
+}
+
+/// The connections, and whether their packets are dropped.
+#[derive(Debug, Default)]
+struct Open {
+    pairs: Vec<Pair>,
+    unplugged: bool,
+}
+
+/// A connection. A forgotten one forwards no more data and keeps its ends open.
+#[derive(Debug)]
+struct Pair {
+    ends: Vec<TcpStream>,
+    forgotten: Arc<AtomicBool>,
+}
+
+impl Proxy {
+    /// Forwards connections from a free port of this machine to `target`, which need not listen yet.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no port.
+    pub fn start(target: SocketAddr) -> io::Result<Proxy> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            listener,
+            closed: AtomicBool::new(false),
+            silent: AtomicBool::new(false),
+            delay: AtomicU64::new(0),
+            open: Mutex::default(),
+            connections: AtomicU64::new(0),
+            to_target: AtomicU64::new(0),
+            to_clients: AtomicU64::new(0),
+        });
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || {
+            for client in accepting.listener.incoming().map_while(Result::ok) {
+                if accepting.closed.load(Ordering::Relaxed) {
+                    return;
+                }
+                // Without a target the client's connection ends at once.
+                let _ = accepting.join(client, target);
+            }
+        });
+        Ok(Proxy { address, shared })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Connections that were made through it so far.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that went to the target so far, and that came from it.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, u64) {
+        let Shared { to_target, to_clients, .. } = &*self.shared;
+        (to_target.load(Ordering::Relaxed), to_clients.load(Ordering::Relaxed))
+    }
+
+    /// Cuts every connection, in both directions. Data under way is lost.
+    pub fn cut(&self) {
+        for pair in self.shared.open.lock().pairs.drain(..) {
+            for end in pair.ends {
+                let _ = end.shutdown(Shutdown::Both);
+            }
+        }
+    }
+
+    /// From now on each piece of data is delayed by a random time of at most `longest`. The order stays.
+    pub fn delay(&self, longest: Duration) {
+        self.shared.delay.store(longest.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// From now on no data gets through, and neither side notices. The connections that exist, and those that are made
+    /// during the silence, never forward data again.
+    pub fn fall_silent(&self) {
+        self.shared.silent.store(true, Ordering::SeqCst);
+        for pair in &self.shared.open.lock().pairs {
+            pair.forgotten.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// From now on new connections get through.
+    pub fn come_back(&self) {
+        self.shared.silent.store(false, Ordering::SeqCst);
+    }
+
+    /// Drops all packets before the system sees them: nothing is acknowledged, refused or ended, as when a cable is
+    /// unplugged.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses the filter.
+    pub fn unplug(&self) -> io::Result<()> {
+        self.set_unplugged(true, |socket| socket.attach_filter(&DROP_ALL))
+    }
+
+    /// Lets packets pass again. TCP sends lost packets again, so no connection loses data.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not remove the filter.
+    pub fn plug_in(&self) -> io::Result<()> {
+        self.set_unplugged(false, |socket| socket.detach_filter())
+    }
+
+    fn set_unplugged(&self, unplugged: bool, set: impl Fn(SockRef<'_>) -> io::Result<()>) -> io::Result<()> {
+        let mut open = self.shared.open.lock();
+        open.unplugged = unplugged;
+        set(SockRef::from(&self.shared.listener))?;
+        open.pairs.iter().flat_map(|pair| &pair.ends).try_for_each(|end| set(SockRef::from(end)))
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Ordering::Relaxed);
+        // Wakes the accepting thread. If the proxy is unplugged, that thread stays until the process ends.
+        let _ = SockRef::from(&self.shared.listener).shutdown(Shutdown::Both);
+        self.cut();
+    }
+}
+
+impl Shared {
+    fn join(self: &Arc<Self>, client: TcpStream, target: SocketAddr) -> io::Result<()> {
+        // Under the lock, so that `fall_silent` and `unplug` either find this connection or come before it.
+        let mut open = self.open.lock();
+        if self.silent.load(Ordering::SeqCst) {
+            open.pairs.push(Pair { ends: vec![client], forgotten: Arc::new(AtomicBool::new(true)) });
+            return Ok(());
+        }
+        let server = TcpStream::connect(target)?;
+        for end in [&client, &server] {
+            end.set_nodelay(true)?;
+            if open.unplugged {
+                SockRef::from(end).attach_filter(&DROP_ALL)?;
+            }
+        }
+        let forgotten = Arc::<AtomicBool>::default();
+        let ends = vec![client.try_clone()?, server.try_clone()?];
+        open.pairs.push(Pair { ends, forgotten: Arc::clone(&forgotten) });
+        drop(open);
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        for inbound in [true, false] {
+            let (shared, forgotten) = (Arc::clone(self), Arc::clone(&forgotten));
+            let ends = (client.try_clone()?, server.try_clone()?);
+            thread::spawn(move || {
+                if inbound {
+                    forward(ends.0, ends.1, &forgotten, &shared.delay, &shared.to_target);
+                } else {
+                    forward(ends.1, ends.0, &forgotten, &shared.delay, &shared.to_clients);
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+fn forward(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    forgotten: &AtomicBool,
+    delay: &AtomicU64,
+    count: &AtomicU64,
+) {
+    let mut buffer = [0; 4096];
+    loop {
+        let read = from.read(&mut buffer);
+        thread::sleep(Duration::from_millis(fastrand::u64(..=delay.load(Ordering::Relaxed))));
+        if forgotten.load(Ordering::SeqCst) {
+            // The data is lost, and so is an end of the connection.
+            return;
+        }
+        match read {
+            Ok(size @ 1..) if to.write_all(&buffer[..size]).is_ok() => {
+                count.fetch_add(size as u64, Ordering::Relaxed);
+            }
+            _ => break,
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+    let _ = from.shutdown(Shutdown::Both);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn echoing() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                thread::spawn(move || io::copy(&mut stream.try_clone().unwrap(), &mut stream));
+            }
+        });
+        address
+    }
+
+    fn client(proxy: &Proxy) -> TcpStream {
+        let stream = TcpStream::connect(proxy.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        stream
+    }
+
+    fn echo(stream: &mut TcpStream) -> io::Result<()> {
+        stream.write_all(b"x")?;
+        stream.read_exact(&mut [0])
+    }
+
+    #[test]
+    fn silenced_connections_stay_open_and_silent_and_new_ones_work_again() {
+        let proxy = Proxy::start(echoing()).unwrap();
+        let mut before = client(&proxy);
+        echo(&mut before).unwrap();
+        proxy.fall_silent();
+        let mut during = client(&proxy);
+        for stream in [&mut before, &mut during] {
+            assert_eq!(echo(stream).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        }
+        proxy.come_back();
+        echo(&mut client(&proxy)).unwrap();
+        for stream in [&mut before, &mut during] {
+            assert_eq!(echo(stream).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        }
+        assert_eq!((proxy.connections(), proxy.bytes()), (2, (2, 2)));
+    }
+
+    #[test]
+    fn a_cut_connection_ends_on_both_sides() {
+        let proxy = Proxy::start(echoing()).unwrap();
+        let mut stream = client(&proxy);
+        echo(&mut stream).unwrap();
+        proxy.cut();
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    }
+    #[test]
+    fn an_unplugged_proxy_delivers_nothing_and_a_plugged_in_one_delivers_everything() {
+        let proxy = Proxy::start(echoing()).unwrap();
+        let mut client = client(&proxy);
+        echo(&mut client).unwrap();
+        proxy.unplug().unwrap();
+        assert_eq!(echo(&mut client).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let newcomer = TcpStream::connect_timeout(&proxy.address(), Duration::from_millis(300));
+        assert_eq!(newcomer.unwrap_err().kind(), io::ErrorKind::TimedOut);
+
+        proxy.plug_in().unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        // The byte that was sent while unplugged, sent again by the system.
+        client.read_exact(&mut [0]).unwrap();
+        echo(&mut client).unwrap();
+        echo(&mut TcpStream::connect(proxy.address()).unwrap()).unwrap();
+    }
+}

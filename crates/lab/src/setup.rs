@@ -1,0 +1,217 @@
+//! What is measured: an emulator that runs a script.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use framewire_lab::{Framewire, StockMgba, StockOptions, TextClient, paths, ports};
+use tempfile::TempDir;
+
+use crate::frames::{self, Watch};
+
+/// A script of the kind that people write first.
+const STUDY: &str = include_str!("study.lua");
+/// Pause after the start: an emulator is busy with itself in its first seconds, which is not what a user sees later.
+const SETTLING: Duration = Duration::from_secs(3);
+/// How many times a start is tried. mGBA's window has been seen to crash while it opens, with either script and with none.
+const TRIES: u32 = 3;
+/// Longest wait for a first reply.
+const START: Duration = Duration::from_secs(20);
+/// Time between two attempts to get an answer.
+const RETRY: Duration = Duration::from_millis(5);
+
+/// Which script an emulator runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Script {
+    /// The study's kind.
+    Study,
+    /// Framewire's.
+    Ours,
+}
+
+impl Script {
+    /// Both, in the order they are measured.
+    pub const BOTH: [Script; 2] = [Script::Study, Script::Ours];
+
+    /// Its name in names of steps.
+    pub fn name(self) -> &'static str {
+        match self {
+            Script::Study => "study",
+            Script::Ours => "framewire",
+        }
+    }
+
+    /// What a message starts with that the script sends back.
+    pub fn echo_prefix(self) -> &'static str {
+        match self {
+            Script::Study => "",
+            Script::Ours => "framewire.echo,",
+        }
+    }
+}
+
+/// Where a script runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A stock mGBA in its window under Xvfb.
+    Window,
+    /// libmgba without a window, at the console's own speed.
+    Headless,
+}
+
+/// An emulator that runs a script. Dropping it ends it.
+#[derive(Debug)]
+pub struct Setup {
+    emulator: Emulator,
+    script: Script,
+    address: SocketAddr,
+    frames: PathBuf,
+    _files: TempDir,
+}
+
+#[derive(Debug)]
+enum Emulator {
+    Window(Box<StockMgba>),
+    Headless(Framewire),
+}
+
+impl Setup {
+    /// Starts it. Nothing connects to the script.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub fn start(place: Place, script: Script) -> anyhow::Result<Setup> {
+        let files = TempDir::with_prefix("framewire-lab-").context("no folder for temporary files")?;
+        let port = ports::free();
+        let path = match script {
+            Script::Ours => paths::script(),
+            Script::Study => write(files.path(), "study.lua", STUDY)?,
+        };
+        let rom = files.path().join("demo.gba");
+        fs::copy(paths::rom(), &rom).context("cannot copy the demo game")?;
+        let (counter, frames) = frames::counter(files.path());
+        let emulator = match place {
+            Place::Window => {
+                let options = StockOptions::new(&rom).opengl().lua(&counter).script(&path).port(port);
+                Emulator::Window(Box::new(StockMgba::start(&options)?))
+            }
+            Place::Headless => {
+                let settings = format!("framewire = {{port = {port}}}\n{counter}");
+                let settings = write(files.path(), "settings.lua", &settings)?;
+                let files = [&rom, &settings, &path].map(|path| path.to_string_lossy().into_owned());
+                let [rom, settings, path] = &files;
+                let args = ["--quiet", "--rom", rom, "--lua", settings, "--lua", path];
+                Emulator::Headless(Framewire::serve(&args)?)
+            }
+        };
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        Ok(Setup { emulator, script, address, frames, _files: files })
+    }
+
+    /// Starts it, again if that fails, waits until the script has answered, and leaves it alone for some seconds.
+    ///
+    /// # Errors
+    /// If it does not start, or does not answer.
+    pub fn settled(place: Place, script: Script) -> anyhow::Result<Setup> {
+        let mut tries = 1;
+        loop {
+            match Setup::start(place, script).and_then(Setup::settle) {
+                Err(error) if tries < TRIES => eprintln!("  once more: {error:#}"),
+                result => return result,
+            }
+            tries += 1;
+        }
+    }
+
+    fn settle(self) -> anyhow::Result<Setup> {
+        if self.first_answer(START).is_none() {
+            bail!("the script does not answer within {START:?}");
+        }
+        std::thread::sleep(SETTLING);
+        Ok(self)
+    }
+
+    /// Time from now to the first right answer to a new client, which tries again and again for `limit`.
+    pub fn first_answer(&self, limit: Duration) -> Option<Duration> {
+        let start = Instant::now();
+        while start.elapsed() < limit {
+            let left = limit.saturating_sub(start.elapsed()).max(Duration::from_millis(1));
+            if self.client(left).and_then(|mut client| client.echo(self.script.echo_prefix())).is_ok() {
+                return Some(start.elapsed());
+            }
+            std::thread::sleep(RETRY);
+        }
+        None
+    }
+
+    /// Connects to the script within `limit`, which is also the longest wait for a reply.
+    ///
+    /// # Errors
+    /// If nothing accepts in time.
+    pub fn client(&self, limit: Duration) -> framewire_lab::Result<TextClient> {
+        TextClient::connect(self.address, limit)
+    }
+
+    /// What it runs.
+    pub fn script(&self) -> Script {
+        self.script
+    }
+
+    /// Where the script listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The emulator's process.
+    pub fn pid(&self) -> u32 {
+        match &self.emulator {
+            Emulator::Window(mgba) => mgba.pid(),
+            Emulator::Headless(host) => host.pid(),
+        }
+    }
+
+    /// The window.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn window(&mut self) -> anyhow::Result<&mut StockMgba> {
+        match &mut self.emulator {
+            Emulator::Window(mgba) => Ok(mgba),
+            Emulator::Headless(_) => bail!("this emulator has no window"),
+        }
+    }
+
+    /// The file that holds the emulator's frame number.
+    pub fn frames(&self) -> &Path {
+        &self.frames
+    }
+
+    /// Begins to watch its frame rate.
+    pub fn watch(&self) -> Watch {
+        Watch::start(&self.frames)
+    }
+
+    /// Starts `framewire serve --attach` in front of it. It connects by itself; it gets no requests.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub fn bridge(&self) -> anyhow::Result<Framewire> {
+        bridge(self.address)
+    }
+}
+
+/// Starts `framewire serve --attach` in front of a script.
+///
+/// # Errors
+/// If it does not start.
+pub fn bridge(script: SocketAddr) -> anyhow::Result<Framewire> {
+    Ok(Framewire::serve(&["--quiet", "--attach", &script.to_string()])?)
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> anyhow::Result<PathBuf> {
+    let path = folder.join(name);
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}

@@ -1,0 +1,64 @@
+-- A script as people first write them, and as the study of 2025 used: it answers each message with the same message.
+--
+-- What makes it that kind: the queue for new connections holds one (the default), one is accepted a frame, each connection
+-- has a frame callback of its own, and each of these takes one message a frame and returns.
+-- `framewire-lab` compares it with Framewire's script. It has no other use.
+
+local END = "<|END|>"
+local READ = 1024 -- bytes at a time
+
+local port = framewire and framewire.port or 8888
+local number = 0 -- of the connection accepted last
+local kept = {} -- closed sockets, while `study_keeps` asks for that: then they are never collected as garbage
+
+-- Lines about every connection would slow the console's window down, so they are written only while they are wanted.
+local function say(level, ...)
+  if study_talks then
+    console[level](console, string.format(...))
+  end
+end
+
+local function accepted(client)
+  number = number + 1
+  local own, text = number, ""
+  say("log", "client %d connected", own)
+
+  local function ended(reason)
+    say(reason == "disconnected" and "log" or "error", "client %d: %s", own, tostring(reason))
+    client:close()
+    if study_keeps then
+      kept[#kept + 1] = client
+    end
+  end
+
+  client:add("error", ended)
+  client:add("received", function()
+    repeat
+      local data, reason = client:receive(READ)
+      if not data then
+        if reason ~= socket.ERRORS.AGAIN then
+          ended(reason)
+        end
+        return
+      end
+      text = text .. data
+    until #data < READ or text:find(END, 1, true)
+    while true do
+      local _, last = text:find(END, 1, true)
+      if not last then
+        return
+      end
+      client:send(text:sub(1, last))
+      text = text:sub(last + 1)
+    end
+  end)
+end
+
+local server = assert(socket.bind("127.0.0.1", port))
+server:add("received", function()
+  local client = server:accept()
+  if client then
+    accepted(client)
+  end
+end)
+assert(server:listen())

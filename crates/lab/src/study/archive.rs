@@ -1,0 +1,299 @@
+//! The study's results: one compressed file with a line for each step and one for the study itself, so that a study goes
+//! on where it was interrupted.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use framewire_loadtest::report::Report;
+use framewire_loadtest::report::format::time;
+use framewire_loadtest::report::machine::Machine;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::steps::{Kind, Step};
+
+/// The file's name in the study's folder.
+pub const FILE: &str = "data.jsonl.gz";
+/// The name of the line about the study itself.
+const ABOUT: &str = "study";
+const SCHEMA: &str = "framewire-study";
+const SCHEMA_VERSION: u32 = 1;
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    name: String,
+    result: Box<RawValue>,
+}
+
+/// What the study was made with, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyInfo {
+    /// `framewire-study`.
+    pub schema: String,
+    /// 1.
+    pub schema_version: u32,
+    /// This program and its version.
+    pub tool: String,
+    /// The mGBA in the window.
+    pub mgba: String,
+    /// The library of the embedded core.
+    pub libmgba: String,
+    /// Where.
+    pub machine: Machine,
+    /// Length of a row in seconds.
+    pub seconds: f64,
+    /// Least time that a connection is kept idle, in seconds.
+    pub idle_seconds: f64,
+    /// Its beginning and its continuations.
+    pub sessions: Vec<Stretch>,
+}
+
+/// A stretch of measuring without interruption.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// The command line.
+    pub command: Vec<String>,
+}
+
+impl StudyInfo {
+    /// A study that begins now.
+    pub fn new(mgba: String, seconds: f64, idle_seconds: f64) -> StudyInfo {
+        StudyInfo {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            tool: format!("framewire {}", env!("CARGO_PKG_VERSION")),
+            mgba,
+            libmgba: framewire_libmgba::version().to_string(),
+            machine: Machine::here(),
+            seconds,
+            idle_seconds,
+            sessions: Vec::new(),
+        }
+    }
+
+    /// What differs so that rows of the two do not belong into one study.
+    fn differs(&self, other: &StudyInfo) -> Option<String> {
+        let words = |about: &StudyInfo| {
+            let StudyInfo { tool, mgba, seconds, idle_seconds, machine, .. } = about;
+            let Machine { processor, processors, kernel, .. } = machine;
+            [
+                tool.clone(),
+                mgba.clone(),
+                format!("rows of {seconds} s"),
+                format!("{idle_seconds} s idle"),
+                format!("{processors} x {processor}, kernel {kernel}"),
+            ]
+        };
+        let pairs = words(self).into_iter().zip(words(other));
+        pairs.into_iter().find(|(one, other)| one != other).map(|(one, other)| format!("{one}, not {other}"))
+    }
+}
+
+/// The results of a study, in a folder that also holds its pictures.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    folder: PathBuf,
+    results: BTreeMap<String, Box<RawValue>>,
+}
+
+impl Archive {
+    /// The results in `folder`. Without a file there is no result yet.
+    ///
+    /// # Errors
+    /// If the file is broken.
+    pub fn open(folder: &Path) -> anyhow::Result<Archive> {
+        let mut archive = Archive { folder: folder.to_owned(), results: BTreeMap::new() };
+        let path = archive.file();
+        if path.exists() {
+            archive.results = read(&path)
+                .with_context(|| format!("{} is broken; measure it again with --fresh", path.display()))?;
+        }
+        Ok(archive)
+    }
+
+    /// Makes the folder, and checks that it can be written.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn prepare(folder: &Path) -> anyhow::Result<()> {
+        let problem = || format!("cannot write {}; name another folder with --out", folder.display());
+        fs::create_dir_all(folder).with_context(problem)?;
+        let trial = folder.join(".trial");
+        fs::write(&trial, "").and_then(|()| fs::remove_file(&trial)).with_context(problem)
+    }
+
+    /// Removes all results in `folder`.
+    ///
+    /// # Errors
+    /// If the file cannot be removed.
+    pub fn clear(folder: &Path) -> anyhow::Result<()> {
+        let path = folder.join(FILE);
+        if path.exists() {
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Begins `about`, or goes on with the study that is here.
+    ///
+    /// # Errors
+    /// If the results here were measured otherwise.
+    pub fn begin(&mut self, mut about: StudyInfo, command: Vec<String>) -> anyhow::Result<StudyInfo> {
+        if let Some(known) = self.about()? {
+            if let Some(difference) = known.differs(&about) {
+                bail!(
+                    "{} holds another study ({difference}); remove its results with --fresh, or name another folder \
+                     with --out",
+                    self.folder.display()
+                );
+            }
+            about = known;
+        }
+        let started = time(std::time::SystemTime::now());
+        about.sessions.push(Stretch { started, command });
+        self.keep(ABOUT, &about)?;
+        Ok(about)
+    }
+
+    /// The study that is here.
+    ///
+    /// # Errors
+    /// If it is of another version.
+    pub fn about(&self) -> anyhow::Result<Option<StudyInfo>> {
+        let Some(about) = self.result::<StudyInfo>(ABOUT) else { return Ok(None) };
+        if (about.schema.as_str(), about.schema_version) != (SCHEMA, SCHEMA_VERSION) {
+            bail!(
+                "{} is {} version {}; begin again with --fresh",
+                self.file().display(),
+                about.schema,
+                about.schema_version
+            );
+        }
+        Ok(Some(about))
+    }
+
+    /// Whether a step has its result.
+    pub fn is_done(&self, step: &Step) -> bool {
+        match &step.kind {
+            Kind::Run(_) => self.report(&step.name).is_some(),
+            _ => self.results.contains_key(&step.name),
+        }
+    }
+
+    /// The report of a run that was not cut short.
+    pub fn report(&self, name: &str) -> Option<Report> {
+        let report = Report::from_json(self.results.get(name)?.get()).ok()?;
+        (!report.cut_short && report.rows.len() == 1).then_some(report)
+    }
+
+    /// Another step's result.
+    pub fn result<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        serde_json::from_str(self.results.get(name)?.get()).ok()
+    }
+
+    /// Keeps a step's result.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn keep<T: Serialize>(&mut self, name: &str, result: &T) -> anyhow::Result<()> {
+        self.results.insert(name.to_owned(), serde_json::value::to_raw_value(result)?);
+        self.write().with_context(|| format!("cannot write {}", self.file().display()))
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join(FILE)
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        let mut text = Vec::new();
+        for (name, result) in &self.results {
+            serde_json::to_writer(&mut text, &Entry { name: name.clone(), result: result.clone() })?;
+            text.push(b'\n');
+        }
+        let part = self.folder.join(format!("{FILE}.part"));
+        let mut encoder = GzEncoder::new(File::create(&part)?, Compression::best());
+        encoder.write_all(&text)?;
+        encoder.finish()?;
+        Ok(fs::rename(&part, self.file())?)
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<BTreeMap<String, Box<RawValue>>> {
+    let lines = BufReader::new(GzDecoder::new(File::open(path)?)).lines();
+    lines
+        .map(|line| {
+            let line: Entry = serde_json::from_str(&line?)?;
+            Ok((line.name, line.result))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::plan;
+    use crate::study::results::Idle;
+
+    fn about(seconds: f64) -> StudyInfo {
+        StudyInfo::new("mgba-qt 0.10.1".to_owned(), seconds, 20.0)
+    }
+
+    #[test]
+    fn a_study_goes_on_where_it_was_interrupted() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a/b");
+        Archive::prepare(&folder).unwrap();
+        let mut archive = Archive::open(&folder).unwrap();
+        archive.begin(about(5.0), vec!["first".to_owned()]).unwrap();
+        let steps = plan::all();
+        let idle = steps.iter().find(|step| matches!(step.kind, Kind::Idle { .. })).unwrap();
+        assert!(!archive.is_done(idle));
+        let result = Idle { seconds: 20.0, before: 1.5, after: Some(2.5), error: None, then: vec![] };
+        archive.keep(&idle.name, &result).unwrap();
+
+        let mut again = Archive::open(&folder).unwrap();
+        let about = again.begin(about(5.0), vec!["second".to_owned()]).unwrap();
+        assert_eq!(about.sessions.len(), 2);
+        assert!(again.is_done(idle));
+        assert_eq!(again.result::<Idle>(&idle.name), Some(result));
+        Archive::clear(&folder).unwrap();
+        let fresh = Archive::open(&folder).unwrap();
+        assert!(!fresh.is_done(idle) && fresh.about().unwrap().is_none());
+    }
+
+    #[test]
+    fn rows_of_another_length_are_not_mixed_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut archive = Archive::open(dir.path()).unwrap();
+        archive.begin(about(5.0), vec![]).unwrap();
+        let error = archive.begin(about(30.0), vec![]).unwrap_err().to_string();
+        assert!(error.contains("rows of 5 s, not rows of 30 s") && error.contains("--fresh"), "{error}");
+    }
+
+    #[test]
+    fn a_half_report_is_measured_again_and_a_broken_file_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut archive = Archive::open(dir.path()).unwrap();
+        let steps = plan::all();
+        let run = steps.iter().find(|step| matches!(step.kind, Kind::Run(_))).unwrap();
+        archive.keep(&run.name, &serde_json::json!({"schema": "framewire-bench"})).unwrap();
+        assert!(!archive.is_done(run));
+        fs::write(dir.path().join(FILE), "half").unwrap();
+        assert!(Archive::open(dir.path()).unwrap_err().to_string().contains("--fresh"));
+    }
+}

@@ -1,0 +1,48 @@
+//! A window's frame number as JSON over HTTP, in the form that `framewire bench --emulator` reads.
+//!
+//! It comes from the file that `frames.lua` writes, so both scripts are watched in the same way and neither answers more
+//! requests because of it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use axum::Router;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+
+/// A small server. Dropping it ends it.
+#[derive(Debug)]
+pub struct Counter {
+    address: SocketAddr,
+    runtime: Option<Runtime>,
+}
+
+impl Counter {
+    /// Serves `file`.
+    ///
+    /// # Errors
+    /// If the system gives no port.
+    pub fn start(file: PathBuf) -> std::io::Result<Counter> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
+        let address = listener.local_addr()?;
+        let answer = move || async move { std::fs::read_to_string(file).unwrap_or_default() };
+        let server = axum::serve(listener, Router::new().route("/", get(answer)));
+        runtime.spawn(server.into_future());
+        Ok(Counter { address, runtime: Some(runtime) })
+    }
+
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

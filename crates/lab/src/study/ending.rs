@@ -1,0 +1,195 @@
+//! Ways of ending: what happens to a script when the program that talks to it is ended, or the network between them
+//! fails.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use framewire_lab::{Framewire, Http, Process, Proxy, Signal, TextClient, until};
+
+use super::results::Ending;
+use super::steps::Way;
+use super::window::{StudyWindow, millis};
+use crate::setup::{Script, bridge};
+
+/// Longest wait for service, and for a program's end.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Time in which a script may still write about what happened.
+const AFTERWARDS: Duration = Duration::from_secs(1);
+/// Length of a network failure: longer than a link waits for a machine that acknowledges nothing.
+const SILENCE: Duration = Duration::from_secs(15);
+/// Longest wait of a caller for one reply.
+const CALL: Duration = Duration::from_secs(3);
+/// Pause between two requests during a network failure.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How many times the pool of the study's client tries, and its pause before the second try, doubled before the third.
+const TRIES: u32 = 3;
+const DELAY: Duration = Duration::from_millis(50);
+
+/// Ends what talks to the window's script.
+///
+/// # Errors
+/// If something does not start or end that must.
+pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<Ending> {
+    if window.script() == Script::Study {
+        window.set_talking(true)?;
+    }
+    let before = window.console()?.len();
+    let mut ending = match (way, window.script()) {
+        (Way::Signal(signal), Script::Ours) => end_bridge(window, signal)?,
+        (Way::Signal(signal), Script::Study) => end_pool(window, signal, logs)?,
+        (Way::Network, script) => fail_network(window, script)?,
+    };
+    thread::sleep(AFTERWARDS);
+    ending.connections_left = window.connections()?;
+    ending.console = window.console()?.split_off(before);
+    if window.script() == Script::Study {
+        // Lines about new clients say nothing about the ending.
+        ending.console.retain(|line| !line.ends_with(" connected"));
+        window.set_talking(false)?;
+    }
+    Ok(ending)
+}
+
+/// A bridge in front of our script, which is started again at once.
+fn end_bridge(window: &StudyWindow, signal: Signal) -> anyhow::Result<Ending> {
+    let mut ended = answering_bridge(window.setup.address())?;
+    let start = Instant::now();
+    ended.signal(signal)?;
+    let status = ended.wait_exit(PATIENCE)?;
+    let ending = start.elapsed();
+    let new_client = window.setup.first_answer(PATIENCE).map(|_| start.elapsed());
+    let again = answering_bridge(window.setup.address())?;
+    let through = start.elapsed();
+    drop(again);
+    Ok(Ending {
+        ending: Some(millis(ending)),
+        new_client: new_client.map(millis),
+        through_client: Some(millis(through)),
+        ..Ending::of("framewire serve --attach", status.to_string())
+    })
+}
+
+/// A client of the study's script with a pool, under load.
+fn end_pool(window: &StudyWindow, signal: Signal, logs: &Path) -> anyhow::Result<Ending> {
+    let target = format!("marker://{}", window.setup.address());
+    let args =
+        ["bench", &target, "--raw", "--strategy", "pool", "--rates", "10", "--duration", "10m", "--quiet"];
+    let mut process = Framewire::start(logs, &args)?;
+    wait_for_connection(window, &mut process)?;
+    let start = Instant::now();
+    process.signal(signal)?;
+    let status = process.wait_exit(PATIENCE)?;
+    let ending = start.elapsed();
+    let new_client = window.setup.first_answer(PATIENCE).map(|_| start.elapsed());
+    Ok(Ending {
+        ending: Some(millis(ending)),
+        new_client: new_client.map(millis),
+        ..Ending::of("framewire bench --strategy pool", status.to_string())
+    })
+}
+
+fn wait_for_connection(window: &StudyWindow, process: &mut Process) -> anyhow::Result<()> {
+    until("the pool was connected", PATIENCE, || {
+        process.expect_running()?;
+        Ok(window.connections().is_ok_and(|count| count > 0))
+    })?;
+    // It must be under load, not only connected.
+    thread::sleep(Duration::from_millis(500));
+    Ok(())
+}
+
+/// A network failure between either script and its client.
+fn fail_network(window: &StudyWindow, script: Script) -> anyhow::Result<Ending> {
+    let network = Proxy::start(window.setup.address()).context("no port for a proxy")?;
+    let failure = "silence on its network".to_owned();
+    match script {
+        Script::Ours => {
+            let bridge = answering_bridge(network.address())?;
+            watch(window, &network, Ending::of("framewire serve --attach", failure), || ask(&bridge))
+        }
+        Script::Study => {
+            let mut kept = None;
+            let ask = || ask_pool(&mut kept, &network).map_err(|error| error.to_string());
+            watch(window, &network, Ending::of("a pool with three tries", failure), ask)
+        }
+    }
+}
+
+/// Sends requests without a pause while the network fails and comes back.
+fn watch(
+    window: &StudyWindow,
+    network: &Proxy,
+    mut ending: Ending,
+    mut ask: impl FnMut() -> Result<(), String>,
+) -> anyhow::Result<Ending> {
+    if let Err(problem) = ask() {
+        bail!("{} has no answer before anything happened: {problem}", ending.client);
+    }
+    let start = Instant::now();
+    network.unplug().context("cannot unplug the network")?;
+    while start.elapsed() < SILENCE {
+        let answer = ask();
+        if let (Err(problem), None) = (answer, ending.noticed) {
+            ending.noticed = Some(millis(start.elapsed()));
+            ending.error = Some(problem);
+        }
+        thread::sleep(PAUSE);
+    }
+    network.plug_in().context("cannot plug in the network")?;
+    ending.silence = Some(millis(start.elapsed()));
+    let back = Instant::now();
+    ending.new_client = window.setup.first_answer(PATIENCE).map(millis);
+    while back.elapsed() < PATIENCE && ending.through_client.is_none() {
+        match ask() {
+            Ok(()) => ending.through_client = Some(millis(back.elapsed())),
+            Err(_) => thread::sleep(PAUSE),
+        }
+    }
+    Ok(ending)
+}
+
+/// A bridge in front of a script, from which an answer has come.
+fn answering_bridge(script: std::net::SocketAddr) -> anyhow::Result<Framewire> {
+    let bridge = bridge(script)?;
+    let start = Instant::now();
+    while let Err(problem) = ask(&bridge) {
+        if start.elapsed() > PATIENCE {
+            bail!("framewire serve --attach {script} does not answer: {problem}; {}", bridge.log());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(bridge)
+}
+
+/// Sends a message through a bridge; if it does not come back, why.
+fn ask(bridge: &Framewire) -> Result<(), String> {
+    let text = format!("{:032x}", fastrand::u128(..));
+    let http = Http::with_limit(bridge.url(), CALL);
+    let reply = http.get(&format!("/mgbaendpoint?message={text}")).map_err(|error| error.to_string())?;
+    match reply.status {
+        200 if reply.text() == text => Ok(()),
+        200 => Err("a wrong reply".to_owned()),
+        status => Err(format!("status {status}: {}", reply.text().trim())),
+    }
+}
+
+/// Sends a message to the study's script over the connection that is kept, or a new one, up to [`TRIES`] times.
+fn ask_pool(kept: &mut Option<TextClient>, network: &Proxy) -> framewire_lab::Result<()> {
+    let mut delay = DELAY;
+    for left in (0..TRIES).rev() {
+        let client = kept.take().map_or_else(|| TextClient::connect(network.address(), CALL), Ok);
+        let asked = client.and_then(|mut client| client.echo(Script::Study.echo_prefix()).map(|_| client));
+        match asked {
+            Ok(client) => {
+                *kept = Some(client);
+                return Ok(());
+            }
+            Err(error) if left == 0 => return Err(error),
+            Err(_) => thread::sleep(delay),
+        }
+        delay *= 2;
+    }
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! `framewire-lab study`: the load-test study of 2025 again, on this machine, and what came of it since.
+//!
+//! - [`figures`]: what was published then; [`plan`]: everything that is measured now, in order, as [`steps`];
+//! - [`window`]: a stock mGBA with a script, kept over many steps; [`counter`]: its frame number over HTTP;
+//! - [`measure`]: does the steps that are left; [`ending`]: the longest kind of step; [`progress`]: what is shown;
+//! - [`archive`]: the file of results, so that a study goes on where it was interrupted; [`results`]: what is in it
+//!   in addition to reports of `framewire bench`;
+//! - [`report`]: the page, from that file alone.
+
+mod archive;
+mod counter;
+mod ending;
+mod figures;
+mod measure;
+mod plan;
+mod progress;
+mod report;
+mod results;
+mod steps;
+mod window;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use framewire_loadtest::Stop;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::programs;
+use archive::{Archive, StudyInfo};
+use measure::Measure;
+use plan::{GROUPS, IDLE};
+use steps::Step;
+
+/// Exit code of a study that was stopped by a signal.
+const STOPPED: u8 = 130;
+/// Where the full study lies in a checkout, and a quick one.
+const FULL: &str = "docs/study";
+const QUICK: &str = "target/study-quick";
+
+/// Arguments of `framewire-lab study`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+It takes less than an hour, or a quarter of an hour with --quick. Run it on a machine that does nothing else. Ctrl+C stops \
+it; the same command goes on from there. It opens mGBA in windows on displays of its own, and needs mgba-qt and Xvfb.")]
+pub struct Args {
+    /// Rows of 5 s instead of 30 s
+    #[arg(long)]
+    quick: bool,
+    /// Remove earlier results
+    #[arg(long)]
+    fresh: bool,
+    /// Measure only these groups: v4, v5, v6, v7, beyond, kept, mux, repeat, stampede, ending,
+    /// bridge, embedded, idle
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Measure nothing, only write the page of the existing results
+    #[arg(long, conflicts_with_all = ["fresh", "only"])]
+    report: bool,
+    /// The folder for results and pictures; the page is next to it, with `.md` after the name [default: docs/study;
+    /// quick: target/study-quick]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Length of a row
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, hide = true)]
+    row: Option<Duration>,
+}
+
+impl Args {
+    fn row(&self) -> Duration {
+        self.row.unwrap_or(Duration::from_secs(if self.quick { 5 } else { 30 }))
+    }
+
+    fn idle(&self) -> Duration {
+        match self.row {
+            Some(row) => row,
+            None => Duration::from_secs(if self.quick { 20 } else { 600 }),
+        }
+    }
+
+    fn out(&self) -> &Path {
+        let usual = if self.quick { QUICK } else { FULL };
+        self.out.as_deref().unwrap_or(Path::new(usual))
+    }
+
+    fn steps(&self) -> anyhow::Result<Vec<Step>> {
+        let known: Vec<_> = GROUPS.iter().copied().chain([IDLE]).collect();
+        if let Some(unknown) = self.only.iter().find(|name| !known.contains(&name.as_str())) {
+            bail!("{unknown:?} is not a group; --only takes some of {}", known.join(","));
+        }
+        let mut steps = plan::all();
+        steps.retain(|step| self.only.is_empty() || self.only.iter().any(|name| name == step.group));
+        Ok(steps)
+    }
+}
+
+/// Runs it.
+///
+/// # Errors
+/// If something is missing, or a step cannot be done; what was measured before stays.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let folder = args.out();
+    let page = page_of(folder)?;
+    if args.report {
+        return write(&Archive::open(folder)?, &page).map(|()| ExitCode::SUCCESS);
+    }
+    let steps = args.steps()?;
+    if args.row().is_zero() {
+        bail!("rows of 0 s; give --row a time such as 5s");
+    }
+    programs::check()?;
+    Archive::prepare(folder)?;
+    if args.fresh {
+        Archive::clear(folder)?;
+    }
+    let mut archive = Archive::open(folder)?;
+    let about = StudyInfo::new(programs::mgba(), args.row().as_secs_f64(), args.idle().as_secs_f64());
+    archive.begin(about, crate::command_line())?;
+
+    let stop = Stop::default();
+    stop_on_signals(&stop)?;
+    let measured = Measure::new(&mut archive, args.row(), args.idle(), &stop)?.all(&steps);
+    // After an error, too, the page shows what was measured.
+    write(&archive, &page)?;
+    measured?;
+    Ok(if stop.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
+}
+
+fn page_of(folder: &Path) -> anyhow::Result<PathBuf> {
+    let name = folder.file_name().with_context(|| {
+        format!("{} has no name of its own; give --out a folder such as {FULL}", folder.display())
+    })?;
+    let mut name = name.to_owned();
+    name.push(".md");
+    Ok(folder.with_file_name(name))
+}
+
+fn write(archive: &Archive, page: &Path) -> anyhow::Result<()> {
+    report::write(archive, page)?;
+    eprintln!("wrote {}", page.display());
+    Ok(())
+}
+
+/// The first signal ends the step under way, the second the program.
+fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
+    let stop = stop.clone();
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let mut signals = runtime.block_on(async {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+        anyhow::Ok([interrupt, terminate, listen(SignalKind::hangup())?])
+    })?;
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            loop {
+                let [interrupt, terminate, hangup] = &mut signals;
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                    _ = hangup.recv() => {}
+                }
+                if stop.stopped() {
+                    std::process::exit(STOPPED.into());
+                }
+                eprintln!("stopping; the same command goes on from here. A second signal stops at once");
+                stop.stop();
+            }
+        });
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(line: &str) -> Result<Args, clap::Error> {
+        Line::try_parse_from(std::iter::once("study").chain(line.split_whitespace())).map(|line| line.args)
+    }
+
+    /// How it refuses a command line that can be read.
+    fn refusal(line: &str) -> String {
+        run(&args(line).unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_page_is_next_to_the_folder() {
+        assert_eq!(page_of(Path::new("docs/study")).unwrap(), Path::new("docs/study.md"));
+        assert_eq!(page_of(Path::new("docs/study/")).unwrap(), Path::new("docs/study.md"));
+        assert_eq!(page_of(Path::new("study")).unwrap(), Path::new("study.md"));
+        assert!(page_of(Path::new("..")).is_err());
+    }
+
+    #[test]
+    fn a_quick_study_has_short_rows_and_a_place_of_its_own() {
+        let (full, quick) = (args("").unwrap(), args("--quick").unwrap());
+        assert_eq!([full.row(), quick.row()], [30, 5].map(Duration::from_secs));
+        assert_eq!([full.out(), quick.out()], [Path::new("docs/study"), Path::new("target/study-quick")]);
+        assert_eq!(args("--only v4,idle").unwrap().steps().unwrap().len(), 12);
+    }
+
+    #[test]
+    fn bad_arguments_are_refused_before_anything_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("study");
+        let out = out.display();
+        let unknown = refusal(&format!("--out {out} --only v4,v9"));
+        assert!(unknown.contains("\"v9\" is not a group") && unknown.contains("v4,v5"), "{unknown}");
+        assert!(refusal(&format!("--out {out} --row 0s")).contains("give --row a time such as 5s"));
+        assert!(refusal("--out ..").contains("give --out a folder"));
+        assert!(refusal(&format!("--out {out} --report")).contains("make one with `framewire-lab study`"));
+        assert!(args("--report --fresh").is_err() && args("--report --only v4").is_err());
+        assert!(args("--row soon").is_err());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_refused_with_what_to_type() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = Archive::prepare(&file.join("study")).unwrap_err().to_string();
+        assert!(error.contains("--out"), "{error}");
+    }
+}

@@ -1,0 +1,274 @@
+//! Everything the study does, in order, each step with a name that its result's file bears.
+
+use framewire_loadtest::Strategy;
+
+use super::figures::VERSIONS;
+use super::steps::{Kind, Run, Step, Target, Way};
+use crate::bench::Load;
+use crate::setup::Script;
+
+/// Groups, in the order of their first steps.
+pub const GROUPS: [&str; 12] =
+    ["v4", "v5", "v6", "v7", "beyond", "kept", "mux", "repeat", "stampede", "ending", "bridge", "embedded"];
+/// The group that is always last of its window.
+pub const IDLE: &str = "idle";
+
+/// Rates at which versions 4 and 5 are measured too, since what broke at the study's rates depends on the system.
+pub const BEYOND: [(Strategy, &[u32]); 2] =
+    [(Strategy::PerRequest, &[40, 60, 80]), (Strategy::Pool, &[60, 400])];
+/// The rate of `beyond`, with a socket per request, that is measured once more with a script that keeps the sockets it
+/// closed.
+pub const KEPT: u32 = 40;
+/// The name of that other row.
+pub const KEPT_ROW: &str = "kept-study";
+
+/// Clients of a stampede.
+pub const STAMPEDES: [usize; 3] = [5, 20, 100];
+/// How often the row of the group `repeat` is measured.
+pub const REPEATS: usize = 3;
+/// That row's rate, at which the study's pool began to fail.
+pub const REPEATED: u32 = 15;
+
+const LONG: usize = 5000;
+
+/// All steps. Those that need the same window follow each other.
+pub fn all() -> Vec<Step> {
+    let mut steps = Vec::new();
+    for script in Script::BOTH {
+        steps.extend(versions(script));
+        steps.extend(beyond(script));
+        if script == Script::Study {
+            steps.push(kept());
+        }
+        steps.extend(multiplexed(script));
+        steps.extend(repeats(script));
+        for clients in STAMPEDES {
+            let name = stampede(script, clients);
+            steps.push(Step { group: "stampede", name, kind: Kind::Stampede { script, clients } });
+        }
+        for way in Way::ALL {
+            let name = ending(script, way);
+            steps.push(Step { group: "ending", name, kind: Kind::Ending { script, way } });
+        }
+        if script == Script::Ours {
+            steps.extend(bridge());
+        }
+        let name = idle(script);
+        steps.push(Step { group: IDLE, name, kind: Kind::Idle { script } });
+    }
+    steps.extend(embedded());
+    steps
+}
+
+/// The name of a version's row.
+pub fn version_row(version: &str, script: Script, bytes: Option<usize>, asked: u32) -> String {
+    format!("{version}-{}-{}-{asked}", script.name(), payload(bytes))
+}
+
+/// What names of the multiplexed rows begin with.
+pub const MUX_STUDY: &str = "mux-study";
+/// The same with our script.
+pub const MUX_OURS: &str = "mux-framewire";
+/// Rates of multiplexing as it can be done with the study's kind of script: its text, several messages in flight.
+pub const MULTIPLEXED_STUDY: &[(Option<usize>, Load)] =
+    &[(None, Load::Rate(40)), (None, Load::Rate(400)), (None, Load::Rate(1000))];
+/// Rates of the multiplexed link.
+pub const MULTIPLEXED_OURS: &[(Option<usize>, Load)] = &[
+    (None, Load::Rate(5)),
+    (None, Load::Rate(40)),
+    (None, Load::Rate(400)),
+    (None, Load::Rate(1000)),
+    (None, Load::Rate(5000)),
+    (None, Load::Rate(20_000)),
+    (None, Load::Clients(64)),
+    (Some(LONG), Load::Rate(400)),
+    (Some(LONG), Load::Rate(2000)),
+];
+/// Rates of the HTTP bridge.
+pub const BRIDGE: &[(Option<usize>, Load)] = &[
+    (None, Load::Rate(5)),
+    (None, Load::Rate(40)),
+    (None, Load::Rate(400)),
+    (None, Load::Rate(1000)),
+    (None, Load::Rate(5000)),
+    (None, Load::Rate(10_000)),
+    (Some(LONG), Load::Rate(400)),
+];
+/// Rates of the embedded core.
+pub const EMBEDDED: &[(Option<usize>, Load)] = &[
+    (None, Load::Rate(60)),
+    (None, Load::Rate(1000)),
+    (None, Load::Rate(10_000)),
+    (None, Load::Rate(50_000)),
+    (None, Load::Clients(64)),
+    (Some(LONG), Load::Rate(1000)),
+];
+
+/// The name of a row of `mux`, `bridge` or `embedded`.
+pub fn row(group: &str, bytes: Option<usize>, load: Load) -> String {
+    match load {
+        Load::Rate(rate) => format!("{group}-{}-{rate}", payload(bytes)),
+        Load::Clients(clients) => format!("{group}-{}-{clients}-clients", payload(bytes)),
+    }
+}
+
+fn payload(bytes: Option<usize>) -> String {
+    bytes.map_or("uuid".to_owned(), |bytes| bytes.to_string())
+}
+
+fn versions(script: Script) -> impl Iterator<Item = Step> {
+    VERSIONS.iter().flat_map(move |version| {
+        version.rows.iter().map(move |published| Step {
+            group: version.name,
+            name: version_row(version.name, script, published.bytes, published.asked),
+            kind: Kind::Run(Run {
+                bytes: published.bytes,
+                ..text(script, version.strategy, published.asked)
+            }),
+        })
+    })
+}
+
+/// The name of a repeated row, counted from 1.
+pub fn repeat_row(script: Script, number: usize) -> String {
+    format!("repeat-{}-{number}", script.name())
+}
+
+/// The name of a stampede.
+pub fn stampede(script: Script, clients: usize) -> String {
+    format!("stampede-{}-{clients}", script.name())
+}
+
+/// The name of a way of ending.
+pub fn ending(script: Script, way: Way) -> String {
+    format!("ending-{}-{}", script.name(), way.name())
+}
+
+/// The name of the idle connection.
+pub fn idle(script: Script) -> String {
+    format!("idle-{}", script.name())
+}
+
+/// The name of a row of `beyond`.
+pub fn beyond_row(script: Script, strategy: Strategy, asked: u32) -> String {
+    format!("beyond-{}-{strategy}-{asked}", script.name())
+}
+
+fn beyond(script: Script) -> impl Iterator<Item = Step> {
+    BEYOND.iter().flat_map(move |(strategy, rates)| {
+        rates.iter().map(move |rate| Step {
+            group: "beyond",
+            name: beyond_row(script, *strategy, *rate),
+            kind: Kind::Run(text(script, *strategy, *rate)),
+        })
+    })
+}
+
+fn kept() -> Step {
+    let run = Run { keeps: true, ..text(Script::Study, Strategy::PerRequest, KEPT) };
+    Step { group: "kept", name: KEPT_ROW.to_owned(), kind: Kind::Run(run) }
+}
+
+/// A run of UUIDs as text.
+fn text(script: Script, strategy: Strategy, rate: u32) -> Run {
+    Run {
+        target: Target::Window { script, binary: false },
+        strategy: Some(strategy),
+        bytes: None,
+        load: Load::Rate(rate),
+        keeps: false,
+    }
+}
+
+fn multiplexed(script: Script) -> impl Iterator<Item = Step> {
+    let (rows, group) = match script {
+        Script::Study => (MULTIPLEXED_STUDY, MUX_STUDY),
+        Script::Ours => (MULTIPLEXED_OURS, MUX_OURS),
+    };
+    let target = Target::Window { script, binary: script == Script::Ours };
+    rows.iter().map(move |(bytes, load)| Step {
+        group: "mux",
+        name: row(group, *bytes, *load),
+        kind: Kind::Run(Run {
+            target,
+            strategy: Some(Strategy::Mux),
+            bytes: *bytes,
+            load: *load,
+            keeps: false,
+        }),
+    })
+}
+
+fn repeats(script: Script) -> impl Iterator<Item = Step> {
+    (1..=REPEATS).map(move |number| Step {
+        group: "repeat",
+        name: repeat_row(script, number),
+        kind: Kind::Run(text(script, Strategy::Pool, REPEATED)),
+    })
+}
+
+fn bridge() -> impl Iterator<Item = Step> {
+    BRIDGE.iter().map(|(bytes, load)| Step {
+        group: "bridge",
+        name: row("bridge", *bytes, *load),
+        kind: Kind::Run(Run {
+            target: Target::Bridge,
+            strategy: Some(Strategy::Pool),
+            bytes: *bytes,
+            load: *load,
+            keeps: false,
+        }),
+    })
+}
+
+fn embedded() -> impl Iterator<Item = Step> {
+    EMBEDDED.iter().map(|(bytes, load)| Step {
+        group: "embedded",
+        name: row("embedded", *bytes, *load),
+        kind: Kind::Run(Run {
+            target: Target::Embedded,
+            strategy: None,
+            bytes: *bytes,
+            load: *load,
+            keeps: false,
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn names_are_different_and_groups_known() {
+        let steps = all();
+        let names: HashSet<_> = steps.iter().map(|step| &step.name).collect();
+        assert_eq!(names.len(), steps.len());
+        for step in &steps {
+            assert!(GROUPS.contains(&step.group) || step.group == IDLE, "{}", step.group);
+        }
+    }
+
+    #[test]
+    fn every_published_row_is_measured_with_both_scripts_and_windows_are_opened_once() {
+        let steps = all();
+        let published: usize = VERSIONS.iter().map(|version| version.rows.len()).sum();
+        let versions = VERSIONS.map(|version| version.name);
+        let measured = steps.iter().filter(|step| versions.contains(&step.group)).count();
+        assert_eq!((published, measured), (23, 46));
+        let mut windows: Vec<_> = steps.iter().map(Step::window).collect();
+        windows.dedup();
+        assert_eq!(windows, [Some(Script::Study), Some(Script::Ours), None]);
+    }
+
+    #[test]
+    fn a_full_study_fits_in_an_hour_and_a_quick_one_in_a_quarter() {
+        let total = |row| all().iter().map(|step| step.estimate(Duration::from_secs(row))).sum::<Duration>();
+        // With five minutes left for windows and for what answers late.
+        assert!(total(30) < Duration::from_secs(55 * 60), "{:?}", total(30));
+        assert!(total(5) < Duration::from_secs(14 * 60), "{:?}", total(5));
+    }
+}

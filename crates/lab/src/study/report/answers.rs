@@ -1,0 +1,277 @@
+//! The study's open questions, each answered with what the files show.
+
+use std::fmt::Write;
+
+use framewire_loadtest::Strategy;
+use framewire_loadtest::report::format::{millis, thousands};
+use framewire_loadtest::row::Row;
+
+use super::evidence::{Evidence, Tally, failures};
+use super::limits;
+use super::others::late;
+use crate::bench::Load;
+use crate::setup::Script;
+use crate::study::plan;
+use crate::study::results::Stampede;
+use crate::study::steps::Target;
+
+/// Fewer events than this could be chance.
+const FEW: u64 = 5;
+/// After which a connection that found no room tries again first, in ms.
+const FIRST_RETRY: f64 = 1000.0;
+
+/// The section.
+pub fn section(evidence: &Evidence) -> String {
+    let answers: [(&str, String); 5] = [
+        ("Why is connecting so slow, and why does it come in stampedes?", connecting(evidence)),
+        ("Why are pooled sockets refused or reset under load?", resets(evidence)),
+        ("Why does the result vary from run to run?", variation(evidence)),
+        ("What does an idle socket do after hours?", idle(evidence)),
+        ("Where does the limit truly lie?", limits::answer(evidence)),
+    ];
+    let mut out = "## The study's open questions\n".to_owned();
+    for (question, answer) in answers {
+        let _ = write!(out, "\n### {question}\n\n{answer}");
+    }
+    out
+}
+
+fn unknown(what: &str) -> String {
+    format!("Not measured yet: {what}.\n")
+}
+
+fn connecting(evidence: &Evidence) -> String {
+    let stampede = |script, clients| evidence.stampede(script, clients);
+    let mut out = "A script of the study's kind accepts one connection a frame, and `listen()` in mGBA's Lua keeps a queue \
+                   of one unless it is told otherwise. A client that finds the queue full is not told on Linux: the system \
+                   drops its packet, and the client's system sends it again after 1 s, then 2 s later, then 4 s, and so \
+                   on. Clients that came together so wait together, and meet again.\n\n"
+        .to_owned();
+    let mut measured = false;
+    for clients in plan::STAMPEDES {
+        if let (Some(study), Some(ours)) = (stampede(Script::Study, clients), stampede(Script::Ours, clients))
+        {
+            measured = true;
+            let _ = writeln!(
+                out,
+                "- {clients} clients at once: {} with the study's kind of script; {} with Framewire's.",
+                outcome(&study),
+                outcome(&ours)
+            );
+        }
+    }
+    if !measured {
+        return out + &unknown("clients that connect at once");
+    }
+    let largest = plan::STAMPEDES[plan::STAMPEDES.len() - 1];
+    if let (Some(study), Some(ours)) = (stampede(Script::Study, largest), stampede(Script::Ours, largest)) {
+        let waited = late(&study) > 0 || study.answered.len() < study.clients;
+        let quick = ours.answered.len() == ours.clients && late(&ours) == 0;
+        out += match (waited, quick) {
+            (true, true) => {
+                "\nFramewire's script asks for a queue of 512 and accepts until it is empty, and no client of its had to try \
+                 again.\n"
+            }
+            (true, false) => {
+                "\nFramewire's script asks for a queue of 512; in this run that did not spare all its clients.\n"
+            }
+            (false, _) => "\nIn this run the short queue cost nobody a second.\n",
+        };
+    }
+    let each = |script| {
+        per_request(evidence, script)
+            .filter(|(_, row)| row.intended.max >= FIRST_RETRY)
+            .map(|(rate, _)| rate)
+            .min()
+    };
+    let measured = per_request(evidence, Script::Study).map(|(rate, _)| rate).max();
+    if let Some(highest) = measured {
+        let _ = writeln!(
+            out,
+            "\nEvenly spaced clients with a socket per request meet the same queue when they come faster than frames. The \
+             lowest rate at which one waited a second or more: {} with the study's kind of script, {} with Framewire's \
+             (measured up to {highest}/s).",
+            each(Script::Study).map_or("none".to_owned(), |rate| format!("{rate}/s")),
+            each(Script::Ours).map_or("none".to_owned(), |rate| format!("{rate}/s")),
+        );
+    }
+    out + "\nThe study ran on Windows, whose system handles a full queue in another way; that was not measured here.\n"
+}
+
+fn outcome(result: &Stampede) -> String {
+    let slowest = result
+        .answered
+        .last()
+        .map_or(String::new(), |slowest| format!(", the slowest after {} ms", millis(*slowest)));
+    let failed: Vec<_> = result.failed.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let failed = if failed.is_empty() { String::new() } else { format!("; {}", failed.join(", ")) };
+    format!("{} answered, {} of them after 1 s or more{slowest}{failed}", result.answered.len(), late(result))
+}
+
+/// Rates and rows with a socket per request.
+fn per_request(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = (u32, &Row)> {
+    evidence.runs().filter_map(move |(_, run, row)| match (run.target, run.strategy, run.load, run.keeps) {
+        (Target::Window { script, .. }, Some(Strategy::PerRequest), Load::Rate(rate), false)
+            if script == wanted =>
+        {
+            Some((rate, row))
+        }
+        _ => None,
+    })
+}
+
+/// Rows in text without a second try, which would hide errors.
+fn tried_once(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = &Row> {
+    evidence.runs().filter_map(move |(_, run, row)| match (run.target, run.strategy) {
+        (Target::Window { script, .. }, Some(Strategy::PerRequest | Strategy::Pool))
+            if script == wanted && !run.keeps =>
+        {
+            Some(row)
+        }
+        _ => None,
+    })
+}
+
+fn resets(evidence: &Evidence) -> String {
+    let (Some(study), Some(ours)) =
+        (Tally::of(tried_once(evidence, Script::Study)), Tally::of(tried_once(evidence, Script::Ours)))
+    else {
+        return unknown("a socket per request and a pool, with both scripts");
+    };
+    let mut out = String::new();
+    let alone: Vec<_> = tried_once(evidence, Script::Study).filter(|row| row.most_in_flight == 1).collect();
+    let reset = alone.iter().filter(|row| failures(row, "reset") > 0).count();
+    let _ = writeln!(
+        out,
+        "In the rows without a second try the study's kind of script reset {} of {} requests, Framewire's {} of {}.{}\n",
+        thousands(&study.reset.to_string()),
+        thousands(&study.requests.to_string()),
+        thousands(&ours.reset.to_string()),
+        thousands(&ours.requests.to_string()),
+        match reset {
+            0 => String::new(),
+            _ => format!(
+                " It is not the load: in {} of these rows never more than one request was under way, and {reset} of \
+                 them had resets.",
+                alone.len()
+            ),
+        }
+    );
+    let usual = plan::beyond_row(Script::Study, Strategy::PerRequest, plan::KEPT);
+    let pair = (evidence.row(&usual), evidence.row(plan::KEPT_ROW));
+    let (Some(collected), Some(kept)) = pair else {
+        return out + &unknown("what keeping closed sockets changes");
+    };
+    let share = |row: &Row| format!("{} of {}", row.requests - row.correct, row.requests);
+    out += "mGBA 0.10.1 closes a socket's file descriptor when the script closes the socket, and closes it once more when \
+            Lua's garbage collector takes the socket. By then the number can belong to another connection, and that one is \
+            cut off. The same row was measured with and without that: a socket per request, ";
+    let _ = writeln!(
+        out,
+        "{} requests/s, with a script that leaves closed sockets to the collector ({}) and one that keeps each of them so \
+         that none is collected ({}).",
+        plan::KEPT,
+        evidence.source(&usual, &usual),
+        evidence.source(plan::KEPT_ROW, plan::KEPT_ROW),
+    );
+    let (before, after) = (failures(collected, "reset"), failures(kept, "reset"));
+    let verdict = match (before, after) {
+        (0, 0) => "Neither had resets in this run, so it shows nothing.",
+        (1..FEW, 0) => "That is in keeping with it, but so few resets could be chance.",
+        (FEW.., 0) => "That accounts for all resets of this row.",
+        (1.., _) if after * 4 <= before => "That accounts for most resets of this row, not for all.",
+        _ => "In this run that made no clear difference.",
+    };
+    let _ = writeln!(
+        out,
+        "Without a right reply: {} with the collector at work, {} without. {verdict}",
+        share(collected),
+        share(kept)
+    );
+    out + "Framewire's script closes sockets in a way that makes them forget their descriptor \
+           ([lua/README.md](../lua/README.md)).\n\n\
+           A pool that keeps a broken socket fails on it again and again: the study's reported “A connect request was made on \
+           an already connected socket” after the first reset. The pool measured here throws a broken socket away, so one \
+           reset costs it one request; that may be why version 5 fell deeper in 2025 than it does here.\n"
+}
+
+fn variation(evidence: &Evidence) -> String {
+    let rows = |script| -> Vec<&Row> {
+        (1..=plan::REPEATS).filter_map(|number| evidence.row(&plan::repeat_row(script, number))).collect()
+    };
+    let (study, ours) = (rows(Script::Study), rows(Script::Ours));
+    if study.len() < 2 || ours.len() < 2 {
+        return unknown("the same row several times, with both scripts");
+    }
+    let range = |rows: &[&Row], value: &dyn Fn(&Row) -> f64, words: fn(f64) -> String| {
+        let values: Vec<_> = rows.iter().map(|row| value(row)).collect();
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (least, most) = (words(least), words(most));
+        if least == most { least } else { format!("{least} to {most}") }
+    };
+    let count = |value: f64| format!("{value:.0}");
+    let failed = |row: &Row| (row.requests - row.correct) as f64;
+    let mut out = format!(
+        "The same row, a pool at {} requests/s, {} times with each script:\n\n",
+        plan::REPEATED,
+        study.len().min(ours.len())
+    );
+    for (name, rows) in [("the study's kind of script", &study), ("Framewire's", &ours)] {
+        let _ = writeln!(
+            out,
+            "- {name}: {} failed requests, mean {} ms, slowest {} ms.",
+            range(rows, &failed, count),
+            range(rows, &|row| row.intended.mean, millis),
+            range(rows, &|row| row.intended.max, millis),
+        );
+    }
+    let sum = |rows: &[&Row]| rows.iter().map(|row| row.requests - row.correct).sum::<u64>();
+    out += match (sum(&study), sum(&ours)) {
+        (1.., 0) => {
+            "\nWhat varies with the study's kind of script is whom it hits: which connection has the number that the garbage \
+             collector closes, and, when clients come faster than frames, who finds the queue full and waits whole seconds. \
+             Without these two causes what is left is the place in the frame at which a request arrives.\n"
+        }
+        (0, 0) => "\nNo request failed in these runs with either script.\n",
+        _ => "\nRequests failed with Framewire's script too, so the two causes above do not explain all.\n",
+    };
+    out
+}
+
+fn idle(evidence: &Evidence) -> String {
+    let mut out = String::new();
+    let mut all = true;
+    for (script, name) in
+        [(Script::Study, "the study's kind of script"), (Script::Ours, "Framewire's script")]
+    {
+        let Some(idle) = evidence.idle(script) else {
+            return unknown("an idle connection to each script");
+        };
+        let minutes = idle.seconds / 60.0;
+        let _ = match (idle.after, &idle.error) {
+            (Some(after), _) => writeln!(
+                out,
+                "- To {name}: after {minutes:.1} minutes its first request was answered in {} ms (the very first one took {} ms).",
+                millis(after),
+                millis(idle.before)
+            ),
+            (None, error) => {
+                all = false;
+                writeln!(
+                    out,
+                    "- To {name}: after {minutes:.1} minutes its first request was not answered: {}.",
+                    error.as_deref().unwrap_or("no reason is known")
+                )
+            }
+        };
+    }
+    out += if all {
+        "\nNothing, as far as this shows: while other connections came and went, the idle one stayed good. It was open \
+             before them, so no socket that was closed later ever had its descriptor. The study found one good after 3 h 20 \
+             min; hours were not measured here.\n"
+    } else {
+        "\nSo an idle connection did not stay good here.\n"
+    };
+    out
+}

@@ -1,0 +1,149 @@
+//! Up to which rates all went well.
+
+use std::fmt::Write;
+
+use framewire_loadtest::report::format::{millis, percent, rate};
+use framewire_loadtest::report::table::Table;
+use framewire_loadtest::row::Row;
+
+use super::GOAL_MS;
+use super::evidence::Evidence;
+use super::table::{MISSING, NONE};
+use super::versions::HELD;
+use crate::bench::Load;
+use crate::setup::Script;
+use crate::study::plan;
+use crate::study::steps::{Run, Step, Target};
+
+/// Share of the asked rate that counts as reached.
+const REACHED: f64 = 0.99;
+
+/// Rows of one kind.
+type Way = (&'static str, fn(&Step, &Run) -> bool);
+
+/// The kinds of rows whose limits are reported.
+const KINDS: [Way; 5] = [
+    ("version 7 with the study's kind of script", |step, run| {
+        step.group == "v7" && run.target == Target::Window { script: Script::Study, binary: false }
+    }),
+    ("version 7 with Framewire's script", |step, run| {
+        step.group == "v7" && run.target == Target::Window { script: Script::Ours, binary: false }
+    }),
+    ("Framewire's link", |_, run| matches!(run.target, Target::Window { binary: true, .. })),
+    ("Framewire over HTTP", |_, run| run.target == Target::Bridge),
+    ("the embedded core", |_, run| run.target == Target::Embedded),
+];
+
+/// The row with the highest rate up to which all rows went well, and whether none was measured above it.
+fn best(evidence: &Evidence, passes: fn(&Step, &Run) -> bool) -> Option<(&Step, &Row, bool)> {
+    let rows = evidence.runs().filter(|(step, run, _)| passes(step, run) && run.bytes.is_none());
+    let mut rows: Vec<_> = rows.filter_map(|(step, _, row)| Some((row.asked?, step, row))).collect();
+    rows.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let good = rows.iter().take_while(|(asked, _, row)| {
+        row.achieved >= REACHED * asked && row.correct == row.requests && row.intended.p99 <= GOAL_MS
+    });
+    let count = good.count();
+    let (_, step, row) = rows.get(count.checked_sub(1)?)?;
+    Some((step, row, count == rows.len()))
+}
+
+/// The best rates in one sentence, of what was measured.
+pub fn best_line(evidence: &Evidence) -> Option<String> {
+    let words = KINDS.iter().filter(|(_, passes)| is_measured(evidence, *passes)).map(|(name, passes)| {
+        let rate = best(evidence, *passes)
+            .and_then(|(_, row, _)| row.asked)
+            .map(|asked| format!("{}/s", rate(asked)));
+        format!("{} with {name}", rate.unwrap_or_else(|| "none".to_owned()))
+    });
+    let words: Vec<_> = words.collect();
+    (!words.is_empty()).then(|| {
+        format!(
+            "The highest rate up to which every row had every request answered, and 99% of them within {GOAL_MS} ms: {}.",
+            words.join(", ")
+        )
+    })
+}
+
+fn is_measured(evidence: &Evidence, passes: fn(&Step, &Run) -> bool) -> bool {
+    evidence.runs().any(|(step, run, _)| passes(step, run))
+}
+
+/// The answer to where the limit lies.
+pub fn answer(evidence: &Evidence) -> String {
+    let mut out = String::new();
+    let row = |script| evidence.row(&plan::version_row("v6", script, None, 160));
+    if let (Some(study), Some(ours)) = (row(Script::Study), row(Script::Ours)) {
+        let _ = writeln!(
+            out,
+            "The load tester of 2025 ran out first: asked for 160 requests/s, version 6 got 63.67. The same row here: {} with \
+             the study's kind of script, {} with Framewire's.\n",
+            rate(study.achieved),
+            rate(ours.achieved)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "The highest rate up to which every row (with UUIDs) had every request answered, at least {:.0}% of them before the \
+         row's end and 99% within {GOAL_MS} ms:\n",
+        100.0 * REACHED
+    );
+    let mut table = Table::new(&[
+        "<way",
+        "<row",
+        "asked",
+        "mean",
+        "p99",
+        "max",
+        "frames/s",
+        "tester busy",
+        "tester late, p99",
+        "<the next rate",
+    ]);
+    for (name, passes) in KINDS {
+        let cells = match best(evidence, passes) {
+            Some((step, row, is_highest)) => vec![
+                evidence.source(&step.name, &step.name),
+                row.load(),
+                millis(row.intended.mean),
+                millis(row.intended.p99),
+                millis(row.intended.max),
+                row.pace.map_or(NONE.to_owned(), |pace| format!("{:.1}", pace.mean)),
+                row.tester_busy.map_or(NONE.to_owned(), |busy| percent((100.0 * busy).round())),
+                format!("{} ms", millis(row.late.p99)),
+                if is_highest { "not measured" } else { "missed" }.to_owned(),
+            ],
+            None if is_measured(evidence, passes) => vec!["none".to_owned()],
+            None => vec![MISSING.to_owned()],
+        };
+        table.row([name.to_owned()].into_iter().chain(cells));
+    }
+    out += &table.finish();
+    let closed: Vec<_> = evidence
+        .runs()
+        .filter_map(|(step, run, row)| match run.load {
+            Load::Clients(clients) => Some((step, clients, row)),
+            Load::Rate(_) => None,
+        })
+        .collect();
+    for (step, clients, row) in closed {
+        let held = match row.pace {
+            Some(pace) if pace.mean < HELD => {
+                format!(" while the emulation ran at {:.1} frames/s", pace.mean)
+            }
+            Some(pace) => format!(" while the emulation held {:.1} frames/s", pace.mean),
+            None => String::new(),
+        };
+        let _ = writeln!(
+            out,
+            "\n{clients} clients that each ask again as soon as they are answered ({}): {} requests/s{held}{}.",
+            evidence.source(&step.name, &step.name),
+            rate(row.achieved),
+            if row.tester_limited() {
+                "; the tester was the limit there, the target may be faster"
+            } else {
+                ""
+            }
+        );
+    }
+    out
+}

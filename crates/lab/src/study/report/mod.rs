@@ -1,0 +1,58 @@
+//! The page, `docs/study.md` and its pictures, from the files alone.
+//!
+//! - [`evidence`]: the files, read, and sums over them; [`table`]: figures as cells of Markdown tables;
+//! - sections: [`opening`], [`versions`], [`others`], and the study's open questions in [`answers`], one of them in
+//!   [`limits`];
+//! - [`pictures`]: what is drawn; [`svg`]: as files that are readable on light and dark pages.
+//!
+//! Sentences that a run could disprove are computed: each says what the figures of this run show.
+
+mod answers;
+mod evidence;
+mod limits;
+mod opening;
+mod others;
+mod pictures;
+mod svg;
+mod table;
+mod versions;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::archive::Archive;
+use evidence::Evidence;
+
+/// The slowest that any request may be by the goal of 2025, in ms.
+const GOAL_MS: f64 = 60.0;
+
+/// Writes the page and its pictures.
+///
+/// # Errors
+/// If there is no study in `archive`, or a file cannot be written.
+pub fn write(archive: &Archive, page: &Path) -> anyhow::Result<()> {
+    let evidence = Evidence::read(archive)?;
+    pictures::write(&evidence, archive.folder())?;
+    fs::write(page, text(&evidence)).with_context(|| format!("cannot write {}", page.display()))
+}
+
+fn text(evidence: &Evidence) -> String {
+    [
+        opening::opening(evidence),
+        opening::method(evidence),
+        opening::goal(evidence),
+        answers::section(evidence),
+        versions::sections(evidence),
+        others::rates(evidence),
+        others::stampedes(evidence),
+        others::repeats(evidence),
+        others::endings(evidence),
+        others::idle(evidence),
+    ]
+    .join("\n")
+}

@@ -1,0 +1,223 @@
+//! The page's beginning: what it is, how complete, what came of it, how it was measured.
+
+use std::fmt::Write;
+
+use framewire_loadtest::report::format::{millis, percent, rate, thousands};
+use framewire_loadtest::report::table::Table;
+use framewire_loadtest::row::Row;
+
+use super::evidence::{Evidence, Tally};
+use super::pictures::{self, GOAL_RATE};
+use super::table::MISSING;
+use super::versions::HELD;
+use super::{GOAL_MS, limits};
+use crate::bench::Load;
+use crate::setup::Script;
+use crate::study::archive;
+use crate::study::figures::VERSIONS;
+use crate::study::steps::Target;
+
+/// The repository of the study.
+const STUDY: &str = "https://github.com/nikouu/mGBA-lua-socket-loadtest";
+/// Length of a row in a full study, in seconds.
+const FULL: f64 = 30.0;
+
+/// Title, state and a short result.
+pub fn opening(evidence: &Evidence) -> String {
+    let about = &evidence.about;
+    let mut out = format!(
+        "# The load-test study of 2025, repeated\n\n\
+         In 2025 [mGBA-lua-socket-loadtest]({STUDY}) measured, version by version, how fast and how reliably a Lua script \
+         in mGBA answers requests over sockets. Here its rows are measured again, against a script of its kind \
+         (`crates/lab/src/study.lua`, written for this purpose) and against Framewire's, in a stock mGBA's \
+         window.\n\n\
+         `framewire-lab study` wrote this page from [{0}/{1}]({0}/{1}) alone, one line a row; each row of the tables \
+         names its own. `make study` measures it all again.\n",
+        evidence.link,
+        archive::FILE
+    );
+    let (missing, steps) = evidence.missing();
+    if !missing.is_empty() {
+        let _ = write!(
+            out,
+            "\n> **This study is not complete:** {} of {steps} steps are measured. The others are shown as “{MISSING}”. \
+             The same command goes on from here.\n",
+            steps - missing.len(),
+        );
+    }
+    if about.seconds < FULL {
+        let _ = write!(
+            out,
+            "\n> **A quick study:** rows of {} s instead of {FULL} s. Rare events, and so percentiles far out, mean less.\n",
+            about.seconds
+        );
+    }
+    out += "\n## In short\n\n";
+    for line in short(evidence) {
+        let _ = writeln!(out, "- {line}");
+    }
+    out
+}
+
+fn short(evidence: &Evidence) -> Vec<String> {
+    let mut lines = Vec::new();
+    let goals: Vec<_> = Script::BOTH.map(|script| met(evidence, script)).to_vec();
+    if let [(study, of_study @ 1..), (ours, of_ours @ 1..)] = goals[..] {
+        lines.push(format!(
+            "The goal of 2025, {GOAL_RATE} requests/s with every one answered and none slower than {GOAL_MS} ms, is met in \
+             {study} of {of_study} rows with the study's kind of script and in {ours} of {of_ours} with Framewire's."
+        ));
+    }
+    let early = |script| {
+        let rows = evidence.versions(script).filter(|(version, ..)| matches!(*version, "v4" | "v5"));
+        Tally::of(rows.filter_map(|(.., measured)| measured.row))
+    };
+    if let (Some(study), Some(ours)) = (early(Script::Study), early(Script::Ours)) {
+        lines.push(format!(
+            "Versions 4 and 5 at the rates of 2025: with the study's kind of script {} requests had no right reply (worst \
+             row: {} success), with Framewire's {} (worst row: {} success).",
+            lost(&study),
+            percent(study.success),
+            lost(&ours),
+            percent(ours.success)
+        ));
+    }
+    let all = |script| Tally::of(evidence.versions(script).filter_map(|(.., measured)| measured.row));
+    if let (Some(study), Some(ours)) = (all(Script::Study), all(Script::Ours)) {
+        lines.push(format!(
+            "The slowest right reply in all rows of versions 4 to 7: {} ms with the study's kind of script, {} ms with \
+             Framewire's.",
+            millis(study.slowest),
+            millis(ours.slowest)
+        ));
+    }
+    lines.extend(limits::best_line(evidence));
+    let total = |of_study: bool| {
+        let rows = evidence.runs().filter(|(_, run, _)| {
+            of_study == matches!(run.target, Target::Window { script: Script::Study, .. })
+        });
+        Tally::of(rows.map(|(.., row)| row))
+    };
+    if let (Some(study), Some(ours)) = (total(true), total(false)) {
+        lines.push(format!(
+            "Replies that belonged to another request, or were spoilt: {} of {} with the study's kind of script, {} of {} \
+             with Framewire.",
+            count(study.wrong),
+            count(study.requests),
+            count(ours.wrong),
+            count(ours.requests),
+        ));
+    }
+    if lines.is_empty() {
+        lines.push("Too little is measured yet.".to_owned());
+    }
+    lines
+}
+
+fn lost(tally: &Tally) -> String {
+    format!("{} of {}", count(tally.failed), count(tally.requests))
+}
+
+fn count(count: u64) -> String {
+    thousands(&count.to_string())
+}
+
+/// Rows at the goal's rate: how many meet it, of how many.
+fn met(evidence: &Evidence, wanted: Script) -> (usize, usize) {
+    let rows: Vec<_> = at_goal(evidence).filter(|(_, script, _)| *script == wanted).collect();
+    (rows.iter().filter(|(.., row)| meets(row)).count(), rows.len())
+}
+
+fn meets(row: &Row) -> bool {
+    row.correct == row.requests && row.requests > 0 && row.intended.max <= GOAL_MS
+}
+
+fn at_goal(evidence: &Evidence) -> impl Iterator<Item = (&str, Script, &Row)> {
+    evidence.runs().filter(|(_, run, _)| run.load == Load::Rate(GOAL_RATE)).filter_map(|(step, run, row)| {
+        let script = match run.target {
+            Target::Window { script, .. } => script,
+            Target::Bridge => Script::Ours,
+            Target::Embedded => return None,
+        };
+        Some((step.name.as_str(), script, row))
+    })
+}
+
+/// The goal of 2025, row by row.
+pub fn goal(evidence: &Evidence) -> String {
+    let then = VERSIONS.iter().flat_map(|version| version.rows).filter(|row| row.asked == GOAL_RATE);
+    let (least, most) =
+        then.fold((f64::INFINITY, 0.0_f64), |(least, most), row| (least.min(row.max), most.max(row.max)));
+    let mut out = format!(
+        "## The goal of 2025\n\n{GOAL_RATE} requests/s, every one answered, none slower than {GOAL_MS} ms. The study never \
+         met it: the slowest replies of its versions at this rate took {} to {} ms.\n\n",
+        millis(least),
+        millis(most)
+    );
+    let mut table = Table::new(&["<row", "requests", "success", "p99", "slowest", "<goal"]);
+    for (name, _, row) in at_goal(evidence) {
+        table.row([
+            evidence.source(name, name),
+            row.requests.to_string(),
+            percent(row.success),
+            millis(row.intended.p99),
+            millis(row.intended.max),
+            if meets(row) { "met" } else { "missed" }.to_owned(),
+        ]);
+    }
+    out += &table.finish();
+    out += &pictures::embed(evidence, pictures::GOAL);
+    out
+}
+
+/// Machine, programs, commands.
+pub fn method(evidence: &Evidence) -> String {
+    let about = &evidence.about;
+    let machine = &about.machine;
+    let mut out = format!(
+        "## How it was measured\n\n\
+         - Machine: {} x {}, {}, kernel {}, {}; everything on this one machine.\n\
+         - Emulator: {}, with the demo game, in a window on a display of its own (Xvfb); embedded: libmgba {}.\n\
+         - Tester: {}, `framewire bench`, one a row, one thread; a constant rate unless clients are stated; a cold start, so the first request of a row \
+         makes the first connection; a fresh UUID or random bytes in each request, and the reply must equal it.\n\
+         - Rows: {} s each.\n",
+        machine.processors,
+        machine.processor,
+        machine.system,
+        machine.kernel,
+        machine.architecture,
+        about.mgba,
+        about.libmgba,
+        about.tool,
+        about.seconds,
+    );
+    for (number, session) in about.sessions.iter().enumerate() {
+        let verb = if number == 0 { "Begun" } else { "Continued" };
+        let _ = writeln!(out, "- {verb}: {}, `{}`", session.started, session.command.join(" "));
+    }
+    let paces = || evidence.runs().filter_map(|(step, _, row)| Some((step, row.pace?)));
+    if let Some((step, slowest)) = paces().min_by(|one, other| one.1.mean.total_cmp(&other.1.mean)) {
+        let slow = paces().filter(|(_, pace)| pace.mean < HELD).count();
+        let _ = writeln!(
+            out,
+            "- Emulation: 59.73 frames/s are its own rate. Of {} rows {slow} had less than {HELD} in the mean; the slowest \
+             was {} with {:.1}.",
+            paces().count(),
+            evidence.source(&step.name, &step.name),
+            slowest.mean
+        );
+    }
+    let busiest = evidence.runs().filter_map(|(step, _, row)| Some((step, row, row.tester_busy?)));
+    if let Some((step, row, busy)) = busiest.max_by(|one, other| one.2.total_cmp(&other.2)) {
+        let limited = evidence.runs().filter(|(.., row)| row.tester_limited()).count();
+        let _ = writeln!(
+            out,
+            "- The tester's own limit: it was busiest in {}, {:.0}% of a processor at {} requests/s. In {limited} rows it, \
+             not the target, was the limit, which is said below each.",
+            evidence.source(&step.name, &step.name),
+            100.0 * busy,
+            rate(row.achieved)
+        );
+    }
+    out
+}

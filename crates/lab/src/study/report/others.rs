@@ -1,0 +1,309 @@
+//! What came after the study: many messages in flight, the HTTP bridge, the embedded core; and clients that connect at
+//! once, rows repeated, ways of ending, an idle connection.
+
+use std::fmt::Write;
+
+use framewire_loadtest::report::format::{millis, thousands};
+use framewire_loadtest::report::table::Table;
+
+use super::evidence::Evidence;
+use super::pictures;
+use super::table::{FIGURES, MISSING, NONE, figures};
+use super::versions::{name, notes, source};
+use crate::bench::Load;
+use crate::setup::Script;
+use crate::study::plan;
+use crate::study::results::{Ending, Stampede};
+use crate::study::steps::Way;
+
+/// Multiplexing, the bridge and the embedded core.
+pub fn rates(evidence: &Evidence) -> String {
+    let mut out = "## Beyond the study\n\n\
+         ### One socket, many messages in flight\n\n\
+         The study planned this and never did it. With its kind of script it is done in text; with Framewire's it is the \
+         link that `framewire serve` uses, which speaks binary frames.\n\n"
+        .to_owned();
+    let heads = [&["<script", "asked"], &FIGURES[..]].concat();
+    let mut table = Table::new(&heads);
+    for (script, group, rows) in [
+        (Script::Study, plan::MUX_STUDY, plan::MULTIPLEXED_STUDY),
+        (Script::Ours, plan::MUX_OURS, plan::MULTIPLEXED_OURS),
+    ] {
+        lines(evidence, &mut table, name(script), group, rows);
+    }
+    out += &table.finish();
+    out += &notes(evidence, |name| name.starts_with("mux-"));
+
+    out += "\n### HTTP\n\n\
+            `framewire serve --attach` in front of Framewire's script, asked with `GET /mgbaendpoint?message=…` over \
+            kept connections: the whole way that the study's load tester went.\n\n";
+    let mut table = Table::new(&heads);
+    lines(evidence, &mut table, "Framewire, HTTP", "bridge", plan::BRIDGE);
+    out += &table.finish();
+    out += &notes(evidence, |name| name.starts_with("bridge-"));
+
+    out += "\n### The core in the tester's own process\n\n\
+            No window, no script and no socket: what is left is Framewire's own queue and the emulation. The frames/s are \
+            those of the embedded core.\n\n";
+    let mut table = Table::new(&heads);
+    lines(evidence, &mut table, "embedded", "embedded", plan::EMBEDDED);
+    out += &table.finish();
+    out += &notes(evidence, |name| name.starts_with("embedded-"));
+    out += &pictures::embed(evidence, pictures::RATES);
+    out
+}
+
+fn lines(evidence: &Evidence, table: &mut Table, name: &str, group: &str, rows: &[(Option<usize>, Load)]) {
+    for (bytes, load) in rows {
+        let measured = evidence.measured(plan::row(group, *bytes, *load));
+        let load = match load {
+            Load::Rate(rate) => thousands(&rate.to_string()),
+            Load::Clients(clients) => format!("{clients} clients"),
+        };
+        let size = bytes.map(|bytes| format!(", {} bytes", thousands(&bytes.to_string())));
+        let name = source(evidence, name, &measured.name, measured.row.is_some());
+        table.row([name, load + &size.unwrap_or_default()].into_iter().chain(figures(measured.row)));
+    }
+}
+
+/// Clients that connect at once.
+pub fn stampedes(evidence: &Evidence) -> String {
+    let mut out = "## Clients that connect at once\n\nAll connect at the same moment, and each sends one request. Times \
+                   are in ms from that moment to the reply.\n\n"
+        .to_owned();
+    let mut table =
+        Table::new(&["clients", "<script", "answered", "median", "after 1 s", "slowest", "<not answered"]);
+    for clients in plan::STAMPEDES {
+        for script in Script::BOTH {
+            let result = evidence.stampede(script, clients);
+            let file = plan::stampede(script, clients);
+            let name = source(evidence, name(script), &file, result.is_some());
+            let cells = result.map_or_else(|| vec![MISSING.to_owned()], |result| stampede(&result));
+            table.row([clients.to_string(), name].into_iter().chain(cells));
+        }
+    }
+    out += &table.finish();
+    out += &pictures::embed(evidence, pictures::STAMPEDE);
+    out
+}
+
+fn stampede(result: &Stampede) -> Vec<String> {
+    let time = |value: Option<&f64>| value.map_or(NONE.to_owned(), |value| millis(*value));
+    let failed: Vec<_> = result.failed.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    vec![
+        result.answered.len().to_string(),
+        time(result.answered.get(result.answered.len() / 2)),
+        late(result).to_string(),
+        time(result.answered.last()),
+        failed.join(", "),
+    ]
+}
+
+/// How many of a stampede were answered after a second or later.
+pub fn late(result: &Stampede) -> usize {
+    result.answered.iter().filter(|time| **time >= 1000.0).count()
+}
+
+/// The row that was measured several times.
+pub fn repeats(evidence: &Evidence) -> String {
+    let mut out = format!(
+        "## The same row again\n\nA pool at {} requests/s, where version 5 began to fail in 2025.\n\n",
+        plan::REPEATED
+    );
+    let mut table = Table::new(&[&["run", "<script"], &FIGURES[..]].concat());
+    for script in Script::BOTH {
+        for number in 1..=plan::REPEATS {
+            let measured = evidence.measured(plan::repeat_row(script, number));
+            let name = source(evidence, name(script), &measured.name, measured.row.is_some());
+            table.row([number.to_string(), name].into_iter().chain(figures(measured.row)));
+        }
+    }
+    out += &table.finish();
+    out += &notes(evidence, |name| name.starts_with("repeat-"));
+    out
+}
+
+/// Ways of ending, and what the script saw.
+pub fn endings(evidence: &Evidence) -> String {
+    let mut out = "## Ways of ending\n\n\
+         Version 2 of the study asked what the script sees when the program that talks to it ends. Here a client with a \
+         pool talks to the study's kind of script, and `framewire serve` to Framewire's. *Newcomer* is the time from the \
+         signal to the first right answer to a client that connects anew; *through it again* the same through the \
+         program, which was started again at once. *Left* counts the connections that the script still held a second \
+         later.\n\n"
+        .to_owned();
+    let mut table = Table::new(&[
+        "<signal",
+        "<script",
+        "<ended with",
+        "after, ms",
+        "newcomer, ms",
+        "through it again, ms",
+        "left",
+        "<the script wrote",
+    ]);
+    for way in Way::ALL.into_iter().filter(|way| *way != Way::Network) {
+        for script in Script::BOTH {
+            let (ending, name) = ending(evidence, script, way);
+            let mut cells = vec![way.name().to_uppercase(), name];
+            match &ending {
+                Some(ending) => cells.extend([
+                    ending.ended.clone(),
+                    time(ending.ending),
+                    time(ending.new_client),
+                    time(ending.through_client),
+                    ending.connections_left.to_string(),
+                    wrote(ending),
+                ]),
+                None => cells.push(MISSING.to_owned()),
+            }
+            table.row(cells);
+        }
+    }
+    out += &table.finish();
+    for script in Script::BOTH {
+        let endings = Way::ALL.into_iter().filter_map(|way| ending(evidence, script, way).0);
+        let quiet: Vec<_> = endings.map(|ending| ending.quiet()).collect();
+        if !quiet.is_empty() {
+            let _ = writeln!(
+                out,
+                "\n{}: a warning or an error in the console in {} of {} endings, silence on the network included.",
+                capital(name(script)),
+                quiet.iter().filter(|quiet| !**quiet).count(),
+                quiet.len()
+            );
+        }
+    }
+
+    out += "\nThe network between the two falls silent, as when a cable is pulled: nothing is acknowledged, refused or \
+            ended. Then it comes back. Both scripts are asked on and on meanwhile, the study's kind through a pool with \
+            three tries.\n\n";
+    let mut table = Table::new(&[
+        "<script",
+        "silent, s",
+        "first error after, s",
+        "newcomer, ms after it is back",
+        "answers again, ms after it is back",
+        "left",
+        "<the script wrote",
+    ]);
+    let mut errors = String::new();
+    for script in Script::BOTH {
+        let (ending, name) = ending(evidence, script, Way::Network);
+        let seconds =
+            |time: Option<f64>| time.map_or(NONE.to_owned(), |time| format!("{:.1}", time / 1000.0));
+        let mut cells = vec![name.clone()];
+        match &ending {
+            Some(ending) => cells.extend([
+                seconds(ending.silence),
+                seconds(ending.noticed),
+                time(ending.new_client),
+                ending.through_client.map_or("not in 20 s".to_owned(), millis),
+                ending.connections_left.to_string(),
+                wrote(ending),
+            ]),
+            None => cells.push(MISSING.to_owned()),
+        }
+        table.row(cells);
+        if let Some(error) = ending.and_then(|ending| ending.error) {
+            let _ = writeln!(errors, "- {name}: {error}");
+        }
+    }
+    out += &table.finish();
+    if !errors.is_empty() {
+        let _ = write!(out, "\nThat first error in words:\n\n{errors}");
+    }
+    out
+}
+
+fn ending(evidence: &Evidence, script: Script, way: Way) -> (Option<Ending>, String) {
+    let file = plan::ending(script, way);
+    let ending = evidence.ending(&file);
+    let source = source(evidence, name(script), &file, ending.is_some());
+    (ending, source)
+}
+
+fn capital(text: &str) -> String {
+    text[..1].to_uppercase() + &text[1..]
+}
+
+fn time(time: Option<f64>) -> String {
+    time.map_or(NONE.to_owned(), millis)
+}
+
+/// Lines of a console in one cell, without the numbers that differ from client to client, equal ones once.
+fn wrote(ending: &Ending) -> String {
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    for line in &ending.console {
+        let line = without_numbers(line);
+        match lines.iter_mut().find(|known| known.0 == line) {
+            Some(known) => known.1 += 1,
+            None => lines.push((line, 1)),
+        }
+    }
+    let words = lines.into_iter().map(|(line, count)| match count {
+        1 => format!("`{line}`"),
+        count => format!("{count} x `{line}`"),
+    });
+    let words: Vec<_> = words.collect();
+    if words.is_empty() { "nothing".to_owned() } else { words.join("<br>") }
+}
+
+fn without_numbers(line: &str) -> String {
+    let words = line.split(' ').map(|word| {
+        let number = word.trim_end_matches(':');
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        match () {
+            () if is_number => word.replace(number, "N"),
+            () if word.starts_with("0x") => "0x…".to_owned(),
+            () => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The connection that was kept idle.
+pub fn idle(evidence: &Evidence) -> String {
+    let mut out = format!(
+        "## An idle connection\n\n\
+         Opened when the script began, asked once, then left alone for at least {} s while what else was to be measured \
+         with that script was measured, and asked again at the end. Times are in ms.\n\n",
+        evidence.about.idle_seconds
+    );
+    let mut table = Table::new(&["<script", "idle, min", "before", "first after", "the next ones", "<error"]);
+    for script in Script::BOTH {
+        let idle = evidence.idle(script);
+        let mut cells = vec![source(evidence, name(script), &plan::idle(script), idle.is_some())];
+        match idle {
+            Some(idle) => cells.extend([
+                format!("{:.1}", idle.seconds / 60.0),
+                millis(idle.before),
+                time(idle.after),
+                idle.then.iter().map(|time| millis(*time)).collect::<Vec<_>>().join(", "),
+                idle.error.clone().unwrap_or_default(),
+            ]),
+            None => cells.push(MISSING.to_owned()),
+        }
+        table.row(cells);
+    }
+    out += &table.finish();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_lines_of_a_console_are_counted() {
+        let console = [
+            "error client 12: unknown error",
+            "error client 9: unknown error",
+            "error client 3: table: 0x7f",
+        ];
+        let console = console.map(str::to_owned).to_vec();
+        let ending = Ending { console, ..Ending::of("", String::new()) };
+        assert_eq!(wrote(&ending), "2 x `error client N: unknown error`<br>`error client N: table: 0x…`");
+        assert_eq!(wrote(&Ending { console: vec![], ..ending }), "nothing");
+    }
+}

@@ -1,0 +1,336 @@
+//! The page of small, made-up studies.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use framewire_loadtest::probe::Pace;
+use framewire_loadtest::report::machine::Machine;
+use framewire_loadtest::report::{Report, SCHEMA, SCHEMA_VERSION, Settings, TargetInfo};
+use framewire_loadtest::row::{Phase, Row, Summary};
+use tempfile::TempDir;
+
+use super::{Evidence, text, write};
+use crate::bench::Load;
+use crate::setup::Script;
+use crate::study::archive::{self, Archive, StudyInfo};
+use crate::study::plan;
+use crate::study::results::{Ending, Idle, Stampede};
+use crate::study::steps::{Kind, Run, Step};
+
+/// A folder with a study of rows of 30 s that has just begun.
+struct Study {
+    dir: TempDir,
+    archive: Archive,
+}
+
+impl Study {
+    fn begin() -> Study {
+        let dir = tempfile::tempdir().unwrap();
+        Archive::prepare(&dir.path().join("study")).unwrap();
+        let archive = begun(&dir, 30.0, 600.0);
+        Study { dir, archive }
+    }
+
+    /// With a result for each step.
+    fn whole() -> Study {
+        let mut study = Study::begin();
+        for step in plan::all() {
+            match &step.kind {
+                Kind::Run(run) => study.keep_row(&step, row(run, 0)),
+                Kind::Stampede { clients, .. } => {
+                    study.archive.keep(&step.name, &stampede(*clients, *clients)).unwrap()
+                }
+                Kind::Ending { .. } => study.archive.keep(&step.name, &ending()).unwrap(),
+                Kind::Idle { .. } => study.archive.keep(&step.name, &idle()).unwrap(),
+            }
+        }
+        study
+    }
+
+    fn keep_row(&mut self, step: &Step, row: Row) {
+        self.archive.keep(&step.name, &report(row)).unwrap();
+    }
+
+    /// Replaces a row by one with this many resets.
+    fn reset(&mut self, name: &str, resets: u64) {
+        let step = step(name);
+        let Kind::Run(run) = &step.kind else { panic!("{name} is not a run") };
+        self.keep_row(&step, row(run, resets));
+    }
+
+    fn page(&self) -> String {
+        text(&Evidence::read(&self.archive).unwrap())
+    }
+}
+
+/// A study that begins in a folder without results.
+fn begun(dir: &TempDir, seconds: f64, idle_seconds: f64) -> Archive {
+    let folder = dir.path().join("study");
+    Archive::clear(&folder).unwrap();
+    let mut archive = Archive::open(&folder).unwrap();
+    let about = StudyInfo::new("mgba-qt 0.10.1".to_owned(), seconds, idle_seconds);
+    archive.begin(about, vec!["framewire-lab".to_owned()]).unwrap();
+    archive
+}
+
+fn step(name: &str) -> Step {
+    plan::all().into_iter().find(|step| step.name == name).unwrap()
+}
+
+fn row(run: &Run, resets: u64) -> Row {
+    let (asked, concurrency) = match run.load {
+        Load::Rate(rate) => (Some(f64::from(rate)), None),
+        Load::Clients(clients) => (None, Some(clients)),
+    };
+    let requests = asked.map_or(1000, |asked| asked as u64 * 30).max(resets);
+    Row {
+        phase: Phase::Measure,
+        asked,
+        concurrency,
+        seconds: 30.0,
+        achieved: asked.unwrap_or(500.0),
+        requests,
+        correct: requests - resets,
+        success: 100.0 * (requests - resets) as f64 / requests as f64,
+        failures: if resets > 0 { BTreeMap::from([("reset".to_owned(), resets)]) } else { BTreeMap::new() },
+        failure_texts: BTreeMap::new(),
+        intended: summary(requests),
+        sent: summary(requests),
+        late: summary(0),
+        tester_busy: Some(0.2),
+        waited: 0,
+        connections: 1,
+        most_in_flight: 1,
+        pace: Some(Pace { mean: 59.7, min: 59.0, max: 60.0, samples: 120 }),
+        series: Vec::new(),
+        warnings: Vec::new(),
+        cut_short: false,
+    }
+}
+
+fn summary(count: u64) -> Summary {
+    Summary {
+        count,
+        mean: 9.0,
+        p50: 8.0,
+        p90: 15.0,
+        p95: 16.0,
+        p99: 17.0,
+        p999: 18.0,
+        p9999: 19.0,
+        max: 20.0,
+        curve: vec![(0.0, 0.0), (50.0, 8.0), (99.0, 17.0), (100.0, 20.0)],
+    }
+}
+
+fn report(row: Row) -> Report {
+    Report {
+        schema: SCHEMA.to_owned(),
+        schema_version: SCHEMA_VERSION,
+        tool: "framewire".to_owned(),
+        command: Vec::new(),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        machine: Machine::here(),
+        target: TargetInfo { url: String::new(), strategy: "pool".to_owned(), counter: None },
+        settings: Settings {
+            arrivals: "constant".to_owned(),
+            payload: "uuid".to_owned(),
+            payload_bytes: 36,
+            checked: true,
+            seconds: 30.0,
+            warmup: 0.0,
+            workers: 1,
+            connections: 256,
+            timeout: 10.0,
+        },
+        rows: vec![row],
+        limit: None,
+        cut_short: false,
+    }
+}
+
+fn stampede(clients: usize, answered: usize) -> Stampede {
+    let failed = match clients - answered {
+        0 => BTreeMap::new(),
+        count => BTreeMap::from([("timed out".to_owned(), count)]),
+    };
+    Stampede { clients, patience: 20_000.0, answered: vec![3.5; answered], failed }
+}
+
+fn ending() -> Ending {
+    Ending {
+        client: "a client".to_owned(),
+        ended: "exit status: 0".to_owned(),
+        ending: Some(1.5),
+        console: vec!["error client 7: a|b <i>".to_owned()],
+        new_client: Some(2.5),
+        through_client: None,
+        silence: Some(15_000.0),
+        noticed: None,
+        error: None,
+        connections_left: 0,
+    }
+}
+
+fn idle() -> Idle {
+    Idle { seconds: 1200.0, before: 8.0, after: Some(16.0), error: None, then: vec![16.0] }
+}
+
+/// The targets of the links of a page.
+fn targets(page: &str) -> Vec<&str> {
+    page.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect()
+}
+
+/// Fails if tags do not match, or a value or a text could not stand in XML.
+fn assert_well_formed(svg: &str) {
+    let mut open = Vec::new();
+    for piece in svg.split('<').skip(1) {
+        let (tag, text) = piece.split_once('>').expect("a tag ends");
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        for (at, _) in piece.match_indices('&') {
+            let entity =
+                ["&amp;", "&lt;", "&gt;", "&quot;"].iter().any(|entity| piece[at..].starts_with(entity));
+            assert!(entity, "{piece}");
+        }
+        assert!(!text.contains('>') || open.last() == Some(&"style"), "{text}");
+        let name = tag.split([' ', '/']).find(|name| !name.is_empty()).expect("a name");
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name));
+        } else if !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("var("), "{svg}");
+}
+
+#[test]
+fn a_whole_study_has_all_its_tables_and_pictures_and_each_link_leads_somewhere() {
+    let study = Study::whole();
+    let page_path = study.dir.path().join("study.md");
+    write(&study.archive, &page_path).unwrap();
+    let page = fs::read_to_string(&page_path).unwrap();
+    for absent in ["not measured\u{201d}", "Not measured yet", "| not measured |  |", "NaN", "inf "] {
+        assert!(!page.contains(absent), "{absent}");
+    }
+    let mut pictures = 0;
+    for target in targets(&page).into_iter().filter(|target| !target.starts_with("http")) {
+        if target.starts_with("study/") {
+            assert!(study.dir.path().join(target.split('#').next().unwrap()).exists(), "{target}");
+        }
+        if target.ends_with(".svg") {
+            pictures += 1;
+            assert_well_formed(&fs::read_to_string(study.dir.path().join(target)).unwrap());
+        }
+    }
+    assert_eq!(pictures, 9);
+    for step in plan::all() {
+        let name = format!("study/data.jsonl.gz#{}", step.name);
+        assert!(page.contains(&name), "{name}");
+    }
+    // A cell cannot end its table's row.
+    assert!(page.contains("`error client N: a\\|b <i>`"));
+}
+
+#[test]
+fn a_study_that_has_just_begun_says_so_and_has_no_pictures() {
+    let study = Study::begin();
+    let page_path = study.dir.path().join("study.md");
+    write(&study.archive, &page_path).unwrap();
+    let page = fs::read_to_string(&page_path).unwrap();
+    let steps = plan::all().len();
+    assert!(page.contains(&format!("**This study is not complete:** 0 of {steps} steps")), "{page}");
+    assert!(page.contains("Too little is measured yet.") && page.contains("Not measured yet:"), "{page}");
+    assert!(!page.contains(".svg"));
+    assert_eq!(fs::read_dir(study.archive.folder()).unwrap().count(), 1, "the results alone");
+}
+
+#[test]
+fn a_part_of_a_study_shows_what_is_missing() {
+    let mut study = Study::begin();
+    study.reset("v4-study-uuid-5", 3);
+    study.reset("v4-framewire-uuid-5", 0);
+    write(&study.archive, &study.dir.path().join("study.md")).unwrap();
+    let page = study.page();
+    assert!(page.contains("2 of ") && page.contains("| 10 | Framewire | not measured |"), "{page}");
+    assert!(page.contains("3 of 150 requests had no right reply"), "{page}");
+    assert!(page.contains("is met in 0 of 1 rows") && page.contains("in 1 of 1 with Framewire"), "{page}");
+    assert!(page.contains("study/v4.svg") && !page.contains("study/v5.svg"));
+    assert_well_formed(&fs::read_to_string(study.archive.folder().join("v4.svg")).unwrap());
+
+    // Without its results a picture is removed.
+    study.archive = begun(&study.dir, 30.0, 600.0);
+    write(&study.archive, &study.dir.path().join("study.md")).unwrap();
+    assert!(!study.archive.folder().join("v4.svg").exists());
+}
+
+#[test]
+fn what_the_page_says_of_resets_follows_the_figures() {
+    let mut study = Study::whole();
+    assert!(study.page().contains("Neither had resets in this run"));
+    study.reset("beyond-study-per-request-40", 2);
+    assert!(study.page().contains("so few resets could be chance"));
+    study.reset("beyond-study-per-request-40", 18);
+    assert!(study.page().contains("That accounts for all resets of this row."));
+    study.reset(plan::KEPT_ROW, 3);
+    assert!(study.page().contains("most resets of this row, not for all"));
+    study.reset(plan::KEPT_ROW, 18);
+    assert!(study.page().contains("made no clear difference"));
+}
+
+#[test]
+fn what_the_page_says_of_connecting_follows_the_figures() {
+    let mut study = Study::whole();
+    assert!(study.page().contains("In this run the short queue cost nobody a second."));
+    let largest = *plan::STAMPEDES.last().unwrap();
+    study.archive.keep(&plan::stampede(Script::Study, largest), &stampede(largest, 10)).unwrap();
+    assert!(study.page().contains("no client of its had to try again"));
+    study.archive.keep(&plan::stampede(Script::Ours, largest), &stampede(largest, 99)).unwrap();
+    assert!(study.page().contains("did not spare all its clients"));
+}
+
+#[test]
+fn what_the_page_says_of_limits_follows_the_figures() {
+    let mut study = Study::whole();
+    assert!(study.page().contains("400/s with version 7 with the study's kind of script"));
+    // A failure at a lower rate counts, however well the higher ones went.
+    study.reset("v7-study-uuid-200", 1);
+    assert!(study.page().contains("100/s with version 7 with the study's kind of script"));
+}
+
+#[test]
+fn an_idle_connection_that_did_not_last_is_no_success() {
+    let mut study = Study::whole();
+    assert!(study.page().contains("the idle one stayed good"));
+    let lost = Idle { after: None, error: Some("reset".to_owned()), then: vec![], ..idle() };
+    study.archive.keep(&plan::idle(Script::Ours), &lost).unwrap();
+    let page = study.page();
+    assert!(page.contains("was not answered: reset.") && page.contains("did not stay good here"), "{page}");
+}
+
+#[test]
+fn a_quick_study_is_called_one() {
+    let mut study = Study::begin();
+    assert!(!study.page().contains("A quick study"));
+    study.archive = begun(&study.dir, 5.0, 20.0);
+    assert!(study.page().contains("rows of 5 s instead of 30 s"));
+}
+
+#[test]
+fn the_committed_page_and_pictures_are_made_from_the_committed_results() {
+    let docs = framewire_lab::paths::root().join("docs");
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("study");
+    fs::create_dir(&folder).unwrap();
+    fs::copy(docs.join("study").join(archive::FILE), folder.join(archive::FILE)).unwrap();
+    write(&Archive::open(&folder).unwrap(), &dir.path().join("study.md")).unwrap();
+    let same = |name: &Path| {
+        let [made, committed] = [dir.path(), &docs].map(|root| fs::read(root.join(name)).unwrap());
+        assert!(made == committed, "{} differs; run framewire-lab study --report", name.display());
+    };
+    same(Path::new("study.md"));
+    for entry in fs::read_dir(docs.join("study")).unwrap() {
+        same(&Path::new("study").join(entry.unwrap().file_name()));
+    }
+}

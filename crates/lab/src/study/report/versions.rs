@@ -1,0 +1,108 @@
+//! Versions 4 to 7 at the rates of 2025 and beyond.
+
+use std::fmt::Write;
+
+use framewire_loadtest::report::format::thousands;
+use framewire_loadtest::report::table::Table;
+
+use super::evidence::{Evidence, Measured, words};
+use super::pictures;
+use super::table::{FIGURES, figures, published};
+use crate::setup::Script;
+use crate::study::figures::{Published, VERSIONS, Version};
+use crate::study::plan;
+
+/// How the scripts are called in tables.
+pub fn name(script: Script) -> &'static str {
+    match script {
+        Script::Study => "study's kind",
+        Script::Ours => "Framewire",
+    }
+}
+
+/// The sections.
+pub fn sections(evidence: &Evidence) -> String {
+    let mut out = "## The versions at the rates of 2025\n\n\
+         *2025* is what the study published, measured on Windows with its own server, script and load tester. *study's \
+         kind* and *Framewire* are the two scripts in a stock mGBA's window here, each reached directly over its socket \
+         with the sockets used as that version did. Times are in ms, from the moment a request was due to its right \
+         reply.\n"
+        .to_owned();
+    for version in &VERSIONS {
+        let _ = write!(out, "\n### {}\n\n{}", version.title, table(evidence, version));
+        out += &notes(evidence, |name| name.starts_with(&format!("{}-", version.name)));
+        out += &pictures::embed(evidence, version.name);
+    }
+    out += "\n### Versions 4 and 5 beyond these rates\n\n\
+            Where a script begins to fail depends on the system below it. These rows go on where the study's stopped.\n\n";
+    out += &beyond(evidence);
+    out += &notes(evidence, |name| name.starts_with("beyond-"));
+    for (picture, _) in pictures::FAILURES {
+        out += &pictures::embed(evidence, picture);
+    }
+    out
+}
+
+fn table(evidence: &Evidence, version: &Version) -> String {
+    let mut table = Table::new(&[&["asked", "<script"], &FIGURES[..]].concat());
+    for row in version.rows {
+        table.row([asked(row), "2025".to_owned()].into_iter().chain(published(row)));
+        for script in Script::BOTH {
+            let Measured { name: file, row: measured } = evidence.version(version.name, script, row);
+            let name = source(evidence, name(script), &file, measured.is_some());
+            table.row([asked(row), name].into_iter().chain(figures(measured)));
+        }
+    }
+    table.finish()
+}
+
+fn beyond(evidence: &Evidence) -> String {
+    let mut table = Table::new(&[&["<sockets", "asked", "<script"], &FIGURES[..]].concat());
+    for (strategy, rates) in plan::BEYOND {
+        for asked in rates {
+            for script in Script::BOTH {
+                let Measured { name: file, row } =
+                    evidence.measured(plan::beyond_row(script, strategy, *asked));
+                let name = source(evidence, name(script), &file, row.is_some());
+                let first = [words(strategy).to_owned(), asked.to_string(), name];
+                table.row(first.into_iter().chain(figures(row)));
+            }
+        }
+    }
+    table.finish()
+}
+
+/// A link to a file that is there.
+pub fn source(evidence: &Evidence, text: &str, file: &str, is_there: bool) -> String {
+    if is_there { evidence.source(text, file) } else { text.to_owned() }
+}
+
+fn asked(row: &Published) -> String {
+    match row.bytes {
+        Some(bytes) => format!("{}, {} bytes", row.asked, thousands(&bytes.to_string())),
+        None => row.asked.to_string(),
+    }
+}
+
+/// What the tester warned of in rows whose names pass, as a list.
+pub fn notes(evidence: &Evidence, passes: impl Fn(&str) -> bool) -> String {
+    let mut out = String::new();
+    for (step, _, row) in evidence.runs().filter(|(step, ..)| passes(&step.name)) {
+        for warning in &row.warnings {
+            let _ = writeln!(out, "- {}: {warning}.", evidence.source(&step.name, &step.name));
+        }
+        if let Some(pace) = row.pace.filter(|pace| pace.mean < HELD) {
+            let _ = writeln!(
+                out,
+                "- {}: the emulation did not hold its rate: {:.1} frames/s, {:.1} in the slowest second.",
+                evidence.source(&step.name, &step.name),
+                pace.mean,
+                pace.min
+            );
+        }
+    }
+    if out.is_empty() { out } else { format!("\nTo be known before believing these figures:\n\n{out}") }
+}
+
+/// Frames a second from which on the emulation counts as held at its 59.73.
+pub const HELD: f64 = 59.0;

@@ -1,0 +1,56 @@
+//! When connections are opened, shared and closed.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// When connections are opened, shared and closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// One connection for all clients, one message at a time.
+    Single,
+    /// A new connection for each message, closed after it.
+    PerRequest,
+    /// Idle connections are kept and used again; as many as are needed at a time.
+    Pool,
+    /// A pool, and further tries after a growing delay. Only for messages that may be repeated.
+    PoolRetry,
+    /// One connection, many messages in flight.
+    Mux,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Strategy; 5] =
+        [Strategy::Single, Strategy::PerRequest, Strategy::Pool, Strategy::PoolRetry, Strategy::Mux];
+
+    /// Its name on a command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Single => "single",
+            Strategy::PerRequest => "per-request",
+            Strategy::Pool => "pool",
+            Strategy::PoolRetry => "pool-retry",
+            Strategy::Mux => "mux",
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Text that is not the name of a strategy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a strategy; use single, per-request, pool, pool-retry or mux")]
+pub struct StrategyError(String);
+
+impl FromStr for Strategy {
+    type Err = StrategyError;
+
+    fn from_str(text: &str) -> Result<Self, StrategyError> {
+        let found = Strategy::ALL.into_iter().find(|strategy| strategy.name() == text);
+        found.ok_or_else(|| StrategyError(text.to_owned()))
+    }
+}
