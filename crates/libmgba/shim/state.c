@@ -3,13 +3,44 @@
 
 #include <mgba-util/memory.h>
 #include <mgba/core/serialize.h>
+#include <mgba/internal/gba/gba.h>
+
+/* One byte in place of the empty save of a game that has not used it yet: libmgba puts no save of 0 bytes into a state, so
+ * that loading the state would keep the save that is there. When the game first uses its save, libmgba fills it up with
+ * 0xFF. */
+static size_t clone_empty_save(struct mCore* core, void** out) {
+	UNUSED(core);
+	uint8_t* byte = malloc(1);
+	*out = byte;
+	if (!byte) {
+		return 0;
+	}
+	*byte = 0xFF;
+	return 1;
+}
+
+/* Whether libmgba does not know the kind of save yet, as the game has not used it. */
+static bool has_unused_save(struct mCore* core) {
+	return core->platform(core) == mPLATFORM_GBA
+	    && ((struct GBA*) core->board)->memory.savedata.type == SAVEDATA_AUTODETECT;
+}
+
+static bool has_empty_save(struct mCore* core) {
+	return has_unused_save(core) && !GBASavedataSize(&((struct GBA*) core->board)->memory.savedata);
+}
 
 int fw_state_save(struct fw_core* self, int flags, uint8_t** out, size_t* len) {
 	struct VFile* vf = VFileMemChunk(NULL, 0);
 	if (!vf) {
 		return FW_NO_MEMORY;
 	}
-	if (!mCoreSaveStateNamed(self->core, vf, flags)) {
+	size_t (*clone)(struct mCore*, void**) = self->core->savedataClone;
+	if (has_empty_save(self->core)) {
+		self->core->savedataClone = clone_empty_save;
+	}
+	bool saved = mCoreSaveStateNamed(self->core, vf, flags);
+	self->core->savedataClone = clone;
+	if (!saved) {
 		vf->close(vf);
 		return FW_STATE_SAVE_FAILED;
 	}
@@ -53,6 +84,21 @@ static int try_state(struct mCore* core, const void* state) {
 	return status;
 }
 
+/* Makes the save of a game that has not used it yet exactly the one of a state that was loaded. libmgba has written it over
+ * the one that was there, which may be longer, or has put it nowhere, as there was none. */
+static void finish_unused_save(struct mCore* core, struct mStateExtdata* extra, int flags) {
+	struct mStateExtdataItem item;
+	if (!has_unused_save(core) || !mStateExtdataGet(extra, EXTDATA_SAVEDATA, &item) || item.size <= 0 || !item.data) {
+		return;
+	}
+	struct VFile* file = ((struct GBA*) core->board)->memory.savedata.vf;
+	if (!file) {
+		core->savedataRestore(core, item.data, item.size, false);
+	} else if (flags & SAVESTATE_SAVEDATA) {
+		file->truncate(file, item.size);
+	}
+}
+
 int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int flags) {
 	struct mCore* core = self->core;
 	struct VFile* vf = VFileFromConstMemory(data, len);
@@ -80,6 +126,7 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 			status = FW_STATE_FORMAT;
 		}
 		fw_clock_after_load(self, before, flags & SAVESTATE_RTC ? &extra : NULL);
+		finish_unused_save(core, &extra, flags);
 	}
 	mStateExtdataDeinit(&extra);
 	vf->close(vf);

@@ -236,3 +236,45 @@ fn a_states_save_covers_the_cartridges_until_reset() {
         }
     }
 }
+
+/// The kind of a Game Boy Advance game's save is not known before the game uses it.
+#[test]
+fn the_save_of_a_state_was_lost_before_the_game_used_its_save() {
+    for flags in [flags::ALL, flags::LOAD] {
+        let mut with_save = gba_core();
+        with_save.load_save(&[0x5A; 0x8000]).unwrap();
+        with_save.reset();
+        run(&mut with_save, 1);
+        let state = with_save.save_state(flags::ALL).unwrap();
+        let mut without = gba_core();
+        let mut another = gba_core();
+        another.load_save(&[0x33; 0x10000]).unwrap();
+        another.reset();
+        for core in [&mut without, &mut another] {
+            core.load_state(&state, flags).unwrap();
+            assert_eq!((core.read8(GBA_SRAM), core.read8(GBA_SRAM + 0x7FFF)), (0x5A, 0x5A), "flags {flags}");
+        }
+    }
+}
+
+#[test]
+fn a_state_with_an_empty_save_left_the_save_that_was_there() {
+    for flags in [flags::ALL, flags::LOAD] {
+        let mut empty = gba_core();
+        empty.load_save(&[]).unwrap();
+        empty.reset();
+        run(&mut empty, 1);
+        let state = empty.save_state(flags::ALL).unwrap();
+        for is_used in [false, true] {
+            let mut full = gba_core();
+            full.load_save(&[0x33; 0x8000]).unwrap();
+            full.reset();
+            if is_used {
+                assert_eq!(full.read8(GBA_SRAM), 0x33);
+            }
+            full.load_state(&state, flags).unwrap();
+            let ends = (full.read8(GBA_SRAM), full.read8(GBA_SRAM + 0x7FFF));
+            assert_eq!(ends, (0xFF, 0xFF), "flags {flags}, used before: {is_used}");
+        }
+    }
+}
