@@ -113,7 +113,8 @@ end
 
 local function button_number(name)
   return BUTTON_NUMBER[name]
-    or refuse(BAD_ARGUMENT, "unknown button %q; buttons are %s, with exactly these letters", sentence(name), table.concat(BUTTONS, ", "))
+    or refuse(BAD_ARGUMENT, "unknown button %q; buttons are %s, with exactly these letters", sentence(name),
+      table.concat(BUTTONS, ", "))
 end
 
 types.key_mask = { -- a key's number

@@ -49,17 +49,29 @@ local function check(request, place)
   return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(problem)
 end
 
--- Checks the memory of all operations before any is performed, as far as it is known. Returns up to which of them that is,
--- or nil, the reply frame's results and how many they are.
+-- Refuses a whole request for the operation at `index`. Returns what `check_all` returns then.
+local function refuse_all(request, index, status, problem)
+  log.debug("%s: %s", request[5 * index - 4].name, problem)
+  return nil, NOT_DONE:rep(index - 1) .. encode_refusal(status, problem), index
+end
+
+-- Checks all operations before any is performed: their places, and their memory as far as it is known. Returns up to which
+-- of them the memory is known, or nil, the reply frame's results and how many they are.
 local function check_all(request)
+  for index = 1, request.count - 1 do
+    local op = request[5 * index - 4]
+    if op.is_last then
+      return refuse_all(request, index, refusal.BAD_ARGUMENT, "`" .. op.name .. "` must be the last operation of its "
+        .. "batch on a stock mGBA; send the operations after it in another batch")
+    end
+  end
   if request.unchecked then
     return request.count
   end
   for index = 1, request.count do
     local fine, status, problem = check(request, 5 * index - 4)
     if not fine then
-      log.debug("%s: %s", request[5 * index - 4].name, problem)
-      return nil, NOT_DONE:rep(index - 1) .. encode_refusal(status, problem), index
+      return refuse_all(request, index, status, problem)
     elseif LOADS[request[5 * index - 4].name] then
       return index
     end
@@ -67,17 +79,14 @@ local function check_all(request)
   return request.count
 end
 
--- Performs the operation at `place` in a request, the last one or not.
-local function perform_one(request, place, is_last, client, checked)
+-- Performs the operation at `place` in a request.
+local function perform_one(request, place, client, checked)
   local op = request[place]
   if not checked then
     local fine, status, problem = check(request, place)
     if not fine then
       return false, status, problem
     end
-  end
-  if op.is_last and not is_last then
-    return false, refusal.BAD_ARGUMENT, "`" .. op.name .. "` must be the last operation of its batch"
   end
   return attempt(op, client, request[place + 1], request[place + 2], request[place + 3], request[place + 4])
 end
@@ -99,7 +108,7 @@ function requests.perform(request, client)
     local pieces, length = readahead.parts(request, place)
     local done, result, problem = true, nil, nil
     if not pieces then
-      done, result, problem = perform_one(request, place, index == request.count, client, index <= known)
+      done, result, problem = perform_one(request, place, client, index <= known)
       length = 0
     end
     local encoded

@@ -76,7 +76,7 @@ local function ask(socket, id, ...)
   socket:arrive(client.request(id, string.pack(...), id))
 end
 
-local WATCH, PLAY, CANCEL, LOCKSTEP, ADVANCE, RESUME = 0xb0, 0x56, 0x57, 0x86, 0x85, 0x83
+local WATCH, PLAY, CANCEL, LOCKSTEP, ADVANCE, RESUME, RESET = 0xb0, 0x56, 0x57, 0x86, 0x85, 0x83, 0x80
 
 test("a link hears of its watches and of what happens, another client of nothing", function()
   serve(function()
@@ -403,15 +403,17 @@ test("an error while a long reply is sent ends its connection and no other", fun
   end)
 end)
 
-test("`advance` is the last of its batch", function()
+test("a batch with `advance` before its end was refused after its first operations were done", function()
   serve(function()
     local new = link(210)
     ask(new, 1, "<I1I4", LOCKSTEP, 20)
     next_frame()
     new.written = ""
-    new:arrive(string.pack("<s4", string.pack("<I1I4I4I2I1I4I1", frames.REQUEST, 2, 2, 2, ADVANCE, 1, RESUME)))
+    local batch = string.pack("<I1I4I4I2I1I1I4I1", frames.REQUEST, 2, 2, 3, RESET, ADVANCE, 1, RESUME)
+    new:arrive(string.pack("<s4", batch))
     next_frame()
     eq(new.written:find("`advance` must be the last operation of its batch", 1, true) ~= nil, true, new.written)
+    eq(table.concat(emu.calls, " "):find("reset", 1, true), nil, "the reset")
   end)
 end)
 
