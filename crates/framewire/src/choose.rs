@@ -20,6 +20,10 @@ use tracing::info;
 use crate::requested::{Requested, Source};
 use crate::settings::Settings;
 
+/// The demo game, built into the program.
+#[cfg(feature = "embedded")]
+pub const DEMO_ROM: &[u8] = include_bytes!("../../../rom/framewire-demo.gba");
+
 /// How long the search for an emulator waits for an answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -170,7 +174,7 @@ fn embed(rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
 
     let rom = match rom {
         Some(path) => Rom::File(path.to_owned()),
-        None => Rom::Bytes(crate::assets::DEMO_ROM),
+        None => Rom::Bytes(DEMO_ROM),
     };
     let speed = match settings.speed {
         None => Speed::Times(1.0),

@@ -1,22 +1,19 @@
 //! The `framewire` program: one file per subcommand.
 
-mod assets;
 mod bench;
-mod causes;
 mod choose;
 mod doctor;
 mod hint;
 mod logging;
-mod open_files;
+mod output;
+mod process;
 #[cfg(feature = "embedded")]
 mod replay;
 mod requested;
 mod safety;
-mod say;
 mod script;
 mod serve;
 mod settings;
-mod signals;
 mod sources;
 mod symbols;
 mod token;
@@ -68,7 +65,7 @@ fn main() -> ExitCode {
         Some(Command::Doctor(args)) => doctor::run((*args).into()),
     };
     result.unwrap_or_else(|error| {
-        say::notice(format_args!("framewire: {}", causes::of(error.as_ref()).join("\n  because: ")));
+        output::notice(format_args!("framewire: {}", output::causes(error.as_ref()).join("\n  because: ")));
         ExitCode::FAILURE
     })
 }

@@ -13,8 +13,8 @@ use framewire_recording::replay::{Divergence, Options, ReplayClock, ReplayError,
 use framewire_recording::{Ending, FormatError, Recording};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::assets::DEMO_ROM;
-use crate::say;
+use crate::choose::DEMO_ROM;
+use crate::output;
 
 /// Frames from one hash of the picture to the next, for a recording without any.
 const DEFAULT_EVERY: u32 = 60;
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match play(args) {
         Ok(equal) => Ok(if equal { ExitCode::SUCCESS } else { ExitCode::from(DIFFERS) }),
         Err(error) => {
-            say::notice(format_args!("framewire: {error:#}"));
+            output::notice(format_args!("framewire: {error:#}"));
             Ok(ExitCode::from(IMPOSSIBLE))
         }
     }
@@ -67,7 +67,7 @@ fn play(args: &Args) -> anyhow::Result<bool> {
     let file = std::fs::read(&args.file).with_context(|| format!("cannot read {shown}"))?;
     let recording = match Recording::read(&file) {
         Err(FormatError::Start(damage)) => {
-            say::line(format_args!("{shown}: {damage}"))?;
+            output::line(format_args!("{shown}: {damage}"))?;
             return Ok(false);
         }
         recording => recording.with_context(|| shown.to_string())?,
@@ -96,7 +96,7 @@ fn play(args: &Args) -> anyhow::Result<bool> {
         report => report?,
     };
     let rate = report.frames as f64 / begun.elapsed().as_secs_f64();
-    say::line(format_args!(
+    output::line(format_args!(
         "{shown}: {} of {} frames of {} at {rate:.0} frames/s, {} hashes of pictures and {} of memory compared",
         report.frames,
         recording.frames(),
@@ -116,23 +116,23 @@ fn print(report: &Report, recording: &Recording) -> anyhow::Result<()> {
     match report.divergence {
         Some(Divergence { frame, agreed, what, recorded, played }) => {
             let counter = u64::from(recording.head().frame) + frame;
-            say::line(format_args!(
+            output::line(format_args!(
                 "differs at frame {frame} (frame counter {counter}): the {} is {played:08x}, but {recorded:08x} was \
                  recorded; equal at frame {agreed}",
                 what.name()
             ))?;
             if !report.clock_known {
-                say::line(
+                output::line(
                     "the recording does not contain the clock of the console; if the game reads the clock, that may be the reason (set \
                      it with --clock TIME)",
                 )?;
             }
         }
-        None if report.pictures + report.memories == 0 => say::line("there was nothing to compare")?,
-        None => say::line("all are equal")?,
+        None if report.pictures + report.memories == 0 => output::line("there was nothing to compare")?,
+        None => output::line("all are equal")?,
     }
     if let Some(damage) = &report.damage {
-        say::line(damage)?;
+        output::line(damage)?;
     }
     Ok(())
 }
@@ -155,7 +155,7 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
         framewire_files::finish(file, path).map(drop)
     };
     written().with_context(|| format!("cannot write {}", path.display()))?;
-    say::line(format_args!("{}: {} hashes of pictures written", path.display(), report.hashes.len()))?;
+    output::line(format_args!("{}: {} hashes of pictures written", path.display(), report.hashes.len()))?;
     Ok(true)
 }
 

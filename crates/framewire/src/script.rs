@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use framewire_script::SCRIPT;
 
-use crate::assets::SCRIPT;
-use crate::say;
+use crate::output;
 
 /// Arguments of `framewire script`.
 #[derive(Debug, clap::Args)]
@@ -23,12 +23,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             std::fs::write(&path, SCRIPT).with_context(|| {
                 format!("cannot write {}; name a file in a folder you may write to", path.display())
             })?;
-            say::notice(format_args!(
+            output::notice(format_args!(
                 "wrote {}; in mGBA: Tools > Scripting... > File > Load script, with a ROM loaded",
                 path.display()
             ));
         }
-        None => say::output(SCRIPT).context("cannot print the script")?,
+        None => output::text(SCRIPT).context("cannot print the script")?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,7 @@ use crate::choose::Started;
 use crate::settings::Settings;
 use crate::sources::{GAMES, RawSettings};
 use crate::traces::Traces;
-use crate::{choose, logging, open_files, safety, say, signals, symbols, traces};
+use crate::{choose, logging, output, process, safety, symbols, traces};
 
 /// Arguments of `framewire serve`.
 #[derive(Debug, clap::Args)]
@@ -72,7 +72,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Kept until the end; its drop sends the remaining traces.
     let _traces = start_log(&settings)?;
     let connections =
-        if settings.lua.is_empty() { open_files::raise_limit() } else { open_files::limit_for_select() };
+        if settings.lua.is_empty() { process::raise_limit() } else { process::limit_for_select() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(settings, connections))?;
     Ok(ExitCode::SUCCESS)
@@ -88,7 +88,7 @@ fn start_log(settings: &Settings) -> anyhow::Result<Option<Traces>> {
 
 /// Serves at most `connections` HTTP connections at once.
 async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
-    let mut stop = std::pin::pin!(signals::stop()?);
+    let mut stop = std::pin::pin!(process::stop()?);
     let address = settings.listen()?;
     let (access, tls) = (settings.access()?, settings.tls()?);
     safety::check(address, &access)?;
@@ -113,7 +113,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     let emulators = served(&settings, &started)?;
     // Scripts wait for this line, so all settings are checked before it.
     let scheme = if tls.is_some() { "https" } else { "http" };
-    say::line(format_args!("listening on {scheme}://{address}")).context("cannot print the address")?;
+    output::line(format_args!("listening on {scheme}://{address}")).context("cannot print the address")?;
     let mut app = App { access, tls, data: settings.data(), ..App::new(emulators, settings.deadline()) };
     #[cfg(feature = "embedded")]
     {
@@ -167,7 +167,7 @@ fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulators>
 /// Ends the process with the next Ctrl+C, at once. Other signals do not count: a closed terminal can send SIGHUP twice, and
 /// a service manager more than one signal.
 async fn end_at_once() {
-    signals::interrupt().await;
+    process::interrupt().await;
     warn!("Ctrl+C: ended at once");
-    std::process::exit(signals::INTERRUPTED);
+    std::process::exit(process::INTERRUPTED);
 }

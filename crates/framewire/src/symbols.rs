@@ -5,9 +5,11 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use framewire_http::SymbolFiles;
 
-use crate::assets;
 use crate::requested::named_path;
 use crate::settings::Settings;
+
+/// The names of the demo game's addresses.
+const DEMO_MAP: &str = include_str!("../../../rom/memory-map.toml");
 
 /// The symbols of the emulator `name`: from its own files, from files for all, and those of the demo game if it runs it.
 ///
@@ -22,7 +24,7 @@ pub fn of(settings: &Settings, name: &str, demo: bool) -> anyhow::Result<Arc<Sym
         }
     }
     if demo {
-        symbols.add_memory_map(assets::DEMO_MAP).context("the built-in memory map")?;
+        symbols.add_memory_map(DEMO_MAP).context("the built-in memory map")?;
     }
     Ok(Arc::new(symbols))
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use framewire_http::Token;
 
-use crate::say;
+use crate::output;
 
 /// Arguments of `framewire token`.
 #[derive(Debug, clap::Args)]
@@ -25,11 +25,11 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let token = Token::random()?;
     let Some(path) = args.file else {
-        say::line(format_args!("{}", token.reveal())).context("cannot print the token")?;
+        output::line(format_args!("{}", token.reveal())).context("cannot print the token")?;
         return Ok(ExitCode::SUCCESS);
     };
     write(&path, token.reveal())?;
-    say::notice(format_args!(
+    output::notice(format_args!(
         "wrote {0}; to let other machines connect: framewire serve --listen 0.0.0.0:5000 --token-file {0}",
         path.display()
     ));

@@ -26,7 +26,7 @@ impl EmbeddedTarget {
         );
         let rom = match &args.rom {
             Some(path) => Rom::File(path.clone()),
-            None => Rom::Bytes(crate::assets::DEMO_ROM),
+            None => Rom::Bytes(crate::choose::DEMO_ROM),
         };
         let speed = if args.speed == 0.0 { Speed::Unlimited } else { Speed::Times(args.speed) };
         let config = Config {

@@ -118,13 +118,13 @@ fn without_folder(word: &str) -> String {
 fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
     let stop = stop.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let signal = runtime.block_on(async { crate::signals::stop() })?;
+    let signal = runtime.block_on(async { crate::process::stop() })?;
     std::thread::spawn(move || {
         runtime.block_on(async {
             let name = signal.await;
             eprintln!("{name}: ending early with what was measured; once more to end at once");
             stop.stop();
-            if let Ok(again) = crate::signals::stop() {
+            if let Ok(again) = crate::process::stop() {
                 again.await;
             }
             std::process::exit(STOPPED.into());

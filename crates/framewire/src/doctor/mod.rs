@@ -13,7 +13,7 @@ use framewire_protocol::DEFAULT_PORT;
 
 use crate::requested::{Requested, Source, named_path};
 use crate::settings::Settings;
-use crate::{causes, safety, say, serve, symbols};
+use crate::{output, safety, serve, symbols};
 
 /// How long a check waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ fn with_advice(finding: Finding, advice: impl Into<String>) -> Finding {
 
 /// An error whose text says what to do.
 fn refused(error: &(dyn std::error::Error + 'static)) -> Finding {
-    Finding { well: false, text: causes::in_a_line(error), advice: None }
+    Finding { well: false, text: output::causes_in_a_line(error), advice: None }
 }
 
 fn wrong(text: impl Into<String>, advice: impl Into<String>) -> Finding {
@@ -52,9 +52,9 @@ pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let findings = runtime.block_on(findings(&settings))?;
     for finding in &findings {
-        say::line(format_args!("{} {}", if finding.well { "ok  " } else { "look" }, finding.text))?;
+        output::line(format_args!("{} {}", if finding.well { "ok  " } else { "look" }, finding.text))?;
         if let Some(advice) = &finding.advice {
-            say::line(format_args!("     {advice}"))?;
+            output::line(format_args!("     {advice}"))?;
         }
     }
     Ok(if findings.iter().all(|finding| finding.well) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -91,10 +91,10 @@ fn program() -> Finding {
 fn library() -> Finding {
     use framewire_libmgba::Core;
     let version = framewire_libmgba::version();
-    match Core::from_bytes(crate::assets::DEMO_ROM) {
+    match Core::from_bytes(crate::choose::DEMO_ROM) {
         Ok(core) => well(format!("libmgba {version} runs the demo game ({})", core.title())),
         Err(error) => wrong(
-            format!("libmgba {version} does not run the demo game: {}", causes::in_a_line(&error)),
+            format!("libmgba {version} does not run the demo game: {}", output::causes_in_a_line(&error)),
             "install the distribution's libmgba again (`make setup` in the checkout), or use --attach with a stock mGBA",
         ),
     }
@@ -132,7 +132,7 @@ fn symbols(settings: &Settings, requested: &[Requested]) -> Vec<Finding> {
         let (_, path) = named_path(setting);
         match SymbolFiles::default().load(path) {
             Ok(()) => well(format!("{} contains symbols", path.display())),
-            Err(error) => wrong(causes::in_a_line(&error), "name another file with --symbols"),
+            Err(error) => wrong(output::causes_in_a_line(&error), "name another file with --symbols"),
         }
     };
     settings.symbols.iter().map(read).collect()
@@ -171,7 +171,7 @@ fn rom(path: &Path) -> Finding {
                 problems => wrong(format!("{text}: {problems}"), "if the game fails, get the file again"),
             }
         }
-        Err(error) => wrong(causes::in_a_line(&error), "name another file with --rom"),
+        Err(error) => wrong(output::causes_in_a_line(&error), "name another file with --rom"),
     }
 }
 
@@ -226,7 +226,7 @@ async fn port(address: SocketAddr) -> Finding {
             "stop that program, or use another address: `framewire serve --listen 127.0.0.1:5001`",
         ),
         Err(error) => wrong(
-            format!("cannot listen at {address}: {}", causes::in_a_line(&error)),
+            format!("cannot listen at {address}: {}", output::causes_in_a_line(&error)),
             "choose another address: `framewire serve --listen 127.0.0.1:5001`",
         ),
     }
