@@ -3,7 +3,8 @@
 use std::io::IsTerminal;
 
 use serde::Deserialize;
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
 use crate::traces::SpanLayer;
@@ -33,7 +34,8 @@ pub fn start(format: Format, quiet: bool, spans: Option<SpanLayer>) {
     tracing_subscriber::registry().with(spans).with(lines.with_filter(filter(quiet))).init();
 }
 
-fn filter(quiet: bool) -> EnvFilter {
-    let usual = if quiet { "warn" } else { "info" };
-    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(usual))
+fn filter(quiet: bool) -> Targets {
+    let level = if quiet { LevelFilter::WARN } else { LevelFilter::INFO };
+    let from_environment = std::env::var("RUST_LOG").ok().and_then(|directives| directives.parse().ok());
+    from_environment.unwrap_or_else(|| Targets::new().with_default(level))
 }

@@ -247,17 +247,28 @@ fn owner(_address: &str) -> String {
 /// The name and id of the process that listens at a port, if it belongs to this user.
 #[cfg(target_os = "linux")]
 fn listener(port: u16) -> Option<String> {
-    use procfs::net::{TcpState, tcp, tcp6};
-    use procfs::process::{FDTarget, all_processes};
-    let sockets = [tcp(), tcp6()].into_iter().flatten().flatten();
-    let inode = sockets
-        .filter(|socket| socket.state == TcpState::Listen && socket.local_address.port() == port)
-        .map(|socket| socket.inode)
-        .next()?;
-    all_processes().ok()?.flatten().find_map(|process| {
-        let mut files = process.fd().ok()?.flatten();
-        files.find(|file| file.target == FDTarget::Socket(inode))?;
-        let stat = process.stat().ok()?;
-        Some(format!("{} (process {})", stat.comm, stat.pid))
+    use std::fs;
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    let inode = tables.iter().find_map(|table| listening_socket(&fs::read_to_string(table).ok()?, port))?;
+    let link = PathBuf::from(format!("socket:[{inode}]"));
+    for process in fs::read_dir("/proc").ok()?.flatten() {
+        let Ok(files) = fs::read_dir(process.path().join("fd")) else { continue };
+        if files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|target| target == link)) {
+            let name = fs::read_to_string(process.path().join("comm")).ok()?;
+            return Some(format!("{} (process {})", name.trim_end(), process.file_name().display()));
+        }
+    }
+    None
+}
+
+/// The inode of the socket that listens on a port, from a table in the format of `/proc/net/tcp`.
+#[cfg(target_os = "linux")]
+fn listening_socket(table: &str, port: u16) -> Option<String> {
+    const LISTENING: &str = "0A";
+    let port = format!(":{port:04X}");
+    table.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, local, _, state, _, _, _, _, _, inode, ..] = fields[..] else { return None };
+        if state == LISTENING && local.ends_with(&port) { Some(inode.to_owned()) } else { None }
     })
 }
