@@ -1,7 +1,7 @@
 //! How fast Rust talks through a channel; the other side of `luajit benches/luajit/pingpong.lua --partner`, which is the program
 //! to begin with.
 //!
-//! `pingpong NAME CORE` attaches and does what it is told: "p COUNT" is to echo, "s COUNT" to take in. `pingpong --measure
+//! `pingpong NAME CORE` attaches and follows the messages that it gets: "p COUNT" means echo, "s COUNT" means read. `pingpong --measure
 //! COUNT ROUNDS` starts another of itself and prints the medians, in nanoseconds a message, as JSON.
 
 use std::process::{Command, ExitCode};
@@ -16,7 +16,7 @@ const LONG: Option<Duration> = Some(Duration::from_secs(10));
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn options() -> Options {
-    // Longer than a scheduler's slice: whoever spins here has a core of its own.
+    // Longer than a scheduler's slice: a thread that spins here has its own core.
     Options { spin: Duration::from_millis(20), ..Options::default() }
 }
 

@@ -13,7 +13,7 @@ pub struct Options {
     pub slots: usize,
     /// Bytes for long messages in each direction: a multiple of 4,096 that holds the longest message.
     pub bulk: usize,
-    /// Bytes beside the rings, a multiple of 4,096; see [`Extra`].
+    /// Bytes in addition to the rings, a multiple of 4,096; see [`Extra`].
     pub extra: usize,
     /// How long to look again and again before sleeping.
     pub spin: Duration,
@@ -103,7 +103,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// As [`Sender::reserve`]; a short message also tells the other side what has been read here. In a dialogue this is
+    /// Like [`Sender::reserve`]; a short message also reports to the other side what has been read here. In a dialogue this is
     /// faster than the sender's own.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The memory beside the rings.
+    /// The extra memory.
     pub fn extra(&self) -> Extra {
         Extra(self.receiver.memory.clone())
     }
@@ -153,7 +153,7 @@ impl Waker {
     }
 }
 
-/// Memory beside the rings that both sides see, for whatever they agree on. Keeps the channel open, like a half of the
+/// Extra memory that both sides see, for any purpose that they agree on. Keeps the channel open, like a half of the
 /// endpoint.
 #[derive(Clone)]
 pub struct Extra(Arc<Block>);

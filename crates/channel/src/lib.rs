@@ -12,7 +12,7 @@
 //! - [`Endpoint`]: one side of a channel, with its two halves;
 //! - [`Sender`] and [`Receiver`]: write and read messages where they lie ([`Reserved`], [`Message`]), or copy them;
 //! - [`Waker`]: gets a thread of this process out of its waiting for a message;
-//! - [`Extra`]: memory beside the rings that both sides see;
+//! - [`Extra`]: extra memory that both sides see;
 //! - [`Error`]: why there is no message, or no channel.
 //!
 //! `docs/channel.md` describes the memory byte by byte; `luajit/framewire/channel.lua` is the same in Lua. Inside, from the

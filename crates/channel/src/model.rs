@@ -116,7 +116,7 @@ fn check(bound: usize, body: impl Fn() + Send + Sync + 'static) {
     builder.check(body);
 }
 
-/// Sends messages of these lengths through so many slots, the bytes of each telling its number.
+/// Sends messages of these lengths through this many slots; the bytes of each are its number.
 fn exchange(bound: usize, slots: usize, lengths: &'static [usize]) {
     check(bound, move || {
         let model = Model::new(slots);
@@ -158,7 +158,7 @@ fn model_places_mix() {
     exchange(2, 2, &[5, 40, 150, 5]);
 }
 
-/// Sends a short message that also tells what was read.
+/// Sends a short message that also reports what was read.
 fn reply(sender: &mut Sender<Model>, receiver: &mut Receiver<Model>, data: &[u8]) {
     let mut place = sender.reserve_reply(Some(receiver), data.len(), None).unwrap();
     place.copy_from_slice(data);

@@ -119,7 +119,7 @@ pub fn sleep<M: Memory>(
         };
         let word = memory.sleeps(sleeper);
         word.store(1, Ordering::Relaxed);
-        // SYNC POINT (sleep): pairs with the light fences behind each publishing.
+        // SYNC POINT (sleep): pairs with the light fences after each publishing.
         memory.barrier();
         if !is_ready() && !memory.peer_closed(side) {
             memory.sleep(sleeper, rest.min(memory.look()));
@@ -128,7 +128,7 @@ pub fn sleep<M: Memory>(
     }
 }
 
-/// Wakes whoever has said that it sleeps there.
+/// Wakes the side that has announced that it sleeps there.
 #[inline]
 pub fn wake<M: Memory>(memory: &M, sleeper: Sleeper) {
     let word = memory.sleeps(sleeper);

@@ -78,7 +78,7 @@ function tasks.send()
   end
 end
 
--- Says when the first message has come; reads until the other side is gone, and says what it was told.
+-- Says when the first message has come; reads until the other side is gone, and reports what it got.
 function tasks.mourn()
   local number = 0
   while true do

@@ -82,7 +82,7 @@ export class ReplayProgress {
 function outcome({ recording, frames, played, pictures, memories, diverged, damage, cancelled, problem }) {
   if (problem) return `${recording} could not be replayed: ${problem.detail}`;
   if (diverged)
-    return `${recording} went another way: the ${diverged.what} differs behind its frame ${diverged.frame}.`;
+    return `${recording} does not match: the ${diverged.what} differs after its frame ${diverged.frame}.`;
   if (damage) return `${recording} is damaged from its frame ${damage.frame} on: ${damage.detail}`;
   if (cancelled) return `The replay of ${recording} was cancelled after frame ${played}.`;
   const compared = [counted(pictures, "picture"), counted(memories, "state of memory")]

@@ -162,7 +162,7 @@ impl Block {
         self.side
     }
 
-    /// Whether the other process has attached, which is told to whoever created the block.
+    /// Whether the other process has attached; only the creator of the block learns this.
     pub fn is_attached(&self) -> bool {
         words(&self.mapping, at::ATTACHED).load(Ordering::Acquire) != 0
     }
@@ -187,7 +187,7 @@ impl Block {
         if is_whole { None } else { Some("another program has overwritten its header") }
     }
 
-    /// The memory beside the rings, as words.
+    /// The extra memory, as words.
     pub fn extra(&self) -> &[AtomicU32] {
         let start = self.mapping.at(at::RINGS + 2 * self.slots * size_of::<Slot>() + 2 * self.bulk);
         // SAFETY: inside the mapping, 64-byte aligned because every size before it is, and only used as atomics.

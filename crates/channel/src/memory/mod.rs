@@ -55,7 +55,7 @@ pub trait Memory: Send + Sync {
     fn sleeps(&self, sleeper: Sleeper) -> &AtomicU32;
     /// Sleeps while the word is 1, at most so long.
     fn sleep(&self, sleeper: Sleeper, limit: Duration);
-    /// Gets whoever sleeps there out of it.
+    /// Wakes the threads that sleep there.
     fn wake(&self, sleeper: Sleeper);
     /// Makes all processes of the channel pass a full barrier.
     fn barrier(&self);

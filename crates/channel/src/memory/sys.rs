@@ -1,4 +1,4 @@
-//! The system calls of a channel, each behind a safe function.
+//! The system calls of a channel, each with a safe function.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -88,7 +88,7 @@ pub struct Mapping {
     entry: &'static Entry,
 }
 
-// SAFETY: memory is not bound to a thread; what may be done with it is for whoever reads and writes it to say.
+// SAFETY: memory is not bound to a thread; the code that reads and writes it says what is allowed.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}

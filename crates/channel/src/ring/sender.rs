@@ -47,7 +47,7 @@ impl<M: Memory> Sender<M> {
         self.reserve_reply(None, length, timeout)
     }
 
-    /// As [`reserve`](Self::reserve). A message by the express line also tells what this side's `reader` has read: the line
+    /// As [`reserve`](Self::reserve). A message by the express line also reports what this side's `reader` has read: the line
     /// goes over once instead of twice.
     #[inline(always)]
     pub(crate) fn reserve_reply<'a>(

@@ -150,7 +150,7 @@ fn an_overwritten_header_ends_the_channel() {
     }
 }
 
-/// The process that ends by a bus error which is none of the channel's.
+/// The process that ends by a bus error that is not from the channel.
 #[test]
 #[ignore = "run by the test below in a process of its own"]
 fn other_fault() {

@@ -118,6 +118,6 @@ fn luajit_notices_a_killed_side() {
         assert_eq!(said, "reading\nthe other side has ended without closing\n");
         assert!(peer.wait().expect("its end").success());
     }
-    // What the last victim left behind goes with the next channel.
+    // What the last victim left is removed with the next channel.
     drop(Endpoint::create(&name, Options::default()).expect("a new channel"));
 }

@@ -53,7 +53,7 @@ impl Scene {
         }
     }
 
-    /// Changes one in so many pixels.
+    /// Changes about one in `one_in` pixels.
     pub fn noise(&mut self, random: &mut Rng, one_in: u32) {
         for pixel in 0..self.width * self.height {
             if random.u32(0..one_in) == 0 {
