@@ -4,7 +4,7 @@
 set -eu
 
 run="libmgba-dev"
-test="$run mgba-qt openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core"
+test="$run mgba-qt openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core faketime"
 
 case "${1:-run}" in
     run) wanted=$run ;;

@@ -179,6 +179,23 @@ fn output_without_a_reader_does_not_end_the_program() {
     assert_eq!(Piped::start(command).wait().code(), Some(1));
 }
 
+/// A machine without a battery for its clock may start so.
+#[test]
+fn every_request_panicked_with_a_clock_before_1970() {
+    let clock = [
+        "env",
+        "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+        "FAKETIME=@1965-01-01 00:00:00",
+        "FAKETIME_DONT_FAKE_MONOTONIC=1",
+    ];
+    let server = Framewire::serve_by(&clock, &["--speed", "1"]).unwrap();
+    for _ in 0..2 {
+        let reply = server.http().get("/healthz").unwrap();
+        assert_eq!((reply.status, reply.text().contains("the clock")), (503, true), "{}", reply.text());
+    }
+    assert!(!server.log().contains("panicked"), "{}", server.log());
+}
+
 #[test]
 fn a_second_interrupt_ends_it_immediately() {
     let mut server = Framewire::serve(&["--speed", "1"]).unwrap();

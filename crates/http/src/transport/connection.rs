@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::http::header::CONNECTION;
 use axum::http::{HeaderValue, Request, StatusCode};
@@ -76,7 +76,12 @@ pub(crate) async fn run<H: Handler>(
 ) {
     // A reply that waits for its predecessor's acknowledgement would arrive 40 ms late.
     let _ = socket.set_nodelay(true);
-    let Some(stream) = secure(socket, &transport).await else { return };
+    let Some(mut stream) = secure(socket, &transport).await else { return };
+    // hyper writes the date into each response and panics at a date before 1970.
+    if SystemTime::now() < SystemTime::UNIX_EPOCH {
+        last_reply(&mut stream, Refusal::CLOCK, false, &transport).await;
+        return;
+    }
     let trusted = peer.is_local() && transport.trusts_local;
     let account = Account::new(transport.incoming.clone(), peer.origin(), trusted);
     let activity = Arc::new(Activity::new(peer.is_local(), account));

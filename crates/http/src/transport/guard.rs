@@ -110,6 +110,13 @@ impl Refusal {
         message: "other large requests are arriving and leave no memory for this one; send it again in a second",
     };
 
+    pub(crate) const CLOCK: Refusal = Refusal {
+        status: 503,
+        reason: "Service Unavailable",
+        headers: "",
+        message: "the clock of the server's machine is before 1970; set it and try again",
+    };
+
     pub(crate) const TOO_MANY: Refusal = Refusal {
         status: 503,
         reason: "Service Unavailable",
