@@ -40,7 +40,7 @@ fn other_machines_are_served_with_a_token_only() {
 
     let (_folder, full, read) = tokens();
     let (status, _, said) = Framewire::run(&["token", &full], PATIENCE).unwrap();
-    assert!(!status.success() && said.contains("exists already"), "{said}");
+    assert!(!status.success() && said.contains("already exists"), "{said}");
     let server = Framewire::serve(&["--token-file", &full, "--read-token-file", &read]).unwrap();
     let ask = |method: &str, path: &str, file: Option<&str>| {
         let token = file.map(shown).unwrap_or_default();
