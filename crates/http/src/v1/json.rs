@@ -2,7 +2,7 @@
 
 use framewire_protocol::op::{ArgInfo, ArgKind, OPS};
 use framewire_protocol::wire::{Reader, Wire};
-use framewire_protocol::{MAX_RANGE, Op, OpInfo, Value};
+use framewire_protocol::{Op, OpInfo, Value};
 use serde_json::{Value as Json, json};
 
 use crate::problem::Problem;
@@ -42,19 +42,12 @@ pub(crate) fn from_binary(binary: &[u8]) -> Result<Op, Problem> {
     Op::decode(&mut Reader::new(binary)).map_err(|error| Problem::bad_request(error.to_string()))
 }
 
-/// The numbers that an argument may be. Some operations take fewer than the type of the argument has.
-pub(crate) fn range(info: &OpInfo, arg: &ArgInfo) -> (i64, i64) {
-    match (info.name, arg.name, arg.kind) {
-        ("advance", "frames", _) => (1, 3600),
-        ("lockstep", "timeout", _) => (0, 60_000),
-        ("set_speed", "thousandths", _) => (0, 1_000_000),
-        (_, "flags", _) => (0, 31),
-        (_, "length", _) => (0, MAX_RANGE.into()),
-        (_, _, ArgKind::U8) => (0, u8::MAX.into()),
-        (_, _, ArgKind::U16) => (0, u16::MAX.into()),
-        // A register's bits may be given unsigned.
-        (_, _, ArgKind::I32) => (i32::MIN.into(), u32::MAX.into()),
-        _ => (0, u32::MAX.into()),
+/// The smallest and the largest number that an argument may be; (0, 0) if it is not a number.
+pub(crate) fn range(arg: &ArgInfo) -> (i64, i64) {
+    match arg.kind {
+        // The bits of a register may also be an unsigned number.
+        ArgKind::I32 => (i32::MIN.into(), u32::MAX.into()),
+        _ => arg.range.unwrap_or_default(),
     }
 }
 
@@ -66,7 +59,7 @@ fn argument(
     binary: &mut Vec<u8>,
 ) -> Result<(), Problem> {
     let on_bus = !info.args.iter().any(|arg| arg.name == "domain");
-    let (least, most) = range(info, arg);
+    let (least, most) = range(arg);
     match (arg.name, arg.kind) {
         ("address", ArgKind::U32) if on_bus => fields.address(arg.name)?.encode(binary),
         ("address", ArgKind::U32) => fields.offset(arg.name)?.encode(binary),

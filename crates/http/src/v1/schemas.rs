@@ -149,7 +149,7 @@ fn argument(info: &OpInfo, arg: &ArgInfo) -> RefOr<Schema> {
     let in_domain = info.args.iter().any(|arg| arg.name == "domain");
     let doc = |object: ObjectBuilder| Schema::Object(object.description(Some(arg.doc)).build()).into();
     let number = |min, max| number(min, max).description(Some(arg.doc)).into();
-    let (least, most) = range(info, arg);
+    let (least, most) = range(arg);
     match (arg.name, arg.kind) {
         ("address", ArgKind::U32) if !in_domain => Ref::from_schema_name(Address::name()).into(),
         ("keys", ArgKind::U16) => Ref::from_schema_name(KeySet::name()).into(),
