@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use framewire_http::SymbolFiles;
+use framewire_symbols::SymbolFiles;
 
 use crate::requested::named_path;
 use crate::settings::Settings;

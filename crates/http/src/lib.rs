@@ -36,7 +36,6 @@ mod secret_file;
 mod sockets;
 mod stopping;
 mod storage;
-mod symbols;
 mod transport;
 mod v1;
 
@@ -48,6 +47,5 @@ pub use docs::openapi;
 pub use limits::Limits;
 pub use operations::emulators::{Emulators, NameError, Served, is_emulator_name};
 pub use storage::check_data;
-pub use symbols::{SymbolError, SymbolFiles};
 pub use transport::guard::HTTPS_ONLY;
 pub use transport::tls::{Tls, TlsError};

@@ -13,6 +13,7 @@
 //! - [`frame`]: the frames on a binary connection and the decoder that finds them in a stream;
 //! - [`hello`]: the text exchange that makes a connection binary;
 //! - [`hex`]: bytes as text;
+//! - [`number`]: whole numbers as text;
 //! - [`marker`]: mGBA-http's text messages, for scripts that know nothing else;
 //! - [`key`]: the ten buttons;
 //! - [`pulse`]: the frame rate, which both ends of a connection compute in the same way.
@@ -29,6 +30,7 @@ pub mod hello;
 pub mod hex;
 pub mod key;
 pub mod marker;
+pub mod number;
 pub mod op;
 pub mod pulse;
 pub mod timeline;

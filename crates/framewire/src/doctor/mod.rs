@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use framewire_http::SymbolFiles;
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
+use framewire_symbols::SymbolFiles;
 
 use crate::requested::{Requested, Source, named_path};
 use crate::settings::Settings;

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
+use framewire_protocol::number::{decimal_integer, lua_integer};
 use framewire_protocol::{Key, Keys};
 
 use super::args::Arg;
 use crate::failure::Failure;
-use crate::reading::number::{decimal_integer, lua_integer};
 
 /// A parameter in a route's query.
 #[derive(Debug, Clone, Copy)]

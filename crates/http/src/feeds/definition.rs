@@ -4,12 +4,12 @@ use framewire_emulator::MemoryRange;
 use framewire_expression::{Expression, Range, Subject};
 use framewire_protocol::OpError;
 use framewire_protocol::watch::{MAX_RANGES, MAX_WATCHED};
+use framewire_symbols::Symbols;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::problem::Problem;
-use crate::reading::fields::Encoding;
-use crate::symbols::Symbols;
+use crate::reading::fields::{Encoding, name_problem};
 
 /// Most subjects of one watch.
 const MAX_SUBJECTS: usize = 64;
@@ -83,7 +83,7 @@ impl Definition {
                 return Err(Problem::parameter(place, &format!("is {text:?} again"), "each expression once"));
             }
             let subject = Subject::parse(text, symbols)
-                .map_err(|error| symbols.problem(Problem::in_body(&place, &error.to_string())))?;
+                .map_err(|error| name_problem(symbols, Problem::in_body(&place, &error.to_string())))?;
             subjects.add(subject);
         }
         subjects.check()?;

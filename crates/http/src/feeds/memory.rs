@@ -79,7 +79,7 @@ mod tests {
             "frame",
         ];
         let definition = Definition { watch: watch.map(str::to_owned).to_vec(), ..Definition::default() };
-        let subjects = definition.compile(&crate::symbols::Symbols::default()).unwrap();
+        let subjects = definition.compile(&framewire_symbols::Symbols::default()).unwrap();
         assert_eq!(subjects.ranges.len(), 2, "each range once");
         assert!(subjects.uses_frame);
         let mut memory = WatchedMemory::new(subjects, &[0, 0, 0xfe]);

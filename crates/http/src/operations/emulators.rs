@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use framewire_emulator::{Emulator, Pending};
 use framewire_protocol::Batch;
+use framewire_symbols::{Game, SymbolFiles, Symbols};
 
 use super::lockstep::LockstepHolder;
 use crate::access::permit::Permit;
-use crate::symbols::{SymbolFiles, Symbols};
 
 /// Longest name of an emulator, in bytes.
 const MAX_NAME: usize = 64;
@@ -74,8 +74,14 @@ impl Served {
         if let Some(ready) = self.symbols.ready(self.emulator.checksum()) {
             return ready;
         }
-        let (files, state) = (self.symbols.clone(), self.emulator.state());
-        let read = tokio::task::spawn_blocking(move || files.read_for(&state)).await;
+        let state = self.emulator.state();
+        let game = state.checksum.map(|checksum| Game {
+            title: state.title.unwrap_or_default(),
+            code: state.code.unwrap_or_default(),
+            checksum,
+        });
+        let files = self.symbols.clone();
+        let read = tokio::task::spawn_blocking(move || files.read_for(game.as_ref())).await;
         read.unwrap_or_else(|error| {
             Arc::new(Symbols::none(format!("the symbol files were not read: {error}")))
         })

@@ -1,16 +1,17 @@
 //! The fields of a JSON object that is read one by one, with refusals that name the field.
 
+use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use framewire_expression::Type;
 use framewire_protocol::{Key, Keys};
+use framewire_symbols::{Location, Symbols};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use utoipa::ToSchema;
 
-use super::number::lua_integer;
 use crate::problem::Problem;
-use crate::symbols::{Place, Symbols};
+use framewire_protocol::number::lua_integer;
 
 /// A JSON object.
 pub(crate) type Object = serde_json::Map<String, Json>;
@@ -126,14 +127,14 @@ impl<'a> Fields<'a> {
     }
 
     /// An address, and what is there as far as it is known; with a domain an offset there.
-    pub(crate) fn place_in(&mut self, name: &'static str, domain: Option<&str>) -> Result<Place, Problem> {
+    pub(crate) fn place_in(&mut self, name: &'static str, domain: Option<&str>) -> Result<Location, Problem> {
         let accepts = if domain.is_some() { OFFSETS } else { ADDRESSES };
         let value = self.required(name, accepts)?;
         place_in(&value, domain, self.context.symbols, name)
     }
 
     /// An address, and what is there as far as it is known.
-    pub(crate) fn place(&mut self, name: &'static str) -> Result<Place, Problem> {
+    pub(crate) fn place(&mut self, name: &'static str) -> Result<Location, Problem> {
         let value = self.required(name, ADDRESSES)?;
         place(&value, self.context.symbols, name)
     }
@@ -214,16 +215,24 @@ pub(crate) fn offset(value: &Json, name: &str) -> Result<u32, Problem> {
         .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), OFFSETS))
 }
 
-/// An address: a number, or a text that [`Symbols::place`] reads.
-pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Place, Problem> {
+/// An address: a number, or a text that [`Symbols::locate`] reads.
+pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Location, Problem> {
     match value {
         Json::String(text) => {
-            symbols.place(text).map_err(|problem| symbols.problem(Problem::in_body(name, &problem)))
+            symbols.locate(text).map_err(|problem| name_problem(symbols, Problem::in_body(name, &problem)))
         }
         value => integer(value)
             .and_then(|number| u32::try_from(number).ok())
-            .map(|address| Place { address, kind: None })
+            .map(|address| Location { address, kind: None })
             .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), ADDRESSES)),
+    }
+}
+
+/// The problem with a text that may use names. A name whose symbols belong to another game is not found: 404.
+pub(crate) fn name_problem(symbols: &Symbols, problem: Problem) -> Problem {
+    match symbols.unavailable() {
+        Some(why) if problem.detail().contains(why) => problem.with_status(StatusCode::NOT_FOUND),
+        _ => problem,
     }
 }
 
@@ -233,10 +242,10 @@ pub(crate) fn place_in(
     domain: Option<&str>,
     symbols: &Symbols,
     name: &str,
-) -> Result<Place, Problem> {
+) -> Result<Location, Problem> {
     match domain {
         None => place(value, symbols, name),
-        Some(_) => Ok(Place { address: offset(value, name)?, kind: None }),
+        Some(_) => Ok(Location { address: offset(value, name)?, kind: None }),
     }
 }
 

@@ -6,7 +6,6 @@
 //! - `refusal`: why a type cannot be made of it.
 
 pub(crate) mod fields;
-pub(crate) mod number;
 pub(crate) mod pairs;
 mod refusal;
 mod source;

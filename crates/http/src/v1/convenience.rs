@@ -2,6 +2,7 @@
 
 use framewire_expression::Type;
 use framewire_protocol::{Op, Value};
+use framewire_symbols::Location;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -12,7 +13,6 @@ use crate::reading;
 use crate::reading::fields;
 use crate::reading::fields::{Context, Fields, Object, shown};
 use crate::reading::whole::Whole;
-use crate::symbols::Place;
 
 /// Their names, with a word on each.
 pub(crate) const ALL: [(&str, &str); 6] = [
@@ -144,7 +144,7 @@ fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -
 }
 
 fn write(fields: &mut Fields<'_>, domain: Option<String>) -> Result<Op, Problem> {
-    let Place { address, kind: known } = fields.place_in("address", domain.as_deref())?;
+    let Location { address, kind: known } = fields.place_in("address", domain.as_deref())?;
     let kind = kind(fields)?.or(known).unwrap_or(Type::U8);
     let (min, max) = kind.range();
     let bits = fields.integer("value", min, max)? as u32;

@@ -19,6 +19,7 @@ use crate::feeds::registry::Feeds;
 use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
+use crate::reading::fields::name_problem;
 use crate::reading::whole::Whole;
 use crate::routing::declare::Declare;
 use crate::routing::extract::OpensStream;
@@ -89,7 +90,7 @@ pub(crate) async fn until(
 ) -> Result<Waited, Problem> {
     let symbols = served.symbols().await;
     let condition = Expression::parse(&request.until, &*symbols)
-        .map_err(|error| symbols.problem(Problem::in_body("until", &error.to_string())))?;
+        .map_err(|error| name_problem(&symbols, Problem::in_body("until", &error.to_string())))?;
     drop(symbols);
     let over = |frame| Waited { held: true, frame, frames: 0 };
     if condition.places().is_empty() && !condition.uses_frame() {

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Rom, Speed};
 use framewire_emulator::{Clock, Embedded, Emulator};
-use framewire_http::{App, Emulators, Served, SymbolFiles};
+use framewire_http::{App, Emulators, Served};
 use framewire_libmgba::Level;
+use framewire_symbols::SymbolFiles;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 

@@ -10,13 +10,13 @@ mod reading;
 mod scattered;
 mod writing;
 
+use framewire_symbols::{Location, Symbols};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::problem::Problem;
 use crate::reading::fields::place_in;
 use crate::routing::state::AppState;
-use crate::symbols::{Place, Symbols};
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -26,6 +26,6 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 }
 
 /// An address in a path or query, or with a domain an offset there.
-fn place(text: &str, domain: Option<&str>, symbols: &Symbols) -> Result<Place, Problem> {
+fn place(text: &str, domain: Option<&str>, symbols: &Symbols) -> Result<Location, Problem> {
     place_in(&text.into(), domain, symbols, "address")
 }

@@ -7,6 +7,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use framewire_expression::Type;
 use framewire_protocol::{MAX_RANGE, Op, OpError, Value};
+use framewire_symbols::Location;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -17,7 +18,6 @@ use crate::operations::budget::BudgetShare;
 use crate::problem::Problem;
 use crate::reading::fields::{Encoding, NumberType};
 use crate::routing::extract::{EmulatorParam, Path, Query, SelectedEmulator};
-use crate::symbols::Place;
 use crate::v1::bounds::perform_one;
 use crate::v1::convenience::{number, read_op};
 
@@ -89,7 +89,7 @@ pub(super) async fn read(
     Query(wanted): Query<ReadQuery>,
 ) -> Result<Response, Problem> {
     let symbols = served.symbols().await;
-    let Place { address, kind } = place(&text, wanted.domain.as_deref(), &symbols)?;
+    let Location { address, kind } = place(&text, wanted.domain.as_deref(), &symbols)?;
     let Some(length) = wanted.length else {
         if wanted.format == BytesFormat::Raw {
             return Err(Problem::parameter("format", "is raw for a number", "raw together with length"));

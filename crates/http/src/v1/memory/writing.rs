@@ -5,6 +5,7 @@ use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use framewire_expression::Type;
 use framewire_protocol::{Batch, Op};
+use framewire_symbols::Location;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -14,7 +15,6 @@ use crate::problem::Problem;
 use crate::reading;
 use crate::reading::fields::{Encoding, NumberType, integer, shown};
 use crate::routing::extract::{EmulatorParam, Path, Query, RequestKey, SelectedEmulator};
-use crate::symbols::Place;
 use crate::transport::body::BodyReader;
 use crate::v1::bounds::perform_one;
 use crate::v1::control::AtFrame;
@@ -79,7 +79,7 @@ pub(super) async fn write(
     Ok(Json(AtFrame { frame }))
 }
 
-fn new_content(content: NewContent, place: Place, domain: Option<String>) -> Result<Op, Problem> {
+fn new_content(content: NewContent, place: Location, domain: Option<String>) -> Result<Op, Problem> {
     match content {
         NewContent { value: Some(value), data: None, kind, .. } => {
             let kind = kind.map(Type::from).or(place.kind).unwrap_or(Type::U8);

@@ -2,11 +2,11 @@
 
 use framewire_expression::Type;
 use framewire_states::search::{Candidate, Search};
+use framewire_symbols::Symbols;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::reading::fields::NumberType;
-use crate::symbols::Symbols;
 use crate::v1::schemas::Address;
 use crate::v1::states::place::MemoryPlace;
 

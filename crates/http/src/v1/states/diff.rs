@@ -7,6 +7,7 @@ use axum::extract::State;
 use framewire_protocol::{Op, Value};
 use framewire_states::diff::{Difference, differences};
 use framewire_states::{Name, Snapshot, Snapshots, State as StateFile};
+use framewire_symbols::Symbols;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -22,7 +23,6 @@ use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
 use crate::routing::state::AppState;
 use crate::storage::Storage;
 use crate::storage::blocking;
-use crate::symbols::Symbols;
 use crate::v1::page::Page;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {

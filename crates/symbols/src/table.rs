@@ -1,54 +1,40 @@
-//! Names for addresses, so that `score` works where an address does.
-//!
-//! - [`SymbolFiles`]: the names of one emulator, each with the game that it is for;
-//! - [`Symbols`]: the names for one game;
-//! - `sym`: the symbol files of assemblers and debuggers (no$gba, RGBDS, WLA DX);
-//! - `map`: the link map of GNU ld;
-//! - `memory_map`: memory maps as the demo game has one.
-
-mod files;
-mod map;
-mod memory_map;
-mod sym;
-
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use framewire_expression::{Names, Symbol, Type};
+use framewire_protocol::number::lua_integer;
 
-use axum::http::StatusCode;
-
-use crate::problem::Problem;
-use crate::reading::number::lua_integer;
+use crate::memory_map::{MemoryMap, Rom};
+use crate::{link_map, memory_map, sym};
 
 /// Largest symbol file in bytes.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-pub use files::SymbolFiles;
-use memory_map::{MemoryMap, Rom};
-
 /// Names and the bus addresses that they stand for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Symbols {
+pub struct Symbols {
     by_name: BTreeMap<String, Entry>,
-    /// Why there are none, if there are for another game.
-    elsewhere: Option<String>,
+    /// Why there are no names, if the files belong to another game.
+    unavailable: Option<String>,
 }
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) symbol: Symbol,
-    /// What it means, where the file says so.
-    pub(crate) doc: Option<String>,
+pub struct Entry {
+    /// Address, type and count.
+    pub symbol: Symbol,
+    /// What it means, if the file says so.
+    pub doc: Option<String>,
 }
 
-/// An address, and what is there as far as it is known.
+/// An address and the type of the number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) address: u32,
-    pub(crate) kind: Option<Type>,
+pub struct Location {
+    /// The address on the bus, or an offset in a memory domain.
+    pub address: u32,
+    /// The type of the number there; `None` if it is not known.
+    pub kind: Option<Type>,
 }
 
 /// Why symbols cannot be loaded.
@@ -57,26 +43,26 @@ pub enum SymbolError {
     /// The file cannot be read.
     #[error("cannot read the symbol file {0}")]
     Read(PathBuf, #[source] std::io::Error),
-    /// It is too large to be one.
+    /// The file is too large for a symbol file.
     #[error("the symbol file {0} is larger than {MAX_FILE} bytes")]
     TooLarge(PathBuf),
-    /// Nothing in it is a symbol.
+    /// The file holds no symbols.
     #[error(
-        "no symbols are found in {0}; accepted are symbol files of no$gba, RGBDS and WLA DX (.sym), link maps of GNU ld \
-         (.map), and memory maps like the demo game's (.toml)"
+        "no symbols are found in {0}; use a symbol file of no$gba, RGBDS or WLA DX (.sym), a link map of GNU ld (.map), or \
+         a memory map like the demo game's (.toml)"
     )]
     Nothing(PathBuf),
-    /// It is a TOML file and no memory map.
-    #[error("{0} is no memory map")]
+    /// It is a TOML file, but not a memory map.
+    #[error("{0} is not a memory map")]
     MemoryMap(PathBuf, #[source] Box<toml::de::Error>),
 }
 
 impl Symbols {
-    /// Adds the symbols of a file. Where a name is known already, the first that had it keeps it.
+    /// Adds the symbols of a file, except for names that are known already. Returns the game that the file names.
     ///
     /// # Errors
     /// If the file cannot be read, or holds no symbols.
-    fn load(&mut self, path: &Path) -> Result<Option<Rom>, SymbolError> {
+    pub(crate) fn load(&mut self, path: &Path) -> Result<Option<Rom>, SymbolError> {
         let read = |error| SymbolError::Read(path.to_owned(), error);
         if std::fs::metadata(path).map_err(read)?.len() > MAX_FILE {
             return Err(SymbolError::TooLarge(path.to_owned()));
@@ -88,22 +74,22 @@ impl Symbols {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
             rom =
                 self.add_memory_map(&text).map_err(|error| SymbolError::MemoryMap(path.to_owned(), error))?;
-        } else if map::is_one(&text) {
-            self.add_all(map::symbols(&text));
+        } else if link_map::is_link_map(&text) {
+            self.add_all(link_map::symbols(&text));
         } else {
             self.add_all(sym::symbols(&text));
         }
-        match self.by_name.len() > before {
-            true => Ok(rom),
-            false => Err(SymbolError::Nothing(path.to_owned())),
+        if self.by_name.len() == before {
+            return Err(SymbolError::Nothing(path.to_owned()));
         }
+        Ok(rom)
     }
 
-    /// Adds the fields of a memory map, written as the demo game's. Gives the game that it is for.
+    /// Adds the fields of a memory map in the format of the demo game's. Returns the game that it names.
     ///
     /// # Errors
-    /// If it is something else.
-    fn add_memory_map(&mut self, text: &str) -> Result<Option<Rom>, Box<toml::de::Error>> {
+    /// If the text is not a memory map.
+    pub(crate) fn add_memory_map(&mut self, text: &str) -> Result<Option<Rom>, Box<toml::de::Error>> {
         let MemoryMap { fields, rom } = memory_map::read(text)?;
         for (name, entry) in fields {
             self.by_name.entry(name).or_insert(entry);
@@ -111,25 +97,21 @@ impl Symbols {
         Ok(rom)
     }
 
-    /// None, for `why`.
-    pub(crate) fn none(why: String) -> Symbols {
-        Symbols { by_name: BTreeMap::new(), elsewhere: Some(why) }
+    /// No names, and the reason for that.
+    pub fn none(why: String) -> Symbols {
+        Symbols { by_name: BTreeMap::new(), unavailable: Some(why) }
     }
 
-    /// Adds those of others that have no name of these.
-    fn add(&mut self, others: &Symbols) {
+    /// Adds the symbols of `others`, except for names that are known already.
+    pub(crate) fn add(&mut self, others: &Symbols) {
         for (name, entry) in &others.by_name {
             self.by_name.entry(name.clone()).or_insert_with(|| entry.clone());
         }
     }
 
-    /// The problem with a text in which a name may have been used: what is not there because the game is another one is
-    /// not found.
-    pub(crate) fn problem(&self, problem: Problem) -> Problem {
-        match &self.elsewhere {
-            Some(why) if problem.detail().contains(&**why) => problem.with_status(StatusCode::NOT_FOUND),
-            _ => problem,
-        }
+    /// Why there are no names, if the files belong to another game. Errors about names that are not found quote this.
+    pub fn unavailable(&self) -> Option<&str> {
+        self.unavailable.as_deref()
     }
 
     fn add_all<'a>(&mut self, symbols: impl Iterator<Item = (&'a str, u32)>) {
@@ -139,13 +121,13 @@ impl Symbols {
         }
     }
 
-    /// All in the order of their names.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
+    /// All symbols in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.by_name.iter().map(|(name, entry)| (name.as_str(), entry))
     }
 
-    /// The names of these addresses, of those that have one: `score`, or `presses[3]` in a row.
-    pub(crate) fn names_of(&self, addresses: impl Iterator<Item = u32>) -> BTreeMap<u32, String> {
+    /// The names of those of these addresses that have one: `score`, or `presses[3]` for an element.
+    pub fn names_of(&self, addresses: impl Iterator<Item = u32>) -> BTreeMap<u32, String> {
         let mut names: BTreeMap<u32, Option<String>> = addresses.map(|address| (address, None)).collect();
         for (name, Entry { symbol, .. }) in &self.by_name {
             let size = symbol.kind.map_or(1, |kind| u32::from(kind.size()));
@@ -163,33 +145,33 @@ impl Symbols {
         names.into_iter().filter_map(|(address, name)| Some((address, name?))).collect()
     }
 
-    /// The place that a text names: a number in decimal or hex behind `0x`; or a name, alone, with `+OFFSET` or
-    /// `-OFFSET` in bytes, or with `[INDEX]` behind it.
+    /// The location that a text names: a number in decimal, or in hex after `0x`; or a name, followed by nothing, by
+    /// `+OFFSET` or `-OFFSET` in bytes, or by `[INDEX]`.
     ///
     /// # Errors
     /// A sentence that says what is wrong and what is accepted.
-    pub(crate) fn place(&self, text: &str) -> Result<Place, String> {
+    pub fn locate(&self, text: &str) -> Result<Location, String> {
         let text = text.trim();
         if let Some(number) = lua_integer(text) {
             return match u32::try_from(number) {
-                Ok(address) => Ok(Place { address, kind: None }),
-                Err(_) => Err(format!("{text} is no address: 0 to 0xFFFFFFFF are accepted")),
+                Ok(address) => Ok(Location { address, kind: None }),
+                Err(_) => Err(format!("{text} is not an address; use a number from 0 to 0xFFFFFFFF")),
             };
         }
         if let Some(Entry { symbol, .. }) = self.by_name.get(text) {
-            return Ok(Place { address: symbol.address, kind: symbol.kind });
+            return Ok(Location { address: symbol.address, kind: symbol.kind });
         }
         if let Some((name, index)) = text.strip_suffix(']').and_then(|text| text.split_once('[')) {
             return element(text, self.find(name.trim_end())?, index);
         }
         match text.rfind(['+', '-']) {
-            None => self.find(text).map(|symbol| Place { address: symbol.address, kind: symbol.kind }),
-            Some(at) => beside(text, self.find(text[..at].trim_end())?, &text[at..]),
+            None => self.find(text).map(|symbol| Location { address: symbol.address, kind: symbol.kind }),
+            Some(at) => with_offset(text, self.find(text[..at].trim_end())?, &text[at..]),
         }
     }
 
-    /// The known name that is most like this one, if it may have been meant.
-    fn like(&self, name: &str) -> Option<&str> {
+    /// The known name that is most like this one, if it is like enough to suggest it.
+    fn similar(&self, name: &str) -> Option<&str> {
         const DIFFERENT: usize = 3;
         let most = (name.chars().count() / 3).clamp(1, DIFFERENT);
         let near = |known: &&str| known.len().abs_diff(name.len()) <= most;
@@ -198,8 +180,8 @@ impl Symbols {
         distances.min().filter(|(distance, _)| *distance <= most).map(|(_, known)| known)
     }
 
-    /// The known names that begin most like this one: at most 1024 before and after it in their order. Comparing with
-    /// all names of a large file would hold up a network thread.
+    /// The known names next to this one in their order: at most 1024 before it and 1024 after it. A comparison with all
+    /// names of a large file would block a network thread.
     fn neighbours(&self, name: &str) -> impl Iterator<Item = &str> {
         const EACH_WAY: usize = 1024;
         let after = (Bound::Included(name), Bound::Unbounded);
@@ -215,45 +197,43 @@ impl Names for Symbols {
         if let Some(entry) = self.by_name.get(name) {
             return Ok(entry.symbol);
         }
-        if let Some(why) = &self.elsewhere {
+        if let Some(why) = &self.unavailable {
             return Err(format!("no symbol is called {name:?} here: {why}"));
         }
-        Err(match self.like(name) {
+        Err(match self.similar(name) {
             _ if self.by_name.is_empty() => {
                 format!("no symbol is called {name:?}: no symbols are loaded (--symbols FILE loads some)")
             }
-            Some(like) => format!("no symbol is called {name:?}; did you mean {like:?}?"),
+            Some(similar) => format!("no symbol is called {name:?}; did you mean {similar:?}?"),
             None => format!("no symbol is called {name:?}; GET /v1/symbols lists those that are loaded"),
         })
     }
 }
 
 /// `NAME[INDEX]`.
-fn element(text: &str, symbol: Symbol, index: &str) -> Result<Place, String> {
+fn element(text: &str, symbol: Symbol, index: &str) -> Result<Location, String> {
     let count = symbol.count;
     let index = lua_integer(index).and_then(|index| u32::try_from(index).ok()).filter(|index| *index < count);
     let (Some(index), Some(kind)) = (index, symbol.kind) else {
         return Err(match symbol.kind {
-            Some(_) => format!("{text:?} is no element: there are {count}, counted from 0"),
-            None => format!("{text:?}: what is there is not known, so write NAME+OFFSET, in bytes"),
+            Some(_) => format!("{text:?} is not an element: there are {count}, counted from 0"),
+            None => format!("{text:?} needs a symbol with a type; use NAME+OFFSET, in bytes"),
         });
     };
-    Ok(Place { address: symbol.address.wrapping_add(index * u32::from(kind.size())), kind: Some(kind) })
+    Ok(Location { address: symbol.address.wrapping_add(index * u32::from(kind.size())), kind: Some(kind) })
 }
 
 /// `NAME+OFFSET` or `NAME-OFFSET`.
-fn beside(text: &str, symbol: Symbol, offset: &str) -> Result<Place, String> {
+fn with_offset(text: &str, symbol: Symbol, offset: &str) -> Result<Location, String> {
     let (sign, digits) = offset.split_at(1);
     let digits = digits.trim_start();
     let unsigned = lua_integer(digits).filter(|_| digits.starts_with(|first: char| first.is_ascii_digit()));
     let offset = unsigned.map(|number| if sign == "-" { -number } else { number });
     offset
         .and_then(|offset| u32::try_from(i64::from(symbol.address).checked_add(offset)?).ok())
-        .map(|address| Place { address, kind: None })
+        .map(|address| Location { address, kind: None })
         .ok_or_else(|| {
-            format!(
-                "{text:?} is no address: NAME, NAME+NUMBER and NAME-NUMBER are accepted, up to 0xFFFFFFFF"
-            )
+            format!("{text:?} is not an address; use NAME, NAME+NUMBER or NAME-NUMBER, up to 0xFFFFFFFF")
         })
 }
 
@@ -268,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_named_in_many_ways() {
+    fn a_location_is_an_address_a_name_an_offset_or_an_element() {
         let symbols = demo();
         let score = 0x0200_0044;
         for (text, address, kind) in [
@@ -281,7 +261,7 @@ mod tests {
             ("0x02000044", score, None),
             ("33554500", score, None),
         ] {
-            assert_eq!(symbols.place(text), Ok(Place { address, kind }), "{text}");
+            assert_eq!(symbols.locate(text), Ok(Location { address, kind }), "{text}");
         }
     }
 
@@ -292,12 +272,12 @@ mod tests {
         symbols.add_all(names.iter().map(|name| (name.as_str(), 0)));
         let unknown = "gSymbolOfAGame25000x";
         assert_eq!(symbols.neighbours(unknown).count(), 2048);
-        let said = symbols.place(unknown).unwrap_err();
+        let said = symbols.locate(unknown).unwrap_err();
         assert!(said.contains("did you mean \"gSymbolOfAGame25000"), "{said}");
     }
 
     #[test]
-    fn what_is_no_place_is_told_with_what_was_meant() {
+    fn errors_suggest_similar_names_and_say_what_is_accepted() {
         let symbols = demo();
         for (text, says) in [
             ("scroe", "did you mean \"score\"?"),
@@ -314,14 +294,14 @@ mod tests {
             ("0x100000000", "0 to 0xFFFFFFFF"),
             ("", "no symbol"),
         ] {
-            let said = symbols.place(text).expect_err(text);
+            let said = symbols.locate(text).expect_err(text);
             assert!(said.contains(says), "{text}: {said}");
         }
-        assert!(Symbols::default().place("score").unwrap_err().contains("--symbols FILE"));
+        assert!(Symbols::default().locate("score").unwrap_err().contains("--symbols FILE"));
     }
 
     #[test]
-    fn files_are_known_by_what_is_in_them() {
+    fn the_format_of_a_file_is_detected_from_its_contents() {
         let folder = tempfile::tempdir().unwrap();
         let load = |name: &str, text: &str| {
             let path = folder.path().join(name);
@@ -336,12 +316,12 @@ mod tests {
             ("a.map", map),
             ("a.toml", "[[field]]\nname = \"score\"\naddress = 1\ntype = \"u8\"\n"),
         ] {
-            assert!(load(name, text).unwrap().place("score").is_ok(), "{name}");
+            assert!(load(name, text).unwrap().locate("score").is_ok(), "{name}");
         }
         for (name, text, says) in [
             ("b.sym", "", "no symbols are found"),
             ("b.sym", "\0\x01\u{fffd}", "no symbols are found"),
-            ("b.toml", "[[field]]\nname = 1", "is no memory map"),
+            ("b.toml", "[[field]]\nname = 1", "is not a memory map"),
         ] {
             let said = load(name, text).unwrap_err().to_string();
             assert!(said.contains(says), "{name}: {said}");

@@ -1,8 +1,16 @@
+<<<<<<<< HEAD:crates/http/src/reading/number.rs
 //! Numbers in texts.
 
 /// Reads a whole number as Lua's `tonumber` does: decimal, or hex after `0x` in either case, with a sign and white
 /// space around it allowed. A fraction or exponent is fine as long as the number is whole (`1e3`).
 pub(crate) fn lua_integer(text: &str) -> Option<i64> {
+========
+//! Whole numbers as texts, in the two forms that mGBA-http's clients use.
+
+/// Reads a whole number as Lua's `tonumber` does: decimal, or hex after `0x` or `0X`. A sign and surrounding white space
+/// are allowed. A fraction or exponent is allowed if the number is whole (`1e3`).
+pub fn lua_integer(text: &str) -> Option<i64> {
+>>>>>>>> ae826cf (Move symbol files from crates/http to a crate of their own):crates/protocol/src/number.rs
     let text = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -16,8 +24,8 @@ pub(crate) fn lua_integer(text: &str) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// Reads a whole number as .NET's `int.Parse` does: decimal digits, with a sign and white space around it allowed.
-pub(crate) fn decimal_integer(text: &str) -> Option<i64> {
+/// Reads a whole number as .NET's `int.Parse` does: decimal digits. A sign and surrounding white space are allowed.
+pub fn decimal_integer(text: &str) -> Option<i64> {
     let text = text.trim();
     match text.strip_prefix('-') {
         Some(digits) => saturating(digits, 10).map(|magnitude| -magnitude),
@@ -25,7 +33,7 @@ pub(crate) fn decimal_integer(text: &str) -> Option<i64> {
     }
 }
 
-/// Digits alone. Numbers too large for `i64` become its largest, which is out of every range there is.
+/// Reads digits only. A number too large for `i64` becomes the largest, which is outside of every accepted range.
 fn saturating(digits: &str, radix: u32) -> Option<i64> {
     if digits.is_empty() {
         return None;

@@ -1,26 +1,26 @@
 //! The link map of GNU ld (`-Map`): what it placed where.
 //!
-//! A symbol has a line `ADDRESS NAME`; what is `static` has none, but with `-fdata-sections` a section of its own,
-//! `.bss.NAME ADDRESS SIZE FILE`, which ld breaks behind a long name.
+//! A symbol has a line `ADDRESS NAME`. A `static` variable has no such line; with `-fdata-sections` it has a section of
+//! its own, `.bss.NAME ADDRESS SIZE FILE`. After a long name ld breaks that line.
 
-/// Behind it is the map; before it are sections that were thrown away.
+/// The map follows this line. Before it come the sections that ld discarded.
 const BEGIN: &str = "Linker script and memory map";
 
 /// Sections whose names end in that of a variable or function.
 const SECTIONS: [&str; 7] = [".bss.", ".data.", ".rodata.", ".text.", ".iwram.", ".ewram.", ".sbss."];
 
 /// Whether a text is a link map.
-pub(super) fn is_one(text: &str) -> bool {
+pub(crate) fn is_link_map(text: &str) -> bool {
     text.contains(BEGIN)
 }
 
 /// The symbols, those with lines of their own first.
-pub(super) fn symbols(text: &str) -> impl Iterator<Item = (&str, u32)> {
+pub(crate) fn symbols(text: &str) -> impl Iterator<Item = (&str, u32)> {
     let map = text.split_once(BEGIN).map_or("", |(_, map)| map);
     map.lines().filter_map(symbol).chain(sections(map))
 }
 
-/// `                0x02000044                score`, also with `= .` behind it.
+/// `                0x02000044                score`, possibly followed by `= .`.
 fn symbol(line: &str) -> Option<(&str, u32)> {
     let mut words = line.split_whitespace();
     let address = address(words.next()?)?;
@@ -45,7 +45,7 @@ fn sections(map: &str) -> impl Iterator<Item = (&str, u32)> {
             broken = Some(name);
             return None;
         };
-        // A section without bytes was put nowhere.
+        // A section without bytes was not placed.
         let (address, size) = (address(word)?, address(words.next()?)?);
         (size > 0 && is_name(name)).then_some((name, address))
     })
@@ -100,8 +100,8 @@ OUTPUT(game.elf elf32-littlearm)
 ";
 
     #[test]
-    fn symbols_and_what_is_static_are_found() {
-        assert!(is_one(MAP) && !is_one("00:c044 score"));
+    fn symbols_and_static_variables_are_found() {
+        assert!(is_link_map(MAP) && !is_link_map("00:c044 score"));
         let found: Vec<_> = symbols(MAP).collect();
         let expected = [
             ("__ewram_start", 0x0200_0000),

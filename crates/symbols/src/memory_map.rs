@@ -1,10 +1,10 @@
-//! Memory maps like the demo game's (`rom/memory-map.toml`): fields with types and a word on each.
+//! Memory maps like the demo game's (`rom/memory-map.toml`): fields with types and descriptions.
 
 use framewire_expression::{Symbol, Type};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
-use super::Entry;
+use crate::Entry;
 
 #[derive(Deserialize)]
 struct Map {
@@ -12,14 +12,14 @@ struct Map {
     rom: Option<Rom>,
 }
 
-/// The game that a memory map is for: each that is given has to be the game's.
+/// The game that a memory map names. The game must match every field that is given.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(super) struct Rom {
-    pub(super) title: Option<String>,
-    /// With the console before it, as mGBA 0.10 gives it, or without.
-    pub(super) code: Option<String>,
+pub(crate) struct Rom {
+    pub(crate) title: Option<String>,
+    /// With the console before it, as mGBA 0.10 reports it, or without.
+    pub(crate) code: Option<String>,
     /// The CRC-32 of the ROM.
-    pub(super) checksum: Option<u32>,
+    pub(crate) checksum: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -46,21 +46,21 @@ impl<'de> Deserialize<'de> for Elements {
         };
         let kind = Type::named(name).zip(count).map(|(kind, count)| Elements { kind, count });
         kind.ok_or_else(|| {
-            D::Error::custom(format!("{text:?} is no type: u8, u16, u32, i8, i16, i32 and T[n] are"))
+            D::Error::custom(format!("{text:?} is not a type; use u8, u16, u32, i8, i16, i32 or T[n]"))
         })
     }
 }
 
 /// A memory map.
-pub(super) struct MemoryMap {
+pub(crate) struct MemoryMap {
     /// The fields by name.
-    pub(super) fields: Vec<(String, Entry)>,
-    /// The game that it is for, if it says.
-    pub(super) rom: Option<Rom>,
+    pub(crate) fields: Vec<(String, Entry)>,
+    /// The game that it names, if any.
+    pub(crate) rom: Option<Rom>,
 }
 
 /// Reads a memory map.
-pub(super) fn read(text: &str) -> Result<MemoryMap, Box<toml::de::Error>> {
+pub(crate) fn read(text: &str) -> Result<MemoryMap, Box<toml::de::Error>> {
     let map: Map = toml::from_str(text)?;
     let fields = map.field.into_iter().map(|Field { name, address, kind: Elements { kind, count }, doc }| {
         (name, Entry { symbol: Symbol { address, kind: Some(kind), count }, doc })

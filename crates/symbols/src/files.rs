@@ -1,0 +1,270 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use parking_lot::{Mutex, RwLock};
+use tracing::{info, warn};
+
+use crate::game::Owner;
+use crate::memory_map::Rom;
+use crate::{Game, SymbolError, Symbols};
+
+/// The symbol files of one emulator. The names of a file belong to one game and are used while the emulator has that
+/// game.
+///
+/// A memory map says which game it belongs to. Any other file belongs to the first game that the emulator reports. A
+/// ROM that was built again, with the same title and code, is the same game. Its files are read again if they changed.
+#[derive(Debug, Default)]
+pub struct SymbolFiles {
+    files: Mutex<Vec<File>>,
+    /// The names for the latest game. This is not locked while files are read.
+    current: RwLock<Option<Current>>,
+}
+
+#[derive(Debug)]
+struct Current {
+    /// The checksum of the game; `None` while no game is known.
+    checksum: Option<u32>,
+    symbols: Arc<Symbols>,
+}
+
+#[derive(Debug)]
+struct File {
+    /// `None` for a memory map that is built in.
+    path: Option<PathBuf>,
+    /// When the file was last written.
+    modified: Option<SystemTime>,
+    symbols: Arc<Symbols>,
+    owner: Owner,
+}
+
+impl SymbolFiles {
+    /// Adds the symbols of a file. If two files of a game have the same name, the first file wins.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or holds no symbols.
+    pub fn load(&mut self, path: &Path) -> Result<(), SymbolError> {
+        self.add(File::read(path)?);
+        Ok(())
+    }
+
+    /// Adds the fields of a memory map in the format of the demo game's.
+    ///
+    /// # Errors
+    /// If the text is not a memory map.
+    pub fn add_memory_map(&mut self, text: &str) -> Result<(), Box<toml::de::Error>> {
+        let mut symbols = Symbols::default();
+        let rom = symbols.add_memory_map(text)?;
+        self.add(File::new(None, symbols, rom));
+        Ok(())
+    }
+
+    fn add(&mut self, file: File) {
+        self.files.get_mut().push(file);
+        *self.current.get_mut() = None;
+    }
+
+    /// The names for the game with this checksum, if no file has to be read for that. Without a checksum, the names for
+    /// the latest game.
+    pub fn ready(&self, checksum: Option<u32>) -> Option<Arc<Symbols>> {
+        let current = self.current.read();
+        let current = current.as_ref()?;
+        (checksum.is_none() || current.checksum == checksum).then(|| current.symbols.clone())
+    }
+
+    /// The names for this game. Without a game, the names for the latest one; before the first game, all names. Reads
+    /// files again that have changed, which takes a while.
+    pub fn read_for(&self, game: Option<&Game>) -> Arc<Symbols> {
+        let files = &mut *self.files.lock();
+        let checksum = game.map(|game| game.checksum);
+        // Another request may have read the files since this one asked.
+        if let Some(ready) = self.ready(checksum) {
+            return ready;
+        }
+        let symbols = match game {
+            None => joined(files.iter()),
+            Some(game) => for_game(files, game),
+        };
+        *self.current.write() = Some(Current { checksum, symbols: symbols.clone() });
+        symbols
+    }
+}
+
+/// The names for a game that the emulator has loaded just now.
+fn for_game(files: &mut [File], game: &Game) -> Arc<Symbols> {
+    for file in files.iter_mut() {
+        file.update(game);
+    }
+    let (ours, others): (Vec<&File>, Vec<&File>) = files.iter().partition(|file| file.owner.is(game));
+    if !ours.is_empty() || others.is_empty() {
+        return joined(ours.into_iter());
+    }
+    let mut games: Vec<String> = others.iter().map(|file| file.owner.to_string()).collect();
+    games.dedup();
+    Arc::new(Symbols::none(format!(
+        "the symbols are for another game: {}; the game now is {game}. They return with their game; a memory map names \
+         its game in [rom]",
+        games.join(", ")
+    )))
+}
+
+/// The names of all of these files.
+fn joined<'a>(files: impl Iterator<Item = &'a File>) -> Arc<Symbols> {
+    let mut files: Vec<&File> = files.collect();
+    if files.len() == 1
+        && let Some(file) = files.pop()
+    {
+        return file.symbols.clone();
+    }
+    let mut all = Symbols::default();
+    for file in files {
+        all.add(&file.symbols);
+    }
+    Arc::new(all)
+}
+
+impl File {
+    fn new(path: Option<PathBuf>, symbols: Symbols, rom: Option<Rom>) -> File {
+        let owner = rom.map_or(Owner::First, Owner::Named);
+        let modified = path.as_deref().and_then(modified);
+        File { path, modified, symbols: Arc::new(symbols), owner }
+    }
+
+    fn read(path: &Path) -> Result<File, SymbolError> {
+        let mut symbols = Symbols::default();
+        let rom = symbols.load(path)?;
+        Ok(File::new(Some(path.to_owned()), symbols, rom))
+    }
+
+    /// Called when the emulator has a game that it did not have before: another one, or the same one built again.
+    fn update(&mut self, game: &Game) {
+        let changed = self.path.as_deref().is_some_and(|path| modified(path) != self.modified);
+        if self.owner == Owner::First || changed && (self.owner.is(game) || game.is_nameless()) {
+            self.owner = Owner::Reported(game.clone());
+        }
+        if !changed || !self.owner.is(game) {
+            return;
+        }
+        let Some(path) = &self.path else { return };
+        match File::read(path) {
+            Ok(mut file) => {
+                info!("{} has changed and was read again for {game}", path.display());
+                if file.owner == Owner::First {
+                    file.owner = self.owner.clone();
+                }
+                *self = file;
+            }
+            Err(error) => warn!("{} has changed and cannot be read again: {error}", path.display()),
+        }
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|data| data.modified()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use framewire_expression::Names;
+    use std::fs;
+    use std::time::Duration;
+
+    fn game(title: &str, code: &str, checksum: u32) -> Game {
+        Game { title: title.to_owned(), code: code.to_owned(), checksum }
+    }
+
+    fn address(files: &SymbolFiles, game: &Game, name: &str) -> Option<u32> {
+        files.read_for(Some(game)).find(name).ok().map(|symbol| symbol.address)
+    }
+
+    /// Writes a file with another modification time than before.
+    fn write(path: &Path, text: &str, age: u64) {
+        fs::write(path, text).unwrap();
+        let time = SystemTime::now() - Duration::from_secs(age);
+        fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    }
+
+    #[test]
+    fn names_of_a_game_are_used_only_while_the_emulator_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sym");
+        write(&path, "02000044 score\n", 100);
+        let mut files = SymbolFiles::default();
+        files.load(&path).unwrap();
+        let (first, other) = (game("ONE", "A", 1), game("TWO", "B", 2));
+        assert_eq!(address(&files, &first, "score"), Some(0x0200_0044));
+        let said = files.read_for(Some(&other)).find("score").unwrap_err();
+        assert!(said.contains("for another game: ONE (checksum 00000001); the game now is TWO"), "{said}");
+        assert_eq!(address(&files, &first, "score"), Some(0x0200_0044));
+    }
+
+    #[test]
+    fn a_rom_built_again_keeps_its_names_and_its_file_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        for (title, code) in [("ONE", "A"), ("", "")] {
+            let path = folder.path().join("a.sym");
+            write(&path, "02000044 score\n", 100);
+            let mut files = SymbolFiles::default();
+            files.load(&path).unwrap();
+            assert_eq!(address(&files, &game(title, code, 1), "score"), Some(0x0200_0044));
+            // An unchanged file belongs only to a game of the same name.
+            let kept = (!title.is_empty()).then_some(0x0200_0044);
+            assert_eq!(address(&files, &game(title, code, 2), "score"), kept);
+            write(&path, "02000048 score\n", 50);
+            assert_eq!(address(&files, &game(title, code, 3), "score"), Some(0x0200_0048));
+        }
+    }
+
+    #[test]
+    fn a_memory_map_names_its_game() {
+        let map = |rom: &str, address: u32| {
+            format!("{rom}\n[[field]]\nname = \"score\"\naddress = {address}\ntype = \"u8\"\n")
+        };
+        let mut files = SymbolFiles::default();
+        for (rom, address) in [
+            ("[rom]\ntitle = \"ONE\"\ncode = \"XFWE\"", 1),
+            ("[rom]\ntitle = \"TWO\"", 2),
+            ("[rom]\nchecksum = 0x12345678", 3),
+        ] {
+            files.add_memory_map(&map(rom, address)).unwrap();
+        }
+        assert_eq!(address(&files, &game("TWO", "AGB-B", 1), "score"), Some(2));
+        assert_eq!(address(&files, &game("ONE", "AGB-XFWE", 2), "score"), Some(1));
+        assert_eq!(address(&files, &game("ONE", "AGB-XFWF", 4), "score"), None);
+        assert_eq!(address(&files, &game("", "", 0x1234_5678), "score"), Some(3));
+    }
+
+    #[test]
+    fn all_names_are_joined_once_before_a_game_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = SymbolFiles::default();
+        for (name, text) in [("a.sym", "02000044 score\n"), ("b.sym", "02000048 lives\n")] {
+            write(&folder.path().join(name), text, 100);
+            files.load(&folder.path().join(name)).unwrap();
+        }
+        assert!(files.ready(None).is_none(), "nothing was put together yet");
+        let all = files.read_for(None);
+        assert!(all.find("score").is_ok() && all.find("lives").is_ok());
+        assert!(Arc::ptr_eq(&all, &files.ready(None).unwrap()));
+        assert!(Arc::ptr_eq(&all, &files.read_for(None)));
+        // The game is known, and then the connection to it is lost.
+        assert!(files.ready(Some(1)).is_none());
+        let ours = files.read_for(Some(&game("ONE", "A", 1)));
+        for checksum in [Some(1), None] {
+            assert!(Arc::ptr_eq(&ours, &files.ready(checksum).unwrap()));
+        }
+    }
+
+    #[test]
+    fn requests_for_the_current_game_do_not_wait_while_files_are_read() {
+        let mut files = SymbolFiles::default();
+        files.add_memory_map("[[field]]\nname = \"score\"\naddress = 1\ntype = \"u8\"\n").unwrap();
+        files.read_for(Some(&game("ONE", "A", 1)));
+        // As long as files are read they are locked.
+        let reading = files.files.lock();
+        assert!(files.ready(Some(1)).is_some());
+        assert!(files.ready(Some(2)).is_none());
+        drop(reading);
+    }
+}
