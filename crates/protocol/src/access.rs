@@ -4,7 +4,8 @@
 
 use std::fmt;
 
-use crate::error::OpError;
+use crate::batch::Outcome;
+use crate::error::{OpError, Status};
 use crate::op::Op;
 use crate::watch::MemoryRange;
 
@@ -169,7 +170,30 @@ impl<'a> Access<'a> {
             Some(_) => self.address.to_string(),
             None => format!("{:#x}", self.address),
         };
-        OpError::bad_argument(format!("address is {address}, {problem}; accepted is {accepts}"))
+        OpError::bad_argument(format!("{ADDRESS}is {address}, {problem}{ACCEPTED}{accepts}"))
+    }
+}
+
+/// How the message about refused memory begins.
+const ADDRESS: &str = "address ";
+/// What separates the problem from what is accepted, in the message about refused memory.
+const ACCEPTED: &str = "; accepted is ";
+
+impl Outcome {
+    /// The operation of `ops` that was refused for the memory that it reads or writes, if one was, and the refusal.
+    /// Nothing of the batch was done then.
+    pub fn refused_access(&self, ops: &[Op]) -> Option<(usize, &OpError)> {
+        let (index, error) = self.refusal()?;
+        let is_for_memory = ops.get(index).is_some_and(|op| Access::of(op).is_some());
+        (is_for_memory && error.status == Status::BadArgument).then_some((index, error))
+    }
+}
+
+impl OpError {
+    /// The problem with the address and what is accepted, if this is a refusal by [`Access::on`] or [`Access::within`],
+    /// here or in the script.
+    pub fn address_problem(&self) -> Option<(&str, &str)> {
+        self.message.strip_prefix(ADDRESS)?.split_once(ACCEPTED)
     }
 }
 
@@ -190,6 +214,7 @@ fn accepted(stretches: &[Stretch]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Value;
 
     fn on(bus: Bus, address: u32, length: u32, write: bool) -> Option<String> {
         let access = Access { domain: None, address, length, write };
@@ -252,6 +277,24 @@ mod tests {
             assert_eq!(access(address, length).within(0x8000, true).is_ok(), has, "{address:#x} {length}");
         }
         assert!(access(0, 1).within(0, true).is_err());
+        let refusal = access(0x8000, 1).within(0x8000, true).unwrap_err();
+        let problem = "is 32768, and 1 byte from there go beyond the domain \"wram\", which has 32768 bytes";
+        assert_eq!(refusal.address_problem(), Some((problem, "0 to 32767 for 1 byte")));
+        assert_eq!(OpError::bad_argument("something else").address_problem(), None);
         assert!(access(0, 1).within(0x8000, false).unwrap_err().message.contains("takes no writes"));
+    }
+
+    #[test]
+    fn only_refusals_about_memory_name_their_operation() {
+        let ops = [Op::Reset {}, Op::Read8 { address: 0x1000_0000 }, Op::Checksum {}];
+        let refused =
+            |index, error| Outcome::refused(7, index, error).refused_access(&ops).map(|(index, _)| index);
+        let bad = || OpError::bad_argument("address is 0x10000000");
+        assert_eq!(refused(1, bad()), Some(1));
+        assert_eq!(refused(0, bad()), None);
+        assert_eq!(refused(1, OpError::failed("no game")), None);
+        // The operation failed after another one was done.
+        let done = Outcome { frame: 7, results: vec![Ok(Value::None), Err(bad())] };
+        assert_eq!(done.refused_access(&ops), None);
     }
 }

@@ -1,16 +1,8 @@
-<<<<<<<< HEAD:crates/http/src/reading/number.rs
-//! Numbers in texts.
-
-/// Reads a whole number as Lua's `tonumber` does: decimal, or hex after `0x` in either case, with a sign and white
-/// space around it allowed. A fraction or exponent is fine as long as the number is whole (`1e3`).
-pub(crate) fn lua_integer(text: &str) -> Option<i64> {
-========
 //! Whole numbers as texts, in the two forms that mGBA-http's clients use.
 
 /// Reads a whole number as Lua's `tonumber` does: decimal, or hex after `0x` or `0X`. A sign and surrounding white space
 /// are allowed. A fraction or exponent is allowed if the number is whole (`1e3`).
 pub fn lua_integer(text: &str) -> Option<i64> {
->>>>>>>> ae826cf (Move symbol files from crates/http to a crate of their own):crates/protocol/src/number.rs
     let text = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),

@@ -5,18 +5,18 @@ use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use framewire_emulator::EmulatorError;
-use framewire_protocol::{Effect, Status, Value};
+use framewire_protocol::op::ResultKind;
+use framewire_protocol::{Effect, Op, Status, Value};
 use percent_encoding::percent_decode_str;
 use tracing::info;
 
-use super::args::{Arg, Args};
+use super::body;
 use super::params::Kind;
-use super::reply::Reply;
-use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
-use super::{body, query};
+use super::query::Query;
+use super::table::{Build, ECHO, ROUTES, Route, Verb};
 use crate::access::caller::Caller;
 use crate::failure::Failure;
 use crate::idempotency;
@@ -124,23 +124,12 @@ async fn run(
 ) -> Result<Response, Failure> {
     let (parts, body) = request.into_parts();
     let key = idempotency::read(&parts.headers)?;
-    let mut args = Args::default();
-    if let Some(arg) = read_body(services, route.body, body).await? {
-        args.push(arg);
-    }
-    query::read(route.params, parts.uri.query().unwrap_or(""), &mut args)?;
-    let op = (route.build)(&mut args).ok_or_else(|| {
-        Failure::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("the row of {} in the table is wrong", route.path),
-        )
-    })?;
+    let op = build(services, route, parts.uri.query().unwrap_or(""), body).await?;
     let share = services.operations.replies.share(&op)?;
-    let effect = op.info().effect;
     let value = match services.operations.call(caller, op, key).await {
         // mGBA-http's clients know no reasons.
         Err(EmulatorError::Refused(error))
-            if route.reply == Reply::Bool && error.status == Status::Failed =>
+            if route.op.result == ResultKind::Bool && error.status == Status::Failed =>
         {
             info!("{} answers false: {error}", route.path);
             Value::Bool(false)
@@ -148,7 +137,7 @@ async fn run(
         answer => answer.map_err(|error| refusal(route, error))?,
     };
     let mut response = route.reply.response(value, share);
-    if effect == Effect::Read {
+    if route.op.effect == Effect::Read {
         response.extensions_mut().insert(NothingDone);
     }
     Ok(response)
@@ -164,18 +153,20 @@ fn refusal(route: &Route, error: EmulatorError) -> Failure {
     }
 }
 
-/// Reads the body even where it has no meaning, so that the next request on the connection is found after it.
-async fn read_body(services: &CompatServices, kind: RequestBody, body: Body) -> Result<Option<Arg>, Failure> {
+/// Makes the operation of a request. Reads the body even where it has no meaning, so that the next request on the
+/// connection is found after it.
+async fn build(services: &CompatServices, route: &Route, query: &str, body: Body) -> Result<Op, Failure> {
     let CompatServices { bodies, max_message, .. } = services;
-    Ok(match kind {
-        RequestBody::Ignored => {
+    let query = Query(query);
+    match route.build {
+        Build::Ignored(build) => {
             bodies.read(body).await?;
-            None
+            build(query)
         }
-        RequestBody::Savestate => {
+        Build::Savestate(build) => {
             let text = bodies.read(body).await?;
-            Some(Arg::Bytes(body::savestate(text).await?))
+            build(query, body::savestate(text).await?)
         }
-        RequestBody::Message => Some(Arg::Bytes(bodies.read_within(body, *max_message).await?.into())),
-    })
+        Build::Message(build) => build(query, bodies.read_within(body, *max_message).await?.into()),
+    }
 }

@@ -1,12 +1,12 @@
 //! mGBA-http 0.10's routes, so that its users change nothing, and the study's echo.
 //!
-//! One table ([`ROUTES`]) says of each route its method, path, parameters, how they become an operation, and how the
-//! result is written. Everything else here reads it: dispatch, the checks of parameters, the OpenAPI document.
+//! One table ([`ROUTES`]) defines each route: its method, path and parameters, how they become an operation, and how the
+//! result is written. The types of the parameters are those of the operation's arguments, so a wrong row does not
+//! compile. Dispatch and the OpenAPI document read this table.
 //!
 //! ASP.NET's rules hold: paths and names of parameters match in any letter case, a slash at the end of a path is
 //! allowed, unknown parameters are ignored.
 
-mod args;
 mod body;
 mod dispatch;
 mod hex;

@@ -1,12 +1,10 @@
-//! The parameters of a route: what they are called, what they accept, and what to say when they are given something
-//! else.
+//! The parameters of a route: their names, what they accept, the type of their value, and the refusal of anything else.
 
 use std::borrow::Cow;
 
 use framewire_protocol::number::{decimal_integer, lua_integer};
 use framewire_protocol::{Key, Keys};
 
-use super::args::Arg;
 use crate::failure::Failure;
 
 /// A parameter in a route's query.
@@ -51,54 +49,130 @@ pub enum Kind {
     Buttons,
 }
 
-impl Param {
-    /// Reads the values given for it, in order.
-    pub(crate) fn read(&self, values: &[Cow<'_, str>]) -> Result<Arg, Failure> {
-        let value = match (values, self.default) {
-            (_, None) if self.kind == Kind::Buttons && !values.is_empty() => {
-                return self.read_buttons(values);
+/// A parameter and how its values become a `T`. The constructors keep both consistent.
+pub(super) struct Typed<T> {
+    pub(super) param: Param,
+    read: Read<T>,
+}
+
+enum Read<T> {
+    Number { parse: fn(&str) -> Option<i64>, min: i64, max: i64, convert: fn(i64) -> Option<T> },
+    One(fn(&Param, &Cow<'_, str>) -> Result<T, Failure>),
+    All(fn(&Param, &[Cow<'_, str>]) -> Result<T, Failure>),
+}
+
+/// A whole number in decimal, from `min` to `max`.
+pub(super) const fn integer<T>(
+    name: &'static str,
+    (min, max): (i64, i64),
+    convert: fn(i64) -> Option<T>,
+    default: Option<i64>,
+    doc: &'static str,
+) -> Typed<T> {
+    let param = Param { name, kind: Kind::Integer { min, max }, default, doc };
+    Typed { param, read: Read::Number { parse: decimal_integer, min, max, convert } }
+}
+
+/// A whole number from 0 to `max`, in decimal or hex.
+pub(super) const fn lua_number(name: &'static str, max: u32, doc: &'static str) -> Typed<u32> {
+    let param = Param { name, kind: Kind::LuaNumber { max }, default: None, doc };
+    Typed { param, read: Read::Number { parse: lua_integer, min: 0, max: max as i64, convert: exact } }
+}
+
+/// `true` or `false`.
+pub(super) const fn boolean(name: &'static str, doc: &'static str) -> Typed<bool> {
+    Typed { param: Param { name, kind: Kind::Boolean, default: None, doc }, read: Read::One(read_boolean) }
+}
+
+/// Any text.
+pub(super) const fn text(name: &'static str, doc: &'static str) -> Typed<String> {
+    let read = Read::One(|_, value: &Cow<'_, str>| Ok(value.clone().into_owned()));
+    Typed { param: Param { name, kind: Kind::Text, default: None, doc }, read }
+}
+
+/// A name that the emulator looks up.
+pub(super) const fn name(name: &'static str, doc: &'static str) -> Typed<String> {
+    Typed { param: Param { name, kind: Kind::Name, default: None, doc }, read: Read::One(read_name) }
+}
+
+/// The path of a file.
+pub(super) const fn path(name: &'static str, doc: &'static str) -> Typed<String> {
+    Typed { param: Param { name, kind: Kind::Path, default: None, doc }, read: Read::One(read_name) }
+}
+
+/// The name of a button.
+pub(super) const fn button(name: &'static str, doc: &'static str) -> Typed<Key> {
+    let read = Read::One(|param, value: &Cow<'_, str>| param.key(value));
+    Typed { param: Param { name, kind: Kind::Button, default: None, doc }, read }
+}
+
+/// The names of buttons.
+pub(super) const fn buttons(name: &'static str, doc: &'static str) -> Typed<Keys> {
+    let read = Read::All(|param, values| values.iter().map(|value| param.key(value)).collect());
+    Typed { param: Param { name, kind: Kind::Buttons, default: None, doc }, read }
+}
+
+/// The same number in another type, if it has it.
+pub(super) fn exact<T: TryFrom<i64>>(number: i64) -> Option<T> {
+    T::try_from(number).ok()
+}
+
+impl<T> Typed<T> {
+    /// Reads the values that a query gives for the parameter, in order.
+    pub(super) fn read(&self, values: &[Cow<'_, str>]) -> Result<T, Failure> {
+        let param = &self.param;
+        match &self.read {
+            Read::One(read) => read(param, param.only(values)?),
+            Read::All(_) if values.is_empty() => Err(param.refusal("is missing")),
+            Read::All(read) => read(param, values),
+            Read::Number { parse, min, max, convert } => {
+                let (number, value) = match (param.default, values) {
+                    (Some(default), []) => (default, ""),
+                    (Some(default), [value]) if value.is_empty() => (default, ""),
+                    _ => {
+                        let value = param.only(values)?;
+                        let not_whole =
+                            || param.refusal(&format!("is {}, not a whole number", quoted(value)));
+                        (parse(value).ok_or_else(not_whole)?, &**value)
+                    }
+                };
+                let accepted = if (*min..=*max).contains(&number) { convert(number) } else { None };
+                accepted.ok_or_else(|| param.refusal(&format!("is {}, out of range", quoted(value))))
             }
-            ([], Some(default)) => return Ok(Arg::Number(default)),
-            ([empty], Some(default)) if empty.is_empty() => return Ok(Arg::Number(default)),
-            ([], None) => return Err(self.refusal("is missing")),
-            ([value], _) => value,
-            _ => return Err(self.refusal("is given more than once")),
-        };
-        match self.kind {
-            Kind::Integer { min, max } => self.read_number(value, decimal_integer, min, max),
-            Kind::LuaNumber { max } => self.read_number(value, lua_integer, 0, max.into()),
-            Kind::Boolean => match value.trim() {
-                yes if yes.eq_ignore_ascii_case("true") => Ok(Arg::Bool(true)),
-                no if no.eq_ignore_ascii_case("false") => Ok(Arg::Bool(false)),
-                _ => Err(self.refusal(&format!("is {}", quoted(value)))),
-            },
-            Kind::Name | Kind::Path if value.is_empty() => Err(self.refusal("is empty")),
-            Kind::Path if value.contains('\0') => Err(self.refusal("holds a NUL")),
-            Kind::Text | Kind::Name | Kind::Path => Ok(Arg::Text(value.clone().into_owned())),
-            Kind::Button | Kind::Buttons => self.read_buttons(values),
+        }
+    }
+}
+
+fn read_boolean(param: &Param, value: &Cow<'_, str>) -> Result<bool, Failure> {
+    match value.trim() {
+        yes if yes.eq_ignore_ascii_case("true") => Ok(true),
+        no if no.eq_ignore_ascii_case("false") => Ok(false),
+        _ => Err(param.refusal(&format!("is {}", quoted(value)))),
+    }
+}
+
+fn read_name(param: &Param, value: &Cow<'_, str>) -> Result<String, Failure> {
+    if value.is_empty() {
+        return Err(param.refusal("is empty"));
+    }
+    if param.kind == Kind::Path && value.contains('\0') {
+        return Err(param.refusal("holds a NUL"));
+    }
+    Ok(value.clone().into_owned())
+}
+
+impl Param {
+    /// The only value of a parameter that takes one.
+    fn only<'v, 'q>(&self, values: &'v [Cow<'q, str>]) -> Result<&'v Cow<'q, str>, Failure> {
+        match values {
+            [value] => Ok(value),
+            [] => Err(self.refusal("is missing")),
+            _ => Err(self.refusal("is given more than once")),
         }
     }
 
-    fn read_number(
-        &self,
-        value: &str,
-        read: fn(&str) -> Option<i64>,
-        min: i64,
-        max: i64,
-    ) -> Result<Arg, Failure> {
-        let number =
-            read(value).ok_or_else(|| self.refusal(&format!("is {}, not a whole number", quoted(value))))?;
-        match (min..=max).contains(&number) {
-            true => Ok(Arg::Number(number)),
-            false => Err(self.refusal(&format!("is {}, out of range", quoted(value)))),
-        }
-    }
-
-    fn read_buttons(&self, names: &[Cow<'_, str>]) -> Result<Arg, Failure> {
-        let key = |name: &Cow<'_, str>| {
-            name.parse::<Key>().map_err(|_| self.refusal(&format!("is {}, not a button", quoted(name))))
-        };
-        names.iter().map(key).collect::<Result<Keys, Failure>>().map(Arg::Keys)
+    fn key(&self, name: &str) -> Result<Key, Failure> {
+        name.parse().map_err(|_| self.refusal(&format!("is {}, not a button", quoted(name))))
     }
 
     fn refusal(&self, problem: &str) -> Failure {

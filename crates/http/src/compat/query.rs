@@ -1,26 +1,29 @@
-//! Reads a request's query for a route.
+//! Reads the query of a request for mGBA-http's routes.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-use super::args::Args;
-use super::params::Param;
+use super::params::Typed;
 use crate::failure::Failure;
 
-/// Reads the values of `params` from `query` into `args`. Parameters that are not the route's are ignored.
-pub(crate) fn read(params: &[Param], query: &str, args: &mut Args) -> Result<(), Failure> {
-    for param in params {
+/// A request's query, before its encoding is undone. Parameters that no one reads are ignored.
+#[derive(Clone, Copy)]
+pub(crate) struct Query<'a>(pub(super) &'a str);
+
+impl<'a> Query<'a> {
+    /// Reads the values of a parameter.
+    pub(super) fn get<T>(self, typed: &Typed<T>) -> Result<T, Failure> {
+        let name = typed.param.name;
         let mut values = ParamValues::default();
-        for pair in query.split('&') {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if is_called(name, param.name) {
-                values.push(decode(value).ok_or_else(|| not_utf8(param.name))?);
+        for pair in self.0.split('&') {
+            let (given, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if is_called(given, name) {
+                values.push(decode(value).ok_or_else(|| not_utf8(name))?);
             }
         }
-        args.push(param.read(values.as_slice())?);
+        typed.read(values.as_slice())
     }
-    Ok(())
 }
 
 fn is_called(name: &str, wanted: &str) -> bool {
@@ -29,7 +32,7 @@ fn is_called(name: &str, wanted: &str) -> bool {
 }
 
 /// Undoes the encoding of URLs and forms: `%2B`, and `+` for a space. `None` if the result is not UTF-8.
-pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
+fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Some(Cow::Borrowed(text));
     }

@@ -1,4 +1,4 @@
-//! How results are written: mGBA-http's plain text.
+//! Writes results as mGBA-http does: in plain text.
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
@@ -11,38 +11,16 @@ use super::hex;
 use crate::failure::Failure;
 use crate::operations::budget::BudgetShare;
 
-/// The form of a route's reply.
+/// How the result of a route is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// An empty body.
-    Empty,
-    /// `true` or `false`.
-    Bool,
-    /// A whole number in decimal.
-    Number,
-    /// Text as it is.
-    Text,
-    /// Bytes as lower-case hex pairs, joined by commas.
-    Hex,
-    /// Names, joined by commas.
-    Names,
+    /// By its type: nothing, `true` or `false`, a number in decimal, text as it is, bytes as lower-case hex pairs joined
+    /// by commas, names joined by commas.
+    Plain(ResultKind),
     /// A mask of keys as the names of its buttons, joined by commas.
     Buttons,
     /// Bytes as they are.
     Raw,
-}
-
-impl From<ResultKind> for Reply {
-    fn from(kind: ResultKind) -> Reply {
-        match kind {
-            ResultKind::None => Reply::Empty,
-            ResultKind::Bool => Reply::Bool,
-            ResultKind::Int => Reply::Number,
-            ResultKind::Text => Reply::Text,
-            ResultKind::Bytes => Reply::Hex,
-            ResultKind::Names => Reply::Names,
-        }
-    }
 }
 
 impl Reply {

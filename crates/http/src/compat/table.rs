@@ -1,12 +1,12 @@
 //! The table of mGBA-http's routes, in the order of its documents.
 
-use framewire_protocol::op::OPS;
-use framewire_protocol::{Key, Keys, MAX_RANGE, Op};
+use framewire_protocol::op::{OpInfo, OpKind};
+use framewire_protocol::{Effect, Key, Keys, MAX_RANGE, Op};
 
-use super::args::Args;
-use super::params::{Kind, Param};
+use super::params::{Param, Typed, boolean, button, buttons, exact, integer, lua_number, name, path, text};
+use super::query::Query;
 use super::reply::Reply;
-use super::reply::Reply::{Bool, Buttons, Empty, Hex, Names, Number, Raw, Text};
+use crate::failure::Failure;
 
 /// A route: how a request becomes an operation, and how its result is written.
 #[derive(Debug, Clone, Copy)]
@@ -17,16 +17,16 @@ pub struct Route {
     pub path: &'static str,
     /// The key of the text message that mGBA-http makes of it.
     pub message: &'static str,
-    /// What it does with a body.
-    pub body: RequestBody,
-    /// Its parameters, in the order in which `build` takes them.
+    /// Its parameters, in the order in which they are checked.
     pub params: &'static [Param],
-    /// The form of its reply.
+    /// The operation that it does.
+    pub op: &'static OpInfo,
+    /// How the result is written.
     pub reply: Reply,
-    /// Makes the operation. `None` if this row is wrong, which a test rules out.
-    pub(crate) build: fn(&mut Args) -> Option<Op>,
-    /// What it does, where that is not what the operation of the same message key does.
-    doc: Option<&'static str>,
+    /// What it does.
+    pub doc: &'static str,
+    /// Makes the operation of the query and, where it has a meaning, the body.
+    pub(super) build: Build,
 }
 
 /// A method.
@@ -49,223 +49,223 @@ pub enum RequestBody {
     Message,
 }
 
+/// Makes an operation of a request whose body is handled in one of the ways of [`RequestBody`].
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Build {
+    Ignored(fn(Query<'_>) -> Result<Op, Failure>),
+    Savestate(fn(Query<'_>, Vec<u8>) -> Result<Op, Failure>),
+    Message(fn(Query<'_>, Vec<u8>) -> Result<Op, Failure>),
+}
+
 impl Route {
-    /// What it does.
-    pub fn doc(&self) -> &'static str {
-        let same_key = || OPS.iter().find(|op| op.marker == Some(self.message)).map(|op| op.doc);
-        self.doc.or_else(same_key).unwrap_or_default()
+    /// What it does with a request's body.
+    pub fn body(&self) -> RequestBody {
+        match self.build {
+            Build::Ignored(_) => RequestBody::Ignored,
+            Build::Savestate(_) => RequestBody::Savestate,
+            Build::Message(_) => RequestBody::Message,
+        }
+    }
+
+    /// A route that does what the documents say of its operation.
+    const fn new(
+        (verb, path, message): (Verb, &'static str, &'static str),
+        params: &'static [Param],
+        op: OpKind,
+        build: Build,
+    ) -> Route {
+        let op = op.info();
+        // A GET is sent by any web page, so it must not change anything.
+        assert!(matches!((verb, op.effect), (Verb::Post, _) | (_, Effect::Read)));
+        Route { verb, path, message, params, op, reply: Reply::Plain(op.result), doc: op.doc, build }
     }
 
     const fn about(mut self, doc: &'static str) -> Route {
-        self.doc = Some(doc);
+        self.doc = doc;
+        self
+    }
+
+    const fn reply(mut self, reply: Reply) -> Route {
+        self.reply = reply;
         self
     }
 }
 
-type Build = fn(&mut Args) -> Option<Op>;
-
-const fn get(
-    path: &'static str,
-    message: &'static str,
-    params: &'static [Param],
-    reply: Reply,
-    build: Build,
-) -> Route {
-    Route { verb: Verb::Get, path, message, body: RequestBody::Ignored, params, reply, build, doc: None }
+/// A row: method, path, message key, parameters with a name for each value, and the operation with those values.
+macro_rules! route {
+    ($verb:ident $path:literal $message:literal ($($arg:ident: $param:expr),*) $(body $body:ident($data:ident))?
+        => $op:ident $fields:tt) => {
+        Route::new(
+            (Verb::$verb, $path, $message),
+            &[$($param.param),*],
+            OpKind::$op,
+            route!(@build ($($arg: $param),*) ($($body $data)?) $op $fields),
+        )
+    };
+    (@build ($($arg:ident: $param:expr),*) () $op:ident $fields:tt) => {
+        Build::Ignored(|_query| {
+            $(let $arg = _query.get(&$param)?;)*
+            Ok(Op::$op $fields)
+        })
+    };
+    (@build ($($arg:ident: $param:expr),*) ($body:ident $data:ident) $op:ident $fields:tt) => {
+        Build::$body(|_query, $data| {
+            $(let $arg = _query.get(&$param)?;)*
+            Ok(Op::$op $fields)
+        })
+    };
 }
 
-const fn post(
-    path: &'static str,
-    message: &'static str,
-    params: &'static [Param],
-    reply: Reply,
-    build: Build,
-) -> Route {
-    Route { verb: Verb::Post, ..get(path, message, params, reply, build) }
-}
-
-const fn param(name: &'static str, kind: Kind, doc: &'static str) -> Param {
-    Param { name, kind, default: None, doc }
-}
-
-const fn integer(name: &'static str, max: i64, doc: &'static str) -> Param {
-    param(name, Kind::Integer { min: 0, max }, doc)
-}
-
-const fn flags(default: i64) -> Param {
+const fn flags(default: i64) -> Typed<u8> {
     let doc = "Parts of the state, added up: 1 screenshot, 2 save data, 4 cheats, 8 clock, 16 metadata.";
-    Param { default: Some(default), ..integer("flags", 31, doc) }
+    integer("flags", (0, 31), exact, Some(default), doc)
+}
+
+/// The value of a memory cell of this size.
+const fn value<T: TryFrom<i64>>(max: u32) -> Typed<T> {
+    integer("value", (0, max as i64), exact, None, "The value.")
+}
+
+const fn key_mask(name: &'static str) -> Typed<u16> {
+    let doc =
+        "Mask of keys: A is 1, B 2, Select 4, Start 8, Right 16, Left 32, Up 64, Down 128, R 256, L 512.";
+    integer(name, (0, Keys::MASK as i64), exact, None, doc)
 }
 
 /// Loading takes all parts but the picture, saving all parts, unless told otherwise.
-const LOAD_FLAGS: Param = flags(29);
-const SAVE_FLAGS: Param = flags(31);
-const SLOT: Param = param(
-    "slot",
-    Kind::LuaNumber { max: i32::MAX as u32 },
-    "Number of the slot beside the ROM; mGBA's menu shows 1 to 9.",
+const LOAD_FLAGS: Typed<u8> = flags(29);
+const SAVE_FLAGS: Typed<u8> = flags(31);
+const SLOT: Typed<u32> =
+    lua_number("slot", i32::MAX as u32, "Number of the slot beside the ROM; mGBA's menu shows 1 to 9.");
+const KEY: Typed<Key> = integer(
+    "key",
+    (0, 9),
+    |number| Key::from_number(exact(number)?),
+    None,
+    "Number of the key: 0 is A, then B, Select, Start, Right, Left, Up, Down, R, 9 is L.",
 );
-const KEY: Param =
-    integer("key", 9, "Number of the key: 0 is A, then B, Select, Start, Right, Left, Up, Down, R, 9 is L.");
-const MASK_DOC: &str =
-    "Mask of keys: A is 1, B 2, Select 4, Start 8, Right 16, Left 32, Up 64, Down 128, R 256, L 512.";
-const KEY_BITMASK: Param = integer("keyBitmask", Keys::MASK as i64, MASK_DOC);
-const KEYS: Param = integer("keys", Keys::MASK as i64, MASK_DOC);
-const ADDRESS: Param =
-    param("address", Kind::LuaNumber { max: u32::MAX }, "Bus address, such as 0x02000000.");
-const OFFSET: Param = param(
-    "address",
-    Kind::LuaNumber { max: u32::MAX },
-    "Offset in the memory domain; past its end it wraps.",
-);
-const LENGTH: Param = param("length", Kind::LuaNumber { max: MAX_RANGE }, "Number of bytes.");
-const VALUE8: Param = integer("value", u8::MAX as i64, "The value.");
-const VALUE16: Param = integer("value", u16::MAX as i64, "The value.");
-const VALUE32: Param = integer("value", u32::MAX as i64, "The value.");
-const REGISTER: Param = param(
-    "regName",
-    Kind::Name,
-    "Name of the register, such as r0 or cpsr; on the Game Boy such as a or pc.",
-);
-const REGISTER_VALUE: Param = param(
+const KEY_BITMASK: Typed<u16> = key_mask("keyBitmask");
+const KEYS: Typed<u16> = key_mask("keys");
+const ADDRESS: Typed<u32> = lua_number("address", u32::MAX, "Bus address, such as 0x02000000.");
+const OFFSET: Typed<u32> =
+    lua_number("address", u32::MAX, "Offset in the memory domain; past its end it wraps.");
+const LENGTH: Typed<u32> = lua_number("length", MAX_RANGE, "Number of bytes.");
+const VALUE8: Typed<u8> = value(u8::MAX as u32);
+const VALUE16: Typed<u16> = value(u16::MAX as u32);
+const VALUE32: Typed<u32> = value(u32::MAX);
+const REGISTER: Typed<String> =
+    name("regName", "Name of the register, such as r0 or cpsr; on the Game Boy such as a or pc.");
+const REGISTER_VALUE: Typed<i32> = integer(
     "value",
-    Kind::Integer { min: i32::MIN as i64, max: u32::MAX as i64 },
+    (i32::MIN as i64, u32::MAX as i64),
+    // A value above the signed range keeps its bits.
+    |number| Some(number as i32),
+    None,
     "The value, signed or unsigned: -1 and 4294967295 are the same bits.",
 );
-const DOMAIN: Param = param("memoryDomain", Kind::Name, "Name of the memory domain, such as wram.");
-const PATH: Param = param("path", Kind::Path, "The file; a relative path is the emulator's.");
-const TEMPORARY: Param =
-    param("temporary", Kind::Boolean, "Whether to leave the file as it is when the game saves.");
-const MESSAGE: Param = param("message", Kind::Text, "The text.");
-const BUTTON: Param = param("button", Kind::Button, "Name of the button.");
-const BUTTONS: Param =
-    param("buttons", Kind::Buttons, "Names of the buttons, one each time the parameter is repeated.");
-const DURATION: Param = integer("duration", i32::MAX as i64, "Number of frames.");
+const DOMAIN: Typed<String> = name("memoryDomain", "Name of the memory domain, such as wram.");
+const PATH: Typed<String> = path("path", "The file; a relative path is the emulator's.");
+const TEMPORARY: Typed<bool> =
+    boolean("temporary", "Whether to leave the file as it is when the game saves.");
+const MESSAGE: Typed<String> = text("message", "The text.");
+const BUTTON: Typed<Key> = button("button", "Name of the button.");
+const BUTTONS: Typed<Keys> =
+    buttons("buttons", "Names of the buttons, one each time the parameter is repeated.");
+const DURATION: Typed<u32> = integer("duration", (0, i32::MAX as i64), exact, None, "Number of frames.");
 
 /// For how many frames a tap holds its buttons.
 const TAP_FRAMES: u32 = 15;
 
-/// A mask with the key of this number alone.
-fn mask_of(number: u8) -> Option<u16> {
-    Key::from_number(number).map(|key| Keys::from(key).mask())
+/// The mask of this key alone.
+fn mask(key: Key) -> u16 {
+    Keys::from(key).mask()
 }
 
 /// mGBA-http's 62 routes.
 #[rustfmt::skip] // one row a route
 pub static ROUTES: [Route; 62] = [
-    post("/core/addkey", "core.addKey", &[KEY], Empty, |a| Some(Op::AddKeys { keys: mask_of(a.number()?)? }))
+    route!(Post "/core/addkey" "core.addKey" (key: KEY) => AddKeys { keys: mask(key) })
         .about("Holds this key too, from the next frame on."),
-    post("/core/addkeys", "core.addKeys", &[KEY_BITMASK], Empty, |a| Some(Op::AddKeys { keys: a.number()? })),
-    post("/core/autoloadsave", "core.autoloadSave", &[], Bool, |_| Some(Op::AutoloadSave {})),
-    get("/core/checksum", "core.checksum", &[], Number, |_| Some(Op::Checksum {})),
-    post("/core/clearkey", "core.clearKey", &[KEY], Empty, |a| Some(Op::ClearKeys { keys: mask_of(a.number()?)? }))
+    route!(Post "/core/addkeys" "core.addKeys" (keys: KEY_BITMASK) => AddKeys { keys }),
+    route!(Post "/core/autoloadsave" "core.autoloadSave" () => AutoloadSave {}),
+    route!(Get "/core/checksum" "core.checksum" () => Checksum {}),
+    route!(Post "/core/clearkey" "core.clearKey" (key: KEY) => ClearKeys { keys: mask(key) })
         .about("Lets go of this key from the next frame on."),
-    post("/core/clearkeys", "core.clearKeys", &[KEY_BITMASK], Empty, |a| Some(Op::ClearKeys { keys: a.number()? })),
-    get("/core/currentFrame", "core.currentFrame", &[], Number, |_| Some(Op::CurrentFrame {})),
-    get("/core/framecycles", "core.frameCycles", &[], Number, |_| Some(Op::FrameCycles {})),
-    get("/core/frequency", "core.frequency", &[], Number, |_| Some(Op::Frequency {})),
-    get("/core/getgamecode", "core.getGameCode", &[], Text, |_| Some(Op::GameCode {})),
-    get("/core/getgametitle", "core.getGameTitle", &[], Text, |_| Some(Op::GameTitle {})),
-    get("/core/getkey", "core.getKey", &[KEY], Number, |a| Some(Op::GetKey { key: a.number()? })),
-    get("/core/getkeys", "core.getKeys", &[], Number, |_| Some(Op::GetKeys {})),
-    post("/core/loadfile", "core.loadFile", &[PATH], Bool, |a| Some(Op::LoadFile { path: a.text()? })),
-    post("/core/loadsavefile", "core.loadSaveFile", &[PATH, TEMPORARY], Bool,
-        |a| Some(Op::LoadSaveFile { path: a.text()?, temporary: a.boolean()? })),
-    Route { body: RequestBody::Savestate, ..post("/core/loadstatebuffer", "core.loadStateBuffer", &[LOAD_FLAGS], Bool,
-        |a| Some(Op::LoadState { data: a.bytes()?, flags: a.number()? })) },
-    post("/core/loadstatefile", "core.loadStateFile", &[PATH, LOAD_FLAGS], Bool,
-        |a| Some(Op::LoadStateFile { path: a.text()?, flags: a.number()? })),
-    post("/core/loadstateslot", "core.loadStateSlot", &[SLOT, LOAD_FLAGS], Bool,
-        |a| Some(Op::LoadStateSlot { slot: a.number()?, flags: a.number()? })),
-    get("/core/platform", "core.platform", &[], Number, |_| Some(Op::Platform {})),
-    get("/core/read16", "core.read16", &[ADDRESS], Number, |a| Some(Op::Read16 { address: a.number()? })),
-    get("/core/read32", "core.read32", &[ADDRESS], Number, |a| Some(Op::Read32 { address: a.number()? })),
-    get("/core/read8", "core.read8", &[ADDRESS], Number, |a| Some(Op::Read8 { address: a.number()? })),
-    get("/core/readrange", "core.readRange", &[ADDRESS, LENGTH], Hex,
-        |a| Some(Op::ReadRange { address: a.number()?, length: a.number()? })),
-    get("/core/readregister", "core.readRegister", &[REGISTER], Number,
-        |a| Some(Op::ReadRegister { register: a.text()? })),
-    get("/core/romsize", "core.romSize", &[], Number, |_| Some(Op::RomSize {})),
-    post("/core/savestatebuffer", "core.saveStateBuffer", &[SAVE_FLAGS], Hex,
-        |a| Some(Op::SaveState { flags: a.number()? })),
-    post("/core/savestatefile", "core.saveStateFile", &[PATH, SAVE_FLAGS], Bool,
-        |a| Some(Op::SaveStateFile { path: a.text()?, flags: a.number()? })),
-    post("/core/savestateslot", "core.saveStateSlot", &[SLOT, SAVE_FLAGS], Bool,
-        |a| Some(Op::SaveStateSlot { slot: a.number()?, flags: a.number()? })),
-    post("/core/screenshot", "core.screenshot", &[PATH], Empty, |a| Some(Op::ScreenshotFile { path: a.text()? })),
-    post("/core/setkeys", "core.setKeys", &[KEYS], Empty, |a| Some(Op::SetKeys { keys: a.number()? })),
-    post("/core/step", "core.step", &[], Empty, |_| Some(Op::Step {})),
-    post("/core/write16", "core.write16", &[ADDRESS, VALUE16], Empty,
-        |a| Some(Op::Write16 { address: a.number()?, value: a.number()? })),
-    post("/core/write32", "core.write32", &[ADDRESS, VALUE32], Empty,
-        |a| Some(Op::Write32 { address: a.number()?, value: a.number()? })),
-    post("/core/write8", "core.write8", &[ADDRESS, VALUE8], Empty,
-        |a| Some(Op::Write8 { address: a.number()?, value: a.number()? })),
-    post("/core/writeregister", "core.writeRegister", &[REGISTER, REGISTER_VALUE], Empty,
-        // A value above the signed range keeps its bits.
-        |a| Some(Op::WriteRegister { register: a.text()?, value: a.number::<i64>()? as i32 })),
-    post("/console/error", "console.error", &[MESSAGE], Empty, |a| Some(Op::ConsoleError { message: a.text()? })),
-    post("/console/log", "console.log", &[MESSAGE], Empty, |a| Some(Op::ConsoleLog { message: a.text()? })),
-    post("/console/warn", "console.warn", &[MESSAGE], Empty, |a| Some(Op::ConsoleWarn { message: a.text()? })),
-    post("/coreadapter/reset", "coreAdapter.reset", &[], Empty, |_| Some(Op::Reset {})),
-    get("/coreadapter/memory", "coreAdapter.memory", &[], Names, |_| Some(Op::Domains {})),
-    get("/memorydomain/base", "memoryDomain.base", &[DOMAIN], Number, |a| Some(Op::DomainBase { domain: a.text()? })),
-    get("/memorydomain/bound", "memoryDomain.bound", &[DOMAIN], Number,
-        |a| Some(Op::DomainBound { domain: a.text()? })),
-    get("/memorydomain/name", "memoryDomain.name", &[DOMAIN], Text, |a| Some(Op::DomainName { domain: a.text()? })),
-    get("/memorydomain/read16", "memoryDomain.read16", &[DOMAIN, OFFSET], Number,
-        |a| Some(Op::DomainRead16 { domain: a.text()?, address: a.number()? })),
-    get("/memorydomain/read32", "memoryDomain.read32", &[DOMAIN, OFFSET], Number,
-        |a| Some(Op::DomainRead32 { domain: a.text()?, address: a.number()? })),
-    get("/memorydomain/read8", "memoryDomain.read8", &[DOMAIN, OFFSET], Number,
-        |a| Some(Op::DomainRead8 { domain: a.text()?, address: a.number()? })),
-    get("/memorydomain/readrange", "memoryDomain.readRange", &[DOMAIN, OFFSET, LENGTH], Hex,
-        |a| Some(Op::DomainReadRange { domain: a.text()?, address: a.number()?, length: a.number()? })),
-    get("/memorydomain/size", "memoryDomain.size", &[DOMAIN], Number, |a| Some(Op::DomainSize { domain: a.text()? })),
-    post("/memorydomain/write16", "memoryDomain.write16", &[DOMAIN, OFFSET, VALUE16], Empty,
-        |a| Some(Op::DomainWrite16 { domain: a.text()?, address: a.number()?, value: a.number()? })),
-    post("/memorydomain/write32", "memoryDomain.write32", &[DOMAIN, OFFSET, VALUE32], Empty,
-        |a| Some(Op::DomainWrite32 { domain: a.text()?, address: a.number()?, value: a.number()? })),
-    post("/memorydomain/write8", "memoryDomain.write8", &[DOMAIN, OFFSET, VALUE8], Empty,
-        |a| Some(Op::DomainWrite8 { domain: a.text()?, address: a.number()?, value: a.number()? })),
-    post("/mgba-http/button/add", "mgba-http.button.add", &[BUTTON], Empty, |a| Some(Op::AddKeys { keys: a.keys()? }))
+    route!(Post "/core/clearkeys" "core.clearKeys" (keys: KEY_BITMASK) => ClearKeys { keys }),
+    route!(Get "/core/currentFrame" "core.currentFrame" () => CurrentFrame {}),
+    route!(Get "/core/framecycles" "core.frameCycles" () => FrameCycles {}),
+    route!(Get "/core/frequency" "core.frequency" () => Frequency {}),
+    route!(Get "/core/getgamecode" "core.getGameCode" () => GameCode {}),
+    route!(Get "/core/getgametitle" "core.getGameTitle" () => GameTitle {}),
+    route!(Get "/core/getkey" "core.getKey" (key: KEY) => GetKey { key: key as u8 }),
+    route!(Get "/core/getkeys" "core.getKeys" () => GetKeys {}),
+    route!(Post "/core/loadfile" "core.loadFile" (path: PATH) => LoadFile { path }),
+    route!(Post "/core/loadsavefile" "core.loadSaveFile" (path: PATH, temporary: TEMPORARY) => LoadSaveFile { path, temporary }),
+    route!(Post "/core/loadstatebuffer" "core.loadStateBuffer" (flags: LOAD_FLAGS) body Savestate(data) => LoadState { data, flags }),
+    route!(Post "/core/loadstatefile" "core.loadStateFile" (path: PATH, flags: LOAD_FLAGS) => LoadStateFile { path, flags }),
+    route!(Post "/core/loadstateslot" "core.loadStateSlot" (slot: SLOT, flags: LOAD_FLAGS) => LoadStateSlot { slot, flags }),
+    route!(Get "/core/platform" "core.platform" () => Platform {}),
+    route!(Get "/core/read16" "core.read16" (address: ADDRESS) => Read16 { address }),
+    route!(Get "/core/read32" "core.read32" (address: ADDRESS) => Read32 { address }),
+    route!(Get "/core/read8" "core.read8" (address: ADDRESS) => Read8 { address }),
+    route!(Get "/core/readrange" "core.readRange" (address: ADDRESS, length: LENGTH) => ReadRange { address, length }),
+    route!(Get "/core/readregister" "core.readRegister" (register: REGISTER) => ReadRegister { register }),
+    route!(Get "/core/romsize" "core.romSize" () => RomSize {}),
+    route!(Post "/core/savestatebuffer" "core.saveStateBuffer" (flags: SAVE_FLAGS) => SaveState { flags }),
+    route!(Post "/core/savestatefile" "core.saveStateFile" (path: PATH, flags: SAVE_FLAGS) => SaveStateFile { path, flags }),
+    route!(Post "/core/savestateslot" "core.saveStateSlot" (slot: SLOT, flags: SAVE_FLAGS) => SaveStateSlot { slot, flags }),
+    route!(Post "/core/screenshot" "core.screenshot" (path: PATH) => ScreenshotFile { path }),
+    route!(Post "/core/setkeys" "core.setKeys" (keys: KEYS) => SetKeys { keys }),
+    route!(Post "/core/step" "core.step" () => Step {}),
+    route!(Post "/core/write16" "core.write16" (address: ADDRESS, value: VALUE16) => Write16 { address, value }),
+    route!(Post "/core/write32" "core.write32" (address: ADDRESS, value: VALUE32) => Write32 { address, value }),
+    route!(Post "/core/write8" "core.write8" (address: ADDRESS, value: VALUE8) => Write8 { address, value }),
+    route!(Post "/core/writeregister" "core.writeRegister" (register: REGISTER, value: REGISTER_VALUE) => WriteRegister { register, value }),
+    route!(Post "/console/error" "console.error" (message: MESSAGE) => ConsoleError { message }),
+    route!(Post "/console/log" "console.log" (message: MESSAGE) => ConsoleLog { message }),
+    route!(Post "/console/warn" "console.warn" (message: MESSAGE) => ConsoleWarn { message }),
+    route!(Post "/coreadapter/reset" "coreAdapter.reset" () => Reset {}),
+    route!(Get "/coreadapter/memory" "coreAdapter.memory" () => Domains {}),
+    route!(Get "/memorydomain/base" "memoryDomain.base" (domain: DOMAIN) => DomainBase { domain }),
+    route!(Get "/memorydomain/bound" "memoryDomain.bound" (domain: DOMAIN) => DomainBound { domain }),
+    route!(Get "/memorydomain/name" "memoryDomain.name" (domain: DOMAIN) => DomainName { domain }),
+    route!(Get "/memorydomain/read16" "memoryDomain.read16" (domain: DOMAIN, address: OFFSET) => DomainRead16 { domain, address }),
+    route!(Get "/memorydomain/read32" "memoryDomain.read32" (domain: DOMAIN, address: OFFSET) => DomainRead32 { domain, address }),
+    route!(Get "/memorydomain/read8" "memoryDomain.read8" (domain: DOMAIN, address: OFFSET) => DomainRead8 { domain, address }),
+    route!(Get "/memorydomain/readrange" "memoryDomain.readRange" (domain: DOMAIN, address: OFFSET, length: LENGTH) => DomainReadRange { domain, address, length }),
+    route!(Get "/memorydomain/size" "memoryDomain.size" (domain: DOMAIN) => DomainSize { domain }),
+    route!(Post "/memorydomain/write16" "memoryDomain.write16" (domain: DOMAIN, address: OFFSET, value: VALUE16) => DomainWrite16 { domain, address, value }),
+    route!(Post "/memorydomain/write32" "memoryDomain.write32" (domain: DOMAIN, address: OFFSET, value: VALUE32) => DomainWrite32 { domain, address, value }),
+    route!(Post "/memorydomain/write8" "memoryDomain.write8" (domain: DOMAIN, address: OFFSET, value: VALUE8) => DomainWrite8 { domain, address, value }),
+    route!(Post "/mgba-http/button/add" "mgba-http.button.add" (button: BUTTON) => AddKeys { keys: mask(button) })
         .about("Holds this button too, from the next frame on."),
-    post("/mgba-http/button/addmany", "mgba-http.button.addMany", &[BUTTONS], Empty,
-        |a| Some(Op::AddKeys { keys: a.keys()? }))
+    route!(Post "/mgba-http/button/addmany" "mgba-http.button.addMany" (buttons: BUTTONS) => AddKeys { keys: buttons.mask() })
         .about("Holds these buttons too, from the next frame on."),
-    post("/mgba-http/button/clear", "mgba-http.button.clear", &[BUTTON], Empty,
-        |a| Some(Op::ClearKeys { keys: a.keys()? }))
+    route!(Post "/mgba-http/button/clear" "mgba-http.button.clear" (button: BUTTON) => ClearKeys { keys: mask(button) })
         .about("Lets go of this button from the next frame on."),
-    post("/mgba-http/button/clearmany", "mgba-http.button.clearMany", &[BUTTONS], Empty,
-        |a| Some(Op::ClearKeys { keys: a.keys()? }))
+    route!(Post "/mgba-http/button/clearmany" "mgba-http.button.clearMany" (buttons: BUTTONS) => ClearKeys { keys: buttons.mask() })
         .about("Lets go of these buttons from the next frame on."),
-    get("/mgba-http/button/get", "mgba-http.button.get", &[BUTTON], Number, |a| Some(Op::GetKey { key: a.key()? }))
+    route!(Get "/mgba-http/button/get" "mgba-http.button.get" (button: BUTTON) => GetKey { key: button as u8 })
         .about("Whether a button is held: 1 or 0."),
-    get("/mgba-http/button/getall", "mgba-http.button.getAll", &[], Buttons, |_| Some(Op::GetKeys {}))
+    route!(Get "/mgba-http/button/getall" "mgba-http.button.getAll" () => GetKeys {}).reply(Reply::Buttons)
         .about("The names of the buttons that are held."),
-    post("/mgba-http/button/tap", "mgba-http.button.tap", &[BUTTON], Empty,
-        |a| Some(Op::HoldKeys { keys: a.keys()?, frames: TAP_FRAMES }))
+    route!(Post "/mgba-http/button/tap" "mgba-http.button.tap" (button: BUTTON) => HoldKeys { keys: mask(button), frames: TAP_FRAMES })
         .about("Presses a button and lets go of it after 15 frames."),
-    post("/mgba-http/button/tapmany", "mgba-http.button.tapMany", &[BUTTONS], Empty,
-        |a| Some(Op::HoldKeys { keys: a.keys()?, frames: TAP_FRAMES }))
+    route!(Post "/mgba-http/button/tapmany" "mgba-http.button.tapMany" (buttons: BUTTONS) => HoldKeys { keys: buttons.mask(), frames: TAP_FRAMES })
         .about("Presses buttons together and lets go of them after 15 frames."),
-    post("/mgba-http/button/hold", "mgba-http.button.hold", &[BUTTON, DURATION], Empty,
-        |a| Some(Op::HoldKeys { keys: a.keys()?, frames: a.number()? }))
+    route!(Post "/mgba-http/button/hold" "mgba-http.button.hold" (button: BUTTON, frames: DURATION) => HoldKeys { keys: mask(button), frames })
         .about("Presses a button and lets go of it after a number of frames."),
-    post("/mgba-http/button/holdmany", "mgba-http.button.holdMany", &[BUTTONS, DURATION], Empty,
-        |a| Some(Op::HoldKeys { keys: a.keys()?, frames: a.number()? }))
+    route!(Post "/mgba-http/button/holdmany" "mgba-http.button.holdMany" (buttons: BUTTONS, frames: DURATION) => HoldKeys { keys: buttons.mask(), frames })
         .about("Presses buttons together and lets go of them after a number of frames."),
-    post("/mgba-http/extension/loadfile", "mgba-http.extension.loadFile", &[PATH], Bool,
-        |a| Some(Op::LoadRom { path: a.text()? })),
+    route!(Post "/mgba-http/extension/loadfile" "mgba-http.extension.loadFile" (path: PATH) => LoadRom { path }),
 ];
 
 const ECHO_DOC: &str = "Sends a message through the emulator and back.";
 
-/// The load-test study's echo: in the URL as the study had it, and as a body for what is too long for one.
+/// The echo of the load-test study: in the URL as the study had it, and as a body for what is too long for a URL.
+#[rustfmt::skip]
 pub static ECHO: [Route; 2] = [
-    get("/mgbaendpoint", "", &[MESSAGE], Raw, |a| Some(Op::Echo { data: a.bytes()? })).about(ECHO_DOC),
-    Route {
-        body: RequestBody::Message,
-        ..post("/mgbaendpoint", "", &[], Raw, |a| Some(Op::Echo { data: a.bytes()? })).about(ECHO_DOC)
-    },
+    route!(Get "/mgbaendpoint" "" (message: MESSAGE) => Echo { data: message.into_bytes() })
+        .about(ECHO_DOC).reply(Reply::Raw),
+    route!(Post "/mgbaendpoint" "" () body Message(data) => Echo { data }).about(ECHO_DOC).reply(Reply::Raw),
 ];

@@ -19,12 +19,6 @@ const UNIT: usize = 1024;
 /// Results up to this size are not counted: all connections together cannot hold much of them.
 const SMALL: usize = 16 * 1024;
 
-/// More than a savestate has, with its picture and the game's save.
-const STATE: usize = 1024 * 1024;
-
-/// More than a picture has.
-const PICTURE: usize = 128 * 1024;
-
 /// The memory that is left for replies.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplyBudget(Arc<Semaphore>);
@@ -47,7 +41,7 @@ impl ReplyBudget {
 
     /// Takes what the results of `ops` may need, before they are asked for.
     pub(crate) fn share_all(&self, ops: &[Op]) -> Result<BudgetShare, Failure> {
-        self.share_bytes(ops.iter().map(largest_result).sum())
+        self.share_bytes(ops.iter().map(Op::largest_result).sum())
     }
 
     /// Takes `bytes`.
@@ -90,16 +84,5 @@ struct CountedBytes {
 impl AsRef<[u8]> for CountedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
-    }
-}
-
-/// How many bytes the result of `op` may have, where that is more than a few.
-pub(crate) fn largest_result(op: &Op) -> usize {
-    match op {
-        Op::ReadRange { length, .. } | Op::DomainReadRange { length, .. } => *length as usize,
-        Op::SaveState { .. } => STATE,
-        Op::Screenshot {} => PICTURE,
-        Op::Echo { data } => data.len(),
-        _ => 0,
     }
 }

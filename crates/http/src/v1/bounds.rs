@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use framewire_protocol::{Access, Batch, Op, OpError, Outcome, Status};
+use framewire_protocol::{Batch, Op, OpError, Outcome};
 
 use crate::operations::Operations;
 use crate::operations::emulators::Served;
@@ -13,18 +13,15 @@ pub(crate) type Beyond = (Option<usize>, Box<Problem>);
 
 /// The outcome of these operations, unless nothing was done because of the memory that one of them is for.
 pub(crate) fn settled(ops: &[Op], outcome: Outcome) -> Result<Outcome, Beyond> {
-    let Some((index, error)) = outcome.refusal() else { return Ok(outcome) };
-    let is_for_memory = ops.get(index).and_then(Access::of).is_some();
-    if !is_for_memory || error.status != Status::BadArgument {
-        return Ok(outcome);
+    match outcome.refused_access(ops) {
+        Some((index, error)) => Err((Some(index), Box::new(refused("address", error)))),
+        None => Ok(outcome),
     }
-    Err((Some(index), Box::new(refused("address", error))))
 }
 
 /// What an emulator says of memory that is not there, about the parameter or place in a body that names it.
 pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
-    let about = error.message.strip_prefix("address ").and_then(|rest| rest.split_once("; accepted is "));
-    match about {
+    match error.address_problem() {
         Some((problem, accepts)) => Problem::parameter(place, problem, accepts),
         None => error.clone().into(),
     }

@@ -8,7 +8,6 @@ use super::convenience;
 use super::convenience::Form;
 use super::json;
 use super::timeline::unplayed;
-use crate::operations::budget::largest_result;
 use crate::problem::Problem;
 use crate::reading::fields::{Context, Encoding, Object, shown};
 
@@ -32,7 +31,7 @@ impl Plan {
         for (index, object) in objects.into_iter().enumerate() {
             let before = plan.ops.len();
             plan.add(object, context).map_err(|problem| problem.of_op(index))?;
-            bytes += plan.ops[before..].iter().map(largest_result).sum::<usize>();
+            bytes += plan.ops[before..].iter().map(Op::largest_result).sum::<usize>();
             if plan.ops.len() > MAX_OPS {
                 let text =
                     format!("ops[{index}] makes more than {MAX_OPS} operations in all; send fewer at a time");

@@ -2,7 +2,7 @@
 
 use framewire_http::compat::{Kind, Param, ROUTES, Reply, RequestBody, Route, Verb};
 use framewire_protocol::Effect;
-use framewire_protocol::op::OPS;
+use framewire_protocol::op::{OPS, ResultKind};
 
 use super::support::{Server, encoded};
 
@@ -15,7 +15,7 @@ fn row(route: &Route) -> String {
         Verb::Post => "POST",
     };
     let params: Vec<String> = route.params.iter().map(typed).collect();
-    let body = match route.body {
+    let body = match route.body() {
         RequestBody::Savestate => "text/plain",
         _ => "",
     };
@@ -50,9 +50,9 @@ fn rows_are_those_of_mgba_http() {
 #[test]
 fn replies_and_docs_are_those_of_the_operations() {
     for route in &ROUTES {
-        assert!(route.doc().ends_with('.'), "{} says what it does", route.path);
+        assert!(route.doc.ends_with('.'), "{} says what it does", route.path);
         if let Some(op) = OPS.iter().find(|op| op.marker == Some(route.message)) {
-            assert_eq!(route.reply, Reply::from(op.result), "{}", route.path);
+            assert_eq!(route.op.result, op.result, "{}", route.path);
             // Web pages are recognised by a header that browsers leave out of GETs.
             assert!(
                 op.effect == Effect::Read || route.verb == Verb::Post,
@@ -88,7 +88,7 @@ fn query(route: &Route, server: &Server, largest: bool) -> String {
 fn every_route_works_at_both_ends_of_its_ranges() {
     let server = Server::start();
     for route in &ROUTES {
-        let (method, body): (_, &[u8]) = match (route.verb, route.body) {
+        let (method, body): (_, &[u8]) = match (route.verb, route.body()) {
             (Verb::Get, _) => ("GET", b""),
             (Verb::Post, RequestBody::Savestate) => ("POST", b"[00]"),
             (Verb::Post, _) => ("POST", b"ignored"),
@@ -111,15 +111,15 @@ fn every_route_works_at_both_ends_of_its_ranges() {
 
 fn assert_form(route: &Route, text: &str) {
     let fits = match route.reply {
-        Reply::Empty => text.is_empty(),
-        Reply::Bool => matches!(text, "true" | "false"),
-        Reply::Number => text.parse::<i64>().is_ok(),
-        Reply::Hex => {
+        Reply::Plain(ResultKind::None) => text.is_empty(),
+        Reply::Plain(ResultKind::Bool) => matches!(text, "true" | "false"),
+        Reply::Plain(ResultKind::Int) => text.parse::<i64>().is_ok(),
+        Reply::Plain(ResultKind::Bytes) => {
             text.split(',').all(|pair| pair.len() == 2 && u8::from_str_radix(pair, 16).is_ok())
                 || text.is_empty()
         }
-        Reply::Names => text.split(',').all(|name| !name.is_empty()),
-        Reply::Text | Reply::Buttons | Reply::Raw => true,
+        Reply::Plain(ResultKind::Names) => text.split(',').all(|name| !name.is_empty()),
+        Reply::Plain(ResultKind::Text) | Reply::Buttons | Reply::Raw => true,
     };
     assert!(fits, "{}: {text:?}", route.path);
 }

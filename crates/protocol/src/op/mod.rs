@@ -7,14 +7,30 @@ mod kinds;
 mod table;
 
 pub use kinds::{ArgInfo, ArgKind, Effect, OpInfo, ResultKind};
-pub use table::{OPS, Op};
+pub use table::{OPS, Op, OpKind};
 
 use crate::wire::{DecodeError, Reader, Wire};
+
+/// More than the bytes of a savestate with its picture and the game's save.
+const LARGEST_STATE: usize = 1024 * 1024;
+/// More than the bytes of a screenshot.
+const LARGEST_SCREENSHOT: usize = 128 * 1024;
 
 impl Op {
     /// Bytes of its binary form.
     pub fn size(&self) -> usize {
         1 + self.args_size()
+    }
+
+    /// The most bytes that its result may have; 0 if that is only a few.
+    pub fn largest_result(&self) -> usize {
+        match self {
+            Op::ReadRange { length, .. } | Op::DomainReadRange { length, .. } => *length as usize,
+            Op::SaveState { .. } => LARGEST_STATE,
+            Op::Screenshot {} => LARGEST_SCREENSHOT,
+            Op::Echo { data } => data.len(),
+            _ => 0,
+        }
     }
 }
 

@@ -47,14 +47,28 @@ macro_rules! ops {
             },
         )*];
 
-        /// The index of each variant's row in the table.
-        enum Row { $( $variant, )* }
+        /// Which operation: a variant of [`Op`] without its arguments.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum OpKind {
+            $( $(#[doc = $doc])+ $variant, )*
+        }
+
+        impl OpKind {
+            /// Its row of the table.
+            pub const fn info(self) -> &'static OpInfo {
+                &OPS[self as usize]
+            }
+        }
 
         impl Op {
+            /// Which operation this is.
+            pub fn kind(&self) -> OpKind {
+                match self { $( Op::$variant { .. } => OpKind::$variant, )* }
+            }
+
             /// Its row of the table.
             pub fn info(&self) -> &'static OpInfo {
-                let row = match self { $( Op::$variant { .. } => Row::$variant, )* };
-                &OPS[row as usize]
+                self.kind().info()
             }
 
             /// Its code on a binary connection.

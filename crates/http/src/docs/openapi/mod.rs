@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use framewire_emulator::Run;
 use framewire_protocol::MAX_KEY;
+use framewire_protocol::op::ResultKind;
 use serde_json::Value;
 use utoipa::openapi::path::{
     HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn,
@@ -100,14 +101,14 @@ fn operation(route: &Route) -> Operation {
     let mut operation = OperationBuilder::new()
         .tag(tag)
         .operation_id(Some(operation_id(route)))
-        .summary(Some(route.doc()))
+        .summary(Some(route.doc))
         .parameters(Some(route.params.iter().map(parameter)))
         .parameters(Some((route.verb == Verb::Post).then(idempotency_key)))
         .response("200", success(route.reply));
     if route.verb == Verb::Post {
         operation = with_key_failures(operation);
     }
-    operation = match route.body {
+    operation = match route.body() {
         RequestBody::Ignored => operation,
         RequestBody::Savestate => {
             let description = "A savestate as hex pairs, as POST /core/savestatebuffer gives it.";
@@ -175,7 +176,7 @@ fn operation_id(route: &Route) -> String {
         id.push_str(&if id.is_empty() { first.to_owned() } else { first.to_ascii_uppercase() });
         id.push_str(rest);
     }
-    if route.body == RequestBody::Message {
+    if route.body() == RequestBody::Message {
         id.push_str("Post");
     }
     id
@@ -241,15 +242,21 @@ fn success(reply: Reply) -> Response {
     let pattern =
         |pattern: &str| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into();
     match reply {
-        Reply::Empty => text_response("Done; the body is empty.", pattern("^$"), None),
-        Reply::Bool => text_response("Whether it succeeded.", pattern("^(true|false)$"), Some("true")),
-        Reply::Number => text_response("A number in decimal.", pattern("^-?[0-9]+$"), Some("255")),
-        Reply::Text => text_response("A text.", string(), None),
-        Reply::Hex => {
+        Reply::Plain(ResultKind::None) => text_response("Done; the body is empty.", pattern("^$"), None),
+        Reply::Plain(ResultKind::Bool) => {
+            text_response("Whether it succeeded.", pattern("^(true|false)$"), Some("true"))
+        }
+        Reply::Plain(ResultKind::Int) => {
+            text_response("A number in decimal.", pattern("^-?[0-9]+$"), Some("255"))
+        }
+        Reply::Plain(ResultKind::Text) => text_response("A text.", string(), None),
+        Reply::Plain(ResultKind::Bytes) => {
             let pairs = pattern("^([0-9a-f]{2}(,[0-9a-f]{2})*)?$");
             text_response("Bytes as hex pairs, joined by commas.", pairs, Some("d3,00,00,ea"))
         }
-        Reply::Names => text_response("Names, joined by commas.", string(), Some("wram,iwram,vram")),
+        Reply::Plain(ResultKind::Names) => {
+            text_response("Names, joined by commas.", string(), Some("wram,iwram,vram"))
+        }
         Reply::Buttons => text_response(
             "Names of buttons, joined by commas; empty if there are none.",
             string(),
