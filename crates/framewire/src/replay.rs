@@ -108,7 +108,7 @@ fn play(args: &Args) -> anyhow::Result<bool> {
     if args.write {
         return write(&args.file, &recording, &report, every.unwrap_or(recording.head().pictures));
     }
-    Ok(report.divergence.is_none() && report.damage.is_none())
+    Ok(report.is_equal())
 }
 
 /// Prints what differs or is damaged.

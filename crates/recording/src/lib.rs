@@ -8,6 +8,7 @@
 //! - [`Writer`], [`Recording`]: the file, written and read, with a checksum behind each entry;
 //! - [`Recorder`]: writes down what an emulator does;
 //! - [`replay`]: plays a recording and compares;
+//! - [`Replays`]: replays in the background, one per emulator;
 //! - [`Recordings`]: the folder of them, and those being made.
 
 mod entry;
@@ -19,6 +20,7 @@ mod reader;
 mod recorder;
 mod recordings;
 pub mod replay;
+mod replays;
 mod writer;
 
 pub use entry::Entry;
@@ -27,6 +29,7 @@ pub use head::{Head, Start};
 pub use reader::{Ending, Recording};
 pub use recorder::{Options, Progress, Recorder, Summary};
 pub use recordings::{Active, Listed, Recordings, Recovered};
+pub use replays::{ReplayResult, ReplayTask, Replays};
 pub use writer::Writer;
 
 /// The largest file that is written or read, in bytes: hours of play.

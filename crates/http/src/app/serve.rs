@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use framewire_recording::Replays;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -24,7 +25,6 @@ use crate::pictures::encoder::PictureEncoders;
 use crate::pictures::viewers::ViewerLimit;
 use crate::routing::state::{AppState, Services};
 use crate::stopping::Stopping;
-use crate::storage::replays::Replays;
 use crate::storage::{Storage, searches};
 use crate::transport::body::BodyReader;
 use crate::transport::connection::Transport;

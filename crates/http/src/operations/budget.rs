@@ -36,7 +36,7 @@ impl ReplyBudget {
 
     /// Takes what the result of `op` may need, before it is asked for.
     pub(crate) fn share(&self, op: &Op) -> Result<BudgetShare, Failure> {
-        self.share_bytes(largest_result(op))
+        self.share_bytes(op.largest_result())
     }
 
     /// Takes what the results of `ops` may need, before they are asked for.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use framewire_recording::Recordings;
+use framewire_recording::{Recordings, Replays};
 use framewire_states::Snapshots;
 
 use crate::feeds::registry::Feeds;
@@ -14,7 +14,6 @@ use crate::operations::Operations;
 use crate::pictures::encoder::PictureEncoders;
 use crate::pictures::viewers::ViewerLimit;
 use crate::stopping::Stopping;
-use crate::storage::replays::Replays;
 use crate::storage::{SearchTable, Storage};
 use crate::transport::body::BodyReader;
 use crate::transport::streams::StreamLimit;

@@ -1,10 +1,8 @@
-//! What outlives a request: snapshots and recordings on disk, searches and replays in memory.
+//! What outlives a request: snapshots and recordings on disk, searches in memory.
 //!
-//! - `replays`: replays under way, and the last one of each emulator;
-//! - `problems`: what can go wrong, as problems.
+//! `problems` makes problems of their errors.
 
 mod problems;
-pub(crate) mod replays;
 
 use std::path::Path;
 use std::sync::Arc;

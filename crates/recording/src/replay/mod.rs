@@ -1,4 +1,4 @@
-//! Plays a recording on an emulator that can be paused and stepped, and holds it against what was recorded.
+//! Plays a recording on an emulator that can be paused and stepped, and compares the result with the recording.
 
 mod slices;
 
@@ -12,45 +12,45 @@ use crate::head::WALL;
 use crate::{Damage, Ending, Recording, memory};
 use slices::{Slice, Slices};
 
-/// Time that the emulator has for a stretch of frames.
+/// Longest time for a slice of frames.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// What of the state before the first frame is loaded: all of it, so that the game finds its battery save.
+/// The parts of the first state that are loaded: all of them, so that the game finds its battery save.
 const ALL: u8 = 31;
 
-/// The part of it that is the clock.
+/// The clock, one part of it.
 const CLOCK: u8 = 8;
 
-/// Frames a second of both consoles.
+/// Frames per second of both consoles.
 const RATE: f64 = 59.7275;
 
 /// How to play.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Frames from one hash of the picture to the next; `None` is as in the recording. Those that the recording has too
+    /// Frames from one hash of the picture to the next; `None` means as in the recording. Hashes that the recording also has
     /// are compared.
     pub every: Option<u32>,
-    /// So many times the console's speed; `None` is as fast as it can.
+    /// A multiple of the console's speed; `None` is unlimited.
     pub speed: Option<f64>,
-    /// Whether to put the emulator back as it was, behind the last frame.
+    /// Whether to restore the emulator's state after the last frame.
     pub restore: bool,
-    /// Whether to go on behind what differs.
+    /// Whether to continue after a difference.
     pub through: bool,
-    /// What the console's clock goes by.
+    /// The time source of the console's clock.
     pub clock: ReplayClock,
 }
 
-/// What the console's clock goes by in a replay.
+/// The time source of the console's clock in a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReplayClock {
-    /// The recording: frames, from the time on that its state holds, or at which its state was made.
+    /// The frames, starting at the time in the recording's state, or at the time when that state was made.
     #[default]
     Recorded,
-    /// Whatever it goes by in that emulator.
+    /// The time source of that emulator.
     Own,
 }
 
-/// How it went.
+/// The result of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Frames played.
@@ -61,22 +61,29 @@ pub struct Report {
     pub memories: u64,
     /// Of these, those that differ.
     pub other_memories: u64,
-    /// Where it first differed from the recording.
+    /// The first difference from the recording.
     pub divergence: Option<Divergence>,
-    /// Where the recording is damaged; it was played up to there.
+    /// Where the recording is damaged. It was played up to there.
     pub damage: Option<Damage>,
-    /// Whether it was told to end before the recording did.
+    /// Whether it was cancelled before the end of the recording.
     pub cancelled: bool,
-    /// Whether the recording holds the console's clock. If not, that may be why a game that reads it differs.
+    /// Whether the recording contains the console's clock. If not, that may be why a game that reads the clock differs.
     pub clock_known: bool,
     /// The hashes of the pictures, one each [`Options::every`] frames.
     pub hashes: Vec<u32>,
 }
 
-/// The first place where a replay differs from its recording.
+impl Report {
+    /// Whether the whole recording was played and everything that was compared is equal.
+    pub fn is_equal(&self) -> bool {
+        self.divergence.is_none() && self.damage.is_none() && !self.cancelled
+    }
+}
+
+/// The first difference between a replay and its recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Divergence {
-    /// The frame of the recording, counted from 1, behind which they differ.
+    /// The frame of the recording, counted from 1, after which they differ.
     pub frame: u64,
     /// The last frame before it after which everything that was compared was equal; 0 is the state before the first.
     pub agreed: u64,
@@ -110,7 +117,7 @@ impl Compared {
 /// Why a recording could not be played to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The emulator did not do its part, or cannot be stepped.
+    /// The emulator refused, did not answer, or cannot be stepped.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
     /// It runs another game.
@@ -287,7 +294,8 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Takes the hashes of pictures and memory that the emulator reports in the slice, and compares those that the recording has.
+    /// Reads the hashes of pictures and memory that the emulator reports in the slice, and compares those that the recording
+    /// also has.
     async fn pictures(&mut self, slice: &Slice<'_>) -> Result<(), ReplayError> {
         if self.every == 0 {
             return Ok(());
@@ -317,7 +325,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Compares the slice's other memories, which the outcome of its operations has.
+    /// Compares the other memory hashes of the slice, which come from the outcome of its operations.
     fn memories(&mut self, slice: &Slice<'_>, frames: u64, outcome: &Outcome) {
         for (frame, recorded, results) in slice.memories(frames).filter(|(_, _, results)| !results.is_empty())
         {
@@ -334,9 +342,9 @@ impl<'a> Player<'a> {
         self.compared.push(Comparison { frame, what: Compared::Memory, recorded, played });
     }
 
-    /// Goes through what was compared frame by frame, up to the first that differs.
+    /// Evaluates the comparisons frame by frame, up to the first difference.
     fn judge(&mut self) {
-        // Pictures come before memories of the same frame, and stay there.
+        // The sort is stable: in a frame, pictures stay before memories.
         self.compared.sort_by_key(|comparison| comparison.frame);
         let compared = std::mem::take(&mut self.compared);
         for of_frame in compared.chunk_by(|one, next| one.frame == next.frame) {

@@ -6,4 +6,5 @@ mod ended;
 mod kept;
 mod killed;
 mod played;
+mod replays;
 mod support;

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use framewire_recording::replay::{Divergence, Options, ReplayError, Report};
-use framewire_recording::{Damage, Recording};
+use framewire_recording::{Damage, Recording, ReplayTask, Replays};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -19,8 +19,6 @@ use crate::routing::extract::{EmulatorParam, Path, Payload, SelectedEmulator};
 use crate::routing::state::AppState;
 use crate::storage::Storage;
 use crate::storage::blocking;
-use crate::storage::replays::Job;
-use crate::storage::replays::Replays;
 use framewire_recording::Recordings;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -109,11 +107,11 @@ struct Damaged {
 }
 
 impl ReplayResponse {
-    fn new(job: &Job) -> ReplayResponse {
+    fn new(task: &ReplayTask) -> ReplayResponse {
         let mut told = ReplayResponse {
-            recording: job.name.to_string(),
-            frames: job.frames,
-            played: job.played(),
+            recording: task.name.to_string(),
+            frames: task.frames,
+            played: task.played(),
             over: false,
             equal: None,
             pictures: None,
@@ -124,9 +122,9 @@ impl ReplayResponse {
             cancelled: false,
             problem: None,
         };
-        let Some(ended) = job.ended() else { return told };
+        let Some(result) = task.result() else { return told };
         told.over = true;
-        match ended {
+        match result {
             Ok(report) => told.report(report),
             Err(error) => {
                 told.equal = Some(false);
@@ -137,9 +135,9 @@ impl ReplayResponse {
     }
 
     fn report(&mut self, report: Report) {
+        self.equal = Some(report.is_equal());
         let Report { frames, pictures, memories, divergence, damage, cancelled, clock_known, .. } = report;
         self.clock = Some(if clock_known { "recorded" } else { "unknown" });
-        self.equal = Some(divergence.is_none() && damage.is_none() && !cancelled);
         (self.played, self.pictures, self.memories) = (frames, Some(pictures), Some(memories));
         self.diverged = divergence.map(Diverged::from);
         self.damage = damage.map(Damaged::from);
@@ -199,8 +197,8 @@ async fn start(
     let read = move || -> Result<_, Problem> { Ok(Recording::read(&recordings.folder().read(&place)?)?) };
     let recording = blocking(read).await?;
     let options = Options { speed, restore, through, ..Options::default() };
-    let job = replays.start(&served.name, served.emulator.clone(), name, recording, options);
-    let job = job.map_err(|busy| {
+    let task = replays.start(&served.name, served.emulator.clone(), name, recording, options);
+    let task = task.map_err(|busy| {
         let detail = format!(
             "{} is busy with a replay of {} (frame {} of {}); wait for it, or end it by DELETE /v1/replay",
             served.name,
@@ -211,16 +209,16 @@ async fn start(
         Problem::new(StatusCode::CONFLICT, detail)
     })?;
     if !wait {
-        return Ok((StatusCode::ACCEPTED, Json(ReplayResponse::new(&job))));
+        return Ok((StatusCode::ACCEPTED, Json(ReplayResponse::new(&task))));
     }
     tokio::select! {
-        () = job.wait() => {}
-        () = operations.stopping.wait() => job.cancel(),
+        () = task.wait() => {}
+        () = operations.stopping.wait() => task.cancel(),
     }
-    job.wait().await;
-    match job.ended() {
+    task.wait().await;
+    match task.result() {
         Some(Err(error)) => Err(Problem::from(&*error)),
-        _ => Ok((StatusCode::OK, Json(ReplayResponse::new(&job)))),
+        _ => Ok((StatusCode::OK, Json(ReplayResponse::new(&task)))),
     }
 }
 
@@ -231,7 +229,7 @@ async fn last(
     State(replays): State<Arc<Replays>>,
     SelectedEmulator(served): SelectedEmulator,
 ) -> Result<Json<ReplayResponse>, Problem> {
-    find(&replays, &served.name).map(|job| Json(ReplayResponse::new(&job)))
+    find(&replays, &served.name).map(|task| Json(ReplayResponse::new(&task)))
 }
 
 /// Ends the replay that is under way on an emulator, after a few frames more.
@@ -241,14 +239,14 @@ async fn cancel(
     State(replays): State<Arc<Replays>>,
     SelectedEmulator(served): SelectedEmulator,
 ) -> Result<Json<ReplayResponse>, Problem> {
-    let job = find(&replays, &served.name)?;
-    job.cancel();
-    job.wait().await;
-    Ok(Json(ReplayResponse::new(&job)))
+    let task = find(&replays, &served.name)?;
+    task.cancel();
+    task.wait().await;
+    Ok(Json(ReplayResponse::new(&task)))
 }
 
-fn find(replays: &Replays, emulator: &str) -> Result<Arc<Job>, Problem> {
-    replays.last(emulator).ok_or_else(|| {
+fn find(replays: &Replays, emulator: &str) -> Result<Arc<ReplayTask>, Problem> {
+    replays.latest(emulator).ok_or_else(|| {
         Problem::not_found(format!(
             "nothing was replayed on {emulator}; POST /v1/recordings/NAME/replay does"
         ))

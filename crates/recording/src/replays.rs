@@ -1,0 +1,114 @@
+//! Replays in the background, and the latest one of each emulator.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use framewire_emulator::Emulator;
+use framewire_states::Name;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::Recording;
+use crate::replay::{Options, ReplayError, Report, replay};
+
+/// The result of a replay; `None` while it is running.
+pub type ReplayResult = Option<Result<Report, Arc<ReplayError>>>;
+
+/// A replay that is running or has ended.
+pub struct ReplayTask {
+    /// The recording.
+    pub name: Name,
+    /// Frames of the recording.
+    pub frames: u64,
+    played: AtomicU64,
+    cancelled: AtomicBool,
+    result: watch::Sender<ReplayResult>,
+}
+
+impl ReplayTask {
+    /// Frames played so far.
+    pub fn played(&self) -> u64 {
+        self.played.load(Relaxed)
+    }
+
+    /// The result, if the replay has ended.
+    pub fn result(&self) -> ReplayResult {
+        self.result.borrow().clone()
+    }
+
+    /// Waits until the replay has ended.
+    pub async fn wait(&self) {
+        let mut result = self.result.subscribe();
+        // The sender is `self`, so it is not dropped meanwhile.
+        let _ = result.wait_for(Option::is_some).await;
+    }
+
+    /// Makes the replay end after the frames that it is playing now.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Relaxed);
+    }
+
+    async fn run(&self, emulator: Arc<dyn Emulator>, recording: Recording, options: Options) {
+        let progress = |frames| {
+            self.played.store(frames, Relaxed);
+            if self.cancelled.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let report = replay(&*emulator, &recording, &options, progress).await;
+        self.result.send_replace(Some(report.map_err(Arc::new)));
+    }
+}
+
+/// The latest replay of each emulator, by the emulator's name.
+#[derive(Default)]
+pub struct Replays(Mutex<BTreeMap<String, Arc<ReplayTask>>>);
+
+impl Replays {
+    /// Starts to play `recording`, which is called `name`, on the emulator called `of`.
+    ///
+    /// # Errors
+    /// The replay that is running on this emulator.
+    pub fn start(
+        &self,
+        of: &str,
+        emulator: Arc<dyn Emulator>,
+        name: Name,
+        recording: Recording,
+        options: Options,
+    ) -> Result<Arc<ReplayTask>, Arc<ReplayTask>> {
+        let mut tasks = self.0.lock();
+        if let Some(task) = tasks.get(of)
+            && task.result().is_none()
+        {
+            return Err(task.clone());
+        }
+        let task = Arc::new(ReplayTask {
+            name,
+            frames: recording.frames(),
+            played: AtomicU64::new(0),
+            cancelled: AtomicBool::new(false),
+            result: watch::Sender::new(None),
+        });
+        tasks.insert(of.to_owned(), task.clone());
+        let running = task.clone();
+        tokio::spawn(async move { running.run(emulator, recording, options).await });
+        Ok(task)
+    }
+
+    /// The latest replay of an emulator.
+    pub fn latest(&self, of: &str) -> Option<Arc<ReplayTask>> {
+        self.0.lock().get(of).cloned()
+    }
+
+    /// Cancels all replays and waits until they have ended.
+    pub async fn close(&self) {
+        let tasks = std::mem::take(&mut *self.0.lock());
+        for task in tasks.values() {
+            task.cancel();
+        }
+        for task in tasks.values() {
+            task.wait().await;
+        }
+    }
+}
