@@ -4,39 +4,39 @@ use framewire_emulator::EmulatorError;
 use framewire_protocol::OpError;
 use framewire_states::FolderError;
 
-/// Why a file is no recording.
+/// Why a file is not a recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// It begins otherwise.
-    #[error("not a recording: it does not begin with `FRAMEWIRE RECORDING 1`")]
+    /// It does not start like a recording.
+    #[error("not a recording: it does not start with `FRAMEWIRE RECORDING 1`")]
     Magic,
-    /// It is one of another version.
+    /// It has another version.
     #[error("a recording of another version; this program reads version 1")]
     Version,
     /// Its head does not end.
-    #[error("not a recording: the text at its beginning is not ended by an empty line")]
+    #[error("not a recording: the text at its start is not followed by an empty line")]
     Unended,
-    /// Its head is no text.
-    #[error("not a recording: the text at its beginning is not UTF-8")]
+    /// Its head is not text.
+    #[error("not a recording: the text at its start is not UTF-8")]
     NotText,
     /// A line of its head is missing or cannot be read.
-    #[error("the line `{0} …` at the beginning of the recording is missing, or cannot be read")]
+    #[error("the line `{0} …` at the start of the recording is missing or cannot be read")]
     Line(&'static str),
     /// Its start cannot be used, so that there is nothing to play.
     #[error(transparent)]
     Start(Damage),
-    /// It is larger than any.
-    #[error("{0} bytes; recordings of at most {limit} bytes are read", limit = crate::MAX_FILE)]
+    /// It is too large.
+    #[error("the file has {0} bytes; a recording may have {limit} bytes", limit = crate::MAX_FILE)]
     TooLarge(u64),
 }
 
-/// Where a recording is damaged. What is before that is sound.
+/// Where a recording is damaged. Everything before that is valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Damage {
-    /// The frame of the recording, counted from 1, whose keys or picture cannot be trusted; 0 is the state before the first.
-    /// Keys of the frames before it can be.
+    /// The first frame of the recording, counted from 1, whose keys or picture cannot be trusted; 0 is the state before the
+    /// first frame.
     pub frame: u64,
-    /// Where in the file its entry begins, in bytes.
+    /// The offset of the damaged entry in the file, in bytes.
     pub offset: usize,
     /// What is wrong there.
     pub what: Wrong,
@@ -47,11 +47,11 @@ pub struct Damage {
 pub enum Wrong {
     /// The file ends there.
     Cut,
-    /// It has been changed, or something before it was taken out.
+    /// It was changed, or something before it was removed.
     Checksum,
-    /// It is none that there is.
+    /// Its kind is unknown.
     Entry,
-    /// There is more behind the end.
+    /// There are bytes after the end.
     More,
 }
 
@@ -60,9 +60,9 @@ impl fmt::Display for Damage {
         let Damage { frame, offset, what } = self;
         let what = match what {
             Wrong::Cut => "the file ends there",
-            Wrong::Checksum => "it was changed there: a checksum does not hold",
-            Wrong::Entry => "what is there is no part of a recording",
-            Wrong::More => "there is more behind its end",
+            Wrong::Checksum => "it was changed there: a checksum does not match",
+            Wrong::Entry => "there is something that is not part of a recording",
+            Wrong::More => "there are bytes after its end",
         };
         match frame {
             0 => write!(
@@ -74,22 +74,22 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Why a recording could not be begun.
+/// Why a recording could not be started or completed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The emulator did not do its part.
+    /// The emulator refused, or did not answer.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
     /// The file cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// The file could not be completed, or could not get its name. It stays in the folder.
-    #[error("{0}; what was recorded is kept, and becomes a recording at the next start")]
+    #[error("{0}; what was recorded stays in the folder and becomes a recording at the next start")]
     Unfinished(std::sync::Arc<FolderError>),
-    /// A recording is being made there already.
+    /// The emulator is being recorded already.
     #[error("{0} is being recorded already, as {1}; stop that first")]
     Recording(String, framewire_states::Name),
-    /// None is being made there.
+    /// The emulator is not being recorded.
     #[error("{0} is not being recorded")]
     NotRecording(String),
 }

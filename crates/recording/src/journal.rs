@@ -1,7 +1,7 @@
-//! The file of a recording while it is being made.
+//! The file of a recording in progress.
 //!
-//! It lies among the recordings, under a name of its own that holds theirs, and is locked as long as its program lives.
-//! What is in it up to its last whole entry can be played, whenever and however the program ends.
+//! It is in the folder of recordings, under a temporary name that contains the final one, and is locked as long as its
+//! program runs. However the program ends, the recording can be played up to the last whole entry of this file.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,11 +14,10 @@ use tempfile::NamedTempFile;
 use crate::reader::Cut;
 use crate::{Entry, MAX_FILE};
 
-/// Beginning of the names of such files. No [`Name`] begins so.
+/// The start of the names of such files. No [`Name`] starts like this.
 const PREFIX: &str = ".recording-";
 
-/// Makes the file of a recording that is to be called `name`. It is removed when it is dropped, until its beginning is
-/// written and it is to stay.
+/// Creates the file of a recording that will be called `name`. The file is removed on drop, unless it is kept.
 pub(crate) fn begin(folder: &Folder, name: &Name) -> Result<NamedTempFile, FolderError> {
     let failed = |action| move |source| FolderError::Io { action, path: folder.path().to_owned(), source };
     fs::create_dir_all(folder.path()).map_err(failed("make"))?;
@@ -26,14 +25,14 @@ pub(crate) fn begin(folder: &Folder, name: &Name) -> Result<NamedTempFile, Folde
     loop {
         let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder.path());
         let file = file.map_err(failed("write in"))?;
-        // Between its creation and its lock another program may have taken it for abandoned.
+        // Before it was locked, another program may have removed it as abandoned.
         if framewire_files::lock(file.as_file()) && file.path().exists() {
             return Ok(file);
         }
     }
 }
 
-/// The files that are there, of this program and of others, and what their recordings were to be called.
+/// All such files, of this program and of others, with the names that their recordings will have.
 pub(crate) fn all(folder: &Folder) -> Vec<(PathBuf, Name)> {
     let files = fs::read_dir(folder.path()).into_iter().flatten().flatten();
     let named = files.filter_map(|file| {
@@ -44,16 +43,16 @@ pub(crate) fn all(folder: &Folder) -> Vec<(PathBuf, Name)> {
     named.collect()
 }
 
-/// A file that was ended.
-pub(crate) struct Concluded {
+/// A file that was completed.
+pub(crate) struct Completed {
     pub frames: u64,
     pub bytes: u64,
     pub reason: String,
 }
 
-/// Ends a file whose writing failed, after its last whole entry. Where the disk has no room for the end, it takes that of
-/// the last entries. `reason` is given the number of frames.
-pub(crate) fn conclude(file: &mut File, reason: impl Fn(u64) -> String) -> io::Result<Concluded> {
+/// Completes a file after a failed write, after its last whole entry. If the disk has no room for the end, the end replaces
+/// the last entries. `reason` gets the number of frames.
+pub(crate) fn complete(file: &mut File, reason: impl Fn(u64) -> String) -> io::Result<Completed> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     Read::by_ref(file).take(MAX_FILE).read_to_end(&mut bytes)?;
@@ -72,9 +71,9 @@ pub(crate) fn conclude(file: &mut File, reason: impl Fn(u64) -> String) -> io::R
         file.seek(SeekFrom::Start(offset as u64))?;
         let written = file.write_all(&end).and_then(|()| file.set_len(total)).and_then(|()| file.sync_data());
         match written {
-            Ok(()) => return Ok(Concluded { frames, bytes: total, reason }),
+            Ok(()) => return Ok(Completed { frames, bytes: total, reason }),
             Err(error) => failure = Some(error),
         }
     }
-    Err(failure.unwrap_or_else(|| io::Error::other("nothing of it can be played")))
+    Err(failure.unwrap_or_else(|| io::Error::other("nothing in it can be played")))
 }

@@ -11,16 +11,16 @@ use tokio::sync::Mutex;
 
 use crate::{Head, MAX_FILE, Options, Progress, RecordError, Recorder, Recording, Summary, journal};
 
-/// More recordings than this are not kept.
+/// Most recordings in the folder.
 const LIMIT: usize = 4096;
 
-/// Bytes of a file within which its head ends.
+/// The head of a recording ends within this many bytes.
 const HEAD: usize = 8 * 1024;
 
-/// Where files have no locks, a recording that was not written to for so long is no longer being made.
+/// On systems without file locks, a recording that was not written to for this long counts as abandoned.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// The folder of recordings, and those being made: one for each emulator.
+/// The folder of recordings, and the recordings in progress: one for each emulator.
 #[derive(Debug)]
 pub struct Recordings {
     folder: Arc<Folder>,
@@ -32,27 +32,27 @@ pub struct Recordings {
 pub struct Listed {
     /// Its file.
     pub entry: Entry,
-    /// What it is of.
+    /// The head of the recording.
     pub head: Head,
 }
 
-/// A recording being made, or the last one that ended by itself.
+/// A recording in progress, or the latest one that ended by itself.
 #[derive(Debug)]
 pub struct Active {
-    /// What it is called.
+    /// Its name.
     pub name: Name,
-    /// How far it is.
+    /// Its progress.
     pub progress: Progress,
-    /// How it ended, if it did.
+    /// How it ended, if it has ended.
     pub ended: Option<Result<Summary, Arc<FolderError>>>,
 }
 
-/// A recording that an earlier run of the program had not completed.
+/// A recording that an earlier run of the program did not complete.
 #[derive(Debug)]
 pub struct Recovered {
-    /// What it was to be called.
+    /// The name that it was to have.
     pub wanted: Name,
-    /// What it is called, because its name was taken or not, and its frames; or why it could not be recovered.
+    /// The name that it has, which differs if that name was taken, and its number of frames; or why it could not be recovered.
     pub outcome: Result<(Name, u64), FolderError>,
 }
 
@@ -63,12 +63,12 @@ impl Recordings {
         Recordings { folder: Arc::new(folder), active: Mutex::default() }
     }
 
-    /// The folder, for what is to be done with files as files.
+    /// The folder of the files.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// The recordings by name. Files that are none are left out.
+    /// The recordings, sorted by name. Other files are left out.
     ///
     /// # Errors
     ///
@@ -82,11 +82,10 @@ impl Recordings {
         Ok(entries.filter_map(listed).collect())
     }
 
-    /// Completes the recordings that an earlier run of the program was making when it was ended, up to their last entries
-    /// that are whole. Those that another program is making are left alone; those in which nothing can be played are
-    /// removed.
+    /// Completes the recordings that were in progress when an earlier run of the program ended, up to their last whole
+    /// entries. Recordings of other running programs are left alone. Those in which nothing can be played are removed.
     pub fn recover(&self) -> Vec<Recovered> {
-        // Files that were uploaded when the program ended. Where they cannot be removed, recordings may still be recovered.
+        // Removes files that were being uploaded when the program ended. If that fails, recordings may still be recovered.
         let _ = self.folder.remove_abandoned();
         let files = journal::all(&self.folder).into_iter();
         let recovered = files.filter_map(|(path, wanted)| {
@@ -96,7 +95,7 @@ impl Recordings {
         recovered.collect()
     }
 
-    /// `None` if there is nothing to be done.
+    /// `None` if there is nothing to do.
     fn recover_one(&self, path: &Path, wanted: &Name) -> Result<Option<(Name, u64)>, FolderError> {
         let failed = |source: io::Error| FolderError::Io { action: "recover", path: path.to_owned(), source };
         let file = match File::options().read(true).write(true).open(path) {
@@ -132,32 +131,32 @@ impl Recordings {
         Ok(Some((name, frames)))
     }
 
-    /// Begins to record an emulator, which is called `whose`.
+    /// Starts to record the emulator called `of`.
     ///
     /// # Errors
     ///
     /// [`RecordError::Recording`] if it is being recorded already, and as [`Recorder::start`].
     pub async fn start(
         &self,
-        whose: &str,
+        of: &str,
         emulator: Arc<dyn Emulator>,
         name: Name,
         options: Options,
     ) -> Result<(), RecordError> {
         let mut active = self.active.lock().await;
-        // One that something has just ended is not under way any more.
+        // A recording may have ended just now.
         for recorder in active.values() {
             recorder.settle().await;
         }
-        let under_way = |recorder: &&Recorder| recorder.ended().is_none();
-        if let Some(recorder) = active.get(whose).filter(under_way) {
-            return Err(RecordError::Recording(whose.to_owned(), recorder.name().clone()));
+        let running = |recorder: &&Recorder| recorder.ended().is_none();
+        if let Some(recorder) = active.get(of).filter(running) {
+            return Err(RecordError::Recording(of.to_owned(), recorder.name().clone()));
         }
-        if let Some(recorder) = active.values().filter(under_way).find(|recorder| *recorder.name() == name) {
+        if let Some(recorder) = active.values().filter(running).find(|recorder| *recorder.name() == name) {
             return Err(FolderError::Taken { kind: "recording", name: recorder.name().clone() }.into());
         }
         let recorder = Recorder::start(emulator, self.folder.clone(), name, options).await?;
-        active.insert(whose.to_owned(), recorder);
+        active.insert(of.to_owned(), recorder);
         Ok(())
     }
 
@@ -166,28 +165,28 @@ impl Recordings {
     /// # Errors
     ///
     /// [`RecordError::NotRecording`], [`RecordError::Unfinished`].
-    pub async fn stop(&self, whose: &str) -> Result<Summary, RecordError> {
-        let recorder = self.active.lock().await.remove(whose);
-        let recorder = recorder.ok_or_else(|| RecordError::NotRecording(whose.to_owned()))?;
+    pub async fn stop(&self, of: &str) -> Result<Summary, RecordError> {
+        let recorder = self.active.lock().await.remove(of);
+        let recorder = recorder.ok_or_else(|| RecordError::NotRecording(of.to_owned()))?;
         recorder.stop().await.map_err(RecordError::Unfinished)
     }
 
-    /// The recording of an emulator, if one is being made or ended by itself.
-    pub async fn active(&self, whose: &str) -> Option<Active> {
+    /// The recording of an emulator that is in progress or has ended by itself.
+    pub async fn active(&self, of: &str) -> Option<Active> {
         let active = self.active.lock().await;
-        let recorder = active.get(whose)?;
+        let recorder = active.get(of)?;
         recorder.settle().await;
         Some(Active { name: recorder.name().clone(), progress: recorder.progress(), ended: recorder.ended() })
     }
 
-    /// The emulator of which a recording of this name is being made.
+    /// The emulator that is being recorded under this name.
     pub async fn subject_of(&self, name: &Name) -> Option<String> {
         let active = self.active.lock().await;
         for recorder in active.values().filter(|recorder| recorder.name() == name) {
             recorder.settle().await;
         }
-        let mut under_way = active.iter().filter(|(_, recorder)| recorder.ended().is_none());
-        under_way.find(|(_, recorder)| recorder.name() == name).map(|(whose, _)| whose.clone())
+        let mut running = active.iter().filter(|(_, recorder)| recorder.ended().is_none());
+        running.find(|(_, recorder)| recorder.name() == name).map(|(of, _)| of.clone())
     }
 
     /// Ends all recordings and waits for their files.
@@ -205,7 +204,7 @@ fn is_quiet(file: &File) -> bool {
     written.is_ok_and(|written| written.elapsed().is_ok_and(|since| since >= QUIET))
 }
 
-/// Another name for a recording whose own is taken: with `-recovered` at its end, and from the second on with a number.
+/// Another name for a recording of own is taken: with `-recovered` at its end, and from the second on with a number.
 pub(crate) fn suffixed(name: &Name, number: u32) -> Name {
     const ROOM: usize = 48;
     let start = &name.as_str()[..name.as_str().len().min(ROOM)];

@@ -1,5 +1,5 @@
-mod opening;
-mod tape;
+mod start_state;
+mod task;
 
 use std::io;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::recordings::suffixed;
 use crate::{RecordError, Start, journal};
-use tape::{Finished, Tape};
+use task::{Finished, RecordTask};
 
 /// How to record.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where to begin: here, or with a reset.
+    /// Where to start: at the current state, or with a reset.
     pub start: Start,
-    /// Frames from one hash of the picture to the next, at least 1. Where the emulator has no hashes, there is one of its
-    /// memory about as often.
+    /// Frames from one hash of the picture to the next, at least 1. If the emulator has no hashes, the recording gets a hash
+    /// of its memory about as often.
     pub every: u32,
-    /// Whatever is to be remembered with it, at most [`Head::MAX_NOTE`](crate::Head::MAX_NOTE) bytes.
+    /// A note, at most [`Head::MAX_NOTE`](crate::Head::MAX_NOTE) bytes.
     pub note: String,
-    /// Whether a recording of this name is replaced.
+    /// Whether to replace a recording of this name.
     pub replace: bool,
 }
 
-/// How far a recording is.
+/// The progress of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// Frames recorded.
@@ -39,7 +39,7 @@ pub struct Progress {
 /// A recording that is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// What it is called.
+    /// Its name.
     pub name: Name,
     /// Frames recorded.
     pub frames: u64,
@@ -49,20 +49,20 @@ pub struct Summary {
     pub reason: String,
 }
 
-/// A recording being made. Dropping it ends the recording as [`stop`](Recorder::stop) does, in its own time.
+/// A recording in progress. Dropping it ends the recording as [`stop`](Recorder::stop) does, without waiting.
 #[derive(Debug)]
 pub struct Recorder {
     name: Name,
     progress: Arc<Mutex<Progress>>,
     stop: watch::Sender<bool>,
-    /// Asks whether what happened so far has ended it.
+    /// Asks the task to handle everything that has happened so far.
     asks: mpsc::Sender<oneshot::Sender<()>>,
     end: watch::Receiver<Option<Result<Summary, Arc<FolderError>>>>,
 }
 
 impl Recorder {
-    /// Begins to record what `emulator` does as `name` in `folder`. What was begun goes on in a task of its own until it
-    /// is stopped, or until something happens that a recording cannot hold: then it ends before that.
+    /// Starts to record what `emulator` does, as `name` in `folder`. The recording runs in a task of its own until it is
+    /// stopped, or until something happens that a recording cannot hold. Then it ends before that.
     ///
     /// # Errors
     ///
@@ -75,18 +75,18 @@ impl Recorder {
     ) -> Result<Recorder, RecordError> {
         folder.check_free(&name, options.replace)?;
         let file = journal::begin(&folder, &name)?;
-        let tape = Tape::begin(emulator, file, &options).await?;
-        let progress = tape.progress.clone();
+        let task = RecordTask::begin(emulator, file, &options).await?;
+        let progress = task.progress.clone();
         let (stop, stopped) = watch::channel(false);
         let (asks, asked) = mpsc::channel(16);
         let (done, end) = watch::channel(None);
         let place = name.clone();
         tokio::spawn(async move {
-            let recorded = tape.record(stopped, asked).await;
+            let recorded = task.record(stopped, asked).await;
             let summary = tokio::task::spawn_blocking(move || {
                 let finished = recorded.finish().map_err(unwritten(&folder))?;
                 let Finished { file, frames, bytes, reason } = finished;
-                // Another file may have taken the name meanwhile.
+                // Another file may have the name by now.
                 let other = |number| suffixed(&place, number);
                 let name = folder.finish_as(file, &place, options.replace, other)?;
                 Ok(Summary { name, frames, bytes, reason })
@@ -97,21 +97,22 @@ impl Recorder {
         Ok(Recorder { name, progress, stop, asks, end })
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &Name {
         &self.name
     }
 
-    /// How far it is.
+    /// Its progress.
     pub fn progress(&self) -> Progress {
         self.progress.lock().clone()
     }
 
-    /// Waits until everything that the emulator has told so far is written down, and the file is complete if that ended it.
+    /// Waits until everything that the emulator has reported so far is written. If that ends the recording, waits until the file
+    /// is complete.
     pub async fn settle(&self) {
         let (answer, answered) = oneshot::channel();
-        let goes_on = self.asks.send(answer).await.is_ok() && answered.await.is_ok();
-        if !goes_on {
+        let continues = self.asks.send(answer).await.is_ok() && answered.await.is_ok();
+        if !continues {
             let _ = self.end.clone().wait_for(Option::is_some).await;
         }
     }
@@ -121,11 +122,11 @@ impl Recorder {
         self.end.borrow().clone()
     }
 
-    /// Ends it behind the frame that the emulator is at, and waits until its file is complete.
+    /// Ends the recording after the emulator's current frame, and waits until the file is complete.
     ///
     /// # Errors
     ///
-    /// If the file cannot be completed. What was written of it is recovered at the next start.
+    /// If the file cannot be completed. It is recovered at the next start.
     pub async fn stop(&self) -> Result<Summary, Arc<FolderError>> {
         self.stop.send_replace(true);
         let mut end = self.end.clone();

@@ -17,10 +17,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::opening::{Opening, begin, refused};
+use super::start_state::{StartState, begin, refused};
 use super::{Options, Progress, unwritten_because};
 use crate::head::WALL;
-use crate::journal::{Concluded, conclude};
+use crate::journal::{Completed, complete};
 use crate::{Head, MAX_FILE, RecordError, Start, Writer, memory};
 
 /// Time that the emulator has for what is asked of it in the middle of a recording.
@@ -41,7 +41,7 @@ pub(super) struct Finished {
 }
 
 /// What a recording is made with.
-pub(super) struct Tape {
+pub(super) struct RecordTask {
     emulator: Arc<dyn Emulator>,
     watch: Watch,
     file: NamedTempFile,
@@ -81,10 +81,10 @@ impl Recorded {
         let written = ended.and_then(|reason| {
             let frames = writer.frames();
             write_synced(file.as_file(), &writer.end(&reason)?)?;
-            Ok(Concluded { frames, bytes: file.as_file().metadata()?.len(), reason })
+            Ok(Completed { frames, bytes: file.as_file().metadata()?.len(), reason })
         });
-        let Concluded { frames, bytes, reason } = written.or_else(|error| {
-            conclude(file.as_file_mut(), |frames| {
+        let Completed { frames, bytes, reason } = written.or_else(|error| {
+            complete(file.as_file_mut(), |frames| {
                 format!("it could not be written after frame {frames}: {error}")
             })
         })?;
@@ -99,12 +99,12 @@ enum Next {
     Over(String),
 }
 
-impl Tape {
+impl RecordTask {
     pub async fn begin(
         emulator: Arc<dyn Emulator>,
         mut file: NamedTempFile,
         options: &Options,
-    ) -> Result<Tape, RecordError> {
+    ) -> Result<RecordTask, RecordError> {
         let every = options.every.max(1);
         let request =
             |every, hashes| WatchRequest { ranges: Vec::new(), every, keys: true, hashes, clock: hashes };
@@ -120,7 +120,7 @@ impl Tape {
         }
         let outcome = outcome?;
         let first = outcome.frame;
-        let Opening { title, code, checksum, console, keys, state } = Opening::read(outcome)?;
+        let StartState { title, code, checksum, console, keys, state } = StartState::read(outcome)?;
         let head = Head {
             title,
             code,
@@ -141,7 +141,7 @@ impl Tape {
         file.disable_cleanup(true);
         let progress = Arc::new(Mutex::new(Progress { frames: 0, bytes: writer.bytes() }));
         let own_reset = options.start == Start::PowerOn;
-        Ok(Tape {
+        Ok(RecordTask {
             emulator,
             watch,
             file,
@@ -170,7 +170,7 @@ impl Tape {
             let synced = sync.await.map_err(io::Error::other).and_then(|synced| synced);
             ended = synced.and(ended);
         }
-        let Tape { writer, file, progress, .. } = self;
+        let RecordTask { writer, file, progress, .. } = self;
         Recorded { writer, file, progress, ended }
     }
 

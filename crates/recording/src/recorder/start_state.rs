@@ -1,23 +1,23 @@
-//! Where a recording begins.
+//! The state at the start of a recording.
 
 use std::time::Instant;
 
 use framewire_emulator::{Emulator, EmulatorError, Watch};
 use framewire_protocol::{Batch, Keys, Op, OpError, Outcome, Status, Value};
 
-use super::tape::DEADLINE;
+use super::task::DEADLINE;
 use crate::Start;
 
-/// What goes into the state before the first frame: all, with the battery save, so that nothing else is needed.
+/// All parts of a state, including the battery save, so that a replay needs nothing else.
 const FLAGS: u8 = 31;
 
-/// Begins to watch, and takes down where everything begins: all at one frame boundary.
+/// Starts the watch and reads the state, both at the same frame boundary.
 pub(super) async fn begin(
     emulator: &dyn Emulator,
     watch: &Watch,
     start: Start,
 ) -> Result<Outcome, EmulatorError> {
-    // The watch comes first, as it may be refused, and behind that nothing is done.
+    // The watch comes first, because it may be refused. Nothing after a refusal is done.
     let mut ops = vec![watch.op()];
     if start == Start::PowerOn {
         ops.push(Op::Reset {});
@@ -27,7 +27,7 @@ pub(super) async fn begin(
     emulator.submit(Batch::new(ops), Instant::now() + DEADLINE).await
 }
 
-/// Whether the emulator has no such watch.
+/// Whether the emulator does not support the watch.
 pub(super) fn refused(outcome: &Result<Outcome, EmulatorError>) -> bool {
     let refusal = match outcome {
         Ok(outcome) => outcome.results.first().and_then(|result| result.as_ref().err()),
@@ -37,8 +37,8 @@ pub(super) fn refused(outcome: &Result<Outcome, EmulatorError>) -> bool {
     refusal.is_some_and(|refusal| refusal.status == Status::Unsupported)
 }
 
-/// What [`begin`] found.
-pub(super) struct Opening {
+/// What [`begin`] has read.
+pub(super) struct StartState {
     pub title: String,
     pub code: String,
     pub checksum: u32,
@@ -47,10 +47,10 @@ pub(super) struct Opening {
     pub state: Vec<u8>,
 }
 
-impl Opening {
-    pub fn read(outcome: Outcome) -> Result<Opening, OpError> {
+impl StartState {
+    pub fn read(outcome: Outcome) -> Result<StartState, OpError> {
         let mut values = outcome.results.into_iter().collect::<Result<Vec<Value>, OpError>>()?;
-        // Behind the watch and the reset.
+        // They come after the watch and the reset.
         let last = values.split_off(values.len().saturating_sub(6));
         match <[Value; 6]>::try_from(last) {
             Ok(
@@ -64,9 +64,9 @@ impl Opening {
                 ],
             ) => {
                 let (checksum, console) = (checksum as u32, console.clamp(0, 1) as u8);
-                Ok(Opening { title, code, checksum, console, keys: keys as u16 & Keys::MASK, state })
+                Ok(StartState { title, code, checksum, console, keys: keys as u16 & Keys::MASK, state })
             }
-            _ => Err(OpError::failed("the emulator answered with something else than its game and state")),
+            _ => Err(OpError::failed("the emulator did not answer with its game and state")),
         }
     }
 }
