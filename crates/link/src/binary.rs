@@ -1,4 +1,4 @@
-//! One connection to Framewire's script: many requests in flight, answered in the order they finish.
+//! One connection to Framewire's script. Many requests can be open; they are answered in any order.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,76 +9,76 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::desk::{Desk, End, asked_to_stop};
-use crate::silence::{self, Suspicion};
-use crate::submission::Submission;
+use crate::session::Submission;
+use crate::silence::{self, SilenceCheck};
+use crate::state::{ConnectionEnd, LinkState, asked_to_stop};
 
-/// Bytes that may wait to be written; requests behind that wait in the session.
+/// Bytes that may wait to be written. Further requests wait in the session.
 const MAX_OUT: usize = 1 << 20;
 /// Submissions taken from the queue at a time.
 const BURST: usize = 256;
-/// How often deadlines and the heartbeat are looked at.
+/// Time between two checks of deadlines and the heartbeat.
 const TICK: Duration = Duration::from_millis(20);
-/// Bytes read at a time.
+/// Bytes per read.
 const READ: usize = 64 * 1024;
-/// Full reads in a row after which there is a look at everything else.
+/// Full reads in a row before everything else gets its turn.
 const READS: usize = 4;
-/// Turns after which the runtime may look at other tasks, whatever else there is to do.
+/// Turns of the loop after which other tasks of the runtime get theirs.
 const TURNS: usize = 64;
 
-/// A connection behind its hello.
+/// A connection after its hello.
 struct Connection<'a> {
-    desk: &'a mut Desk,
+    state: &'a mut LinkState,
     stream: TcpStream,
     decoder: Decoder,
-    /// Bytes to write; those before `written` are.
+    /// Bytes to write. Those before `written` are written.
     out: Vec<u8>,
     written: usize,
     buffer: Vec<u8>,
     heartbeat: Heartbeat,
-    suspicion: Suspicion,
+    silence: SilenceCheck,
 }
 
-/// At most one ping is under way, so a paused emulator's buffers never fill with them.
+/// At most one ping is open, so that pings never fill the buffers of a paused emulator.
 struct Heartbeat {
-    /// When the ping was sent that is not answered yet.
+    /// When the open ping was sent, if there is one.
     sent: Option<Instant>,
-    /// When anything was last heard.
+    /// When anything last arrived.
     heard: Instant,
     last: Instant,
     number: u32,
 }
 
-/// Serves the desk's requests over `stream` until it breaks or the link is asked to stop. `received` came in behind
+/// Serves the link's requests over `stream` until it breaks or the link is asked to stop. `received` arrived after
 /// the welcome.
-pub(crate) async fn drive(desk: &mut Desk, stream: TcpStream, received: &[u8]) -> End {
+pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream, received: &[u8]) -> ConnectionEnd {
     let now = Instant::now();
-    let heartbeat = Heartbeat { sent: None, heard: now, last: now - desk.config.heartbeat, number: 0 };
+    let heartbeat = Heartbeat { sent: None, heard: now, last: now - state.config.heartbeat, number: 0 };
     let mut decoder = Decoder::new();
     decoder.push(received);
     let buffer = vec![0; READ];
     let mut connection = Connection {
-        desk,
+        state,
         stream,
         decoder,
         out: Vec::new(),
         written: 0,
         buffer,
         heartbeat,
-        suspicion: Suspicion::default(),
+        silence: SilenceCheck::default(),
     };
     match connection.serve().await {
-        Err(error) => End::Broken(error.to_string()),
+        Err(error) => ConnectionEnd::Broken(error.to_string()),
         Ok(()) => {
-            // The peer may be gone or paused by now; it is told of the end, not asked.
+            // The peer may be gone or paused by now, so its answer is not awaited.
             let _ = timeout(TICK, connection.stream.shutdown()).await;
-            End::Stopped
+            ConnectionEnd::Stopped
         }
     }
 }
 
 impl Connection<'_> {
-    /// Ends well when the link is to stop and nothing is open any more.
+    /// Ends without an error when the link is to stop and no request is open.
     async fn serve(&mut self) -> io::Result<()> {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -87,11 +87,11 @@ impl Connection<'_> {
         self.dispatch()?;
         for turn in 1_usize.. {
             self.write()?;
-            if stopping && self.desk.session.is_empty() && self.written == self.out.len() {
+            if stopping && self.state.session.is_empty() && self.written == self.out.len() {
                 break;
             }
             if turn.is_multiple_of(TURNS) {
-                // Where there is always something to read, nothing else ends this task's turn.
+                // If there is always something to read, nothing else ends this task's turn.
                 yield_now().await;
             }
             let blocked = self.written < self.out.len();
@@ -103,18 +103,18 @@ impl Connection<'_> {
                     }
                 }
                 ready = self.stream.writable(), if blocked => ready?,
-                count = self.desk.inbox.recv_many(&mut submissions, BURST), if !stopping => {
+                count = self.state.inbox.recv_many(&mut submissions, BURST), if !stopping => {
                     stopping = count == 0;
                     self.take(&mut submissions);
                 }
-                () = asked_to_stop(&mut self.desk.stop), if !stopping => {
+                () = asked_to_stop(&mut self.state.stop), if !stopping => {
                     stopping = true;
-                    self.desk.inbox.close();
-                    while let Ok(submission) = self.desk.inbox.try_recv() {
-                        self.desk.session.submit(submission);
+                    self.state.inbox.close();
+                    while let Ok(submission) = self.state.inbox.try_recv() {
+                        self.state.session.submit(submission);
                     }
                 }
-                () = self.suspicion.confirmed() => return Err(io::Error::other(silence::VERDICT)),
+                () = self.silence.confirmed_dead() => return Err(io::Error::other(silence::DEAD)),
                 _ = tick.tick() => self.tick(),
             }
         }
@@ -123,7 +123,7 @@ impl Connection<'_> {
 
     fn take(&mut self, submissions: &mut Vec<Submission>) {
         for submission in submissions.drain(..) {
-            self.desk.session.submit(submission);
+            self.state.session.submit(submission);
         }
     }
 
@@ -133,7 +133,7 @@ impl Connection<'_> {
                 self.out.clear();
                 self.written = 0;
             }
-            self.desk.session.encode_unsent(&mut self.out, MAX_OUT);
+            self.state.session.encode_unsent(&mut self.out, MAX_OUT);
             if self.written == self.out.len() {
                 return Ok(());
             }
@@ -145,14 +145,14 @@ impl Connection<'_> {
         }
     }
 
-    /// Reads what has arrived, up to a bound. Whether there may be more.
+    /// Reads what has arrived, up to a limit. Returns whether there may be more.
     fn read(&mut self) -> io::Result<bool> {
         for _ in 0..READS {
             match self.stream.try_read(&mut self.buffer) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed it")),
                 Ok(count) => {
                     self.heartbeat.heard = Instant::now();
-                    self.suspicion.dispel();
+                    self.silence.cancel();
                     self.decoder.push(&self.buffer[..count]);
                     self.dispatch()?;
                     if count < self.buffer.len() {
@@ -169,14 +169,14 @@ impl Connection<'_> {
     fn dispatch(&mut self) -> io::Result<()> {
         while let Some(frame) = self.decoder.next_frame().map_err(io::Error::other)? {
             match frame {
-                Frame::Reply(reply) => self.desk.session.answer(reply.id, reply.outcome),
+                Frame::Reply(reply) => self.state.session.answer(reply.id, reply.outcome),
                 Frame::Pong { id, frame } => {
                     if id == self.heartbeat.number && self.heartbeat.sent.take().is_some() {
-                        self.desk.heard(frame);
+                        self.state.note_frame(frame);
                     }
                 }
                 Frame::Goodbye(reason) => return Err(io::Error::other(format!("the script said: {reason}"))),
-                Frame::Event(events) => self.desk.happened(events),
+                Frame::Event(events) => self.state.deliver(events),
                 Frame::Request(_) | Frame::Cancel(_) | Frame::Ping(_) | Frame::Trace { .. } => {
                     return Err(io::Error::other("the script sent a frame that only we send"));
                 }
@@ -186,19 +186,19 @@ impl Connection<'_> {
     }
 
     fn tick(&mut self) {
-        self.desk.expire(&mut self.out);
+        self.state.expire(&mut self.out);
         let now = Instant::now();
         let heartbeat = &mut self.heartbeat;
         match heartbeat.sent {
-            // What comes in shows life as well as the pong behind it.
-            Some(sent) if now - sent.max(heartbeat.heard) >= self.desk.config.stalled_after => {
-                self.desk.update(|status| {
+            // Any bytes show that the script is alive, not only the pong.
+            Some(sent) if now - sent.max(heartbeat.heard) >= self.state.config.stalled_after => {
+                self.state.update(|status| {
                     status.stalled = true;
                     status.frames_per_second = 0.0;
                 });
-                self.suspicion.raise(&self.desk.config.address);
+                self.silence.start(&self.state.config.address);
             }
-            None if now - heartbeat.last >= self.desk.config.heartbeat => {
+            None if now - heartbeat.last >= self.state.config.heartbeat => {
                 heartbeat.number = heartbeat.number.wrapping_add(1);
                 heartbeat.sent = Some(now);
                 heartbeat.last = now;

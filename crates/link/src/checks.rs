@@ -1,4 +1,4 @@
-//! What is checked of operations before mGBA-http's script gets them, because it does not check them itself.
+//! Checks of operations for mGBA-http's script, which does not check them itself.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use framewire_protocol::{Access, Bus, Op, OpError, Status, Value};
 
-/// How long the sizes of domains are used. The script does not report that another game was loaded in its window.
+/// How long the sizes of domains are used. The script does not report when another game is loaded in its window.
 const LIFE: Duration = Duration::from_secs(5);
-/// From here on every address belongs to a Game Boy Advance.
+/// Addresses from here on exist only on the Game Boy Advance.
 const PAST_GAME_BOY: u32 = 0x1_0000;
-/// From here on numbers on the bus are made of bytes: the memory for saves has 8 bits.
+/// The save memory starts here. Its bus has 8 bits, so mGBA accesses numbers there byte by byte.
 const SAVE: u32 = 0x0E00_0000;
 
-/// The sizes of the memory domains of the game at the other end.
+/// The sizes of the game's memory domains.
 #[derive(Debug)]
 pub(crate) struct DomainSizes {
-    /// `None` for a domain of which the script gave no size.
+    /// `None` for a domain whose size the script did not return.
     sizes: HashMap<String, Option<u32>>,
     since: Instant,
 }
@@ -37,25 +37,26 @@ impl DomainSizes {
         self.sizes.insert(domain, size);
     }
 
-    /// Another game may be there.
+    /// Forgets all sizes, because another game may be loaded.
     pub fn forget(&mut self) {
         *self = DomainSizes::default();
     }
 
-    /// Forgets sizes that may be out of date. Not in the middle of a batch's questions, which would never end.
+    /// Forgets sizes that may be out of date. Call this between batches only; within a batch the sizes would be asked for
+    /// without end.
     pub fn forget_old(&mut self) {
         if self.since.elapsed() >= LIFE {
             self.forget();
         }
     }
 
-    /// The first domain of these operations whose size is not known.
+    /// The first domain of these operations whose size is unknown.
     pub fn unknown(&self, ops: &[Op]) -> Option<String> {
         let mut domains = ops.iter().filter_map(|op| Access::of(op)?.domain);
         domains.find(|domain| !self.sizes.contains_key(*domain)).map(str::to_owned)
     }
 
-    /// Refuses memory that is not there, and numbers that the script would write elsewhere.
+    /// Refuses memory that does not exist, and numbers that the script would write to other addresses.
     ///
     /// # Errors
     /// What is accepted.
@@ -86,8 +87,8 @@ impl DomainSizes {
     }
 }
 
-/// Whether mGBA reads or writes these bytes as one number. It turns the bytes of others around, or drops the lowest bits of
-/// their addresses.
+/// Whether mGBA reads or writes these bytes as one number. For other numbers it swaps bytes, or drops the lowest bits of
+/// the address.
 fn is_one_access(access: &Access<'_>) -> bool {
     let Access { domain, address, length, .. } = *access;
     length == 1 || address.is_multiple_of(length) && (domain.is_some() || address < SAVE)
@@ -107,7 +108,7 @@ pub(crate) fn as_bytes(op: &Op) -> Option<Op> {
     }
 }
 
-/// The number that these bytes are, the lowest first.
+/// The number of these bytes, the lowest first.
 pub(crate) fn number(value: Value) -> Result<Value, OpError> {
     match value {
         Value::Bytes(bytes) if bytes.len() <= 4 => {
@@ -117,8 +118,8 @@ pub(crate) fn number(value: Value) -> Result<Value, OpError> {
     }
 }
 
-/// Refuses a path that would keep mGBA waiting or end it: a folder, a pipe, a device, or a file of the kernel. A relative
-/// path is not checked, as mGBA's working directory is not known.
+/// Refuses a path that would block or crash mGBA: a folder, a pipe, a device, or a file of the kernel. A relative path is
+/// not checked, because mGBA's working directory is unknown.
 ///
 /// # Errors
 /// What is accepted.
@@ -131,9 +132,7 @@ pub(crate) fn check_path(op: &Op) -> Result<(), OpError> {
             return Ok(());
         }
         framewire_files::check_regular(Path::new(path)).map_err(|error| {
-            OpError::bad_argument(format!(
-                "path is {path:?}: {error}; accepted is a regular file, or a new one"
-            ))
+            OpError::bad_argument(format!("path is {path:?}: {error}; use a regular file or a new one"))
         })
     })
 }

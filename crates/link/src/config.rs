@@ -2,28 +2,28 @@ use std::time::Duration;
 
 use framewire_protocol::DEFAULT_PORT;
 
-/// How a link behaves.
+/// The settings of a link.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where the script listens, as `HOST:PORT`.
     pub address: String,
-    /// Most requests that are open at once; the next one is refused.
+    /// Most open requests at once. Further ones are refused.
     pub capacity: usize,
-    /// How long connecting may take.
+    /// Longest time for an attempt to connect.
     pub connect_timeout: Duration,
-    /// First delay before another try to connect; each failure doubles it.
+    /// First delay before another attempt to connect. Each failure doubles the delay.
     pub first_retry: Duration,
-    /// Longest delay before another try to connect.
+    /// Longest delay before another attempt to connect.
     pub last_retry: Duration,
-    /// How long requests wait for a connection that broke to stand again, before they are told that it is gone.
+    /// How long requests wait for a broken connection to come back before they fail.
     pub grace: Duration,
     /// Time between two pings.
     pub heartbeat: Duration,
-    /// An emulator that answers nothing for so long counts as stalled.
+    /// An emulator that does not answer for this long counts as stalled.
     pub stalled_after: Duration,
-    /// A machine at the other end that answers no keepalive probe for so long counts as gone. A paused mGBA's answers.
-    /// Probes are sent while nothing is under way; what is under way the system repeats for as long as it is set up to,
-    /// while the emulator counts as stalled.
+    /// The other machine counts as gone if it answers no keepalive probe for this long. The machine of a paused mGBA
+    /// answers. Probes are sent while no bytes are in flight. The system repeats bytes in flight for as long as its
+    /// settings say; meanwhile the emulator counts as stalled.
     pub gone_after: Duration,
 }
 

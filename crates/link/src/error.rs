@@ -7,60 +7,61 @@ pub enum LinkError {
          (Tools > Scripting... > File > Load script; `framewire script` prints it), or run `framewire doctor`"
     )]
     Absent {
-        /// Where it was looked for.
+        /// Where the emulator was expected.
         address: String,
-        /// What the system said.
+        /// The error of the system.
         problem: String,
     },
-    /// Connected, but nothing was heard for a while, and nothing by the deadline.
+    /// Connected, but the emulator has not answered for a while, and not by the deadline.
     #[error(
         "the emulator at {address} is connected but does not answer; it is paused, has no ROM loaded, or a menu is \
          open: continue it in mGBA's window. The request was withdrawn"
     )]
     Stalled {
-        /// Where it is.
+        /// Its address.
         address: String,
     },
-    /// Connected, and heard of lately, but this request was not answered by its deadline.
+    /// Connected, and the emulator answered recently, but not to this request by its deadline.
     #[error(
         "the emulator at {address} is connected but did not answer in time: it is busy with earlier requests, or with the \
          frames of an advance, or was paused a moment ago. The request was withdrawn; try again"
     )]
     Late {
-        /// Where it is.
+        /// Its address.
         address: String,
     },
     /// Too many requests are open.
     #[error("{0} requests wait for the emulator already")]
     Busy(usize),
-    /// The connection broke behind a request that changes something, and the script lost its memory in between.
+    /// The connection broke after a request that changes something was sent, and the script was loaded again.
     #[error(
-        "the script at {address} was loaded anew while this request was under way; whether it was done cannot be \
-         known. Look before you repeat it"
+        "the script at {address} was loaded again while this request was open; whether it was done cannot be \
+         known. Check before you repeat it"
     )]
     Lost {
-        /// Where it is.
+        /// Its address.
         address: String,
     },
-    /// The connection to mGBA-http's script broke behind an operation that changes something; that script has no memory
-    /// to ask.
+    /// The connection to mGBA-http's script broke after an operation that changes something was sent. That script does
+    /// not remember what it has done.
     #[error(
-        "the connection to mGBA-http's script at {address} broke ({problem}) while this request was under way; whether it \
-         was done cannot be known. Look before you repeat it"
+        "the connection to mGBA-http's script at {address} broke ({problem}) while this request was open; whether it was \
+         done cannot be known. Check before you repeat it"
     )]
     Interrupted {
-        /// Where it is.
+        /// Its address.
         address: String,
-        /// How it broke.
+        /// Why the connection broke.
         problem: String,
     },
-    /// mGBA-http's script did not answer by the deadline; what was sent to it changes something and cannot be withdrawn.
+    /// mGBA-http's script did not answer by the deadline. The request changes something and cannot be withdrawn.
     #[error(
-        "mGBA-http's script at {address} did not answer in time, and what it was sent cannot be withdrawn: it may still be \
-         done when mGBA goes on. Look before you repeat it. Framewire's script (`framewire script`) can withdraw"
+        "mGBA-http's script at {address} did not answer in time. The request cannot be withdrawn and may still be done \
+         when mGBA continues. Check before you repeat it. With Framewire's script (`framewire script`) requests can be \
+         withdrawn"
     )]
     Overdue {
-        /// Where it is.
+        /// Its address.
         address: String,
     },
     /// The link is being stopped.

@@ -6,16 +6,16 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
-use crate::submission::{Respond, Submission};
+use crate::session::{Respond, Submission};
 use crate::{Config, LinkError, Listen, Phase, Status, supervisor};
 
 /// A lasting connection to the script in one emulator.
 ///
-/// Dropping it stops it: what is open fails with [`LinkError::Stopped`].
+/// Dropping the link stops it: open batches fail with [`LinkError::Stopped`].
 pub struct Link {
     inbox: mpsc::Sender<Submission>,
     status: Arc<Mutex<Status>>,
-    /// `true` once the link should finish what is open, close and end.
+    /// `true` once the link is to finish its open batches and end.
     stop: watch::Sender<bool>,
 }
 
@@ -25,7 +25,7 @@ impl Link {
         Link::start_and_listen(config, runtime, Box::new(|_, _| {}))
     }
 
-    /// Starts connecting, on `runtime`; `listen` is told what happens.
+    /// Starts connecting, on `runtime`. `listen` receives the notices.
     pub fn start_and_listen(config: Config, runtime: &Handle, listen: Listen) -> Link {
         let (inbox, submissions) = mpsc::channel(config.capacity);
         let (stop, stopped) = watch::channel(false);
@@ -36,8 +36,8 @@ impl Link {
 
     /// Hands over a batch; `respond` is called by `deadline` at the latest, give or take 20 ms.
     ///
-    /// A batch that changes something is done once or not at all, however often the connection breaks; where that cannot
-    /// be known the error says so. One that no request can carry is refused: its outcome is the refusal.
+    /// A batch that changes something is done once or not at all, even if the connection breaks. If that cannot be known,
+    /// the error says so. A batch that is too large for a request is refused: its outcome is the refusal.
     pub fn submit(&self, batch: Batch, deadline: Instant, respond: Respond) {
         if let Err(refusal) = batch.check() {
             return respond(Ok(Outcome { frame: 0, results: vec![Err(refusal)] }));
@@ -54,18 +54,18 @@ impl Link {
         }
     }
 
-    /// How the link is.
+    /// The status of the link.
     pub fn status(&self) -> Status {
         self.status.lock().clone()
     }
 
-    /// Where it stands.
+    /// The phase of the link.
     pub fn phase(&self) -> Phase {
         self.status.lock().phase
     }
 
-    /// Takes no more batches, waits until those that are open are answered or have run out of time, and closes the
-    /// connection in good order.
+    /// Accepts no more batches, waits until the open ones are answered or have missed their deadlines, and closes the
+    /// connection.
     pub async fn close(&self) {
         self.stop.send_replace(true);
         self.stop.closed().await;

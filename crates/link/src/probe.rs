@@ -1,4 +1,4 @@
-//! Who listens at an address, without becoming its client.
+//! Finds out what listens at an address, without connecting as its client.
 
 use std::io;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use tokio::time::timeout;
 
 use crate::Script;
 
-/// Longest answer that is read.
+/// Most bytes of an answer that are read.
 const MAX_ANSWER: usize = 256;
 
 /// What was found at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing listens, for this reason.
+    /// Nothing accepts connections, for this reason.
     Nothing(String),
-    /// Something accepts connections and stays silent: a paused mGBA, or one without a ROM, or something else.
+    /// Something accepts connections but does not answer: mGBA that is paused or has no ROM, or another program.
     Silent,
-    /// A script of an emulator.
+    /// The script of an emulator.
     Script(Script),
-    /// Something else; this is what it answered.
+    /// Another program, which answered this.
     Other(String),
 }
 
-/// Looks who listens at `address`, for no longer than `limit` each for connecting and for the answer.
+/// Finds out what listens at `address`. Takes at most `limit` to connect and `limit` for the answer.
 pub async fn probe(address: &str, limit: Duration) -> Found {
     let stream = match timeout(limit, TcpStream::connect(address)).await {
         Err(_) => return Found::Nothing(format!("no answer within {limit:?}")),

@@ -1,4 +1,4 @@
-//! The requests that are open, over the connections that come and go. No I/O.
+//! The open requests of a link, which outlive its connections. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -6,14 +6,23 @@ use std::time::Instant;
 use framewire_protocol::{Batch, Effect, Frame, Outcome, Request};
 
 use crate::LinkError;
-use crate::submission::{Respond, Submission};
+
+/// Called once with the outcome of a batch, or with the reason why there is none.
+pub type Respond = Box<dyn FnOnce(Result<Outcome, LinkError>) + Send>;
+
+/// A batch on its way into the link.
+pub(crate) struct Submission {
+    pub batch: Batch,
+    pub deadline: Instant,
+    pub respond: Respond,
+}
 
 /// One request from its submission to its answer.
-struct Open {
+struct OpenRequest {
     batch: Batch,
     deadline: Instant,
     respond: Respond,
-    /// Bytes of it were handed to a connection, so the script may have done it.
+    /// Whether bytes of it were handed to a connection, so that the script may have done it.
     sent: bool,
 }
 
@@ -24,19 +33,19 @@ pub(crate) struct Session {
     capacity: usize,
     /// Number of the next request. Its low 32 bits go over the wire, so no two open ones share them.
     next: u64,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, OpenRequest>,
     deadlines: BTreeSet<(Instant, u64)>,
-    /// Number of the first request that the present connection was not given.
+    /// Number of the first request that was not handed to the current connection.
     unsent: u64,
 }
 
 impl Session {
-    /// A session of that name that holds up to `capacity` open requests.
+    /// A session that holds up to `capacity` open requests.
     pub fn new(name: u64, capacity: usize) -> Self {
         Session { name, capacity, next: 1, open: BTreeMap::new(), deadlines: BTreeSet::new(), unsent: 1 }
     }
 
-    /// Takes in a request, or refuses it when the session is full.
+    /// Adds a request, or refuses it if the session is full.
     pub fn submit(&mut self, submission: Submission) {
         let Submission { batch, deadline, respond } = submission;
         if self.open.len() >= self.capacity {
@@ -45,7 +54,7 @@ impl Session {
         let id = self.next;
         self.next += 1;
         self.deadlines.insert((deadline, id));
-        self.open.insert(id, Open { batch, deadline, respond, sent: false });
+        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: false });
     }
 
     /// Whether nothing is open.
@@ -53,7 +62,7 @@ impl Session {
         self.open.is_empty()
     }
 
-    /// Appends the frames of requests that this connection was not given yet, until `out` holds `limit` bytes.
+    /// Appends the frames of requests that were not handed to this connection yet, until `out` holds `limit` bytes.
     pub fn encode_unsent(&mut self, out: &mut Vec<u8>, limit: usize) {
         let answered = self.open.keys().next().copied().unwrap_or(self.next) as u32;
         for (&id, request) in self.open.range_mut(self.unsent..) {
@@ -75,7 +84,7 @@ impl Session {
         self.unsent = self.next;
     }
 
-    /// The first request with its number, taken out; for connections that carry one at a time.
+    /// Removes and returns the first request with its number, for connections that carry one at a time.
     pub fn take_first(&mut self) -> Option<(u64, Submission)> {
         let (id, open) = self.open.pop_first()?;
         self.deadlines.remove(&(open.deadline, id));
@@ -83,15 +92,15 @@ impl Session {
         Some((id, Submission { batch: open.batch, deadline: open.deadline, respond: open.respond }))
     }
 
-    /// Takes a request back in that [`Session::take_first`] gave away and that was sent, to be sent again.
+    /// Adds a request again that [`Session::take_first`] returned and that was sent. It will be sent again.
     pub fn put_back(&mut self, id: u64, submission: Submission) {
         let Submission { batch, deadline, respond } = submission;
         self.deadlines.insert((deadline, id));
-        self.open.insert(id, Open { batch, deadline, respond, sent: true });
+        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: true });
         self.unsent = self.unsent.min(id);
     }
 
-    /// Answers a request. A late reply finds nobody and is dropped.
+    /// Answers a request. A late reply is dropped.
     pub fn answer(&mut self, id: u32, outcome: Outcome) {
         let oldest = self.open.keys().next().copied().unwrap_or(self.next);
         let id = oldest + u64::from(id.wrapping_sub(oldest as u32));
@@ -116,8 +125,8 @@ impl Session {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// A new connection stands. With `remembered` the script still has its replies, so that every open request can be
-    /// sent again; otherwise those that may have been done and change something are failed with `lost`.
+    /// Prepares the open requests for a new connection. If the script still remembers its replies, every open request is
+    /// sent again. Otherwise those that change something and may have been done fail with `lost`.
     pub fn reconnected(&mut self, remembered: bool, lost: &LinkError) {
         if !remembered {
             let doubtful: Vec<u64> = self
@@ -135,7 +144,7 @@ impl Session {
         self.unsent = self.open.keys().next().copied().unwrap_or(self.next);
     }
 
-    /// Fails every open request that was never sent; those that were wait for the script's return.
+    /// Fails every open request that was never sent. The others wait until the script is back.
     pub fn fail_unsent(&mut self, error: &LinkError) {
         let unsent: Vec<u64> = self.open.iter().filter(|(_, open)| !open.sent).map(|(id, _)| *id).collect();
         for id in unsent {
@@ -153,7 +162,7 @@ impl Session {
         }
     }
 
-    fn remove(&mut self, id: u64) -> Option<Open> {
+    fn remove(&mut self, id: u64) -> Option<OpenRequest> {
         let open = self.open.remove(&id)?;
         self.deadlines.remove(&(open.deadline, id));
         Some(open)
@@ -162,10 +171,11 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
     use std::time::Duration;
 
     use framewire_protocol::{Decoder, Op, Value};
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -174,7 +184,7 @@ mod tests {
     fn submit(session: &mut Session, op: Op, deadline: Instant) -> Answers {
         let answers = Answers::default();
         let inbox = answers.clone();
-        let respond = Box::new(move |answer| inbox.lock().expect("not poisoned").push(answer));
+        let respond = Box::new(move |answer| inbox.lock().push(answer));
         session.submit(Submission { batch: op.into(), deadline, respond });
         answers
     }
@@ -213,8 +223,8 @@ mod tests {
         assert_eq!(sent(&mut session), [1, 2]);
         session.answer(2, outcome(2));
         session.answer(1, outcome(1));
-        assert_eq!(*first.lock().unwrap(), [Ok(outcome(1))]);
-        assert_eq!(*second.lock().unwrap(), [Ok(outcome(2))]);
+        assert_eq!(*first.lock(), [Ok(outcome(1))]);
+        assert_eq!(*second.lock(), [Ok(outcome(2))]);
         assert!(session.is_empty());
     }
 
@@ -225,11 +235,11 @@ mod tests {
         sent(&mut session);
         let mut cancels = Vec::new();
         session.expire(Instant::now(), &lost(), &mut cancels);
-        assert!(!cancels.is_empty(), "the script is told");
+        assert!(!cancels.is_empty(), "the script is asked to cancel it");
         let second = submit(&mut session, Op::GetKeys {}, later());
         session.answer(1, outcome(1));
-        assert_eq!(*first.lock().unwrap(), [Err(lost())]);
-        assert!(second.lock().unwrap().is_empty());
+        assert_eq!(*first.lock(), [Err(lost())]);
+        assert!(second.lock().is_empty());
     }
 
     #[test]
@@ -252,9 +262,9 @@ mod tests {
         assert_eq!(sent(&mut session), [1, 2]);
         let unsent = submit(&mut session, Op::Reset {}, later());
         session.reconnected(false, &lost());
-        assert_eq!(*changed.lock().unwrap(), [Err(lost())]);
+        assert_eq!(*changed.lock(), [Err(lost())]);
         assert_eq!(sent(&mut session), [2, 3]);
-        assert!(read.lock().unwrap().is_empty() && unsent.lock().unwrap().is_empty());
+        assert!(read.lock().is_empty() && unsent.lock().is_empty());
     }
 
     #[test]
@@ -262,7 +272,7 @@ mod tests {
         let mut session = Session::new(1, 1);
         submit(&mut session, Op::GetKeys {}, later());
         let refused = submit(&mut session, Op::GetKeys {}, later());
-        assert_eq!(*refused.lock().unwrap(), [Err(LinkError::Busy(1))]);
+        assert_eq!(*refused.lock(), [Err(LinkError::Busy(1))]);
     }
 
     #[test]
@@ -275,7 +285,7 @@ mod tests {
         assert_eq!(sent(&mut session), [u32::MAX, 0]);
         session.answer(0, outcome(0));
         session.answer(u32::MAX, outcome(9));
-        assert_eq!(*last.lock().unwrap(), [Ok(outcome(9))]);
-        assert_eq!(*first.lock().unwrap(), [Ok(outcome(0))]);
+        assert_eq!(*last.lock(), [Ok(outcome(9))]);
+        assert_eq!(*first.lock(), [Ok(outcome(0))]);
     }
 }

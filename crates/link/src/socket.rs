@@ -15,10 +15,10 @@ pub(crate) async fn connect(address: &str, limit: Duration) -> io::Result<TcpStr
     Ok(stream)
 }
 
-/// Lets the system notice that the other end's machine is gone, on a connection on which nothing is under way.
+/// Makes the system notice when the other machine is gone, while no bytes are in flight.
 ///
-/// There is no limit on unacknowledged data (`TCP_USER_TIMEOUT`) on purpose: it also counts the time for which a paused
-/// mGBA's buffers are full (tcp(7)), and would cut a connection that goes on when mGBA does.
+/// There is no limit on unacknowledged data (`TCP_USER_TIMEOUT`): it would also count the time for which the buffers of a
+/// paused mGBA are full (tcp(7)), and would break a connection that works again when mGBA continues.
 pub(crate) fn notice_when_gone(stream: &TcpStream, after: Duration) -> io::Result<()> {
     let second = Duration::from_secs(1);
     let keepalive = socket2::TcpKeepalive::new().with_time(second.max(after / 2));

@@ -1,12 +1,14 @@
-/// Where a link stands.
+use framewire_protocol::EventFrame;
+
+/// The phase of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// The first try to connect is under way.
+    /// The first attempt to connect is under way.
     #[default]
     Connecting,
-    /// The last try to connect failed; more follow.
+    /// The last attempt to connect failed; more follow.
     Absent,
-    /// Connected; the script did not welcome us yet.
+    /// Connected, but the script has not answered the hello yet.
     Greeting,
     /// Requests are answered.
     Ready,
@@ -21,19 +23,57 @@ pub enum Script {
     MgbaHttp,
 }
 
-/// How a link is.
+/// The status of a link.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Status {
-    /// Where it stands.
+    /// The phase.
     pub phase: Phase,
-    /// Connected, but nothing was heard for a while.
+    /// Whether it is connected, but the emulator has not answered for a while.
     pub stalled: bool,
     /// The script, once it has answered.
     pub script: Option<Script>,
-    /// The emulator's frame counter when it was last heard.
+    /// The emulator's frame counter in its last answer.
     pub frame: u32,
     /// Frames a second between the last answers.
     pub frames_per_second: f64,
     /// Why there is no connection.
     pub problem: Option<String>,
+}
+
+/// What a link reports without a request: changes of the connection, and the emulator's events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// Requests are answered from now on. The script has forgotten all earlier watches.
+    Connected,
+    /// The connection broke, for this reason. The link connects again.
+    Disconnected(String),
+    /// Events of the script were lost with the previous connection: how many, or `None` if the script was loaded again,
+    /// so that the number is not known.
+    Missed(Option<u32>),
+    /// Connected, but the emulator has not answered for a while.
+    Stalled,
+    /// The emulator answers again.
+    Running,
+    /// Events of the script.
+    Events(EventFrame),
+}
+
+/// Called on the link's task with the last known frame counter of the emulator and a notice. The calls keep the order of
+/// events, also relative to answers to requests. It must not block.
+pub type Listen = Box<dyn FnMut(u32, Notice) + Send>;
+
+impl Notice {
+    /// The notice about a change of the status, if there is one.
+    pub(crate) fn of_change(before: (Phase, bool), now: &Status) -> Option<Notice> {
+        let stalled = now.stalled;
+        match (before, now.phase) {
+            ((Phase::Ready, before), Phase::Ready) if before != stalled => {
+                Some(if stalled { Notice::Stalled } else { Notice::Running })
+            }
+            ((Phase::Ready, _), Phase::Ready) => None,
+            (_, Phase::Ready) => Some(Notice::Connected),
+            ((Phase::Ready, _), _) => Some(Notice::Disconnected(now.problem.clone().unwrap_or_default())),
+            _ => None,
+        }
+    }
 }

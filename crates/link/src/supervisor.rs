@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use crate::desk::{Desk, End};
-use crate::submission::Submission;
+use crate::session::Submission;
+use crate::state::{ConnectionEnd, LinkState};
 use crate::{Config, LinkError, Listen, Phase, Script, Status, binary, silence, socket, text};
 
 /// Longest welcome that is read.
@@ -28,22 +28,22 @@ pub(crate) async fn run(
     listen: Listen,
 ) {
     let mut delay = config.first_retry;
-    let mut desk = Desk::new(config, inbox, status, stop, listen);
+    let mut state = LinkState::new(config, inbox, status, stop, listen);
     loop {
-        match connection(&mut desk, &mut delay).await {
-            End::Stopped => break,
-            End::Broken(problem) => broken(&mut desk, problem),
+        match connection(&mut state, &mut delay).await {
+            ConnectionEnd::Stopped => break,
+            ConnectionEnd::Broken(problem) => broken(&mut state, problem),
         }
-        let pause = match desk.lost {
-            Some(lost) if lost.elapsed() < desk.config.first_retry => Duration::ZERO,
+        let pause = match state.lost {
+            Some(lost) if lost.elapsed() < state.config.first_retry => Duration::ZERO,
             _ => jittered(delay),
         };
-        delay = (delay * 2).min(desk.config.last_retry);
-        if desk.attend(tokio::time::sleep(pause)).await.is_none() {
+        delay = (delay * 2).min(state.config.last_retry);
+        if state.wait_for(tokio::time::sleep(pause)).await.is_none() {
             break;
         }
     }
-    desk.session.fail_all(&LinkError::Stopped);
+    state.session.fail_all(&LinkError::Stopped);
 }
 
 /// Spreads the retries of links that lost the same emulator.
@@ -51,108 +51,110 @@ fn jittered(delay: Duration) -> Duration {
     delay.mul_f64(0.75 + 0.5 * fastrand::f64())
 }
 
-/// Notes the end of a connection, or of an attempt at one.
-fn broken(desk: &mut Desk, problem: String) {
-    let address = &desk.config.address;
-    let before = desk.phase();
-    let known = desk.status.lock().problem.as_ref() == Some(&problem);
+/// Notes the end of a connection, or of an attempt to connect.
+fn broken(state: &mut LinkState, problem: String) {
+    let address = &state.config.address;
+    let before = state.phase();
+    let known = state.status.lock().problem.as_ref() == Some(&problem);
     match before {
         Phase::Ready => info!(target: "framewire::link", "connection to {address} ended: {problem}"),
-        _ if !known => info!(target: "framewire::link", "no emulator at {address} yet: {problem}"),
+        _ if !known => info!(target: "framewire::link", "no emulator at {address}: {problem}"),
         _ => debug!(target: "framewire::link", "{address}: {problem}"),
     }
     if before == Phase::Ready {
-        desk.lost = Some(Instant::now());
+        state.lost = Some(Instant::now());
     }
-    let waits = desk.lost.is_some_and(|lost| lost.elapsed() < desk.config.grace);
+    let waits = state.lost.is_some_and(|lost| lost.elapsed() < state.config.grace);
     let phase = if waits { Phase::Connecting } else { Phase::Absent };
     if phase == Phase::Absent {
-        desk.session.fail_unsent(&desk.absent(&problem));
+        state.session.fail_unsent(&state.absent(&problem));
     }
-    desk.pulse.clear();
-    desk.update(|status| {
+    state.pulse.clear();
+    state.update(|status| {
         let script = status.script.take();
         *status = Status { phase, script, problem: Some(problem), ..Status::default() };
     });
 }
 
 /// One connection, from its first packet to its end.
-async fn connection(desk: &mut Desk, delay: &mut Duration) -> End {
-    let address = desk.config.address.clone();
-    let connect = socket::connect(&address, desk.config.connect_timeout);
-    let mut stream = match desk.attend(connect).await {
-        None => return End::Stopped,
-        Some(Err(error)) => return End::Broken(error.to_string()),
+async fn connection(state: &mut LinkState, delay: &mut Duration) -> ConnectionEnd {
+    let address = state.config.address.clone();
+    let connect = socket::connect(&address, state.config.connect_timeout);
+    let mut stream = match state.wait_for(connect).await {
+        None => return ConnectionEnd::Stopped,
+        Some(Err(error)) => return ConnectionEnd::Broken(error.to_string()),
         Some(Ok(stream)) => stream,
     };
-    if let Err(error) = socket::notice_when_gone(&stream, desk.config.gone_after) {
-        return End::Broken(error.to_string());
+    if let Err(error) = socket::notice_when_gone(&stream, state.config.gone_after) {
+        return ConnectionEnd::Broken(error.to_string());
     }
-    desk.update(|status| status.phase = Phase::Greeting);
-    let hello = Hello::new(desk.session.name).to_message();
-    let status = desk.status.clone();
-    let patience = desk.config.stalled_after;
+    state.update(|status| status.phase = Phase::Greeting);
+    let hello = Hello::new(state.session.name).to_message();
+    let status = state.status.clone();
+    let patience = state.config.stalled_after;
     let greeting = async {
         let mut greeting = std::pin::pin!(greet(&mut stream, &hello));
         match timeout(patience, &mut greeting).await {
             Ok(reply) => reply.map(Some),
             Err(_) => {
-                // Accepted by the system, not by the script: mGBA is paused or has no ROM. It may go on at any time.
+                // The system accepted the connection, but the script has not: mGBA is paused or has no ROM.
                 status.lock().stalled = true;
                 tokio::select! {
                     reply = greeting => reply.map(Some),
-                    () = silence::others_are_answered(address.clone()) => Ok(None),
+                    () = silence::script_answers_elsewhere(address.clone()) => Ok(None),
                 }
             }
         }
     };
-    let (reply, rest) = match desk.attend(greeting).await {
-        None => return End::Stopped,
-        Some(Err(error)) => return End::Broken(error.to_string()),
+    let (reply, rest) = match state.wait_for(greeting).await {
+        None => return ConnectionEnd::Stopped,
+        Some(Err(error)) => return ConnectionEnd::Broken(error.to_string()),
         Some(Ok(None)) => {
-            // The script is there, so requests may wait for it.
-            desk.lost = Some(Instant::now());
-            return End::Broken(silence::VERDICT.to_owned());
+            // The script is reachable, so requests may wait for it.
+            state.lost = Some(Instant::now());
+            return ConnectionEnd::Broken(silence::DEAD.to_owned());
         }
         Some(Ok(Some(greeting))) => greeting,
     };
-    *delay = desk.config.first_retry;
+    *delay = state.config.first_retry;
     if let Some(welcome) = Welcome::from_reply(&reply) {
         if welcome.protocol != PROTOCOL_VERSION {
-            return End::Broken(format!(
-                "script {} there speaks protocol {}, this program {PROTOCOL_VERSION}: load this program's script, \
-                 `framewire script` prints it",
+            return ConnectionEnd::Broken(format!(
+                "the script has version {} and protocol {}, but this program has protocol {PROTOCOL_VERSION}; load this \
+                 program's script (`framewire script` prints it)",
                 welcome.script_version, welcome.protocol
             ));
         }
-        let remembered = welcome.known && desk.boot.as_ref() == Some(&welcome.boot);
+        let remembered = welcome.known && state.boot.as_ref() == Some(&welcome.boot);
         let lost = LinkError::Lost { address: address.clone() };
-        desk.session.reconnected(remembered, &lost);
-        let missed = desk.welcomed(&welcome);
-        desk.frame = welcome.frame.unwrap_or(desk.frame);
+        state.session.reconnected(remembered, &lost);
+        let missed = state.note_welcome(&welcome);
+        state.frame = welcome.frame.unwrap_or(state.frame);
         info!(target: "framewire::link", "connected to script {} at {address}", welcome.script_version);
-        let frame = desk.frame;
-        desk.update(|status| *status = ready(Script::Framewire(welcome.script_version), frame));
+        let frame = state.frame;
+        state.update(|status| *status = ready(Script::Framewire(welcome.script_version), frame));
         if let Some(missed) = missed {
-            (desk.listen)(frame, missed);
+            (state.listen)(frame, missed);
         }
-        return binary::drive(desk, stream, &rest).await;
+        return binary::drive(state, stream, &rest).await;
     }
     if reply == marker::ERROR {
-        info!(target: "framewire::link", "connected to mGBA-http's script at {address}; Framewire's answers faster and more");
-        desk.session.reconnected(false, &LinkError::Lost { address });
-        let frame = desk.frame;
-        desk.update(|status| *status = ready(Script::MgbaHttp, frame));
-        return text::drive(desk, stream).await;
+        info!(target: "framewire::link", "connected to mGBA-http's script at {address}; Framewire's script is faster and can do more");
+        state.session.reconnected(false, &LinkError::Lost { address });
+        let frame = state.frame;
+        state.update(|status| *status = ready(Script::MgbaHttp, frame));
+        return text::drive(state, stream).await;
     }
-    End::Broken(format!("what listens there is no emulator's script: it answered {reply:?}"))
+    ConnectionEnd::Broken(format!(
+        "a program that is not an emulator's script listens there: it answered {reply:?}"
+    ))
 }
 
 fn ready(script: Script, frame: u32) -> Status {
     Status { phase: Phase::Ready, script: Some(script), frame, ..Status::default() }
 }
 
-/// Says hello. Gives the reply without its end marker, and the bytes that came behind it.
+/// Says hello. Returns the reply without its end marker, and the bytes that came after it.
 async fn greet(stream: &mut TcpStream, hello: &str) -> io::Result<(String, Vec<u8>)> {
     stream.write_all(hello.as_bytes()).await?;
     let mut received = Vec::new();
@@ -165,7 +167,7 @@ async fn greet(stream: &mut TcpStream, hello: &str) -> io::Result<(String, Vec<u
         }
         if received.len() > MAX_WELCOME {
             return Err(io::Error::other(
-                "what listens there is no emulator's script: it never ends its reply",
+                "a program that is not an emulator's script listens there: it never ends its reply",
             ));
         }
         if stream.read_buf(&mut received).await? == 0 {

@@ -10,32 +10,32 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::LinkError;
 use crate::checks::{self, DomainSizes};
-use crate::desk::{Desk, End, asked_to_stop};
-use crate::silence::{self, Suspicion};
-use crate::submission::{Respond, Submission};
+use crate::session::{Respond, Submission};
+use crate::silence::{self, SilenceCheck};
+use crate::state::{ConnectionEnd, LinkState, asked_to_stop};
 
-/// How often deadlines and the heartbeat are looked at.
+/// Time between two checks of deadlines and the heartbeat.
 const TICK: Duration = Duration::from_millis(20);
-/// Time between two heartbeats; each costs the script a frame.
+/// Time between two heartbeats. Each costs the script a frame.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// Bytes for which there is room at each read.
+/// Bytes per read.
 const READ: usize = 64 * 1024;
-/// Bytes of a reply. The largest range of memory is 48 MiB of text.
+/// Most bytes of a reply. The largest range of memory is 48 MiB of text.
 const MAX_REPLY: usize = 64 * 1024 * 1024;
-/// Turns after which the runtime may look at other tasks, whatever else there is to do.
+/// Turns of the loop after which other tasks of the runtime get theirs.
 const TURNS: usize = 64;
 
 const KEYED: &str = "mGBA-http's script cannot remember what it has done under a key: leave the key out, or load Framewire's \
                      script (`framewire script`)";
 
-/// A batch under way, operation by operation.
+/// A batch that is done operation by operation.
 struct Work {
     /// Its number in the session.
     id: u64,
     batch: Batch,
     deadline: Instant,
     respond: Respond,
-    /// The results so far; the operation behind these is the one that was sent.
+    /// The results so far. The next operation is the one that was sent.
     outcome: Outcome,
     /// How many of the operations were checked.
     checked: usize,
@@ -60,8 +60,8 @@ impl Work {
         (self.respond)(Ok(self.outcome));
     }
 
-    /// The operations that are checked before the next one is sent: at first all up to one that loads another game, and
-    /// after it each by itself.
+    /// The operations to check before the next one is sent: first all up to one that loads another game, and after that
+    /// one each time.
     fn unchecked(&self) -> &[Op] {
         let done = self.outcome.results.len();
         let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
@@ -74,41 +74,41 @@ impl Work {
     }
 }
 
-/// What the message that is under way was sent for.
+/// Why the open message was sent.
 enum Waiting {
     /// The next operation of this work.
     Work(Work),
     /// The heartbeat.
     Heartbeat,
-    /// Work that ran out of time: its reply is still to come, and is dropped.
-    Nobody,
+    /// A batch that missed its deadline. Its reply will be dropped.
+    Expired,
 }
 
 struct Connection<'a> {
-    desk: &'a mut Desk,
+    state: &'a mut LinkState,
     stream: TcpStream,
-    /// The message to write; its bytes before `written` are.
+    /// The message to write. Its bytes before `written` are written.
     out: Vec<u8>,
     written: usize,
     received: Vec<u8>,
-    /// Bytes at the front of `received` in which no reply ends.
+    /// Bytes at the start of `received` in which no reply ends.
     searched: usize,
-    /// What waits for a reply, since when.
+    /// What the open message was sent for, and when.
     waiting: Option<(Waiting, Instant)>,
     heard: Instant,
-    suspicion: Suspicion,
+    silence: SilenceCheck,
     sizes: DomainSizes,
-    /// Whether mGBA has the files of this machine.
+    /// Whether mGBA runs on this machine and so has its files.
     local: bool,
 }
 
-/// Serves the desk's requests over `stream` until it breaks or the link is asked to stop.
-pub(crate) async fn drive(desk: &mut Desk, stream: TcpStream) -> End {
+/// Serves the link's requests over `stream` until it breaks or the link is asked to stop.
+pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream) -> ConnectionEnd {
     let heard = Instant::now() - HEARTBEAT;
-    let (out, received, suspicion) = (Vec::new(), Vec::new(), Suspicion::default());
+    let (out, received, silence) = (Vec::new(), Vec::new(), SilenceCheck::default());
     let local = is_local(&stream);
     let mut connection = Connection {
-        desk,
+        state,
         stream,
         out,
         written: 0,
@@ -116,23 +116,23 @@ pub(crate) async fn drive(desk: &mut Desk, stream: TcpStream) -> End {
         searched: 0,
         waiting: None,
         heard,
-        suspicion,
+        silence,
         sizes: DomainSizes::default(),
         local,
     };
     let result = connection.serve().await;
-    let Err(error) = result else { return End::Stopped };
+    let Err(error) = result else { return ConnectionEnd::Stopped };
     let problem = error.to_string();
     if let Some((Waiting::Work(work), _)) = connection.waiting {
         if work.may_have_changed() {
-            let address = desk.config.address.clone();
+            let address = state.config.address.clone();
             (work.respond)(Err(LinkError::Interrupted { address, problem: problem.clone() }));
         } else {
             let Work { id, batch, deadline, respond, .. } = work;
-            desk.session.put_back(id, Submission { batch, deadline, respond });
+            state.session.put_back(id, Submission { batch, deadline, respond });
         }
     }
-    End::Broken(problem)
+    ConnectionEnd::Broken(problem)
 }
 
 /// Whether the other end is on this machine.
@@ -144,7 +144,7 @@ fn is_local(stream: &TcpStream) -> bool {
 }
 
 impl Connection<'_> {
-    /// Ends well when the link is to stop and nobody waits any more.
+    /// Ends without an error when the link is to stop and no request is open.
     async fn serve(&mut self) -> io::Result<()> {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -153,7 +153,7 @@ impl Connection<'_> {
             self.next_message();
             self.write()?;
             let busy = matches!(self.waiting, Some((Waiting::Work(_), _)));
-            if stopping && !busy && self.desk.session.is_empty() {
+            if stopping && !busy && self.state.session.is_empty() {
                 break;
             }
             if turn.is_multiple_of(TURNS) {
@@ -166,29 +166,29 @@ impl Connection<'_> {
                     self.read()?;
                 }
                 ready = self.stream.writable(), if blocked => ready?,
-                submission = self.desk.inbox.recv(), if !stopping => match submission {
+                submission = self.state.inbox.recv(), if !stopping => match submission {
                     None => stopping = true,
-                    Some(submission) => self.desk.session.submit(submission),
+                    Some(submission) => self.state.session.submit(submission),
                 },
-                () = asked_to_stop(&mut self.desk.stop), if !stopping => {
+                () = asked_to_stop(&mut self.state.stop), if !stopping => {
                     stopping = true;
-                    self.desk.inbox.close();
-                    while let Ok(submission) = self.desk.inbox.try_recv() {
-                        self.desk.session.submit(submission);
+                    self.state.inbox.close();
+                    while let Ok(submission) = self.state.inbox.try_recv() {
+                        self.state.session.submit(submission);
                     }
                 }
-                () = self.suspicion.confirmed() => return Err(io::Error::other(silence::VERDICT)),
+                () = self.silence.confirmed_dead() => return Err(io::Error::other(silence::DEAD)),
                 _ = tick.tick() => self.tick(),
             }
         }
         Ok(())
     }
 
-    /// Begins what comes next if no message is under way.
+    /// Starts the next batch or a heartbeat if no message is open.
     fn next_message(&mut self) {
         while self.waiting.is_none() {
-            self.desk.expire(&mut Vec::new());
-            let Some((id, submission)) = self.desk.session.take_first() else { break };
+            self.state.expire(&mut Vec::new());
+            let Some((id, submission)) = self.state.session.take_first() else { break };
             let work = Work::new(id, submission);
             if work.batch.key.is_some() && work.batch.effect() == Effect::Change {
                 work.refuse(OpError::new(Status::Unsupported, KEYED));
@@ -205,10 +205,10 @@ impl Connection<'_> {
         }
     }
 
-    /// Sends the next of the operations that are left, or gives the outcome when none is.
+    /// Sends the next operation of a batch, or responds with the outcome if there is none.
     fn advance(&mut self, mut work: Work) {
         let unchecked = work.unchecked();
-        // mGBA-http's routes take any address as mGBA does.
+        // mGBA-http's routes accept any address, as mGBA does.
         let any_address = work.batch.unchecked;
         let unknown = if any_address { None } else { self.sizes.unknown(unchecked) };
         if let Some(domain) = unknown
@@ -225,9 +225,10 @@ impl Connection<'_> {
         };
         let refused = |(index, op)| Some((index, check(op).err()?));
         if let Some((index, error)) = unchecked.iter().enumerate().find_map(refused) {
-            match work.outcome.results.is_empty() {
-                true => (work.respond)(Ok(Outcome::refused(work.outcome.frame, index, error))),
-                false => work.refuse(error),
+            if work.outcome.results.is_empty() {
+                (work.respond)(Ok(Outcome::refused(work.outcome.frame, index, error)));
+            } else {
+                work.refuse(error);
             }
             return;
         }
@@ -264,7 +265,7 @@ impl Connection<'_> {
         match self.stream.try_read_buf(&mut self.received) {
             Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed it")),
             Ok(_) => {
-                self.suspicion.dispel();
+                self.silence.cancel();
                 self.replies()
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
@@ -272,7 +273,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Takes whole replies from what was received.
+    /// Handles the whole replies among the received bytes.
     fn replies(&mut self) -> io::Result<()> {
         let end = marker::END.as_bytes();
         while let Some(at) =
@@ -286,10 +287,10 @@ impl Connection<'_> {
             self.reply(&String::from_utf8_lossy(&reply))?;
         }
         self.searched = self.received.len().saturating_sub(end.len() - 1);
-        match self.received.len() > MAX_REPLY {
-            true => Err(io::Error::other(format!("a reply of more than {} MiB", MAX_REPLY >> 20))),
-            false => Ok(()),
+        if self.received.len() > MAX_REPLY {
+            return Err(io::Error::other(format!("a reply of more than {} MiB", MAX_REPLY >> 20)));
         }
+        Ok(())
     }
 
     fn reply(&mut self, reply: &str) -> io::Result<()> {
@@ -297,13 +298,13 @@ impl Connection<'_> {
             return Err(io::Error::other("mGBA-http's script answered a message before its end"));
         }
         self.heard = Instant::now();
-        self.desk.update(|status| status.stalled = false);
+        self.state.update(|status| status.stalled = false);
         match self.waiting.take() {
-            None => return Err(io::Error::other("mGBA-http's script answered what was not asked")),
-            Some((Waiting::Nobody, _)) => {}
+            None => return Err(io::Error::other("mGBA-http's script answered although no message was open")),
+            Some((Waiting::Expired, _)) => {}
             Some((Waiting::Heartbeat, _)) => {
                 if let Ok(frame) = reply.parse() {
-                    self.desk.heard(frame);
+                    self.state.note_frame(frame);
                 }
             }
             Some((Waiting::Work(work), _)) => self.replied(work, reply),
@@ -327,31 +328,32 @@ impl Connection<'_> {
         }
         let failed = result.is_err();
         work.outcome.results.push(result);
-        match failed {
-            true => (work.respond)(Ok(work.outcome)),
-            false => self.advance(work),
+        if failed {
+            (work.respond)(Ok(work.outcome));
+        } else {
+            self.advance(work);
         }
     }
 
     fn tick(&mut self) {
-        self.desk.expire(&mut Vec::new());
+        self.state.expire(&mut Vec::new());
         let now = Instant::now();
         if let Some((_, since)) = &self.waiting
-            && now - *since >= self.desk.config.stalled_after
+            && now - *since >= self.state.config.stalled_after
         {
-            self.desk.update(|status| {
+            self.state.update(|status| {
                 status.stalled = true;
                 status.frames_per_second = 0.0;
             });
-            self.suspicion.raise(&self.desk.config.address);
+            self.silence.start(&self.state.config.address);
         }
         let overdue = |(waiting, _): &mut (Waiting, Instant)| matches!(waiting, Waiting::Work(work) if work.deadline <= now);
         if let Some((Waiting::Work(work), since)) = self.waiting.take_if(overdue) {
-            self.waiting = Some((Waiting::Nobody, since));
-            let address = self.desk.config.address.clone();
+            self.waiting = Some((Waiting::Expired, since));
+            let address = self.state.config.address.clone();
             let error = if work.may_have_changed() {
                 LinkError::Overdue { address }
-            } else if self.desk.status.lock().stalled {
+            } else if self.state.status.lock().stalled {
                 LinkError::Stalled { address }
             } else {
                 LinkError::Late { address }

@@ -52,7 +52,7 @@ fn instead_of_a_greeting() {
         client.wait_for("a refusal", |status| status.phase == Phase::Absent);
         keeps_its_promises(
             &client,
-            |error| matches!(error, LinkError::Absent { problem, .. } if problem.contains("no emulator's script")),
+            |error| matches!(error, LinkError::Absent { problem, .. } if problem.contains("not an emulator's script")),
         );
     }
 }

@@ -241,7 +241,7 @@ fn a_path_of_a_pipe_went_to_an_mgba_on_this_machine() {
             let outcome = client.call(batch).unwrap();
             let (index, refused) = outcome.refusal().expect("nothing was done");
             assert_eq!((index, refused.status), (1, Status::BadArgument));
-            assert!(refused.message.contains("accepted is a regular file, or a new one"), "{refused}");
+            assert!(refused.message.contains("use a regular file or a new one"), "{refused}");
         }
     }
     let save = Op::SaveStateFile { path: text(&folder.path().join("new.ss")), flags: 31 };

@@ -1,4 +1,4 @@
-//! What a link works with, whichever connection it has.
+//! The state of a link, which outlives its connections.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,55 +8,54 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
 
-use crate::session::Session;
-use crate::submission::Submission;
+use crate::session::{Session, Submission};
 use crate::{Config, LinkError, Listen, Notice, Phase, Status};
 
-/// What a link keeps over its connections, and what each connection works with.
-pub(crate) struct Desk {
+/// The state of a link. Each connection works with it, one after the other.
+pub(crate) struct LinkState {
     pub config: Config,
     pub session: Session,
     pub inbox: mpsc::Receiver<Submission>,
     pub stop: watch::Receiver<bool>,
     pub pulse: Pulse,
     pub status: Arc<Mutex<Status>>,
-    /// Whoever is told what happens.
+    /// Receives notices.
     pub listen: Listen,
-    /// Memory of the script that was reached last.
+    /// The boot of the script that was reached last.
     pub boot: Option<String>,
-    /// How many events that script had sent in its life when the last one came in here.
+    /// How many events this boot of the script had sent when its last one arrived.
     pub events: Option<u32>,
-    /// The emulator's frame counter when it was last heard, over connections.
+    /// The emulator's frame counter in its last answer, on any connection.
     pub frame: u32,
-    /// When the connection broke that was ready last.
+    /// When the last connection that was ready broke.
     pub lost: Option<Instant>,
 }
 
-/// Why a connection, or an attempt at one, is over.
+/// Why a connection, or an attempt to connect, ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// The connection broke, for this reason; try again.
+pub(crate) enum ConnectionEnd {
+    /// The connection broke, for this reason. The link connects again.
     Broken(String),
     /// The link was asked to stop.
     Stopped,
 }
 
-impl Desk {
-    /// A desk with a session of its own.
+impl LinkState {
+    /// The state of a link that starts a new session.
     pub fn new(
         config: Config,
         inbox: mpsc::Receiver<Submission>,
         status: Arc<Mutex<Status>>,
         stop: watch::Receiver<bool>,
         listen: Listen,
-    ) -> Desk {
+    ) -> LinkState {
         let session = Session::new(fastrand::u64(..), config.capacity);
         let pulse = Pulse::default();
         let (boot, events, frame, lost) = (None, None, 0, None);
-        Desk { config, session, inbox, stop, pulse, status, listen, boot, events, frame, lost }
+        LinkState { config, session, inbox, stop, pulse, status, listen, boot, events, frame, lost }
     }
 
-    /// Changes the status, and tells of it where that is more than a number.
+    /// Changes the status, and sends a notice if the phase changes or the emulator stalls or answers again.
     pub fn update(&mut self, change: impl FnOnce(&mut Status)) {
         let (frame, notice) = {
             let status = &mut *self.status.lock();
@@ -79,11 +78,11 @@ impl Desk {
         LinkError::Absent { address: self.config.address.clone(), problem: problem.to_owned() }
     }
 
-    /// Why a request that waits now would run out of time.
+    /// Why a request that is open now would miss its deadline.
     fn reason(&self) -> LinkError {
         let status = self.status.lock();
         match status.phase {
-            // The script has not said a word on this connection, however short the request's deadline is.
+            // The script has sent nothing on this connection, so the deadline was not the problem.
             Phase::Greeting => LinkError::Stalled { address: self.config.address.clone() },
             Phase::Ready => {
                 let address = self.config.address.clone();
@@ -95,16 +94,16 @@ impl Desk {
         }
     }
 
-    /// Tells what happened.
-    pub fn happened(&mut self, events: EventFrame) {
+    /// Passes the script's events on.
+    pub fn deliver(&mut self, events: EventFrame) {
         let count = events.items.iter().filter(|item| !matches!(item, EventItem::Changed { .. })).count();
         self.events = self.events.map(|events| events.wrapping_add(count as u32));
         self.frame = events.frame;
         (self.listen)(events.frame, Notice::Events(events));
     }
 
-    /// Notes which script is there now. Returns what was lost since the connection before.
-    pub fn welcomed(&mut self, welcome: &Welcome) -> Option<Notice> {
+    /// Notes which script answered the hello. Returns a notice if events were lost since the previous connection.
+    pub fn note_welcome(&mut self, welcome: &Welcome) -> Option<Notice> {
         let events = std::mem::replace(&mut self.events, welcome.events);
         let boot = self.boot.replace(welcome.boot.clone())?;
         if boot != welcome.boot {
@@ -114,8 +113,8 @@ impl Desk {
         (missed > 0).then_some(Notice::Missed(Some(missed)))
     }
 
-    /// Notes the emulator's frame counter.
-    pub fn heard(&mut self, frame: u32) {
+    /// Notes the emulator's frame counter, and with it that the emulator answers.
+    pub fn note_frame(&mut self, frame: u32) {
         self.frame = frame;
         let rate = self.pulse.beat(Instant::now(), frame);
         self.update(|status| {
@@ -127,7 +126,7 @@ impl Desk {
         });
     }
 
-    /// Fails what is past its deadline; appends cancel frames for what was sent.
+    /// Fails requests whose deadline has passed, and appends cancel frames for those that were sent.
     pub fn expire(&mut self, cancels: &mut Vec<u8>) {
         let now = Instant::now();
         if self.session.next_deadline().is_some_and(|deadline| deadline <= now) {
@@ -136,8 +135,9 @@ impl Desk {
         }
     }
 
-    /// Waits for `future` while requests come in and run out of time. `None`: the link was asked to stop.
-    pub async fn attend<F: Future>(&mut self, future: F) -> Option<F::Output> {
+    /// Waits for `future`, and meanwhile accepts requests and fails those whose deadline passes. Returns `None` if the
+    /// link is asked to stop.
+    pub async fn wait_for<F: Future>(&mut self, future: F) -> Option<F::Output> {
         let mut future = std::pin::pin!(future);
         loop {
             let deadline = self.session.next_deadline();
