@@ -1,22 +1,22 @@
-//! What the console's clock goes by: the clock of cartridges that have one.
+//! The time source of the real-time clock that some cartridges have.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-/// What the console's clock goes by.
+/// The time source of the console's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// The host's clock, however fast frames go by. While the game is recorded or replayed, frames.
+    /// The host's clock, at any speed of the emulator. While the game is recorded or replayed: the frames.
     #[default]
     Wall,
-    /// Frames, from the host's time at the beginning on.
+    /// The frames, starting at the host's time.
     Frames,
-    /// Frames, from this time on.
+    /// The frames, starting at this time.
     At(ClockTime),
 }
 
-/// A moment, and how it is shown.
+/// A time and its zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockTime {
     /// Unix time in milliseconds.
@@ -26,9 +26,9 @@ pub struct ClockTime {
 }
 
 impl fmt::Display for ClockTime {
-    /// As RFC 3339 has it.
+    /// In the format of RFC 3339.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// The last second of 9999, beyond which the format has no times.
+        /// The last second of 9999, the end of the format.
         const LAST: i64 = 253_402_300_799_999;
         let local = self.unix_ms.saturating_add(i64::from(self.zone) * 1000).clamp(0, LAST);
         let local = SystemTime::UNIX_EPOCH + Duration::from_millis(local.unsigned_abs());
@@ -39,7 +39,7 @@ impl fmt::Display for ClockTime {
     }
 }
 
-/// A text that names no clock.
+/// The text is not a clock.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a clock; use wall, frames, or a time such as 2026-01-31T12:00:00Z or 2026-01-31T12:00:00+01:00, from \
@@ -59,10 +59,10 @@ impl FromStr for Clock {
     }
 }
 
-/// A time as RFC 3339 has it.
+/// Reads a time in the format of RFC 3339.
 fn time(text: &str) -> Option<ClockTime> {
     const DIGITS: usize = "2026-01-31T12:00:00".len();
-    /// What the calendars of cartridges can show.
+    /// The end of the calendars of cartridges.
     const LATEST: i64 = 4_102_444_800_000;
     let (zone, end) = match text.strip_suffix(['Z', 'z']) {
         Some(text) => (0, text.len()),

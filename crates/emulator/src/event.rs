@@ -1,14 +1,14 @@
 use tokio::sync::broadcast;
 
-/// Events kept for a receiver that is slow to take them; the oldest are lost first.
+/// Events kept for a slow receiver. The oldest are lost first.
 const KEPT: usize = 1024;
 
 /// Something that happened in an emulator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The emulator's frame counter then, as far as it is known.
+    /// The last known frame counter of the emulator.
     pub frame: u32,
-    /// What it was.
+    /// What happened.
     pub what: Happening,
 }
 
@@ -19,7 +19,7 @@ pub enum Happening {
     Reset,
     /// A state was loaded: by an operation, or by anyone if the frame counter shows it.
     State,
-    /// There is another game now, by its title, code or checksum.
+    /// The game changed: its title, code or checksum is another one.
     Game {
         /// Its title, if it has one.
         title: Option<String>,
@@ -28,51 +28,51 @@ pub enum Happening {
         /// The CRC-32 of its ROM, if it is known.
         checksum: Option<u32>,
     },
-    /// The emulator can be reached from now on.
+    /// The emulator is connected.
     Connected,
-    /// Events were lost while the connection was gone.
+    /// Events were lost while there was no connection.
     Missed {
-        /// How many; `None` where that cannot be known, as the script was loaded again.
+        /// How many; `None` if the script was loaded again, so that the number is not known.
         count: Option<u32>,
     },
-    /// The connection is gone; it is being made again.
+    /// The connection broke. Framewire connects again.
     Disconnected {
         /// Why.
         problem: String,
     },
     /// The emulator does not answer: paused in its own window, without a ROM, or hung.
     Stalled,
-    /// Frames go by again.
+    /// Frames run again.
     Running,
     /// Frames were stopped by request.
     Paused,
-    /// A timeline of keys is over.
+    /// A timeline of keys has ended.
     TimelineOver {
         /// Its number.
         id: u32,
         /// Whether it was cancelled before its last step.
         cancelled: bool,
     },
-    /// What the game saves cannot be written to its save file, or can again.
+    /// The game's save cannot be written to its file, or can be written again.
     Save {
-        /// Why it cannot.
+        /// Why it cannot be written.
         problem: Option<String>,
     },
-    /// Lockstep ended by itself, because nobody had asked anything for its time-out.
+    /// Lockstep ended because there was no request during its time-out.
     LockstepOver,
 }
 
-/// Where an emulator tells its events.
+/// Sends the events of an emulator to all receivers.
 #[derive(Debug, Clone)]
-pub(crate) struct Teller(broadcast::Sender<Event>);
+pub(crate) struct EventSender(broadcast::Sender<Event>);
 
-impl Teller {
-    pub fn new() -> Teller {
-        Teller(broadcast::Sender::new(KEPT))
+impl EventSender {
+    pub fn new() -> EventSender {
+        EventSender(broadcast::Sender::new(KEPT))
     }
 
-    /// Tells whoever listens; never waits.
-    pub fn tell(&self, frame: u32, what: Happening) {
+    /// Sends an event; never blocks.
+    pub fn send(&self, frame: u32, what: Happening) {
         let _ = self.0.send(Event { frame, what });
     }
 

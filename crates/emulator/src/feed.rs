@@ -1,4 +1,4 @@
-//! The way of a watch's events from whoever makes them to whoever takes them: bounded, and nobody waits to put one in.
+//! The bounded queue of a watch's events. Adding an event never blocks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use tokio::sync::Notify;
 
 use crate::WatchEvent;
 
-/// Most events that wait to be taken: about 17 s of one in each frame.
+/// Most events in the queue: about 17 s with one in each frame.
 const KEPT: usize = 1024;
-/// Most bytes of changes that wait to be taken.
+/// Most bytes of changes in the queue.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
-/// The events that a watch has and that were not taken yet.
+/// The events of a watch that were not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
     queue: Mutex<Queue>,
@@ -26,7 +26,7 @@ struct Queue {
     bytes: usize,
     /// Events dropped since the last one was taken.
     missed: u64,
-    /// No more will come.
+    /// Whether there will be no more events.
     closed: bool,
 }
 
@@ -35,7 +35,7 @@ impl Feed {
         Arc::default()
     }
 
-    /// Adds an event; the oldest make room for it.
+    /// Adds an event. If the queue is full, the oldest events are dropped.
     pub fn put(&self, event: WatchEvent) {
         {
             let queue = &mut *self.queue.lock();
@@ -51,13 +51,13 @@ impl Feed {
         self.filled.notify_one();
     }
 
-    /// There will be no more events.
+    /// Marks the end: there will be no more events.
     pub fn close(&self) {
         self.queue.lock().closed = true;
         self.filled.notify_one();
     }
 
-    /// The next event, or `None` behind the last one. For one taker at a time.
+    /// The next event, or `None` after the last one. For one caller at a time.
     pub async fn next(&self) -> Option<WatchEvent> {
         loop {
             {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_slow_loses_the_oldest_and_is_told_how_many() {
+    async fn a_slow_reader_loses_the_oldest_events_and_learns_how_many() {
         let feed = Feed::new();
         for frame in 0..KEPT as u32 + 5 {
             feed.put(event(frame, 1));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn large_ones_push_others_out() {
+    async fn large_events_push_others_out() {
         let feed = Feed::new();
         for frame in 0..4 {
             feed.put(event(frame, KEPT_BYTES / 4));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_comes_behind_the_last_event() {
+    async fn the_end_comes_after_the_last_event() {
         let feed = Feed::new();
         feed.put(event(1, 1));
         feed.close();

@@ -7,9 +7,9 @@ use tokio::sync::{broadcast, oneshot, watch};
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// The emulator's frame counter behind its frame.
+    /// The emulator's frame counter after its frame.
     pub frame: u32,
-    /// Frames run since the emulator began, whatever resets and states do to the counter.
+    /// Frames run since the emulator started. Resets and states do not change this.
     pub ticks: u64,
     /// In pixels.
     pub width: u32,
@@ -22,7 +22,7 @@ pub struct Picture {
 /// Sound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sound {
-    /// The emulator's frame counter behind its frame.
+    /// The emulator's frame counter after its frame.
     pub frame: u32,
     /// Pairs of samples a second.
     pub rate: u32,
@@ -30,7 +30,7 @@ pub struct Sound {
     pub samples: Vec<i16>,
 }
 
-/// The newest picture. An emulator copies pictures only while one of these exists.
+/// Receives the newest picture. An emulator copies pictures only while a receiver exists.
 #[derive(Debug)]
 pub struct Video(watch::Receiver<Option<Arc<Picture>>>);
 
@@ -40,7 +40,7 @@ impl Video {
         Video(receiver)
     }
 
-    /// The newest picture that was not taken yet; those before it are skipped. The first is there at once, even if the
+    /// The newest picture that was not taken yet. Older ones are skipped. The first one is available at once, even if the
     /// emulator is paused. `None` when the emulator is gone.
     pub async fn next(&mut self) -> Option<Arc<Picture>> {
         loop {
@@ -52,11 +52,11 @@ impl Video {
     }
 }
 
-/// The picture of one frame, which is on its way.
+/// Receives the picture of one frame.
 #[derive(Debug)]
 pub struct PictureOf(oneshot::Receiver<Result<Arc<Picture>, Past>>);
 
-/// The frame is past; the emulator is at this one.
+/// The frame has passed; the emulator is at this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Past(pub u32);
 
@@ -72,7 +72,7 @@ impl PictureOf {
     }
 }
 
-/// The sound of each frame. An emulator keeps sound only while one of these exists.
+/// Receives the sound of each frame. An emulator keeps sound only while a receiver exists.
 #[derive(Debug)]
 pub struct Audio(broadcast::Receiver<Arc<Sound>>);
 
@@ -82,7 +82,7 @@ impl Audio {
         Audio(receiver)
     }
 
-    /// The next sound; what was not taken in time is skipped. `None` when the emulator is gone.
+    /// The next sound. Sound that was not taken in time is skipped. `None` when the emulator is gone.
     pub async fn next(&mut self) -> Option<Arc<Sound>> {
         loop {
             match self.0.recv().await {

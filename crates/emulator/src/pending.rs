@@ -12,19 +12,19 @@ use crate::EmulatorError;
 
 type Answer = Result<Outcome, EmulatorError>;
 
-/// A batch under way: a future of its outcome. Dropping it forgets the outcome, it does not undo the batch.
+/// The future outcome of a batch. Dropping it does not undo the batch.
 ///
-/// One with a deadline is awaited within tokio, which has the clock.
+/// Await a batch with a deadline within a tokio runtime, whose clock it needs.
 #[derive(Debug)]
 pub struct Pending {
     receiver: oneshot::Receiver<Answer>,
-    /// When to wait no longer; `None` where whoever does the batch sees to that.
+    /// When to stop waiting; `None` if the emulator always responds in time.
     deadline: Option<Instant>,
-    /// Made when the outcome is not there at first sight.
+    /// Created when the outcome is not ready yet.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
-/// The other end of a [`Pending`], held by whoever does the batch. Dropped unused it says
+/// The sender of a [`Pending`], held by the emulator. If it is dropped unused, the outcome is
 /// [`EmulatorError::Stopped`].
 #[derive(Debug)]
 pub struct Responder {
@@ -38,20 +38,20 @@ impl Pending {
         (Responder { sender }, Pending { receiver, deadline: None, alarm: None })
     }
 
-    /// Both ends of a batch that nobody waits for after `deadline`, whatever becomes of it.
+    /// Both ends of a batch whose outcome is not awaited after `deadline`.
     pub fn until(deadline: Instant) -> (Responder, Pending) {
         let (responder, pending) = Pending::new();
         (responder, Pending { deadline: Some(deadline), ..pending })
     }
 
-    /// A batch that was refused before it began.
+    /// A batch that was refused before it started.
     pub fn refused(error: EmulatorError) -> Pending {
         let (responder, pending) = Pending::new();
         responder.respond(Err(error));
         pending
     }
 
-    /// Waits on this thread; for callers outside of an async runtime.
+    /// Blocks this thread until there is an outcome. For callers outside of an async runtime.
     pub fn wait(mut self) -> Result<Outcome, EmulatorError> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut context = Context::from_waker(&waker);
@@ -75,7 +75,7 @@ impl Pending {
 }
 
 impl Responder {
-    /// Gives the outcome; nobody may be waiting for it any more.
+    /// Sends the outcome. It is dropped if the caller no longer waits.
     pub fn respond(self, outcome: Result<Outcome, EmulatorError>) {
         let _ = self.sender.send(outcome);
     }
@@ -86,7 +86,10 @@ impl Future for Pending {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let answer = self.poll_answer(context);
-        let Some(deadline) = self.deadline.filter(|_| answer.is_pending()) else { return answer };
+        let Some(deadline) = self.deadline else { return answer };
+        if answer.is_ready() {
+            return answer;
+        }
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(deadline.into())));
         alarm.as_mut().poll(context).map(|()| Err(overdue()))
     }
@@ -94,7 +97,7 @@ impl Future for Pending {
 
 fn overdue() -> EmulatorError {
     let text = "the emulator did not answer in time: a script in it, or another request, keeps it busy. A request that \
-                had begun may still be done; look before you repeat a change";
+                was started may still be done; check before you repeat a change";
     EmulatorError::Deadline(text.to_owned())
 }
 
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_beyond_the_deadline() {
+    fn the_wait_ends_at_the_deadline() {
         let (_responder, pending) = Pending::until(soon());
         assert!(is_overdue(&pending.wait()));
         let (_responder, pending) = Pending::until(soon());

@@ -11,25 +11,25 @@ pub enum Kind {
     Attached,
 }
 
-/// Whether frames go by.
+/// Whether frames run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Run {
-    /// They do.
+    /// Frames run.
     Running,
-    /// They were stopped by request; the emulator answers all the same.
+    /// Frames were stopped by request. The emulator answers.
     Paused,
-    /// They have stopped and the emulator does not answer: paused in its own window, without a ROM, or hung.
+    /// The emulator does not answer: paused in its own window, without a ROM, or hung.
     Stalled,
-    /// There is no connection, so it cannot be known.
+    /// There is no connection.
     Unknown,
 }
 
 /// The speed that is set: in JSON a number, or `unlimited`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SetSpeed {
-    /// So many times the console's rate.
+    /// A multiple of the console's rate.
     Times(f64),
     /// As fast as the processor allows.
     Unlimited,
@@ -38,7 +38,7 @@ pub enum SetSpeed {
 impl Serialize for SetSpeed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            // Not 1.0, which nobody writes.
+            // 1 and not 1.0.
             SetSpeed::Times(times) if times.fract() == 0.0 => serializer.serialize_u64(*times as u64),
             SetSpeed::Times(times) => serializer.serialize_f64(*times),
             SetSpeed::Unlimited => serializer.serialize_str("unlimited"),
@@ -59,7 +59,7 @@ impl utoipa::PartialSchema for SetSpeed {
     }
 }
 
-/// How an emulator is.
+/// The state of an emulator.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct State {
@@ -67,12 +67,12 @@ pub struct State {
     pub kind: Kind,
     /// Whether it can be reached. An embedded core always can.
     pub connected: bool,
-    /// Whether frames go by.
+    /// Whether frames run.
     pub run: Run,
     /// The speed that is set, as POST /v1/speed takes it: a multiple of the console's rate, or `unlimited`. Embedded cores
     /// only.
     pub speed: Option<SetSpeed>,
-    /// Whether each frame waits to be asked for.
+    /// Whether each frame waits for a request.
     pub lockstep: bool,
     /// Frames finished a second, measured over the last second or so.
     pub frames_per_second: f64,
@@ -90,11 +90,11 @@ pub struct State {
     pub script_version: Option<String>,
     /// Version of libmgba in an embedded emulator.
     pub library_version: Option<String>,
-    /// Where an attached emulator is looked for, as `HOST:PORT`.
+    /// The address of an attached emulator, as `HOST:PORT`.
     pub address: Option<String>,
     /// Why there is no connection, if there is none.
     pub problem: Option<String>,
-    /// Why what the game saves does not reach its save file, if it does not. Embedded cores only.
+    /// Why the game's save is not written to its file, if it is not. Embedded cores only.
     pub save_problem: Option<String>,
 }
 

@@ -9,40 +9,40 @@ use crate::feed::Feed;
 /// What to watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchRequest {
-    /// The memory whose changes are told: at most 256 ranges of at most 4,096 bytes.
+    /// The memory whose changes are reported: at most 256 ranges of at most 4,096 bytes.
     pub ranges: Vec<MemoryRange>,
-    /// Frames from one event to the next even if nothing changes; 0 for none of those.
+    /// Frames from one event to the next even if nothing changes; 0 for no such events.
     pub every: u32,
-    /// Whether the keys held in each frame are told, and what breaks the order of frames: see [`Discontinuity`].
+    /// Whether to report the keys held in each frame, and each [`Discontinuity`].
     pub keys: bool,
-    /// Whether the events of `every` tell hashes of the picture and of the work RAM. Embedded cores only. With keys, there are
-    /// events without a hash too, so that one comes at least every 30 frames.
+    /// Whether the events of `every` have hashes of the picture and of the work RAM. Embedded cores only. With keys, there
+    /// are also events without hashes, so that there is an event at least every 30 frames.
     pub hashes: bool,
-    /// Whether the console's clock advances with the frames as long as this runs. Embedded cores only.
+    /// Whether the console's clock advances with the frames while the watch runs. Embedded cores only.
     pub clock: bool,
 }
 
-/// Memory that is watched, from the batch that carries its operation until this is dropped.
+/// A watch of memory, from the batch that carries its operation until this handle is dropped.
 pub struct Watch {
     op: Op,
     feed: Arc<Feed>,
-    _end: End,
+    _guard: DropGuard,
 }
 
 /// Called when the watch is dropped.
-type Ended = Box<dyn Fn() + Send + Sync>;
+type OnDrop = Box<dyn Fn() + Send + Sync>;
 
-struct End(Ended);
+struct DropGuard(OnDrop);
 
-impl Drop for End {
+impl Drop for DropGuard {
     fn drop(&mut self) {
         (self.0)();
     }
 }
 
 impl Watch {
-    /// A watch of this number, whose events come by `feed`.
-    pub(crate) fn new(id: u32, request: &WatchRequest, feed: Arc<Feed>, ended: Ended) -> Watch {
+    /// A watch with this number, whose events arrive in `feed`.
+    pub(crate) fn new(id: u32, request: &WatchRequest, feed: Arc<Feed>, on_drop: OnDrop) -> Watch {
         let mut flags = 0;
         if request.keys {
             flags |= watch::FLAG_KEYS;
@@ -54,15 +54,15 @@ impl Watch {
             flags |= watch::FLAG_CLOCK;
         }
         let op = Op::Watch { id, every: request.every, flags, ranges: watch::encode(&request.ranges) };
-        Watch { op, feed, _end: End(ended) }
+        Watch { op, feed, _guard: DropGuard(on_drop) }
     }
 
-    /// The operation that begins it. Its result is what the ranges hold then, joined: the base of the first change.
+    /// The operation that starts the watch. Its result is the joined bytes of the ranges, to which the first change refers.
     pub fn op(&self) -> Op {
         self.op.clone()
     }
 
-    /// The next event; `None` when the emulator is gone for good. A call that is given up loses no event.
+    /// The next event; `None` when the emulator is gone. Cancelling this future loses no event.
     pub async fn next(&mut self) -> Option<WatchEvent> {
         self.feed.next().await
     }
@@ -74,27 +74,27 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// News of what is watched, as it was right behind a frame, before anything else changed it.
+/// What a watch reports: the state right after a frame, before anything else changed it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchEvent {
-    /// The emulator's frame counter behind that frame.
+    /// The emulator's frame counter after that frame.
     pub frame: u32,
-    /// Frames since the watch began. Over a reconnection, as far as the frame counter tells.
+    /// Frames since the watch started. Across a reconnection, the frame counter decides.
     pub ticks: u64,
-    /// What changed since the event before.
+    /// What changed since the previous event.
     pub changes: Vec<Change>,
-    /// The keys held in that frame, if they are told.
+    /// The keys held in that frame, if the watch reports keys.
     pub keys: Option<u16>,
     /// CRC32 of the picture's pixels, three bytes each, in events of `every`.
     pub hash: Option<u32>,
-    /// CRC32 of the work RAM, as [`work_ram`](crate::work_ram) has it, in events of `every`.
+    /// CRC32 of the work RAM as [`work_ram`](crate::work_ram) defines it, in events of `every`.
     pub memory: Option<u32>,
-    /// The next frame does not follow from those before. Such an event has nothing else; its `ticks` are the frames up to
-    /// there. Comes with keys.
+    /// Set if the next frame does not follow from the earlier ones. Such an event has nothing else; its `ticks` are the
+    /// frames up to there. Only watches with keys have such events.
     pub discontinuity: Option<Discontinuity>,
-    /// Not everything since the event before was seen: the connection was gone for a while.
+    /// Whether changes since the previous event may be missing, because there was no connection for a while.
     pub gap: bool,
-    /// Events before this one that were dropped because nobody took them.
+    /// Number of events before this one that were dropped because they were not taken in time.
     pub missed: u64,
 }
 
@@ -121,8 +121,8 @@ pub enum Discontinuity {
 pub struct Change {
     /// Number of the range in its request.
     pub range: usize,
-    /// What it held when it was last told, whole.
+    /// All its bytes in the previous report.
     pub old: Vec<u8>,
-    /// What it holds now, whole.
+    /// All its bytes now.
     pub new: Vec<u8>,
 }

@@ -1,13 +1,13 @@
-//! A stock mGBA elsewhere, reached through a link.
+//! An attached emulator: a stock mGBA in another process, reached through a link.
 //!
-//! - `watches`: the watches of this emulator, over the connections that come and go;
-//! - `board`: what the link's task, the front ends and the keepers share;
+//! - `watches`: the watches of this emulator, which outlive connections;
+//! - `shared`: the state that the link's task, the front ends and the refresh tasks share;
 //! - `advances`: which requests wait for frames that others have asked for;
-//! - `keepers`: tasks that keep up to date what a reconnection or another game changes.
+//! - `refresh`: tasks that refresh what a new connection or another game changes.
 
 mod advances;
-mod board;
-mod keepers;
+mod refresh;
+mod shared;
 mod watches;
 
 use std::sync::Arc;
@@ -23,71 +23,71 @@ use crate::{
     Audio, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Run, State, Video, Watch, WatchRequest,
 };
 use advances::Advances;
-use board::Board;
+use shared::AttachedState;
 
-/// How long the end of lockstep may take when the emulator is closed.
+/// Longest time to end lockstep when the emulator is closed.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// An attached emulator.
 pub struct Attached {
     link: Arc<Link>,
     address: String,
-    board: Arc<Board>,
-    keepers: [AbortHandle; 2],
+    shared: Arc<AttachedState>,
+    tasks: [AbortHandle; 2],
 }
 
 impl Attached {
     /// Starts connecting to the script at `config.address`, on `runtime`.
     pub fn start(config: Config, runtime: &Handle) -> Attached {
         let address = config.address.clone();
-        let board = Arc::new(Board::new());
-        let link = Arc::new(Link::start_and_listen(config, runtime, Board::listener(&board)));
-        board.watches.connect(&link);
-        let keepers = [
-            runtime.spawn(keepers::identify(link.clone(), board.clone())).abort_handle(),
-            runtime.spawn(keepers::renew(link.clone(), board.clone())).abort_handle(),
+        let shared = Arc::new(AttachedState::new());
+        let link = Arc::new(Link::start_and_listen(config, runtime, AttachedState::listener(&shared)));
+        shared.watches.connect(&link);
+        let tasks = [
+            runtime.spawn(refresh::game(link.clone(), shared.clone())).abort_handle(),
+            runtime.spawn(refresh::watches(link.clone(), shared.clone())).abort_handle(),
         ];
-        Attached { link, address, board, keepers }
+        Attached { link, address, shared, tasks }
     }
 
-    /// Waits until what is open is answered, then ends lockstep, if it is on, and closes the connection in good order.
+    /// Waits until open requests are answered, ends lockstep if it is on, and closes the connection.
     pub async fn close(&self) {
-        self.retire();
-        if self.board.in_lockstep() {
-            // Without this the frame would go on waiting until the script notices that the link is gone.
+        self.end_tasks();
+        if self.shared.in_lockstep() {
+            // Otherwise mGBA would wait in its frame until the script notices that the link is gone.
             let end = Op::Lockstep { timeout: 0 }.into();
-            let _ = submit(&self.link, &self.board, end, Instant::now() + FAREWELL).await;
+            let _ = submit(&self.link, &self.shared, end, Instant::now() + FAREWELL).await;
         }
         self.link.close().await;
     }
 
-    /// Ends the tasks, and the watches.
-    fn retire(&self) {
-        self.keepers.iter().for_each(AbortHandle::abort);
-        self.board.watches.close();
+    /// Ends the refresh tasks and the watches.
+    fn end_tasks(&self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+        self.shared.watches.close();
     }
 }
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        self.retire();
+        self.end_tasks();
     }
 }
 
-/// Hands a batch to the link, and has the board note what it begins. While frames of an earlier batch are still to run, it
-/// waits for them, and has its time after them.
-fn submit(link: &Link, board: &Arc<Board>, batch: Batch, deadline: Instant) -> Pending {
+/// Hands a batch to the link, and applies what it changes to the shared state. While frames of an earlier batch are still
+/// to run, the batch waits for them, and its deadline moves by that time.
+fn submit(link: &Link, shared: &Arc<AttachedState>, batch: Batch, deadline: Instant) -> Pending {
     let (responder, pending) = Pending::new();
-    let deadline = board.advances.after(deadline);
+    let deadline = shared.advances.after(deadline);
     let advance = matches!(batch.ops.last(), Some(Op::Advance { .. }));
-    let advance = advance.then(|| Advances::begin(board, deadline));
-    let noted = board::noted(&batch).map(|noted| (board.clone(), noted));
+    let advance = advance.then(|| Advances::begin(shared, deadline));
+    let effects = shared::effects(&batch).map(|effects| (shared.clone(), effects));
     link.submit(
         batch,
         deadline,
         Box::new(move |result| {
-            if let (Some((board, noted)), Ok(outcome)) = (noted, &result) {
-                board.note(&noted, outcome);
+            if let (Some((shared, effects)), Ok(outcome)) = (effects, &result) {
+                shared.apply(&effects, outcome);
             }
             drop(advance);
             responder.respond(result.map_err(Into::into));
@@ -98,20 +98,23 @@ fn submit(link: &Link, board: &Arc<Board>, batch: Batch, deadline: Instant) -> P
 
 impl Emulator for Attached {
     fn submit(&self, batch: Batch, deadline: Instant) -> Pending {
-        submit(&self.link, &self.board, batch, deadline)
+        submit(&self.link, &self.shared, batch, deadline)
     }
 
     fn state(&self) -> State {
         let status = self.link.status();
         let connected = matches!(status.phase, Phase::Greeting | Phase::Ready);
-        let lockstep = connected && self.board.in_lockstep();
-        let run = match connected {
-            false => Run::Unknown,
-            true if status.stalled || status.phase == Phase::Greeting => Run::Stalled,
-            true if lockstep => Run::Paused,
-            true => Run::Running,
+        let lockstep = connected && self.shared.in_lockstep();
+        let run = if !connected {
+            Run::Unknown
+        } else if status.stalled || status.phase == Phase::Greeting {
+            Run::Stalled
+        } else if lockstep {
+            Run::Paused
+        } else {
+            Run::Running
         };
-        let game = if connected { self.board.game.lock().clone() } else { board::Game::default() };
+        let game = if connected { self.shared.game.lock().clone() } else { shared::Game::default() };
         State {
             kind: Kind::Attached,
             connected,
@@ -136,15 +139,15 @@ impl Emulator for Attached {
 
     fn checksum(&self) -> Option<u32> {
         let connected = matches!(self.link.phase(), Phase::Greeting | Phase::Ready);
-        if connected { self.board.game.lock().checksum } else { None }
+        if connected { self.shared.game.lock().checksum } else { None }
     }
 
     fn events(&self) -> broadcast::Receiver<Event> {
-        self.board.teller.subscribe()
+        self.shared.events.subscribe()
     }
 
     fn watch(&self, request: WatchRequest) -> Watch {
-        self.board.watches.watch(request)
+        self.shared.watches.watch(request)
     }
 
     fn video(&self) -> Option<Video> {

@@ -1,5 +1,5 @@
-//! The watches of an attached emulator, over the connections that come and go. The script forgets them with each
-//! connection, so they are begun anew, and what may have been missed is told as a gap.
+//! The watches of an attached emulator, which outlive connections. With each connection the script forgets its watches, so
+//! they are started again, and an event marks the gap.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -15,50 +15,50 @@ use tokio::sync::Notify;
 use crate::feed::Feed;
 use crate::{Change, Discontinuity, Watch, WatchEvent, WatchRequest};
 
-/// How long the end of a watch is tried to be told.
+/// Longest time to send the end of a watch.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
-pub(super) struct Watches {
+pub(super) struct AttachedWatches {
     last_id: AtomicU32,
-    open: Mutex<HashMap<u32, Entry>>,
-    /// Rings when some are forgotten.
+    open: Mutex<HashMap<u32, WatchEntry>>,
+    /// Notified when the script has forgotten watches.
     forgotten: Notify,
-    /// The way to the script.
+    /// The link to the script.
     link: OnceLock<Weak<Link>>,
 }
 
-/// A watch from its making to its end.
-struct Entry {
+/// A watch from its request to its end.
+struct WatchEntry {
     feed: Weak<Feed>,
     op: Op,
     ranges: Vec<MemoryRange>,
-    /// What is known of it since it began.
-    known: Option<Known>,
-    /// It has begun, and the script that is connected now knows nothing of it.
+    /// Its state since it started; `None` before that.
+    known: Option<WatchState>,
+    /// Whether it has started, and the connected script has forgotten it.
     forgotten: bool,
 }
 
-struct Known {
-    /// What each range held last.
+struct WatchState {
+    /// The last known bytes of each range.
     bytes: Vec<Vec<u8>>,
-    /// The keys told last, if they are told.
+    /// The last reported keys, if the watch reports keys.
     keys: Option<u16>,
-    /// The frame of the last news.
+    /// The frame of the last report.
     frame: u32,
-    /// Frames from its beginning to that one.
+    /// Frames from the start of the watch to that one.
     ticks: u64,
-    /// Frames from its beginning to where the script counts from.
+    /// Frames from the start of the watch to the frame from which the script counts.
     since: u64,
 }
 
-impl Watches {
-    /// Ends of watches are told over `link` from now on.
+impl AttachedWatches {
+    /// Sends the ends of watches over `link` from now on.
     pub fn connect(&self, link: &Arc<Link>) {
         let _ = self.link.set(Arc::downgrade(link));
     }
 
-    /// A watch with a number of its own.
+    /// Makes a watch with a new number.
     pub fn watch(self: &Arc<Self>, request: WatchRequest) -> Watch {
         let id = self.last_id.fetch_add(1, Relaxed).wrapping_add(1);
         let feed = Feed::new();
@@ -70,17 +70,18 @@ impl Watches {
         };
         let watch = Watch::new(id, &request, feed.clone(), Box::new(ended));
         let feed = Arc::downgrade(&feed);
-        let entry = Entry { feed, op: watch.op(), ranges: request.ranges, known: None, forgotten: false };
+        let entry =
+            WatchEntry { feed, op: watch.op(), ranges: request.ranges, known: None, forgotten: false };
         self.open.lock().insert(id, entry);
         watch
     }
 
-    /// A watch began in `frame`, with what its ranges held then.
+    /// A watch has started in `frame`; `base` is what its ranges held then.
     pub fn begun(&self, id: u32, frame: u32, base: &[u8]) {
         let open = &mut *self.open.lock();
-        let Some(entry) = open.get_mut(&id) else { return self.tell_end(id) };
+        let Some(entry) = open.get_mut(&id) else { return self.send_end(id) };
         let Some(bytes) = split(base, &entry.ranges) else { return };
-        let mut known = Known { bytes, keys: None, frame, ticks: 0, since: 0 };
+        let mut known = WatchState { bytes, keys: None, frame, ticks: 0, since: 0 };
         if let Some(before) = entry.known.take().filter(|_| entry.forgotten) {
             known.ticks = before.ticks + u64::from(frame.saturating_sub(before.frame));
             known.since = known.ticks;
@@ -96,7 +97,7 @@ impl Watches {
         entry.known = Some(known);
     }
 
-    /// The script tells news of a watch, `ticks` frames after it began there.
+    /// The script reports changes of a watch, `ticks` frames after the watch started there.
     pub fn changed(&self, id: u32, frame: u32, ticks: u32, news: Vec<News>) {
         let open = &mut *self.open.lock();
         let Some(entry) = open.get_mut(&id) else { return };
@@ -119,14 +120,14 @@ impl Watches {
         }
         let (ticks, keys) = (known.ticks, known.keys);
         if discontinuity.is_some() {
-            // Before this frame, which is the first that does not follow.
+            // It belongs before this frame, which is the first that does not follow from the earlier ones.
             let ticks = ticks.saturating_sub(1);
             entry.put(WatchEvent { frame, ticks, discontinuity, ..WatchEvent::default() });
         }
         entry.put(WatchEvent { frame, ticks, changes, keys, ..WatchEvent::default() });
     }
 
-    /// Another connection stands, whose script knows nothing of what began before.
+    /// Marks all watches as forgotten, because there is a new connection.
     pub fn forget(&self) {
         for entry in self.open.lock().values_mut() {
             entry.forgotten = entry.known.is_some();
@@ -134,18 +135,18 @@ impl Watches {
         self.forgotten.notify_one();
     }
 
-    /// Waits until watches may be forgotten.
+    /// Waits until watches may have been forgotten.
     pub async fn notified(&self) {
         self.forgotten.notified().await;
     }
 
-    /// A watch that is to begin anew, and its operation.
+    /// A watch that has to be started again, and its operation.
     pub fn next_forgotten(&self) -> Option<(u32, Op)> {
         let open = self.open.lock();
         open.iter().find(|(_, entry)| entry.forgotten).map(|(id, entry)| (*id, entry.op.clone()))
     }
 
-    /// Nothing comes of a watch any more if it could not begin anew.
+    /// Closes a watch that could not be started again.
     pub fn give_up(&self, id: u32) {
         let open = &mut *self.open.lock();
         if open.get(&id).is_some_and(|entry| entry.forgotten)
@@ -155,21 +156,21 @@ impl Watches {
         }
     }
 
-    /// Nobody takes the events of a watch any more.
+    /// Ends a watch whose handle was dropped.
     fn end(&self, id: u32) {
         let entry = self.open.lock().remove(&id);
         if entry.is_some_and(|entry| entry.known.is_some()) {
-            self.tell_end(id);
+            self.send_end(id);
         }
     }
 
-    fn tell_end(&self, id: u32) {
+    fn send_end(&self, id: u32) {
         if let Some(link) = self.link.get().and_then(Weak::upgrade) {
             link.submit(Op::Unwatch { id }.into(), Instant::now() + FAREWELL, Box::new(|_| {}));
         }
     }
 
-    /// The emulator is gone: no watch has anything to come.
+    /// Closes all watches, because the emulator is gone.
     pub fn close(&self) {
         for feed in self.open.lock().drain().filter_map(|(_, entry)| entry.feed.upgrade()) {
             feed.close();
@@ -177,7 +178,7 @@ impl Watches {
     }
 }
 
-impl Entry {
+impl WatchEntry {
     fn put(&self, event: WatchEvent) {
         if let Some(feed) = self.feed.upgrade() {
             feed.put(event);
@@ -194,12 +195,12 @@ fn discontinuity_of(why: u8) -> Option<Discontinuity> {
     }
 }
 
-/// What each range holds of their joined bytes, if those are as many.
+/// Splits the joined bytes of the ranges. Returns `None` if the length does not match.
 fn split(bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
     let mut rest = bytes;
     let parts = ranges.iter().map(|range| {
-        let (part, behind) = rest.split_at_checked(range.length.into())?;
-        rest = behind;
+        let (part, after) = rest.split_at_checked(range.length.into())?;
+        rest = after;
         Some(part.to_vec())
     });
     let parts = parts.collect::<Option<_>>()?;
@@ -210,10 +211,10 @@ fn split(bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
 mod tests {
     use super::*;
 
-    /// No script of ours sends it.
+    /// Framewire's script does not send this.
     #[tokio::test]
     async fn a_reset_before_the_first_frame_of_a_watch_is_no_overflow() {
-        let watches = Arc::<Watches>::default();
+        let watches = Arc::<AttachedWatches>::default();
         let mut watch = watches.watch(WatchRequest { keys: true, ..WatchRequest::default() });
         let Op::Watch { id, .. } = watch.op() else { panic!("another operation") };
         watches.begun(id, 5, &[]);

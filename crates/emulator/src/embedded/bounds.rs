@@ -1,4 +1,4 @@
-//! Memory that operations reach, against what the core has.
+//! Checks of the memory that operations access, against the memory that the core has.
 
 use framewire_libmgba::{Core, Platform};
 use framewire_protocol::{Access, Bus, Op, OpError};
@@ -13,7 +13,7 @@ pub(super) fn bus(core: &Core) -> Bus {
     }
 }
 
-/// Refuses memory that the core does not have, and writes that would do nothing.
+/// Refuses memory that the core does not have, and writes that would have no effect.
 ///
 /// # Errors
 /// What is accepted.
@@ -32,7 +32,7 @@ pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
     Access::of(op).map_or(Ok(()), |access| check(core, &access))
 }
 
-/// The operations of a batch whose memory is known before it begins: those before another game is loaded, and that one.
+/// The operations of a batch that can be checked before it starts: all up to the one that loads another game.
 pub(super) fn known(ops: &[Op]) -> &[Op] {
     let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
     let end = ops.iter().position(loads).map_or(ops.len(), |index| index + 1);

@@ -4,7 +4,7 @@ use framewire_libmgba::{Clock as CoreClock, Core, Time};
 
 use crate::{Clock, ClockTime};
 
-/// Has a core that just began go by its clock.
+/// Sets the clock of a new core.
 pub(super) fn begin(clock: Clock, core: &mut Core) {
     core.set_clock(match clock {
         Clock::Wall => CoreClock::Host,
@@ -13,7 +13,7 @@ pub(super) fn begin(clock: Clock, core: &mut Core) {
     });
 }
 
-/// Has the host's clock make room for one of frames, as long as something needs that.
+/// Replaces the host's clock by one that counts frames while that is needed.
 pub(super) fn settle(clock: Clock, core: &mut Core, needed: bool) {
     if clock != Clock::Wall {
         return;

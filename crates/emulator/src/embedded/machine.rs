@@ -1,4 +1,4 @@
-//! A core with what belongs to it: what runs with its frames, and what was asked of its clock.
+//! A core with its keypad, memory, watches, media, saves and clock.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use framewire_protocol::{Keys, OpError, timeline};
 
 use super::Console;
 use super::clock;
-use super::keys::{Change, Keypad};
+use super::keys::{KeyChange, Keypad};
+use super::media::Media;
 use super::memory::Memory;
 use super::pace::Speed;
 use super::run::RunControl;
 use super::saves::Saves;
-use super::shared::Shared;
-use super::taps::Media;
+use super::shared::EmbeddedState;
 use super::watches::Watches;
 use crate::{Clock, Discontinuity, Happening};
 
-/// Most frames that a batch runs.
+/// Most frames that a batch may run.
 const MAX_ADVANCE: u32 = 3600;
 
-/// A core with what belongs to it between frames.
+/// A core with everything that belongs to it between frames.
 pub(super) struct Machine {
     pub core: Core,
     pub keypad: Keypad,
@@ -28,18 +28,18 @@ pub(super) struct Machine {
     pub watches: Watches,
     pub media: Media,
     pub saves: Saves,
-    /// What was asked of the clock.
+    /// The settings of its clock.
     pub run: RunControl,
-    /// Takes lines of the console operations and of scripts.
+    /// Receives the lines of the console operations and of scripts.
     pub console: Console,
-    pub shared: Arc<Shared>,
-    /// What the console's clock goes by, as long as no recording or replay needs it to go by frames.
+    pub shared: Arc<EmbeddedState>,
+    /// The time source of the console's clock while no recording or replay needs one that counts frames.
     clock: Clock,
-    /// How often another game was put in, or tried to be.
+    /// How many times another game was loaded, or the attempt was made.
     pub games: u32,
-    /// Frames run, whatever the core's own counter says after a reset or a state.
+    /// Frames run. Unlike the core's own counter, a reset or a state does not change this.
     pub ticks: u64,
-    /// Frames that the batch under way has run.
+    /// Frames that the current batch has run.
     pub advanced: u32,
 }
 
@@ -51,7 +51,7 @@ impl Machine {
         paused: bool,
         clock: Clock,
         console: Console,
-        shared: Arc<Shared>,
+        shared: Arc<EmbeddedState>,
     ) -> Machine {
         clock::begin(clock, &mut core);
         Machine {
@@ -60,7 +60,7 @@ impl Machine {
             keypad: Keypad::default(),
             memory: Memory::default(),
             watches: Watches::new(shared.feeds.clone()),
-            media: Media::new(shared.taps.clone()),
+            media: Media::new(shared.outputs.clone()),
             saves,
             run: RunControl::new(speed, paused),
             console,
@@ -71,23 +71,23 @@ impl Machine {
         }
     }
 
-    /// Tells whoever listens to this emulator's events.
-    pub fn tell(&self, what: Happening) {
-        self.shared.teller.tell(self.core.frame_counter(), what);
+    /// Sends an event of this emulator.
+    pub fn send_event(&self, what: Happening) {
+        self.shared.events.send(self.core.frame_counter(), what);
     }
 
-    /// The next frame does not follow from the last one.
+    /// Reports that the next frame does not follow from the last one.
     pub fn discontinue(&mut self, discontinuity: Discontinuity) {
         self.watches.discontinue(self.core.frame_counter(), discontinuity);
         match discontinuity {
-            Discontinuity::Reset => self.tell(Happening::Reset),
-            Discontinuity::State => self.tell(Happening::State),
-            // Told with its name.
+            Discontinuity::Reset => self.send_event(Happening::Reset),
+            Discontinuity::State => self.send_event(Happening::State),
+            // The worker sends that event, with the name of the game.
             Discontinuity::Game => {}
         }
     }
 
-    /// Runs a frame. Whoever watches sees it as it was, before scripts, holds or timelines change anything.
+    /// Runs a frame. Watches and receivers see its result before scripts, holds or timelines change anything.
     pub fn run_frame(&mut self) {
         self.ticks += 1;
         self.settle_clock();
@@ -98,7 +98,7 @@ impl Machine {
             media.look(core, ticks);
             frame = core.frame_counter();
         });
-        // Scripts reset and load states too. One whose state is of this very frame is not seen.
+        // Scripts reset and load states too. A state of this same frame is not detected.
         match self.core.frame_counter() {
             now if now == frame => {}
             0 => self.discontinue(Discontinuity::Reset),
@@ -108,22 +108,22 @@ impl Machine {
         self.apply(change);
     }
 
-    /// Has the console's clock go by frames as long as a watch needs that.
+    /// Makes the console's clock count frames while a watch needs that.
     pub fn settle_clock(&mut self) {
         clock::settle(self.clock, &mut self.core, self.watches.need_frame_clock());
     }
 
-    /// Runs frames in the middle of a batch. Gives the frame counter behind them.
+    /// Runs frames within a batch. Returns the frame counter after them.
     ///
     /// # Errors
-    /// If they are none, or with those before in this batch too many.
+    /// If `frames` is 0, or the batch would run too many.
     pub fn advance(&mut self, frames: u32) -> Result<u32, OpError> {
         if frames == 0 || frames > MAX_ADVANCE - self.advanced {
             let left = match self.advanced {
                 0 => String::new(),
-                advanced => format!(", and this one has run {advanced} already"),
+                advanced => format!(", and this one has already run {advanced}"),
             };
-            let message = format!("frames is {frames}; a batch runs 1 to {MAX_ADVANCE} of them{left}");
+            let message = format!("frames is {frames}; a batch can run 1 to {MAX_ADVANCE} frames{left}");
             return Err(OpError::bad_argument(message));
         }
         self.advanced += frames;
@@ -135,16 +135,16 @@ impl Machine {
         Ok(self.core.frame_counter())
     }
 
-    /// Holds these keys and no others, whatever was to hold or play them.
+    /// Holds exactly these keys, and ends holds and timelines of all keys.
     pub fn set_keys(&mut self, keys: u16) {
-        self.let_go(Keys::MASK, self.core.keys() & !keys);
+        self.release(Keys::MASK, self.core.keys() & !keys);
         self.core.set_keys(keys);
     }
 
-    /// Keys are set by hand, as [`Keypad::let_go`] is told.
-    pub fn let_go(&mut self, keys: u16, up: u16) {
-        self.keypad.let_go(keys, up);
-        self.tell_over();
+    /// Ends holds and timelines of `keys`: see [`Keypad::release`].
+    pub fn release(&mut self, keys: u16, up: u16) {
+        self.keypad.release(keys, up);
+        self.report_ended();
     }
 
     /// Holds keys for a number of frames.
@@ -157,36 +157,36 @@ impl Machine {
         Ok(())
     }
 
-    /// Plays a timeline. Gives its id.
+    /// Plays a timeline. Returns its id.
     ///
     /// # Errors
-    /// If it is none, or another one has one of its keys.
+    /// If it is not valid, or another timeline has one of its keys.
     pub fn play_keys(&mut self, steps: &[u8]) -> Result<u32, OpError> {
         let (id, change) = self.keypad.play(timeline::decode(steps)?)?;
         self.apply(change);
         Ok(id)
     }
 
-    /// Ends a timeline, or with 0 all of them and all holds. Whether there was any.
+    /// Ends a timeline; with 0, all timelines and all holds. Returns whether there was one.
     pub fn cancel_keys(&mut self, id: u32) -> bool {
         let (any, change) = self.keypad.cancel(id);
         self.apply(change);
         any
     }
 
-    fn apply(&mut self, change: Change) {
+    fn apply(&mut self, change: KeyChange) {
         if change.clear != 0 {
             self.core.clear_keys(change.clear);
         }
         if change.add != 0 {
             self.core.add_keys(change.add);
         }
-        self.tell_over();
+        self.report_ended();
     }
 
-    fn tell_over(&mut self) {
-        for (id, cancelled) in self.keypad.take_over(self.core.frame_counter()).into_iter().flatten() {
-            self.tell(Happening::TimelineOver { id, cancelled });
+    fn report_ended(&mut self) {
+        for (id, cancelled) in self.keypad.take_ended(self.core.frame_counter()).into_iter().flatten() {
+            self.send_event(Happening::TimelineOver { id, cancelled });
         }
     }
 }

@@ -4,16 +4,16 @@
 mod bounds;
 mod channel;
 mod clock;
-mod guest;
+mod driver;
 mod keys;
 mod machine;
+mod media;
 mod memory;
 mod pace;
 mod perform;
 mod run;
 mod saves;
 mod shared;
-mod taps;
 mod watchdog;
 mod watches;
 mod worker;
@@ -33,46 +33,46 @@ use crate::{
     Audio, Clock, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Responder, Run, State, Video,
     Watch, WatchRequest,
 };
-use guest::{Bell, Guest};
+use driver::{Driver, ThreadWaker};
 use machine::Machine;
 pub use pace::{Speed, SpeedError};
 use saves::Saves;
-use shared::Shared;
+use shared::EmbeddedState;
 use worker::Worker;
 
-/// Most batches that wait for the core at once.
+/// Most batches that wait for the core.
 const CAPACITY: usize = 4096;
-/// How long a thread has to end before it is left to itself.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// Longest time for the thread to end. After that it is abandoned.
+const STOP_LIMIT: Duration = Duration::from_secs(2);
 
-/// How much longer it has to write the game's save.
-const DISK: Duration = Duration::from_secs(20);
+/// Additional time for the thread to write the game's save.
+const SAVE_LIMIT: Duration = Duration::from_secs(20);
 
-/// Where a ROM comes from.
+/// The source of a ROM.
 #[derive(Debug, Clone)]
 pub enum Rom {
-    /// A file; saves and states lie next to it, and its battery save is loaded, and written when the game changes it.
+    /// A file. Saves and states are next to it. Its battery save is loaded, and written when the game changes it.
     File(PathBuf),
-    /// Bytes; saves and states are kept until the core is gone.
+    /// Bytes. Saves and states exist only as long as the core.
     Bytes(&'static [u8]),
 }
 
-/// Takes the lines that scripts and the console operations write.
+/// Receives the lines that scripts and the console operations write.
 pub type Console = Box<dyn FnMut(Level, &str) + Send>;
 
-/// How an embedded emulator starts.
+/// The settings of an embedded emulator.
 pub struct Config {
     /// The game.
     pub rom: Rom,
-    /// How fast it runs.
+    /// Its speed.
     pub speed: Speed,
-    /// Whether it waits before its first frame for someone to let it go on.
+    /// Whether it is paused before its first frame.
     pub paused: bool,
-    /// What the console's clock goes by.
+    /// The time source of the console's clock.
     pub clock: Clock,
-    /// Lua scripts to load into it.
+    /// Lua scripts to load.
     pub scripts: Vec<PathBuf>,
-    /// Makes a console, one for the operations and one for the scripts.
+    /// Creates a console: one for the operations and one for the scripts.
     pub console: fn() -> Console,
 }
 
@@ -82,13 +82,13 @@ pub enum StartError {
     /// The ROM or a script cannot be used.
     #[error(transparent)]
     Core(#[from] framewire_libmgba::Error),
-    /// The core cannot run this fast or slowly.
+    /// The speed is out of range.
     #[error(transparent)]
     Speed(#[from] SpeedError),
-    /// The system gave no thread.
-    #[error("no thread for the core")]
+    /// The system could not create a thread.
+    #[error("cannot create a thread for the core")]
     Thread(#[from] std::io::Error),
-    /// The channel cannot be made.
+    /// The channel cannot be created.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Channel(#[from] framewire_channel::Error),
@@ -102,7 +102,7 @@ enum Job {
     },
     Speed(Speed),
     Pause(bool),
-    /// Somebody began to look: give the picture as it is.
+    /// Send the current picture, because there is a new receiver.
     Show,
     Stop,
 }
@@ -114,7 +114,7 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
         Rom::File(path) => Core::open(path)?,
         Rom::Bytes(bytes) => Core::from_bytes(bytes)?,
     };
-    let shared = Shared::new(speed);
+    let shared = EmbeddedState::new(speed);
     let mut saves = Saves::start(&shared, config.console)?;
     if matches!(config.rom, Rom::File(_)) {
         saves.autoload_at_start(&mut core);
@@ -131,16 +131,16 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     Ok(Machine::new(core, saves, speed, config.paused, config.clock, console, shared))
 }
 
-/// An embedded emulator. Dropping it stops the core; a script in it that does not end is left behind with its thread.
+/// An embedded emulator. Dropping it stops the core. If a script in it does not end, its thread is abandoned.
 pub struct Embedded {
     jobs: Sender<Job>,
-    /// Wakes the thread where it waits for more than jobs.
-    bell: Bell,
-    shared: Arc<Shared>,
-    /// Is disconnected when the thread ends.
+    /// Wakes the thread if a driver waits on it.
+    waker: ThreadWaker,
+    shared: Arc<EmbeddedState>,
+    /// Disconnected when the thread ends.
     ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
-    /// Of the configuration.
+    /// From the settings.
     console: fn() -> Console,
 }
 
@@ -148,34 +148,34 @@ impl Embedded {
     /// Starts a core on a thread of its own.
     ///
     /// # Errors
-    /// If the ROM cannot be read or is none, or if a script fails to load.
+    /// If the file cannot be read or is not a ROM, or if a script fails to load.
     pub fn start(config: Config) -> Result<Embedded, StartError> {
         let machine = machine(&config)?;
-        Embedded::with_guest(config, machine, None, Bell::default())
+        Embedded::with_driver(config, machine, None, ThreadWaker::default())
     }
 
     /// Starts a core on a thread of its own that also serves a channel of this name: one client at a time steps the core,
-    /// reads it and sees its picture through shared memory, as `docs/emulator-channel.md` says.
+    /// reads its memory and sees its picture through shared memory, as described in `docs/emulator-channel.md`.
     ///
     /// # Errors
-    /// As [`start`](Self::start), and if the channel cannot be made, such as when another program serves it.
+    /// As [`start`](Self::start), and if the channel cannot be created, for example because another program serves it.
     #[cfg(target_os = "linux")]
     pub fn start_on_channel(config: Config, name: &str) -> Result<Embedded, StartError> {
         let mut machine = machine(&config)?;
-        let bell = Bell::default();
-        let station = channel::Station::open(name, &mut machine, bell.clone())?;
-        Embedded::with_guest(config, machine, Some(Box::new(station)), bell)
+        let waker = ThreadWaker::default();
+        let host = channel::ChannelHost::open(name, &mut machine, waker.clone())?;
+        Embedded::with_driver(config, machine, Some(Box::new(host)), waker)
     }
 
-    fn with_guest(
+    fn with_driver(
         config: Config,
         machine: Machine,
-        guest: Option<Box<dyn Guest>>,
-        bell: Bell,
+        driver: Option<Box<dyn Driver>>,
+        waker: ThreadWaker,
     ) -> Result<Embedded, StartError> {
         let (jobs, inbox) = bounded(CAPACITY);
         let shared = machine.shared.clone();
-        let worker = Worker::new(machine, inbox, guest);
+        let worker = Worker::new(machine, inbox, driver);
         let (end, ended) = bounded(0);
         let run = move || {
             let _end: Sender<()> = end;
@@ -184,29 +184,29 @@ impl Embedded {
         let thread = std::thread::Builder::new().name("core".to_owned()).spawn(run)?;
         let (watched, end_of_it) = (shared.clone(), ended.clone());
         let watch_over = move || watchdog::run(&watched, &end_of_it);
-        // Its end is seen to by the core's thread.
+        // It ends together with the core's thread.
         drop(std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch_over)?);
-        Ok(Embedded { jobs, bell, shared, ended, thread: Some(thread), console: config.console })
+        Ok(Embedded { jobs, waker, shared, ended, thread: Some(thread), console: config.console })
     }
 
-    /// Tells the thread, unless it is stuck with a full queue: then it will not hear of it.
-    fn tell(&self, job: Job) {
-        let _ = self.jobs.send_timeout(job, FAREWELL);
-        self.bell.ring();
+    /// Sends a job to the thread. The job is dropped if the thread is stuck and its queue stays full.
+    fn send(&self, job: Job) {
+        let _ = self.jobs.send_timeout(job, STOP_LIMIT);
+        self.waker.wake();
     }
 
-    /// Changes how fast frames go by.
+    /// Sets the speed.
     ///
     /// # Errors
-    /// If it is no speed.
+    /// If the speed is out of range.
     pub fn set_speed(&self, speed: Speed) -> Result<(), SpeedError> {
-        self.tell(Job::Speed(speed.checked()?));
+        self.send(Job::Speed(speed.checked()?));
         Ok(())
     }
 
-    /// Stops frames, or lets them go on. Batches are answered all the same.
+    /// Stops frames, or lets them run. Batches are done in both cases.
     pub fn set_paused(&self, paused: bool) {
-        self.tell(Job::Pause(paused));
+        self.send(Job::Pause(paused));
     }
 }
 
@@ -215,7 +215,7 @@ impl Emulator for Embedded {
         let (responder, pending) = Pending::until(deadline);
         match self.jobs.try_send(Job::Batch { batch, deadline, responder }) {
             Ok(()) => {
-                self.bell.ring();
+                self.waker.wake();
                 pending
             }
             Err(TrySendError::Full(_)) => Pending::refused(EmulatorError::Busy(CAPACITY)),
@@ -229,13 +229,15 @@ impl Emulator for Embedded {
         State {
             kind: Kind::Embedded,
             connected: true,
-            run: match report.going.stopped {
-                _ if silent => Run::Stalled,
-                true => Run::Paused,
-                false => Run::Running,
+            run: if silent {
+                Run::Stalled
+            } else if report.run_state.stopped {
+                Run::Paused
+            } else {
+                Run::Running
             },
-            speed: Some(report.going.speed.into()),
-            lockstep: report.going.lockstep,
+            speed: Some(report.run_state.speed.into()),
+            lockstep: report.run_state.lockstep,
             frames_per_second: if silent { 0.0 } else { report.frames_per_second },
             frame: report.frame,
             title: Some(report.title.clone()),
@@ -254,7 +256,7 @@ impl Emulator for Embedded {
     }
 
     fn events(&self) -> broadcast::Receiver<Event> {
-        self.shared.teller.subscribe()
+        self.shared.events.subscribe()
     }
 
     fn watch(&self, request: WatchRequest) -> Watch {
@@ -262,36 +264,36 @@ impl Emulator for Embedded {
     }
 
     fn video(&self) -> Option<Video> {
-        let video = self.shared.taps.video();
-        // If the queue is full, the next frame will show.
+        let video = self.shared.outputs.video();
+        // If the queue is full, the next frame sends a picture.
         let _ = self.jobs.try_send(Job::Show);
-        self.bell.ring();
+        self.waker.wake();
         Some(video)
     }
 
     fn picture_of(&self, frame: u32) -> Option<PictureOf> {
-        let picture = self.shared.taps.picture_of(frame);
+        let picture = self.shared.outputs.picture_of(frame);
         let _ = self.jobs.try_send(Job::Show);
-        self.bell.ring();
+        self.waker.wake();
         Some(picture)
     }
 
     fn audio(&self) -> Option<Audio> {
-        Some(self.shared.taps.audio())
+        Some(self.shared.outputs.audio())
     }
 }
 
 impl Drop for Embedded {
     fn drop(&mut self) {
         self.shared.stop.store(true, Relaxed);
-        // If the queue is full the thread does not sleep, and sees the flag.
+        // If the queue is full, the thread is awake and sees the flag.
         let _ = self.jobs.try_send(Job::Stop);
-        self.bell.ring();
+        self.waker.wake();
         let Some(thread) = self.thread.take() else { return };
-        let mut ended = self.ended.recv_timeout(FAREWELL);
+        let mut ended = self.ended.recv_timeout(STOP_LIMIT);
         if ended == Err(RecvTimeoutError::Timeout) && self.shared.finishing.load(Relaxed) {
-            // A slow disk is given more time than a script that does not end.
-            ended = self.ended.recv_timeout(DISK);
+            // A slow disk gets more time than a script that does not end.
+            ended = self.ended.recv_timeout(SAVE_LIMIT);
         }
         match ended {
             Err(RecvTimeoutError::Timeout) => {

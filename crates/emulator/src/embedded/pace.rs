@@ -4,22 +4,22 @@ use std::time::{Duration, Instant};
 
 use crate::SetSpeed;
 
-/// How fast frames go by.
+/// The speed of an embedded core.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Speed {
-    /// So many times the console's own rate of 59.7275 frames a second: 0.01 to 1000 times.
+    /// A multiple of the console's own rate of 59.7275 frames a second, from 0.01 to 1000.
     Times(f64),
     /// As fast as the processor allows.
     Unlimited,
 }
 
-/// A [`Speed`] that no core can keep.
+/// The [`Speed`] is out of range.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("{0} times the console's rate is no speed; 0.01 to 1000 times are accepted, or unlimited")]
+#[error("the speed is {0} times the console's rate; use 0.01 to 1000 times, or unlimited")]
 pub struct SpeedError(pub f64);
 
 impl Speed {
-    /// The speed, if it is one.
+    /// The speed, if it is in range.
     pub(super) fn checked(self) -> Result<Speed, SpeedError> {
         match self {
             Speed::Times(times) if !(0.01..=1000.0).contains(&times) => Err(SpeedError(times)),
@@ -27,7 +27,7 @@ impl Speed {
         }
     }
 
-    /// The speed of so many thousandths of the console's rate; 0 is unlimited.
+    /// The speed of this many thousandths of the console's rate; 0 is unlimited.
     pub(super) fn from_thousandths(thousandths: u32) -> Result<Speed, SpeedError> {
         match thousandths {
             0 => Ok(Speed::Unlimited),
@@ -45,8 +45,8 @@ impl From<Speed> for SetSpeed {
     }
 }
 
-/// Being late by more than this is not made up for: after a suspended machine nobody wants minutes of fast-forward.
-const FORGIVEN: Duration = Duration::from_millis(200);
+/// A longer delay is not caught up: after the machine was suspended, nobody wants minutes of fast-forward.
+const MAX_CATCH_UP: Duration = Duration::from_millis(200);
 
 /// The schedule of frames.
 #[derive(Debug)]
@@ -62,9 +62,9 @@ pub(super) struct Pace {
 pub(super) enum Next {
     /// Run it.
     Now,
-    /// Wait until then.
+    /// Wait until this time.
     At(Instant),
-    /// There is none before something is asked.
+    /// There is no next frame before a request.
     Never,
 }
 
@@ -84,11 +84,11 @@ impl Pace {
         }
     }
 
-    /// A frame is run at `now`.
+    /// Notes that a frame runs at `now`.
     pub fn ran(&mut self, now: Instant) {
         if let Speed::Times(times) = self.speed {
             self.due += self.period.div_f64(times);
-            if now.saturating_duration_since(self.due) > FORGIVEN {
+            if now.saturating_duration_since(self.due) > MAX_CATCH_UP {
                 self.due = now;
             }
         }
@@ -100,7 +100,7 @@ impl Pace {
         self.due = now;
     }
 
-    /// Stops frames, or lets them go on.
+    /// Stops frames, or lets them run.
     pub fn set_paused(&mut self, paused: bool, now: Instant) {
         self.paused = paused;
         self.due = now;
@@ -114,7 +114,7 @@ mod tests {
     const PERIOD: Duration = Duration::from_micros(16_743);
 
     #[test]
-    fn late_frames_are_made_up_for_but_a_long_sleep_is_not() {
+    fn late_frames_are_caught_up_but_a_long_sleep_is_not() {
         let start = Instant::now();
         let mut pace = Pace::new(PERIOD, Speed::Times(1.0), start);
         assert_eq!(pace.next(start), Next::Now);

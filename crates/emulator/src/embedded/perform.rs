@@ -8,8 +8,8 @@ use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, V
 
 use super::bounds;
 use super::machine::Machine;
+use super::media;
 use super::saves::Saves;
-use super::taps;
 use crate::Discontinuity;
 
 type Result<T = Value> = std::result::Result<T, OpError>;
@@ -57,7 +57,7 @@ impl Machine {
                 break;
             }
         }
-        self.run.asked();
+        self.run.note_request();
         Outcome { frame: self.core.frame_counter(), results }
     }
 
@@ -162,13 +162,13 @@ impl Machine {
             }
             Op::AddKeys { keys } => {
                 let keys = check_keys(keys)?;
-                self.let_go(keys, 0);
+                self.release(keys, 0);
                 self.core.add_keys(keys);
                 Value::None
             }
             Op::ClearKeys { keys } => {
                 let keys = check_keys(keys)?;
-                self.let_go(keys, self.core.keys() & keys);
+                self.release(keys, self.core.keys() & keys);
                 self.core.clear_keys(keys);
                 Value::None
             }
@@ -247,7 +247,7 @@ impl Machine {
                 Value::None
             }
 
-            Op::Screenshot {} => Value::Bytes(taps::png(core)?),
+            Op::Screenshot {} => Value::Bytes(media::png(core)?),
             Op::ScreenshotFile { path } => {
                 core.screenshot_file(Path::new(&path)).map_err(failed)?;
                 Value::None

@@ -1,4 +1,4 @@
-//! Whether frames go by, and how fast, as operations set it.
+//! Whether and how fast frames run, as operations set it.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::pace::Speed;
 /// Longest time-out of lockstep.
 const MAX_TIMEOUT: u32 = 60_000;
 
-/// What was asked of the core's clock. The worker sees to it.
+/// The settings of the core's clock. The worker applies them.
 #[derive(Debug)]
 pub(super) struct RunControl {
     pub speed: Speed,
@@ -17,20 +17,20 @@ pub(super) struct RunControl {
     lockstep: Option<Lockstep>,
 }
 
-/// How frames go by.
+/// Whether and how fast frames run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Going {
+pub(super) struct RunState {
     pub speed: Speed,
-    /// No frame is due by itself.
+    /// Whether no frame is due by itself.
     pub stopped: bool,
-    /// Because each waits to be asked for.
+    /// Whether the reason is lockstep, in which each frame waits for a request.
     pub lockstep: bool,
 }
 
 #[derive(Debug)]
 struct Lockstep {
     timeout: Duration,
-    /// When it ends unless something is asked before.
+    /// When it ends if there is no request.
     end: Instant,
 }
 
@@ -39,10 +39,10 @@ impl RunControl {
         RunControl { speed, paused, lockstep: None }
     }
 
-    /// How frames are to go by.
-    pub fn going(&self) -> Going {
+    /// Whether and how fast frames are to run.
+    pub fn run_state(&self) -> RunState {
         let lockstep = self.lockstep.is_some();
-        Going { speed: self.speed, stopped: self.paused || lockstep, lockstep }
+        RunState { speed: self.speed, stopped: self.paused || lockstep, lockstep }
     }
 
     /// Ends pause and lockstep.
@@ -54,24 +54,23 @@ impl RunControl {
     /// Sets the speed in thousandths, 0 for unlimited.
     ///
     /// # Errors
-    /// If it is no speed.
+    /// If the core cannot run at this speed.
     pub fn set_speed(&mut self, thousandths: u32) -> Result<(), OpError> {
         self.speed = Speed::from_thousandths(thousandths).map_err(|_| {
             OpError::bad_argument(format!(
-                "thousandths: {thousandths}; 10 to 1000000 are accepted, or 0 for unlimited"
+                "thousandths is {thousandths}; use 10 to 1000000, or 0 for unlimited"
             ))
         })?;
         Ok(())
     }
 
-    /// Begins lockstep with a time-out in milliseconds, or ends it with 0.
+    /// Starts lockstep with a time-out in milliseconds, or ends it with 0.
     ///
     /// # Errors
     /// If the time-out is too long.
     pub fn set_lockstep(&mut self, timeout: u32) -> Result<(), OpError> {
         if timeout > MAX_TIMEOUT {
-            let message =
-                format!("timeout: {timeout} ms; 1 to {MAX_TIMEOUT} are accepted, or 0 to end lockstep");
+            let message = format!("timeout is {timeout} ms; use 1 to {MAX_TIMEOUT}, or 0 to end lockstep");
             return Err(OpError::bad_argument(message));
         }
         let timeout = Duration::from_millis(timeout.into());
@@ -79,8 +78,8 @@ impl RunControl {
         Ok(())
     }
 
-    /// Something was asked, so lockstep goes on.
-    pub fn asked(&mut self) {
+    /// Restarts the time-out of lockstep, because there was a request.
+    pub fn note_request(&mut self) {
         if let Some(lockstep) = &mut self.lockstep {
             lockstep.end = Instant::now() + lockstep.timeout;
         }
@@ -91,7 +90,7 @@ impl RunControl {
         self.lockstep.as_ref().map(|lockstep| lockstep.end)
     }
 
-    /// Ends lockstep if its time is out. Whether it did.
+    /// Ends lockstep if its time-out has passed. Returns whether it did.
     pub fn expire(&mut self, now: Instant) -> bool {
         self.lockstep.take_if(|lockstep| lockstep.end <= now).is_some()
     }
@@ -102,24 +101,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lockstep_ends_when_nothing_is_asked_for_its_time_out() {
+    fn lockstep_ends_without_a_request_in_its_time_out() {
         let mut run = RunControl::new(Speed::Times(1.0), false);
         run.set_lockstep(1000).expect("a time-out");
         let end = run.lockstep_end().expect("an end");
-        assert!(run.going().stopped && !run.expire(end - Duration::from_millis(1)));
-        assert!(run.expire(end) && !run.going().stopped);
+        assert!(run.run_state().stopped && !run.expire(end - Duration::from_millis(1)));
+        assert!(run.expire(end) && !run.run_state().stopped);
         assert!(!run.expire(end), "once");
     }
 
     #[test]
-    fn what_is_out_of_range_changes_nothing() {
+    fn values_out_of_range_change_nothing() {
         let mut run = RunControl::new(Speed::Times(1.0), false);
         assert!(run.set_lockstep(MAX_TIMEOUT + 1).is_err());
         for thousandths in [1, 9, 1_000_001, u32::MAX] {
             assert!(run.set_speed(thousandths).is_err(), "{thousandths}");
         }
-        let going = Going { speed: Speed::Times(1.0), stopped: false, lockstep: false };
-        assert_eq!(run.going(), going);
+        let run_state = RunState { speed: Speed::Times(1.0), stopped: false, lockstep: false };
+        assert_eq!(run.run_state(), run_state);
         run.set_speed(0).expect("unlimited");
         assert_eq!(run.speed, Speed::Unlimited);
     }

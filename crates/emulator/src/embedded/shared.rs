@@ -5,40 +5,40 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::Speed;
-use super::run::Going;
+use super::media::MediaOutputs;
+use super::run::RunState;
 use super::saves::SaveProblems;
-use super::taps::Taps;
-use super::watches::Feeds;
-use crate::event::Teller;
+use super::watches::WatchFeeds;
+use crate::event::EventSender;
 
-/// What the core's thread and its emulator share.
+/// The state that the core's thread shares with its emulator.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct EmbeddedState {
     pub report: Mutex<Report>,
-    pub teller: Teller,
-    pub feeds: Arc<Feeds>,
-    pub taps: Arc<Taps>,
-    /// The thread is to end. Beside [`Job::Stop`](super::Job::Stop), because the queue may be full.
+    pub events: EventSender,
+    pub feeds: Arc<WatchFeeds>,
+    pub outputs: Arc<MediaOutputs>,
+    /// Whether the thread is to end. Needed in addition to [`Job::Stop`](super::Job::Stop), because the queue may be full.
     pub stop: AtomicBool,
-    /// The thread writes what is left to write, and ends then.
+    /// Whether the thread is writing the last saves before it ends.
     pub finishing: AtomicBool,
 }
 
 /// What the core's thread publishes.
 #[derive(Debug)]
 pub(super) struct Report {
-    /// When it last did.
+    /// When it was last updated.
     pub at: Instant,
     pub frame: u32,
     pub frames_per_second: f64,
-    pub going: Going,
+    pub run_state: RunState,
     pub title: String,
     pub code: String,
     pub checksum: u32,
     pub save_problems: SaveProblems,
 }
 
-/// How old the last report of a thread may be that is not stuck.
+/// A thread whose last report is older than this is stuck.
 const SILENCE: Duration = Duration::from_secs(2);
 
 impl Report {
@@ -52,7 +52,7 @@ impl Report {
             at: Instant::now(),
             frame: 0,
             frames_per_second: 0.0,
-            going: Going { speed, stopped: false, lockstep: false },
+            run_state: RunState { speed, stopped: false, lockstep: false },
             title: String::new(),
             code: String::new(),
             checksum: 0,
@@ -61,18 +61,18 @@ impl Report {
     }
 }
 
-impl Shared {
-    /// The thread is busy, and not stuck.
+impl EmbeddedState {
+    /// Notes that the thread is busy and not stuck.
     pub fn alive(&self) {
         self.report.lock().at = Instant::now();
     }
 
-    pub fn new(speed: Speed) -> Arc<Shared> {
-        Arc::new(Shared {
+    pub fn new(speed: Speed) -> Arc<EmbeddedState> {
+        Arc::new(EmbeddedState {
             report: Mutex::new(Report::new(speed)),
-            teller: Teller::new(),
+            events: EventSender::new(),
             feeds: Arc::default(),
-            taps: Arc::new(Taps::new()),
+            outputs: Arc::new(MediaOutputs::new()),
             stop: AtomicBool::new(false),
             finishing: AtomicBool::new(false),
         })

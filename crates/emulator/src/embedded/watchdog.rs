@@ -1,4 +1,4 @@
-//! Tells when the core's thread is stuck, such as in a script that does not end, and when it goes on.
+//! Reports when the core's thread is stuck, for example in a script that does not end, and when it continues.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use super::shared::Shared;
+use super::shared::EmbeddedState;
 use crate::Happening;
 
-/// How often it looks.
-const LOOK: Duration = Duration::from_millis(250);
+/// Time between two checks.
+const CHECK: Duration = Duration::from_millis(250);
 
-/// Watches over the thread until it has `ended`, or is to end.
-pub(super) fn run(shared: &Arc<Shared>, ended: &Receiver<()>) {
+/// Checks the thread until it has `ended` or is to end.
+pub(super) fn run(shared: &Arc<EmbeddedState>, ended: &Receiver<()>) {
     let mut stuck = false;
-    while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) && !shared.stop.load(Relaxed) {
+    while ended.recv_timeout(CHECK) == Err(RecvTimeoutError::Timeout) && !shared.stop.load(Relaxed) {
         let (silent, stopped, frame) = {
             let report = shared.report.lock();
-            (report.is_silent(), report.going.stopped, report.frame)
+            (report.is_silent(), report.run_state.stopped, report.frame)
         };
         if silent == stuck {
             continue;
@@ -29,6 +29,6 @@ pub(super) fn run(shared: &Arc<Shared>, ended: &Receiver<()>) {
             (false, true) => Happening::Paused,
             (false, false) => Happening::Running,
         };
-        shared.teller.tell(frame, what);
+        shared.events.send(frame, what);
     }
 }

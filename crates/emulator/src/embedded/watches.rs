@@ -15,36 +15,36 @@ use crate::{Change, Discontinuity, Watch, WatchEvent, WatchRequest, WorkRam, wor
 
 /// Most watches at once.
 const MAX_WATCHES: usize = 1024;
-/// Most bytes that all of them watch. As many are read behind each frame, which takes about a millisecond.
+/// Most watched bytes of all watches together. Reading them after each frame takes about a millisecond.
 const MAX_BYTES: usize = 4 * MAX_WATCHED;
 
-/// Where the events of each watch go, from before its operation is done until it is dropped.
+/// The event queue of each watch, from before its operation is done until its handle is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Feeds {
+pub(super) struct WatchFeeds {
     last_id: AtomicU32,
     open: Mutex<HashMap<u32, Weak<Feed>>>,
 }
 
-impl Feeds {
-    /// A watch with a number of its own.
+impl WatchFeeds {
+    /// Makes a watch with a new number.
     pub fn watch(self: &Arc<Self>, request: &WatchRequest) -> Watch {
         let id = self.last_id.fetch_add(1, Relaxed).wrapping_add(1);
         let feed = Feed::new();
         self.open.lock().insert(id, Arc::downgrade(&feed));
         let feeds = Arc::downgrade(self);
-        let ended = move || {
+        let on_drop = move || {
             if let Some(feeds) = feeds.upgrade() {
                 feeds.open.lock().remove(&id);
             }
         };
-        Watch::new(id, request, feed, Box::new(ended))
+        Watch::new(id, request, feed, Box::new(on_drop))
     }
 
     fn get(&self, id: u32) -> Option<Weak<Feed>> {
         self.open.lock().get(&id).cloned()
     }
 
-    /// The core is gone: no watch has anything to come.
+    /// Closes all watches, because the core is gone.
     pub fn close(&self) {
         for feed in self.open.lock().drain().filter_map(|(_, feed)| feed.upgrade()) {
             feed.close();
@@ -52,40 +52,40 @@ impl Feeds {
     }
 }
 
-/// The watches that have begun.
+/// The watches that have started.
 #[derive(Debug)]
 pub(super) struct Watches {
-    feeds: Arc<Feeds>,
-    begun: Vec<Begun>,
+    feeds: Arc<WatchFeeds>,
+    active: Vec<ActiveWatch>,
 }
 
 #[derive(Debug)]
-struct Begun {
+struct ActiveWatch {
     id: u32,
     feed: Weak<Feed>,
     ranges: Vec<Range>,
     every: u32,
-    /// Whether keys are told, and hashes.
+    /// Whether to report keys, hashes and so on.
     flags: u8,
-    /// The keys told last.
+    /// The last reported keys.
     keys: Option<u16>,
-    /// Frames since it began.
+    /// Frames since it started.
     ticks: u64,
-    /// Frames from its beginning to its last event.
+    /// Frames from its start to its last event.
     reported: u64,
 }
 
 #[derive(Debug)]
 struct Range {
     place: MemoryRange,
-    /// What it held last.
+    /// Its bytes in the previous frame.
     bytes: Vec<u8>,
-    /// Room for what it holds now.
+    /// Buffer for its bytes now.
     room: Vec<u8>,
 }
 
 impl Range {
-    /// Reads the range; false if it is not there any more, because another console is.
+    /// Reads the range. Returns false if the range no longer exists, because the console is another one.
     fn read(&mut self, core: &mut Core) -> bool {
         let (address, room) = (self.place.address, &mut self.room[..]);
         let Some(name) = &self.place.domain else {
@@ -100,7 +100,7 @@ impl Range {
         past <= u64::from(core.domains()[domain].size) && core.domain_read_into(domain, address, room).is_ok()
     }
 
-    /// What changed since it was read last.
+    /// The change since the previous read.
     fn look(&mut self, core: &mut Core, number: usize) -> Option<Change> {
         if !self.read(core) || self.room == self.bytes {
             return None;
@@ -111,14 +111,14 @@ impl Range {
 }
 
 impl Watches {
-    pub fn new(feeds: Arc<Feeds>) -> Watches {
-        Watches { feeds, begun: Vec::new() }
+    pub fn new(feeds: Arc<WatchFeeds>) -> Watches {
+        Watches { feeds, active: Vec::new() }
     }
 
-    /// Begins a watch that was asked for before, in place of one with its number. Gives what its ranges hold.
+    /// Starts a watch, in place of one with the same number. Returns the bytes of its ranges.
     ///
     /// # Errors
-    /// If nobody takes its events, a range is none, or there are too many.
+    /// If it has no receiver, a range is not valid, or there are too many watches.
     pub fn begin(
         &mut self,
         core: &mut Core,
@@ -129,30 +129,31 @@ impl Watches {
     ) -> Result<Vec<u8>, OpError> {
         let Some(feed) = self.feeds.get(id) else {
             let message = format!(
-                "watch {id} has nowhere to tell its events; subscribe to watches where they are offered"
+                "watch {id} has no receiver for its events; use the routes for watches in place of this operation"
             );
             return Err(OpError::bad_argument(message));
         };
         if flags & !(watch::FLAG_KEYS | watch::FLAG_HASHES | watch::FLAG_CLOCK) != 0 {
-            return Err(OpError::bad_argument(format!("flags: {flags}; 0 to 7 are accepted")));
+            return Err(OpError::bad_argument(format!("flags is {flags}; use 0 to 7")));
         }
         if flags & watch::FLAG_HASHES != 0 && every == 0 {
             return Err(OpError::bad_argument(
-                "every: hashes are told each so many frames; 1 or more are accepted",
+                "every is 0, but hashes need a number of frames; use 1 or more",
             ));
         }
         let ranges = watch::decode(ranges)?;
-        self.begun.retain(|begun| begun.feed.strong_count() > 0);
-        let others = self.begun.iter().filter(|begun| begun.id != id);
-        let (count, watched) = others.fold((0, 0), |(count, bytes), begun| (count + 1, bytes + begun.size()));
+        self.active.retain(|active| active.feed.strong_count() > 0);
+        let others = self.active.iter().filter(|active| active.id != id);
+        let (count, watched) =
+            others.fold((0, 0), |(count, bytes), active| (count + 1, bytes + active.size()));
         let more = watch::total(&ranges);
         if count >= MAX_WATCHES || watched + more > MAX_BYTES {
-            let message = match count >= MAX_WATCHES {
-                true => format!("{count} watches run already, and no more are accepted"),
-                false => format!(
-                    "the watches that run already take {watched} bytes and this one {more}; {MAX_BYTES} bytes are accepted for \
-                     all together"
-                ),
+            let message = if count >= MAX_WATCHES {
+                format!("{count} watches are running, which is the most; end one first")
+            } else {
+                format!(
+                    "the running watches take {watched} bytes and this one {more}; all together may take {MAX_BYTES} bytes"
+                )
             };
             return Err(OpError::new(Status::Busy, message));
         }
@@ -161,42 +162,43 @@ impl Watches {
                 .map_err(|error| OpError::new(error.status, format!("ranges[{number}]: {error}")))?;
         }
         let mut base = Vec::with_capacity(more);
-        let mut begun =
-            Begun { id, feed, ranges: Vec::new(), every, flags, keys: None, ticks: 0, reported: 0 };
+        let mut active =
+            ActiveWatch { id, feed, ranges: Vec::new(), every, flags, keys: None, ticks: 0, reported: 0 };
         for place in ranges {
             let room = vec![0; place.length.into()];
             let mut range = Range { place, bytes: Vec::new(), room };
             if !range.read(core) {
-                return Err(OpError::failed("the core gave no memory"));
+                return Err(OpError::failed("the core returned no memory"));
             }
             range.bytes = range.room.clone();
             base.extend_from_slice(&range.bytes);
-            begun.ranges.push(range);
+            active.ranges.push(range);
         }
         self.end(id);
-        self.begun.push(begun);
+        self.active.push(active);
         Ok(base)
     }
 
-    /// Ends a watch, if there is one of that number.
+    /// Ends the watch with this number, if there is one.
     pub fn end(&mut self, id: u32) {
-        self.begun.retain(|begun| begun.id != id);
+        self.active.retain(|active| active.id != id);
     }
 
-    /// Whether one that runs needs a clock that advances with the frames.
+    /// Whether a running watch needs a clock that advances with the frames.
     pub fn need_frame_clock(&self) -> bool {
-        let need = |begun: &Begun| begun.flags & watch::FLAG_CLOCK != 0 && begun.feed.strong_count() > 0;
-        self.begun.iter().any(need)
+        let need =
+            |active: &ActiveWatch| active.flags & watch::FLAG_CLOCK != 0 && active.feed.strong_count() > 0;
+        self.active.iter().any(need)
     }
 
-    /// Tells what changed in the frame that was just run.
+    /// Reports what the frame changed that has just run.
     pub fn look(&mut self, core: &mut Core) {
-        if self.begun.is_empty() {
+        if self.active.is_empty() {
             return;
         }
-        self.begun.retain_mut(|begun| match begun.feed.upgrade() {
+        self.active.retain_mut(|active| match active.feed.upgrade() {
             Some(feed) => {
-                begun.look(core, &feed);
+                active.look(core, &feed);
                 true
             }
             None => false,
@@ -205,10 +207,10 @@ impl Watches {
 
     /// Reports to watches with keys that the next frame does not follow from the last.
     pub fn discontinue(&self, frame: u32, discontinuity: Discontinuity) {
-        for begun in self.begun.iter().filter(|begun| begun.flags & watch::FLAG_KEYS != 0) {
-            if let Some(feed) = begun.feed.upgrade() {
+        for active in self.active.iter().filter(|active| active.flags & watch::FLAG_KEYS != 0) {
+            if let Some(feed) = active.feed.upgrade() {
                 let discontinuity = Some(discontinuity);
-                feed.put(WatchEvent { frame, ticks: begun.ticks, discontinuity, ..WatchEvent::default() });
+                feed.put(WatchEvent { frame, ticks: active.ticks, discontinuity, ..WatchEvent::default() });
             }
         }
     }
@@ -220,8 +222,8 @@ impl Drop for Watches {
     }
 }
 
-impl Begun {
-    /// Bytes that it watches.
+impl ActiveWatch {
+    /// Number of watched bytes.
     fn size(&self) -> usize {
         self.ranges.iter().map(|range| range.bytes.len()).sum()
     }

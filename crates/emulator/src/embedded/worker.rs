@@ -6,53 +6,53 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 use framewire_protocol::{Effect, Pulse};
 
 use super::Job;
-use super::guest::{Clock, Guest};
+use super::driver::{Driver, NextFrame};
 use super::machine::Machine;
 use super::pace::{Next, Pace};
-use super::run::Going;
-use super::shared::Shared;
+use super::run::RunState;
+use super::shared::EmbeddedState;
 use crate::{EmulatorError, Happening};
 
-/// How often the frame rate is measured and published.
+/// Time between two reports of the state.
 const REPORT: Duration = Duration::from_millis(50);
-/// How often a paused core says that it is alive.
+/// Time between two reports of a paused core.
 const ALIVE: Duration = Duration::from_millis(500);
-/// Longest time that batches may keep a frame waiting that is due, so that a flood of them cannot stop the game.
+/// Longest time that batches may delay a frame that is due, so that many batches cannot stop the game.
 const SERVICE: Duration = Duration::from_millis(4);
 
-/// The core's thread: runs frames when they are due, and serves batches in between.
+/// The core's thread. It runs frames when they are due, and does batches in between.
 pub(super) struct Worker {
     machine: Machine,
     inbox: Receiver<Job>,
-    guest: Option<Box<dyn Guest>>,
-    shared: Arc<Shared>,
+    driver: Option<Box<dyn Driver>>,
+    shared: Arc<EmbeddedState>,
     pace: Pace,
-    /// How frames go by, as far as the schedule and the report know.
-    going: Going,
+    /// The state of the clock that the schedule and the report follow.
+    run_state: RunState,
     pulse: Pulse,
     reported: Instant,
-    /// Which of the machine's games the report names.
+    /// Which of the machine's games the report describes.
     identified: u32,
 }
 
-/// The worker is to end.
+/// Tells the worker to end.
 struct Stop;
 
 impl Worker {
-    pub fn new(machine: Machine, inbox: Receiver<Job>, guest: Option<Box<dyn Guest>>) -> Self {
+    pub fn new(machine: Machine, inbox: Receiver<Job>, driver: Option<Box<dyn Driver>>) -> Self {
         let now = Instant::now();
         let core = &machine.core;
         let period = Duration::from_secs_f64(f64::from(core.frame_cycles()) / f64::from(core.frequency()));
-        let going = machine.run.going();
-        let mut pace = Pace::new(period, going.speed, now);
-        pace.set_paused(going.stopped, now);
+        let run_state = machine.run.run_state();
+        let mut pace = Pace::new(period, run_state.speed, now);
+        pace.set_paused(run_state.stopped, now);
         let mut worker = Worker {
             shared: machine.shared.clone(),
             machine,
             inbox,
-            guest,
+            driver,
             pace,
-            going,
+            run_state,
             pulse: Pulse::default(),
             reported: now,
             identified: 0,
@@ -77,22 +77,23 @@ impl Worker {
         let now = Instant::now();
         if now - self.reported >= REPORT {
             self.publish(now);
-            if let Some(guest) = &mut self.guest {
-                guest.look();
+            if let Some(driver) = &mut self.driver {
+                driver.check();
             }
         }
         if self.machine.run.expire(now) {
-            self.machine.tell(Happening::LockstepOver);
+            self.machine.send_event(Happening::LockstepOver);
             self.settle(now);
         }
-        let clock = self.guest.as_mut().map_or(Clock::Ours, |guest| guest.serve(&mut self.machine));
-        if self.guest.is_some() {
+        let clock =
+            self.driver.as_mut().map_or(NextFrame::Scheduled, |driver| driver.serve(&mut self.machine));
+        if self.driver.is_some() {
             self.settle(now);
         }
         let next = match clock {
-            Clock::Ours => self.pace.next(now),
-            Clock::Frame => Next::Now,
-            Clock::Still => Next::At(now + REPORT),
+            NextFrame::Scheduled => self.pace.next(now),
+            NextFrame::Now => Next::Now,
+            NextFrame::NotYet => Next::At(now + REPORT),
         };
         if self.machine.games != self.identified {
             self.identify();
@@ -100,9 +101,9 @@ impl Worker {
         match next {
             Next::Now => {
                 self.serve_waiting(now + SERVICE)?;
-                if clock == Clock::Ours {
-                    if self.going.stopped {
-                        return Ok(()); // by what was served just now, and said so already
+                if clock == NextFrame::Scheduled {
+                    if self.run_state.stopped {
+                        return Ok(()); // A batch has stopped frames just now.
                     }
                     self.pace.ran(now);
                 }
@@ -111,7 +112,7 @@ impl Worker {
             }
             Next::At(due) => self.wait(due.min(now + REPORT)),
             Next::Never => {
-                let rest = if self.guest.is_some() { REPORT } else { ALIVE };
+                let rest = if self.driver.is_some() { REPORT } else { ALIVE };
                 let end = self.machine.run.lockstep_end();
                 self.wait(end.map_or(now + rest, |end| end.min(now + rest)))
             }
@@ -119,18 +120,18 @@ impl Worker {
     }
 
     fn run_frame(&mut self) {
-        if let Some(guest) = &mut self.guest {
-            guest.before();
+        if let Some(driver) = &mut self.driver {
+            driver.before();
         }
         self.machine.run_frame();
-        if let Some(guest) = &mut self.guest {
-            guest.after(&mut self.machine, true);
+        if let Some(driver) = &mut self.driver {
+            driver.after(&mut self.machine, true);
         }
     }
 
-    /// Waits for a job, or for what the guest is asked, until `end` at the latest.
+    /// Waits for a job or a request of the driver's client, until `end` at the latest.
     fn wait(&mut self, end: Instant) -> Result<(), Stop> {
-        let Some(guest) = &mut self.guest else {
+        let Some(driver) = &mut self.driver else {
             return match self.inbox.recv_deadline(end) {
                 Ok(job) => self.job(job),
                 Err(RecvTimeoutError::Timeout) => Ok(()),
@@ -138,7 +139,7 @@ impl Worker {
             };
         };
         let inbox = &self.inbox;
-        guest.wait(end.saturating_duration_since(Instant::now()), &|| !inbox.is_empty());
+        driver.wait(end.saturating_duration_since(Instant::now()), &|| !inbox.is_empty());
         match self.inbox.try_recv() {
             Ok(job) => self.job(job),
             Err(TryRecvError::Empty) => Ok(()),
@@ -146,7 +147,7 @@ impl Worker {
         }
     }
 
-    /// Serves what waits already, until `end` at the latest.
+    /// Does the waiting jobs, until `end` at the latest.
     fn serve_waiting(&mut self, end: Instant) -> Result<(), Stop> {
         loop {
             match self.inbox.try_recv() {
@@ -165,20 +166,19 @@ impl Worker {
         match job {
             Job::Batch { deadline, responder, .. } if deadline <= now => {
                 responder.respond(Err(EmulatorError::Deadline(
-                    "the core was busy until the request's deadline; it was not done".to_owned(),
+                    "the core was busy until the deadline of the request, so it was not done".to_owned(),
                 )));
             }
             Job::Batch { batch, responder, .. } => {
                 let changes = batch.effect() == Effect::Change;
-                let guest = self.guest.as_mut().filter(|_| changes);
-                let outcome = match guest {
-                    None => self.machine.perform(batch),
-                    Some(guest) => {
-                        guest.before();
+                let outcome = match &mut self.driver {
+                    Some(driver) if changes => {
+                        driver.before();
                         let outcome = self.machine.perform(batch);
-                        guest.after(&mut self.machine, false);
+                        driver.after(&mut self.machine, false);
                         outcome
                     }
+                    _ => self.machine.perform(batch),
                 };
                 if self.machine.games != self.identified {
                     self.identify();
@@ -186,7 +186,7 @@ impl Worker {
                 if changes {
                     self.shared.report.lock().frame = outcome.frame;
                     self.settle(now);
-                    if self.going.stopped {
+                    if self.run_state.stopped {
                         self.machine.media.show(&mut self.machine.core, self.machine.ticks);
                     }
                 }
@@ -197,9 +197,10 @@ impl Worker {
                 self.settle(now);
             }
             Job::Pause(paused) => {
-                match paused {
-                    true => self.machine.run.paused = true,
-                    false => self.machine.run.resume(),
+                if paused {
+                    self.machine.run.paused = true;
+                } else {
+                    self.machine.run.resume();
                 }
                 self.settle(now);
             }
@@ -209,31 +210,31 @@ impl Worker {
         Ok(())
     }
 
-    /// Has the schedule follow what was asked of the clock, and tells of it.
+    /// Applies changes of the clock to the schedule, and publishes them.
     fn settle(&mut self, now: Instant) {
-        let (going, before) = (self.machine.run.going(), self.going);
-        if going == before {
+        let (run_state, before) = (self.machine.run.run_state(), self.run_state);
+        if run_state == before {
             return;
         }
-        self.going = going;
-        if going.speed != before.speed {
-            self.pace.set_speed(going.speed, now);
+        self.run_state = run_state;
+        if run_state.speed != before.speed {
+            self.pace.set_speed(run_state.speed, now);
         }
-        if going.stopped != before.stopped {
-            self.pace.set_paused(going.stopped, now);
+        if run_state.stopped != before.stopped {
+            self.pace.set_paused(run_state.stopped, now);
         }
         self.publish(now);
-        match (going.stopped, before.stopped) {
+        match (run_state.stopped, before.stopped) {
             (true, false) => {
                 self.machine.media.settle(&mut self.machine.core, self.machine.ticks);
-                self.machine.tell(Happening::Paused);
+                self.machine.send_event(Happening::Paused);
             }
-            (false, true) => self.machine.tell(Happening::Running),
+            (false, true) => self.machine.send_event(Happening::Running),
             _ => {}
         }
     }
 
-    /// Publishes which game it is.
+    /// Publishes the game.
     fn identify(&mut self) {
         self.identified = self.machine.games;
         let core = &self.machine.core;
@@ -246,13 +247,13 @@ impl Worker {
         report.title.clone_from(&title);
         report.code.clone_from(&code);
         drop(report);
-        let named = |name: String| Some(name).filter(|name| !name.is_empty());
+        let named = |name: String| if name.is_empty() { None } else { Some(name) };
         let (title, code) = (named(title), named(code));
-        self.machine.tell(Happening::Game { title, code, checksum: Some(checksum) });
+        self.machine.send_event(Happening::Game { title, code, checksum: Some(checksum) });
     }
 
     fn publish(&mut self, now: Instant) {
-        // Scripts put in other games too.
+        // Scripts load games too.
         self.identify();
         self.reported = now;
         self.machine.saves.look(&mut self.machine.core, now);
@@ -260,8 +261,8 @@ impl Worker {
         let mut report = self.shared.report.lock();
         report.at = now;
         report.frame = self.machine.core.frame_counter();
-        report.going = self.going;
-        if self.going.stopped {
+        report.run_state = self.run_state;
+        if self.run_state.stopped {
             report.frames_per_second = 0.0;
         } else if let Some(rate) = rate {
             report.frames_per_second = rate;

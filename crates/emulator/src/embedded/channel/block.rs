@@ -42,7 +42,7 @@ const STRIDE: usize = 1024;
 
 /// A range of the bus that is copied into the block.
 #[derive(Debug, Clone, Copy)]
-pub struct Watch {
+pub struct WatchedRange {
     pub address: u32,
     pub length: u32,
 }
@@ -106,7 +106,7 @@ impl Block {
 
     /// Brings up to date what a client reads: the picture's place, the frame's number, the watched memory. Whoever does not
     /// hold the clock gets a copy of the picture, because the core goes on drawing.
-    pub fn refresh(&self, machine: &mut Machine, watches: &[Watch], holds_clock: bool) {
+    pub fn refresh(&self, machine: &mut Machine, watches: &[WatchedRange], holds_clock: bool) {
         let core = &mut machine.core;
         let picture = core.frame();
         if !holds_clock {
@@ -145,6 +145,6 @@ impl Block {
 }
 
 /// Bytes of the watch room that these take: each begins at a multiple of four.
-pub fn room_for(watches: &[Watch]) -> usize {
+pub fn room_for(watches: &[WatchedRange]) -> usize {
     watches.iter().map(|watch| (watch.length as usize).next_multiple_of(4)).fold(0, usize::saturating_add)
 }

@@ -5,7 +5,7 @@
 use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{DecodeError, Frame, OpError, Outcome, Reply, Request, Status};
 
-use super::block::{WATCH_ROOM, Watch, room_for};
+use super::block::{WATCH_ROOM, WatchedRange, room_for};
 
 mod kind {
     pub const STEP: u8 = 64;
@@ -23,7 +23,7 @@ const MAX_WATCHES: usize = 1024;
 
 /// What a client asks for.
 #[derive(Debug)]
-pub enum Asked {
+pub enum ClientMessage {
     /// Take the clock, hold these keys, run so many frames, and bring the block up to date.
     Step { keys: Option<u16>, frames: u32 },
     /// Give the clock back.
@@ -31,7 +31,7 @@ pub enum Asked {
     /// Bring the block up to date.
     Look,
     /// Copy these ranges into the block whenever it is brought up to date.
-    Watch(Vec<Watch>),
+    Watch(Vec<WatchedRange>),
     /// Do a batch.
     Batch(Request),
     /// Are you there?
@@ -42,33 +42,33 @@ pub enum Asked {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read(bytes: &[u8]) -> Result<Asked, DecodeError> {
+pub fn read(bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
     let mut reader = Reader::new(bytes);
     let asked = match reader.get::<u8>()? {
         kind::STEP => {
             reader.get::<u8>()?;
             let keys = reader.get::<u16>()?;
-            Asked::Step { keys: (keys != KEEP_KEYS).then_some(keys), frames: reader.get()? }
+            ClientMessage::Step { keys: (keys != KEEP_KEYS).then_some(keys), frames: reader.get()? }
         }
-        kind::RUN => Asked::Run,
-        kind::LOOK => Asked::Look,
+        kind::RUN => ClientMessage::Run,
+        kind::LOOK => ClientMessage::Look,
         kind::WATCH => {
             reader.get::<u8>()?;
             let count = usize::from(reader.get::<u16>()?);
             if count > MAX_WATCHES {
                 return Err(DecodeError::TooLarge { what: "watches", limit: MAX_WATCHES });
             }
-            let watches: Vec<Watch> = (0..count)
-                .map(|_| Ok(Watch { address: reader.get()?, length: reader.get()? }))
+            let watches: Vec<WatchedRange> = (0..count)
+                .map(|_| Ok(WatchedRange { address: reader.get()?, length: reader.get()? }))
                 .collect::<Result<_, DecodeError>>()?;
             if room_for(&watches) > WATCH_ROOM {
                 return Err(DecodeError::TooLarge { what: "watched memory", limit: WATCH_ROOM });
             }
-            Asked::Watch(watches)
+            ClientMessage::Watch(watches)
         }
         _ => match Frame::decode(bytes)? {
-            Frame::Request(request) => return Ok(Asked::Batch(request)),
-            Frame::Ping(id) => return Ok(Asked::Ping(id)),
+            Frame::Request(request) => return Ok(ClientMessage::Batch(request)),
+            Frame::Ping(id) => return Ok(ClientMessage::Ping(id)),
             _ => return Err(DecodeError::Unknown { what: "message", value: bytes[0] }),
         },
     };

@@ -1,11 +1,12 @@
-//! The core on a channel: a client in another process steps it, reads it and sees its picture through shared memory.
+//! The core on a channel: a client in another process steps it, reads its memory and sees its picture through shared
+//! memory.
 //!
-//! The client's messages are served on the core's own thread, between frames. While a client holds the clock the core runs
-//! a frame only when it is told to, and the thread looks for the next message again and again for a moment before it sleeps;
-//! so a step costs no system call on either side. The core draws into the shared memory itself.
+//! The client's messages are served on the core's own thread, between frames. While a client holds the clock, the core runs
+//! a frame only on request. The thread polls for the next message for a moment before it sleeps, so a step costs no system
+//! call on either side. The core draws into the shared memory itself.
 //!
 //! - `block`: the memory that the client sees;
-//! - `message`: what is said.
+//! - `message`: the messages.
 
 mod block;
 mod message;
@@ -17,54 +18,54 @@ use framewire_libmgba::Level;
 use framewire_protocol::{Access, Effect, Frame, Keys, Status};
 
 use super::bounds;
-use super::guest::{Bell, Clock, Guest};
+use super::driver::{Driver, NextFrame, ThreadWaker};
 use super::machine::Machine;
-use block::{Block, Watch};
-use message::Asked;
+use block::{Block, WatchedRange};
+use message::ClientMessage;
 
-/// How long a client may hold up the core's thread by not taking its answers.
+/// Longest time that a client may block the core's thread by not taking its answers.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Longest time that messages are served without a look at anything else.
+/// Longest time for messages before the rest of the thread's work gets its turn.
 const SERVICE: Duration = Duration::from_millis(4);
-/// How long until a channel that could not be made is tried again.
+/// Time before the next attempt to create the channel.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A channel for one client after the other.
-pub(super) struct Station {
+/// Serves one client after the other on a channel.
+pub(super) struct ChannelHost {
     name: String,
-    bell: Bell,
-    line: Option<Line>,
+    waker: ThreadWaker,
+    client: Option<ChannelClient>,
     retry: Instant,
 }
 
-/// The channel of one client, from before it comes until it goes.
-struct Line {
+/// The channel of one client, from before it connects until it is gone.
+struct ChannelClient {
     endpoint: Endpoint,
     block: Block,
-    watches: Vec<Watch>,
-    /// Whether the client says when frames are run.
+    watches: Vec<WatchedRange>,
+    /// Whether the client decides when frames run.
     holds_clock: bool,
-    /// Frames that it has asked for and that were not run yet.
+    /// Frames that it has asked for and that have not run yet.
     steps: u32,
-    /// The machine's frames when the channel was made.
+    /// The machine's frames when the channel was created.
     since: u64,
     gone: Option<Error>,
 }
 
-impl Station {
-    /// Makes the channel, and has the core draw into it.
+impl ChannelHost {
+    /// Creates the channel, and makes the core draw into it.
     ///
     /// # Errors
     /// Those of [`Endpoint::create`].
-    pub fn open(name: &str, machine: &mut Machine, bell: Bell) -> Result<Station, Error> {
-        let line = Line::open(name, machine, &bell)?;
-        Ok(Station { name: name.to_owned(), bell, line: Some(line), retry: Instant::now() })
+    pub fn open(name: &str, machine: &mut Machine, waker: ThreadWaker) -> Result<ChannelHost, Error> {
+        let client = ChannelClient::open(name, machine, &waker)?;
+        Ok(ChannelHost { name: name.to_owned(), waker, client: Some(client), retry: Instant::now() })
     }
 
-    /// Makes a new channel in place of the one whose client is gone.
+    /// Creates a new channel in place of the one whose client is gone.
     fn reopen(&mut self, machine: &mut Machine) {
-        if let Some(line) = self.line.take() {
-            if let Some(error) = &line.gone
+        if let Some(client) = self.client.take() {
+            if let Some(error) = &client.gone
                 && !matches!(error, Error::Closed | Error::Died)
             {
                 let message = format!(
@@ -73,18 +74,18 @@ impl Station {
                 );
                 (machine.console)(Level::Warn, &message);
             }
-            if line.holds_clock {
-                // Nobody is left to let go of what it held.
+            if client.holds_clock {
+                // No one else releases the keys that it held.
                 machine.set_keys(0);
             }
-            // The name is free again when nothing holds the old memory any more.
-            self.bell.hang(None);
+            // The name is free once nothing holds the old memory.
+            self.waker.set(None);
             drop(machine.core.draw_into(None));
         } else if Instant::now() < self.retry {
             return;
         }
-        match Line::open(&self.name, machine, &self.bell) {
-            Ok(line) => self.line = Some(line),
+        match ChannelClient::open(&self.name, machine, &self.waker) {
+            Ok(client) => self.client = Some(client),
             Err(error) => {
                 self.retry = Instant::now() + RETRY;
                 (machine.console)(Level::Error, &format!("{error}; trying again"));
@@ -93,46 +94,46 @@ impl Station {
     }
 }
 
-impl Guest for Station {
-    fn serve(&mut self, machine: &mut Machine) -> Clock {
-        if self.line.as_ref().is_none_or(|line| line.gone.is_some()) {
+impl Driver for ChannelHost {
+    fn serve(&mut self, machine: &mut Machine) -> NextFrame {
+        if self.client.as_ref().is_none_or(|client| client.gone.is_some()) {
             self.reopen(machine);
         }
-        let Some(line) = &mut self.line else { return Clock::Ours };
-        if let Err(error) = line.serve(machine) {
-            line.gone = Some(error);
+        let Some(client) = &mut self.client else { return NextFrame::Scheduled };
+        if let Err(error) = client.serve(machine) {
+            client.gone = Some(error);
         }
-        match line {
-            Line { gone: None, holds_clock: true, steps: 0, .. } => Clock::Still,
-            Line { gone: None, holds_clock: true, .. } => Clock::Frame,
-            _ => Clock::Ours,
+        match client {
+            ChannelClient { gone: None, holds_clock: true, steps: 0, .. } => NextFrame::NotYet,
+            ChannelClient { gone: None, holds_clock: true, .. } => NextFrame::Now,
+            _ => NextFrame::Scheduled,
         }
     }
 
     fn before(&mut self) {
-        if let Some(line) = &self.line {
-            line.block.begin();
+        if let Some(client) = &self.client {
+            client.block.begin();
         }
     }
 
     fn after(&mut self, machine: &mut Machine, frame: bool) {
-        let Some(line) = &mut self.line else { return };
-        line.block.end(line.ticks(machine));
-        if frame && line.steps > 0 {
-            line.steps -= 1;
-            if line.steps == 0
-                && let Err(error) = line.answer_done(machine)
+        let Some(client) = &mut self.client else { return };
+        client.block.end(client.ticks(machine));
+        if frame && client.steps > 0 {
+            client.steps -= 1;
+            if client.steps == 0
+                && let Err(error) = client.answer_done(machine)
             {
-                line.gone = Some(error);
+                client.gone = Some(error);
             }
         }
     }
 
     fn wait(&mut self, limit: Duration, stop: &dyn Fn() -> bool) {
-        match &mut self.line {
-            Some(line) => match line.endpoint.receiver.wait(Some(limit), stop) {
+        match &mut self.client {
+            Some(client) => match client.endpoint.receiver.wait(Some(limit), stop) {
                 Ok(_) | Err(Error::Timeout) => {}
-                Err(error) => line.gone = Some(error),
+                Err(error) => client.gone = Some(error),
             },
             None => {
                 let end = Instant::now() + limit.min(RETRY);
@@ -143,20 +144,20 @@ impl Guest for Station {
         }
     }
 
-    fn look(&mut self) {
+    fn check(&mut self) {
         self.wait(Duration::ZERO, &|| false);
     }
 }
 
-impl Line {
-    fn open(name: &str, machine: &mut Machine, bell: &Bell) -> Result<Line, Error> {
+impl ChannelClient {
+    fn open(name: &str, machine: &mut Machine, thread: &ThreadWaker) -> Result<ChannelClient, Error> {
         let endpoint = Endpoint::create(name, Options { extra: block::SIZE, ..Options::default() })?;
         let block = Block::new(endpoint.extra());
         machine.core.draw_into(Some(block.canvas()));
         block.refresh(machine, &[], false);
         let waker = endpoint.waker();
-        bell.hang(Some(Box::new(move || waker.wake())));
-        Ok(Line {
+        thread.set(Some(Box::new(move || waker.wake())));
+        Ok(ChannelClient {
             endpoint,
             block,
             watches: Vec::new(),
@@ -167,22 +168,22 @@ impl Line {
         })
     }
 
-    /// Frames run since the channel was made.
+    /// Frames run since the channel was created.
     fn ticks(&self, machine: &Machine) -> u32 {
         (machine.ticks - self.since) as u32
     }
 
-    /// Serves messages until there is none, or a frame is to be run first.
+    /// Serves messages until there is none, or until a frame has to run first.
     fn serve(&mut self, machine: &mut Machine) -> Result<(), Error> {
         let mut end = None;
         while self.steps == 0 {
-            let asked = match self.endpoint.receiver.try_receive()? {
+            let message = match self.endpoint.receiver.try_receive()? {
                 Some(message) => message::read(&message),
                 None => return Ok(()),
             };
-            match asked {
-                Ok(asked) => self.do_asked(asked, machine)?,
-                // The client does not speak this version; it is told so, and answered no more.
+            match message {
+                Ok(message) => self.handle(message, machine)?,
+                // The client has another version of the protocol. It gets a goodbye and no more answers.
                 Err(error) => {
                     let goodbye = Frame::Goodbye(format!("malformed message: {error}"));
                     self.send(&message::frame_bytes(&goodbye))?;
@@ -197,29 +198,29 @@ impl Line {
         Ok(())
     }
 
-    fn do_asked(&mut self, asked: Asked, machine: &mut Machine) -> Result<(), Error> {
-        match asked {
-            Asked::Step { keys, frames } => {
+    fn handle(&mut self, message: ClientMessage, machine: &mut Machine) -> Result<(), Error> {
+        match message {
+            ClientMessage::Step { keys, frames } => {
                 if let Some(keys) = keys {
-                    let Some(keys) = Keys::from_mask(keys) else {
-                        let message = format!("keys: a mask of 0 to {} is accepted", Keys::MASK);
+                    let Some(mask) = Keys::from_mask(keys) else {
+                        let message = format!("keys is {keys}; use a mask of 0 to {}", Keys::MASK);
                         return self.send(&message::refused(Status::BadArgument, &message));
                     };
-                    machine.set_keys(keys.mask());
+                    machine.set_keys(mask.mask());
                 }
                 self.holds_clock = true;
                 self.steps = frames;
                 if frames == 0 { self.answer_done(machine) } else { Ok(()) }
             }
-            Asked::Run => {
+            ClientMessage::Run => {
                 self.holds_clock = false;
                 self.answer_done(machine)
             }
-            Asked::Look => self.answer_done(machine),
-            Asked::Watch(watches) => {
+            ClientMessage::Look => self.answer_done(machine),
+            ClientMessage::Watch(watches) => {
                 let bus = bounds::bus(&machine.core);
-                let refused = |watch: &Watch| {
-                    let Watch { address, length } = *watch;
+                let refused = |watch: &WatchedRange| {
+                    let WatchedRange { address, length } = *watch;
                     Access { domain: None, address, length, write: false }.on(bus).err()
                 };
                 if let Some(error) = watches.iter().find_map(refused) {
@@ -228,7 +229,7 @@ impl Line {
                 self.watches = watches;
                 self.answer_done(machine)
             }
-            Asked::Batch(request) => {
+            ClientMessage::Batch(request) => {
                 let changes = request.batch.effect() == Effect::Change;
                 if changes {
                     self.block.begin();
@@ -239,7 +240,7 @@ impl Line {
                 }
                 self.send(&message::reply(request.id, outcome))
             }
-            Asked::Ping(id) => {
+            ClientMessage::Ping(id) => {
                 let frame = machine.core.frame_counter();
                 self.send(&message::frame_bytes(&Frame::Pong { id, frame }))
             }

@@ -4,24 +4,24 @@ use std::collections::{HashMap, VecDeque};
 
 use framewire_protocol::{OpError, Value};
 
-/// Ended timelines that are remembered. The script remembers as many.
+/// EndedTimelines timelines that are remembered. The script remembers as many.
 const REMEMBERED: usize = 16_384;
 
 /// The last timelines that ended.
 #[derive(Debug, Default)]
-pub struct Ended {
-    by_id: HashMap<u32, End>,
+pub struct EndedTimelines {
+    by_id: HashMap<u32, TimelineEnd>,
     /// The ids in the order in which they ended.
     order: VecDeque<u32>,
 }
 
 #[derive(Debug)]
-struct End {
+struct TimelineEnd {
     frame: u32,
     cancelled: bool,
 }
 
-impl Ended {
+impl EndedTimelines {
     /// A timeline ended in `frame`.
     pub fn remember(&mut self, id: u32, frame: u32, cancelled: bool) {
         if self.order.len() == REMEMBERED
@@ -30,7 +30,7 @@ impl Ended {
             self.by_id.remove(&oldest);
         }
         self.order.push_back(id);
-        self.by_id.insert(id, End { frame, cancelled });
+        self.by_id.insert(id, TimelineEnd { frame, cancelled });
     }
 
     /// How and in which frame a timeline ended.
@@ -38,7 +38,7 @@ impl Ended {
     /// # Errors
     /// If that is not known.
     pub fn describe(&self, id: u32) -> Result<Value, OpError> {
-        let Some(End { frame, cancelled }) = self.by_id.get(&id) else {
+        let Some(TimelineEnd { frame, cancelled }) = self.by_id.get(&id) else {
             return Err(OpError::bad_argument(format!(
                 "timeline {id} is not known: none had this number, or it ended too long ago"
             )));
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let mut ended = Ended::default();
+        let mut ended = EndedTimelines::default();
         for id in 0..=REMEMBERED as u32 {
             ended.remember(id, 7, false);
         }

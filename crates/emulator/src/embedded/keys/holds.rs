@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use framewire_protocol::Key;
 
-use super::Change;
+use super::KeyChange;
 
 /// Most holds that wait for an earlier one of the same key.
 pub const MAX_WAITING: usize = 65_536;
@@ -55,7 +55,7 @@ fn numbers(keys: u16) -> impl Iterator<Item = usize> {
 
 impl Holds {
     /// Holds `keys` for `frames`, at once or when earlier holds of them have ended; `None` if too many wait already.
-    pub fn hold(&mut self, keys: u16, frames: u32) -> Option<Change> {
+    pub fn hold(&mut self, keys: u16, frames: u32) -> Option<KeyChange> {
         if self.waiting.len() >= MAX_WAITING {
             return None;
         }
@@ -65,15 +65,15 @@ impl Holds {
         for key in numbers(keys) {
             self.keys[key].queue.push_back(id);
         }
-        let mut change = Change::default();
+        let mut change = KeyChange::default();
         self.begin_if_next(id, &mut change);
         Some(change)
     }
 
     /// A frame was run.
-    pub fn advance(&mut self) -> Change {
+    pub fn advance(&mut self) -> KeyChange {
         self.tick += 1;
-        let mut change = Change::default();
+        let mut change = KeyChange::default();
         for id in self.ends.remove(&self.tick).unwrap_or_default() {
             change.clear |= self.finish(Owner::Hold(id));
         }
@@ -88,7 +88,7 @@ impl Holds {
     /// These keys are set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting. Of
     /// all keys, those in `up` were down and go up: pressed anew in the same frame, they would never have been up for
     /// the game.
-    pub fn let_go(&mut self, keys: u16, up: u16) {
+    pub fn release(&mut self, keys: u16, up: u16) {
         for (number, key) in self.keys.iter_mut().enumerate() {
             let owned = keys & 1 << number != 0 && key.owner.take().is_some();
             if owned || up & 1 << number != 0 {
@@ -120,7 +120,7 @@ impl Holds {
     /// Whoever owns keys is over. Gives those, which are to be let go of and are free from the next frame on.
     pub fn finish(&mut self, owner: Owner) -> u16 {
         let keys = self.owned(owner);
-        self.let_go(keys, 0);
+        self.release(keys, 0);
         keys
     }
 
@@ -133,11 +133,11 @@ impl Holds {
             .filter(|number| matches!(self.keys[*number].owner, Some(Owner::Hold(_))))
             .fold(0, |keys, number| keys | 1 << number);
         self.keys.iter_mut().for_each(|key| key.queue.clear());
-        self.let_go(held, 0);
+        self.release(held, 0);
         (waited || held != 0, held)
     }
 
-    fn begin_if_next(&mut self, id: u64, change: &mut Change) {
+    fn begin_if_next(&mut self, id: u64, change: &mut KeyChange) {
         let Some(hold) = self.waiting.get(&id).copied() else { return };
         let is_next = numbers(hold.keys).all(|number| {
             let key = &self.keys[number];

@@ -10,20 +10,20 @@ mod timelines;
 
 use framewire_protocol::{KeyStep, OpError, Status, Value};
 
-use ended::Ended;
+use ended::EndedTimelines;
 use holds::{Holds, MAX_WAITING};
 use timelines::Timelines;
 
 /// Keys to hold and keys to let go of, now.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
-pub(super) struct Change {
+pub(super) struct KeyChange {
     pub add: u16,
     pub clear: u16,
 }
 
-impl Change {
+impl KeyChange {
     /// This change with another one behind it.
-    fn then(&mut self, next: Change) {
+    fn then(&mut self, next: KeyChange) {
         self.add = self.add & !next.clear | next.add;
         self.clear = self.clear & !next.add | next.clear;
     }
@@ -34,7 +34,7 @@ impl Change {
 pub(super) struct Keypad {
     holds: Holds,
     timelines: Timelines,
-    ended: Ended,
+    ended: EndedTimelines,
 }
 
 impl Keypad {
@@ -42,7 +42,7 @@ impl Keypad {
     ///
     /// # Errors
     /// If too many wait already.
-    pub fn hold(&mut self, keys: u16, frames: u32) -> Result<Change, OpError> {
+    pub fn hold(&mut self, keys: u16, frames: u32) -> Result<KeyChange, OpError> {
         self.holds.hold(keys, frames).ok_or_else(|| {
             OpError::new(Status::Busy, format!("{MAX_WAITING} holds wait for their keys already"))
         })
@@ -52,38 +52,38 @@ impl Keypad {
     ///
     /// # Errors
     /// If another one has one of the keys.
-    pub fn play(&mut self, steps: Vec<KeyStep>) -> Result<(u32, Change), OpError> {
+    pub fn play(&mut self, steps: Vec<KeyStep>) -> Result<(u32, KeyChange), OpError> {
         self.timelines.play(steps, &mut self.holds)
     }
 
     /// Ends a timeline, or with 0 all of them and all holds. Whether there was any.
-    pub fn cancel(&mut self, id: u32) -> (bool, Change) {
+    pub fn cancel(&mut self, id: u32) -> (bool, KeyChange) {
         let (mut any, mut clear) = self.timelines.cancel(id, &mut self.holds);
         if id == 0 {
             let (held, keys) = self.holds.cancel();
             any |= held;
             clear |= keys;
         }
-        (any, Change { add: 0, clear })
+        (any, KeyChange { add: 0, clear })
     }
 
     /// These keys are set by hand: whoever plays or holds them has no say in them any more. Of all keys, those in `up`
     /// were down and go up: pressed anew in the same frame, they would never have been up for the game.
-    pub fn let_go(&mut self, keys: u16, up: u16) {
-        self.holds.let_go(keys, up);
-        self.timelines.let_go(&self.holds);
+    pub fn release(&mut self, keys: u16, up: u16) {
+        self.holds.release(keys, up);
+        self.timelines.release(&self.holds);
     }
 
     /// A frame was run.
-    pub fn advance(&mut self) -> Change {
+    pub fn advance(&mut self) -> KeyChange {
         let mut change = self.holds.advance();
         change.then(self.timelines.advance(&mut self.holds));
         change
     }
 
     /// The timelines that ended since the last call, in `frame`, and whether before their last step; `None` if there are none.
-    pub fn take_over(&mut self, frame: u32) -> Option<Vec<(u32, bool)>> {
-        let over = self.timelines.take_over()?;
+    pub fn take_ended(&mut self, frame: u32) -> Option<Vec<(u32, bool)>> {
+        let over = self.timelines.take_ended()?;
         for (id, cancelled) in &over {
             self.ended.remember(*id, frame, *cancelled);
         }
@@ -122,17 +122,17 @@ mod tests {
         for step in row.split("; ") {
             let words: Vec<&str> = step.split(' ').collect();
             let number = |at: usize| words[at].parse::<u32>().expect("a number");
-            let mut apply = |change: Change| mask = mask & !change.clear | change.add;
+            let mut apply = |change: KeyChange| mask = mask & !change.clear | change.add;
             match words[0] {
                 "hold" => apply(keypad.hold(number(1) as u16, number(2)).expect("room")),
                 "play" => apply(keypad.play(steps(words[1])).expect("room").1),
                 "cancel" => apply(keypad.cancel(number(1)).1),
                 "press" => {
-                    keypad.let_go(number(1) as u16, 0);
+                    keypad.release(number(1) as u16, 0);
                     mask |= number(1) as u16;
                 }
                 "let_go" => {
-                    keypad.let_go(number(1) as u16, mask & number(1) as u16);
+                    keypad.release(number(1) as u16, mask & number(1) as u16);
                     mask &= !(number(1) as u16);
                 }
                 "run" => {
@@ -155,7 +155,9 @@ mod tests {
     fn the_vectors_that_the_script_keeps_too() {
         let holds = include_str!("../../../../protocol/vectors/holds.tsv");
         let timelines = include_str!("../../../../protocol/vectors/timelines.tsv");
-        for row in [holds, timelines].into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#')) {
+        for row in
+            [holds, timelines].into_iter().flat_map(str::lines).filter(|client| !client.starts_with('#'))
+        {
             let columns: Vec<&str> = row.split('\t').collect();
             let [name, steps, masks] = columns[..] else { panic!("{row:?} has three columns") };
             assert_eq!(play(steps), masks, "{name}");
@@ -168,13 +170,13 @@ mod tests {
         keypad.play(steps("0:1,1:0")).expect("room");
         keypad.play(steps("0:2,9:0")).expect("room");
         keypad.play(steps("0:4,9:0")).expect("room");
-        assert_eq!(keypad.take_over(9), None);
+        assert_eq!(keypad.take_ended(9), None);
         keypad.advance();
-        assert_eq!(keypad.take_over(9), Some(vec![(1, false)]));
+        assert_eq!(keypad.take_ended(9), Some(vec![(1, false)]));
         assert!(keypad.cancel(2).0 && !keypad.cancel(2).0);
-        keypad.let_go(4, 4);
-        assert_eq!(keypad.take_over(9), Some(vec![(2, true), (3, true)]));
-        assert_eq!(keypad.take_over(9), None);
+        keypad.release(4, 4);
+        assert_eq!(keypad.take_ended(9), Some(vec![(2, true), (3, true)]));
+        assert_eq!(keypad.take_ended(9), None);
     }
 
     #[test]
@@ -183,7 +185,7 @@ mod tests {
         keypad.play(steps("0:3,9:0")).expect("free keys");
         let error = keypad.play(steps("0:6,1:0")).expect_err("B is taken");
         assert!(error.message.contains("timeline 1 plays B"), "{error}");
-        keypad.let_go(3, 3);
+        keypad.release(3, 3);
         assert_eq!(keypad.play(steps("0:6,1:0")).expect("free keys").0, 2);
     }
 }

@@ -3,7 +3,7 @@
 use framewire_protocol::timeline::{self, KeyStep};
 use framewire_protocol::{Keys, OpError};
 
-use super::Change;
+use super::KeyChange;
 use super::holds::{Holds, Owner};
 
 /// The timelines that run. Each owns its keys as a hold does, in the ticks of the holds, and one without keys is over: so
@@ -33,11 +33,11 @@ impl Timeline {
     }
 
     /// Does the next step.
-    fn step(&mut self, holds: &Holds) -> Change {
+    fn step(&mut self, holds: &Holds) -> KeyChange {
         let owned = holds.owned(Owner::Timeline(self.id));
         let keys = self.steps[self.next].keys;
         self.next += 1;
-        Change { add: owned & keys, clear: owned & !keys }
+        KeyChange { add: owned & keys, clear: owned & !keys }
     }
 }
 
@@ -46,7 +46,7 @@ impl Timelines {
     ///
     /// # Errors
     /// If another one has one of the keys.
-    pub fn play(&mut self, steps: Vec<KeyStep>, holds: &mut Holds) -> Result<(u32, Change), OpError> {
+    pub fn play(&mut self, steps: Vec<KeyStep>, holds: &mut Holds) -> Result<(u32, KeyChange), OpError> {
         let keys = timeline::union(&steps);
         for other in &self.running {
             if let Some(both) = Keys::from_mask(holds.owned(Owner::Timeline(other.id)) & keys)
@@ -62,15 +62,15 @@ impl Timelines {
         let kept = holds.take(keys, timeline.id);
         let change = match timeline.due() == Some(timeline.start) {
             true => timeline.step(holds),
-            false => Change { add: 0, clear: kept },
+            false => KeyChange { add: 0, clear: kept },
         };
         self.running.push(timeline);
         Ok((self.last_id, change))
     }
 
     /// A frame was run, and the holds were told.
-    pub fn advance(&mut self, holds: &mut Holds) -> Change {
-        let mut change = Change::default();
+    pub fn advance(&mut self, holds: &mut Holds) -> KeyChange {
+        let mut change = KeyChange::default();
         self.running.retain_mut(|timeline| {
             if timeline.due() != Some(holds.tick()) {
                 return true;
@@ -79,7 +79,7 @@ impl Timelines {
             if timeline.due().is_some() {
                 return true;
             }
-            change.then(Change { add: 0, clear: holds.finish(Owner::Timeline(timeline.id)) });
+            change.then(KeyChange { add: 0, clear: holds.finish(Owner::Timeline(timeline.id)) });
             self.over.push((timeline.id, false));
             false
         });
@@ -87,7 +87,7 @@ impl Timelines {
     }
 
     /// Keys were set by hand, as the holds were told. A timeline that is left without keys is over.
-    pub fn let_go(&mut self, holds: &Holds) {
+    pub fn release(&mut self, holds: &Holds) {
         self.running.retain(|timeline| {
             let plays = holds.owned(Owner::Timeline(timeline.id)) != 0;
             if !plays {
@@ -117,7 +117,7 @@ impl Timelines {
     }
 
     /// Those that ended since the last call.
-    pub fn take_over(&mut self) -> Option<Vec<(u32, bool)>> {
+    pub fn take_ended(&mut self) -> Option<Vec<(u32, bool)>> {
         (!self.over.is_empty()).then(|| std::mem::take(&mut self.over))
     }
 }

@@ -16,7 +16,7 @@ use framewire_libmgba::{Core, Level, SaveId};
 use framewire_protocol::OpError;
 
 use super::Console;
-use super::shared::Shared;
+use super::shared::EmbeddedState;
 use file::{Opened, SaveFile};
 use problems::Problems;
 pub(super) use problems::SaveProblems;
@@ -64,7 +64,7 @@ impl Saves {
     ///
     /// # Errors
     /// If the system gives none.
-    pub fn start(shared: &Arc<Shared>, console: fn() -> Console) -> std::io::Result<Saves> {
+    pub fn start(shared: &Arc<EmbeddedState>, console: fn() -> Console) -> std::io::Result<Saves> {
         let problems = || Problems::new(shared.clone(), console());
         let writer = Writer::start(problems())?;
         Ok(Saves { saves: Vec::new(), files: Vec::new(), writer, problems: problems() })

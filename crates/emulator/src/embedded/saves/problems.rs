@@ -6,13 +6,13 @@ use std::sync::Arc;
 use framewire_libmgba::Level;
 
 use super::super::Console;
-use super::super::shared::Shared;
+use super::super::shared::EmbeddedState;
 use super::file::SaveFile;
 use crate::Happening;
 
 /// Reports problems with saves: each once, and that it is over.
 pub(super) struct Problems {
-    shared: Arc<Shared>,
+    shared: Arc<EmbeddedState>,
     console: Console,
 }
 
@@ -33,12 +33,12 @@ impl SaveProblems {
 }
 
 impl Problems {
-    pub fn new(shared: Arc<Shared>, console: Console) -> Problems {
+    pub fn new(shared: Arc<EmbeddedState>, console: Console) -> Problems {
         Problems { shared, console }
     }
 
-    pub fn log(&mut self, level: Level, line: &str) {
-        (self.console)(level, line);
+    pub fn log(&mut self, level: Level, client: &str) {
+        (self.console)(level, client);
     }
 
     /// A save file was opened, with or without a problem.
@@ -69,6 +69,6 @@ impl Problems {
             Some(problem) => self.log(Level::Warn, &format!("the game's save: {problem}")),
             None => self.log(Level::Info, "the game's save can be written"),
         }
-        self.shared.teller.tell(frame, Happening::Save { problem: after });
+        self.shared.events.send(frame, Happening::Save { problem: after });
     }
 }

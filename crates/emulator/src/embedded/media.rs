@@ -1,4 +1,4 @@
-//! Picture and sound for whoever looks and listens, copied only while somebody does.
+//! Picture and sound for receivers. They are copied only while there are receivers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,32 +11,32 @@ use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::{Audio, Past, Picture, PictureOf, Sound, Video};
 
-/// Shortest time between two copies of the picture, however fast frames go by.
-const SPARING: Duration = Duration::from_millis(4);
-/// Pieces of sound that wait for a listener: about a second.
-const SOUNDS: usize = 64;
+/// Shortest time between two copies of the picture, at any speed.
+const MIN_INTERVAL: Duration = Duration::from_millis(4);
+/// Frames of sound that are kept for a slow receiver: about a second.
+const SOUND_QUEUE: usize = 64;
 
-/// Where pictures and sound are taken.
+/// Where the emulator's receivers of pictures and sound come from.
 #[derive(Debug)]
-pub(super) struct Taps {
+pub(super) struct MediaOutputs {
     video: watch::Sender<Option<Arc<Picture>>>,
     audio: broadcast::Sender<Arc<Sound>>,
-    /// Pictures of frames that are still to come.
+    /// Requests for pictures of future frames.
     awaited: Mutex<Vec<Awaited>>,
 }
 
-/// Somebody waits for the picture of a frame.
+/// A request for the picture of a frame.
 #[derive(Debug)]
 struct Awaited {
     frame: u32,
     taker: oneshot::Sender<Result<Arc<Picture>, Past>>,
 }
 
-impl Taps {
-    pub fn new() -> Taps {
-        Taps {
+impl MediaOutputs {
+    pub fn new() -> MediaOutputs {
+        MediaOutputs {
             video: watch::Sender::new(None),
-            audio: broadcast::Sender::new(SOUNDS),
+            audio: broadcast::Sender::new(SOUND_QUEUE),
             awaited: Mutex::default(),
         }
     }
@@ -56,58 +56,58 @@ impl Taps {
     }
 }
 
-/// The core's end of the taps.
+/// Copies pictures and sound of the core to the outputs.
 #[derive(Debug)]
 pub(super) struct Media {
-    taps: Arc<Taps>,
-    /// When the picture was copied last, and behind how many frames.
+    outputs: Arc<MediaOutputs>,
+    /// When the picture was last copied, and after how many frames.
     copied: Option<(Instant, u64)>,
-    /// Whether somebody listened at the last frame.
+    /// Whether there was a receiver of sound at the last frame.
     heard: bool,
 }
 
 impl Media {
-    pub fn new(taps: Arc<Taps>) -> Media {
-        Media { taps, copied: None, heard: false }
+    pub fn new(outputs: Arc<MediaOutputs>) -> Media {
+        Media { outputs, copied: None, heard: false }
     }
 
-    /// Gives away what the frame that was just run shows and plays; `ticks` frames were run so far.
+    /// Sends picture and sound of the frame that has just run. `ticks` frames have run so far.
     pub fn look(&mut self, core: &mut Core, ticks: u64) {
-        self.hand_over(core, ticks);
-        if self.taps.video.receiver_count() > 0 {
+        self.answer_requests(core, ticks);
+        if self.outputs.video.receiver_count() > 0 {
             let now = Instant::now();
-            if self.copied.is_none_or(|(copied, _)| now - copied >= SPARING) {
+            if self.copied.is_none_or(|(copied, _)| now - copied >= MIN_INTERVAL) {
                 self.copy(core, ticks, now);
             }
         }
-        if self.heard || self.taps.audio.receiver_count() > 0 {
+        if self.heard || self.outputs.audio.receiver_count() > 0 {
             self.listen(core);
         }
     }
 
-    /// Gives away the picture as it is, unless that was done or nobody looks.
+    /// Sends the current picture, unless it was sent already or there is no receiver.
     pub fn settle(&mut self, core: &mut Core, ticks: u64) {
         if self.copied.is_none_or(|(_, copied)| copied != ticks) {
             self.show(core, ticks);
         }
     }
 
-    /// Gives away the picture as it is, if somebody looks.
+    /// Sends the current picture, if there is a receiver.
     pub fn show(&mut self, core: &mut Core, ticks: u64) {
-        self.hand_over(core, ticks);
-        if self.taps.video.receiver_count() > 0 {
+        self.answer_requests(core, ticks);
+        if self.outputs.video.receiver_count() > 0 {
             self.copy(core, ticks, Instant::now());
         }
     }
 
     fn copy(&mut self, core: &mut Core, ticks: u64, now: Instant) {
         self.copied = Some((now, ticks));
-        self.taps.video.send_replace(Some(Arc::new(picture(core, ticks))));
+        self.outputs.video.send_replace(Some(Arc::new(picture(core, ticks))));
     }
 
-    /// Gives the picture to those who wait for this frame, and tells those whose frame is past.
-    fn hand_over(&self, core: &Core, ticks: u64) {
-        let mut awaited = self.taps.awaited.lock();
+    /// Answers the requests for the picture of this frame, and those whose frame has passed.
+    fn answer_requests(&self, core: &Core, ticks: u64) {
+        let mut awaited = self.outputs.awaited.lock();
         if awaited.is_empty() {
             return;
         }
@@ -115,21 +115,22 @@ impl Media {
         let shown =
             awaited.iter().any(|waiting| waiting.frame == now).then(|| Arc::new(picture(core, ticks)));
         for Awaited { frame, taker } in awaited.extract_if(.., |awaited| awaited.frame <= now) {
-            // Nobody may wait any more.
-            let _ = taker.send(shown.clone().filter(|_| frame == now).ok_or(Past(now)));
+            let picture = if frame == now { shown.clone() } else { None };
+            // The receiver may be gone.
+            let _ = taker.send(picture.ok_or(Past(now)));
         }
         awaited.retain(|awaited| !awaited.taker.is_closed());
     }
 
     fn listen(&mut self, core: &mut Core) {
-        let fresh = !std::mem::replace(&mut self.heard, self.taps.audio.receiver_count() > 0);
+        let fresh = !std::mem::replace(&mut self.heard, self.outputs.audio.receiver_count() > 0);
         let samples = core.read_samples();
-        // Behind a silence there is sound from long ago.
+        // The first samples after a time without receivers are old.
         if fresh || !self.heard || samples.is_empty() {
             return;
         }
         let sound = Sound { frame: core.frame_counter(), rate: core.sample_rate(), samples };
-        let _ = self.taps.audio.send(Arc::new(sound));
+        let _ = self.outputs.audio.send(Arc::new(sound));
     }
 }
 

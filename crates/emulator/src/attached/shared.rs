@@ -1,0 +1,150 @@
+//! What is known about an attached emulator, in addition to the status of its link.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use framewire_link::{Listen, Notice};
+use framewire_protocol::{Batch, EventFrame, EventItem, Op, Outcome, Value};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::advances::Advances;
+use super::watches::AttachedWatches;
+use crate::Happening;
+use crate::event::EventSender;
+
+/// The game in the emulator.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Game {
+    pub title: Option<String>,
+    pub code: Option<String>,
+    pub checksum: Option<u32>,
+}
+
+impl From<Outcome> for Game {
+    fn from(outcome: Outcome) -> Game {
+        let mut game = Game::default();
+        for (number, result) in outcome.results.into_iter().enumerate() {
+            match (number, result) {
+                (0, Ok(Value::Text(title))) => game.title = Some(title),
+                (1, Ok(Value::Text(code))) => game.code = Some(code),
+                (2, Ok(Value::Int(checksum))) => game.checksum = Some(checksum as u32),
+                _ => {}
+            }
+        }
+        game
+    }
+}
+
+/// The state that the link's task, the front ends and the refresh tasks share.
+pub(super) struct AttachedState {
+    pub events: EventSender,
+    pub watches: Arc<AttachedWatches>,
+    pub game: Mutex<Game>,
+    /// Notified when the emulator may have another game.
+    pub game_changed: Notify,
+    /// May be wrong: another client may have started or ended lockstep.
+    lockstep: AtomicBool,
+    pub advances: Advances,
+}
+
+/// What an operation changes in this state once it is done.
+#[derive(Debug)]
+pub(super) enum OpEffect {
+    Watch(u32),
+    Lockstep(bool),
+}
+
+/// The effects of the operations of a batch, each with the number of its operation; `None` if there are none.
+pub(super) fn effects(batch: &Batch) -> Option<Vec<(usize, OpEffect)>> {
+    let effects = |op: &Op| match op {
+        Op::Watch { id, .. } => Some(OpEffect::Watch(*id)),
+        Op::Lockstep { timeout } => Some(OpEffect::Lockstep(*timeout > 0)),
+        Op::Resume {} => Some(OpEffect::Lockstep(false)),
+        _ => None,
+    };
+    let ops = batch.ops.iter().enumerate();
+    let list: Vec<_> = ops.filter_map(|(number, op)| Some((number, effects(op)?))).collect();
+    (!list.is_empty()).then_some(list)
+}
+
+impl AttachedState {
+    pub fn new() -> AttachedState {
+        AttachedState {
+            events: EventSender::new(),
+            watches: Arc::default(),
+            game: Mutex::default(),
+            game_changed: Notify::new(),
+            lockstep: AtomicBool::new(false),
+            advances: Advances::default(),
+        }
+    }
+
+    /// Receives the notices of a link.
+    pub fn listener(shared: &Arc<AttachedState>) -> Listen {
+        let shared = shared.clone();
+        Box::new(move |frame, notice| shared.handle(frame, notice))
+    }
+
+    pub fn in_lockstep(&self) -> bool {
+        self.lockstep.load(Relaxed)
+    }
+
+    /// Applies the effects of a batch that was done.
+    pub fn apply(&self, effects: &[(usize, OpEffect)], outcome: &Outcome) {
+        for (number, effects) in effects {
+            match (effects, outcome.results.get(*number)) {
+                (OpEffect::Watch(id), Some(Ok(Value::Bytes(base)))) => {
+                    self.watches.begun(*id, outcome.frame, base);
+                }
+                (OpEffect::Lockstep(on), Some(Ok(_))) => self.lockstep.store(*on, Relaxed),
+                _ => {}
+            }
+        }
+    }
+
+    fn handle(&self, frame: u32, notice: Notice) {
+        match notice {
+            Notice::Connected => {
+                self.watches.forget();
+                self.game_changed.notify_one();
+                self.events.send(frame, Happening::Connected);
+            }
+            Notice::Disconnected(problem) => self.events.send(frame, Happening::Disconnected { problem }),
+            Notice::Missed(count) => {
+                // The end of lockstep may be among the lost events.
+                self.lockstep.store(false, Relaxed);
+                self.events.send(frame, Happening::Missed { count });
+            }
+            Notice::Stalled => self.events.send(frame, Happening::Stalled),
+            Notice::Running => self.events.send(frame, Happening::Running),
+            Notice::Events(events) => self.handle_events(events),
+        }
+    }
+
+    fn handle_events(&self, EventFrame { frame, items }: EventFrame) {
+        for item in items {
+            match item {
+                EventItem::Changed { watch, ticks, news } => self.watches.changed(watch, frame, ticks, news),
+                EventItem::Reset => self.events.send(frame, Happening::Reset),
+                EventItem::State => self.events.send(frame, Happening::State),
+                EventItem::TimelineOver { id, cancelled } => {
+                    self.events.send(frame, Happening::TimelineOver { id, cancelled });
+                }
+                EventItem::LockstepOver => {
+                    self.lockstep.store(false, Relaxed);
+                    self.events.send(frame, Happening::LockstepOver);
+                }
+                EventItem::Game => self.game_changed.notify_one(),
+            }
+        }
+    }
+
+    /// Notes which game the emulator has, and sends an event if it is another one.
+    pub fn set_game(&self, frame: u32, game: Game) {
+        if std::mem::replace(&mut *self.game.lock(), game.clone()) != game {
+            let Game { title, code, checksum } = game;
+            self.events.send(frame, Happening::Game { title, code, checksum });
+        }
+    }
+}
