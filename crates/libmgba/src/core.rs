@@ -107,46 +107,12 @@ impl Core {
         self.handle.frame_over();
     }
 
-    /// Emulates one instruction of the processor. A processor that waits for an
-    /// interrupt waits on, until the end of the frame at most. No `frame` callback
-    /// is called, whatever the instruction completes.
-    pub fn step(&mut self) {
-        self.handle.step();
-    }
-
-    /// The keys held, one bit each: A, B, Select, Start, Right, Left, Up, Down,
-    /// R, L from bit 0 on. The Game Boy has no R and L.
-    pub fn keys(&self) -> u16 {
-        self.handle.keys() as u16
-    }
-
-    /// Holds these keys and no others, until told otherwise.
-    pub fn set_keys(&mut self, keys: u16) {
-        self.handle.set_keys(keys.into());
-    }
-
-    /// Holds these keys too.
-    pub fn add_keys(&mut self, keys: u16) {
-        self.handle.add_keys(keys.into());
-    }
-
-    /// Lets go of these keys.
-    pub fn clear_keys(&mut self, keys: u16) {
-        self.handle.clear_keys(keys.into());
-    }
-
     /// Which machine this is; it never changes in the life of a core.
     pub fn platform(&self) -> Platform {
         match self.handle.platform() {
             1 => Platform::Gb,
             _ => Platform::Gba,
         }
-    }
-
-    /// Frames since the game was started or reset; part of a savestate, so
-    /// loading one changes it.
-    pub fn frame_counter(&self) -> u32 {
-        self.handle.frame_counter()
     }
 
     /// Clock cycles in a frame.
@@ -168,16 +134,6 @@ impl Core {
     /// ("AGB-BPRE"), from 0.11 on without. Empty if the header has none.
     pub fn code(&self) -> String {
         self.handle.code()
-    }
-
-    /// The CRC-32 of the ROM.
-    pub fn crc32(&self) -> u32 {
-        self.handle.crc32()
-    }
-
-    /// The size of the ROM in bytes.
-    pub fn rom_size(&self) -> usize {
-        self.handle.rom_size()
     }
 }
 

@@ -2,9 +2,9 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::archive;
-use crate::limits::{MAX_RANGE, MAX_ROM_SIZE, MAX_SAVE_SIZE, MAX_STATE_SIZE};
 use crate::platform::Platform;
 use crate::sys::Status;
+use crate::{MAX_RANGE, MAX_ROM_SIZE, MAX_SAVE_SIZE, MAX_STATE_SIZE};
 
 /// What can go wrong. Unless a variant says otherwise the core is as it was
 /// before the call.

@@ -34,7 +34,6 @@ mod core;
 mod domain;
 mod error;
 mod header;
-mod limits;
 mod log;
 mod media;
 mod memory;
@@ -49,7 +48,6 @@ pub use crate::clock::{Clock, Time};
 pub use crate::core::Core;
 pub use crate::domain::Domain;
 pub use crate::error::Error;
-pub use crate::limits::{MAX_RANGE, MAX_ROM_SIZE, MAX_SAVE_SIZE, MAX_STATE_SIZE};
 pub use crate::log::{Level, log_off, log_to};
 pub use crate::media::Frame;
 pub use crate::platform::Platform;
@@ -59,3 +57,19 @@ pub use crate::state::{Save, SaveId, flags};
 pub use crate::sys::release_memory;
 pub use crate::sys::{Canvas, PICTURE};
 pub use crate::version::{Version, version};
+
+// Larger files and ranges are refused, so that no file and no caller makes a core allocate without bound.
+
+/// The largest ROM taken, in bytes.
+pub const MAX_ROM_SIZE: usize = 64 << 20;
+
+/// The longest range read or written at once, in bytes: the largest part of a
+/// GBA's address space, one image of the cartridge.
+pub const MAX_RANGE: usize = 32 << 20;
+
+/// The largest savestate read, in bytes; a real one is below 1 MiB.
+pub const MAX_STATE_SIZE: usize = 16 << 20;
+
+/// The largest battery save taken, in bytes; a real one has up to 128 KiB and a
+/// few bytes for a clock.
+pub const MAX_SAVE_SIZE: usize = 1 << 20;

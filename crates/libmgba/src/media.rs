@@ -89,11 +89,6 @@ impl Core {
         write_file(path, &png)
     }
 
-    /// Samples a second of [`read_samples`](Core::read_samples).
-    pub fn sample_rate(&self) -> u32 {
-        self.handle.audio_rate()
-    }
-
     /// Takes the sound made since the last call: left and right in turn. At most
     /// about ten frames' worth is kept; call it every frame to lose nothing.
     pub fn read_samples(&mut self) -> Vec<i16> {

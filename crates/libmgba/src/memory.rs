@@ -1,8 +1,8 @@
 use std::ffi::CString;
 
+use crate::MAX_RANGE;
 use crate::core::Core;
 use crate::error::Error;
-use crate::limits::MAX_RANGE;
 
 /// The bus, as the game's own processor sees it: every address answers, and
 /// reads and writes of hardware registers have their effects. A Game Boy has 16
@@ -14,36 +14,6 @@ use crate::limits::MAX_RANGE;
 /// memory, which takes none by themselves, are written together with their
 /// neighbour.
 impl Core {
-    /// Reads a byte.
-    pub fn read8(&mut self, address: u32) -> u8 {
-        self.handle.read8(address) as u8
-    }
-
-    /// Reads 16 bits, least significant byte first.
-    pub fn read16(&mut self, address: u32) -> u16 {
-        self.handle.read16(address) as u16
-    }
-
-    /// Reads 32 bits, least significant byte first.
-    pub fn read32(&mut self, address: u32) -> u32 {
-        self.handle.read32(address)
-    }
-
-    /// Writes a byte.
-    pub fn write8(&mut self, address: u32, value: u8) {
-        self.handle.write8(address, value);
-    }
-
-    /// Writes 16 bits.
-    pub fn write16(&mut self, address: u32, value: u16) {
-        self.handle.write16(address, value);
-    }
-
-    /// Writes 32 bits.
-    pub fn write32(&mut self, address: u32, value: u32) {
-        self.handle.write32(address, value);
-    }
-
     /// Reads `len` bytes one after another; past the last address it goes on
     /// from 0.
     ///

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::core::{Core, write_file};
 use crate::error::Error;
-use crate::limits::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
 use crate::sys::Status;
+use crate::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
 
 /// What goes into a savestate besides the machine itself, and what is taken out
 /// of it again. mGBA's own numbers, as in Lua's `C.SAVESTATE`; add them up.

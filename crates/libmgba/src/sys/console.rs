@@ -48,7 +48,9 @@ pub(super) extern "C" fn deliver(user: *mut c_void, level: c_int, message: *cons
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -57,7 +59,7 @@ mod tests {
     fn a_console_may_move_while_the_shim_has_it() {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let sink = lines.clone();
-        let console = Console::new(move |level, line| sink.lock().unwrap().push((level, line.to_owned())));
+        let console = Console::new(move |level, line| sink.lock().push((level, line.to_owned())));
         let user = console.as_user();
         deliver(user, 0x08, c"before".as_ptr());
         let mut owner = vec![Some(console)];
@@ -65,7 +67,7 @@ mod tests {
         deliver(user, 0x04, c"after".as_ptr());
         let moved = owner.remove(0);
         std::thread::spawn(move || drop(moved)).join().unwrap();
-        let lines = lines.lock().unwrap();
+        let lines = lines.lock();
         assert_eq!(*lines, [(Level::Info, "before".to_owned()), (Level::Warn, "after".to_owned())]);
     }
 }

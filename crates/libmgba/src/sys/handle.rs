@@ -2,7 +2,8 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::console::{self, Console};
 use super::ffi::{self, Block, NAME_SIZE, RawCore, RawNames, RawSave};
@@ -61,7 +62,7 @@ impl Handle {
         Ok(Handle { raw, console: None, canvas: None })
     }
 
-    fn ptr(&self) -> *mut RawCore {
+    pub(super) fn ptr(&self) -> *mut RawCore {
         self.raw.as_ptr()
     }
 
@@ -85,39 +86,9 @@ impl Handle {
         unsafe { ffi::fw_frame_over(self.ptr()) }
     }
 
-    pub fn step(&mut self) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_step(self.ptr()) }
-    }
-
-    pub fn keys(&self) -> u32 {
-        // SAFETY: see the type; the call only reads.
-        unsafe { ffi::fw_keys(self.ptr()) }
-    }
-
-    pub fn set_keys(&mut self, keys: u32) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_set_keys(self.ptr(), keys) }
-    }
-
-    pub fn add_keys(&mut self, keys: u32) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_add_keys(self.ptr(), keys) }
-    }
-
-    pub fn clear_keys(&mut self, keys: u32) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_clear_keys(self.ptr(), keys) }
-    }
-
     pub fn platform(&self) -> c_int {
         // SAFETY: see the type.
         unsafe { ffi::fw_platform(self.ptr()) }
-    }
-
-    pub fn frame_counter(&self) -> u32 {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_frame_counter(self.ptr()) }
     }
 
     pub fn frame_cycles(&self) -> i32 {
@@ -128,16 +99,6 @@ impl Handle {
     pub fn frequency(&self) -> i32 {
         // SAFETY: see the type.
         unsafe { ffi::fw_frequency(self.ptr()) }
-    }
-
-    pub fn crc32(&self) -> u32 {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_crc32(self.ptr()) }
-    }
-
-    pub fn rom_size(&self) -> usize {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_rom_size(self.ptr()) }
     }
 
     pub fn title(&self) -> String {
@@ -154,36 +115,6 @@ impl Handle {
         unsafe { fill(self.ptr(), bytes.as_mut_ptr().cast()) };
         // Headers hold bytes, mostly ASCII; Latin-1 keeps whatever else is there.
         bytes.iter().take_while(|b| **b != 0).map(|b| char::from(*b)).collect()
-    }
-
-    pub fn read8(&mut self, address: u32) -> u32 {
-        // SAFETY: see the type; the bus answers at every address.
-        unsafe { ffi::fw_read8(self.ptr(), address) }
-    }
-
-    pub fn read16(&mut self, address: u32) -> u32 {
-        // SAFETY: as for read8.
-        unsafe { ffi::fw_read16(self.ptr(), address) }
-    }
-
-    pub fn read32(&mut self, address: u32) -> u32 {
-        // SAFETY: as for read8.
-        unsafe { ffi::fw_read32(self.ptr(), address) }
-    }
-
-    pub fn write8(&mut self, address: u32, value: u8) {
-        // SAFETY: as for read8.
-        unsafe { ffi::fw_write8(self.ptr(), address, value) }
-    }
-
-    pub fn write16(&mut self, address: u32, value: u16) {
-        // SAFETY: as for read8.
-        unsafe { ffi::fw_write16(self.ptr(), address, value) }
-    }
-
-    pub fn write32(&mut self, address: u32, value: u32) {
-        // SAFETY: as for read8.
-        unsafe { ffi::fw_write32(self.ptr(), address, value) }
     }
 
     pub fn read_range(&mut self, address: u32, out: &mut [u8]) {
@@ -364,11 +295,6 @@ impl Handle {
         take(|out, len| unsafe { ffi::fw_screenshot(self.ptr(), out, len) })
     }
 
-    pub fn audio_rate(&self) -> u32 {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_audio_rate(self.ptr()) }
-    }
-
     pub fn read_audio(&mut self) -> Vec<i16> {
         // SAFETY: see the type.
         let available = unsafe { ffi::fw_audio_available(self.ptr()) };
@@ -381,7 +307,7 @@ impl Handle {
 
     pub fn attach_scripts(&mut self, sink: impl FnMut(Level, &str) + Send + 'static) -> Result<(), Status> {
         let console = Console::new(sink);
-        let _lock = ATTACH.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = ATTACH.lock();
         // SAFETY: see the type; `console` is kept until the scripts are gone. The
         // call itself drops earlier scripts, whose console is still there.
         let code = unsafe { ffi::fw_scripts_attach(self.ptr(), console::deliver, console.as_user()) };

@@ -1,6 +1,8 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Once, PoisonError, RwLock};
+use std::sync::{Arc, Once};
+
+use parking_lot::RwLock;
 
 use super::ffi;
 use crate::log::Level;
@@ -21,12 +23,12 @@ pub(super) fn install() {
 pub fn set_log(sink: Option<LogSink>, levels: c_int) {
     install();
     ffi::fw_log_levels(if sink.is_some() { levels } else { 0 });
-    *SINK.write().unwrap_or_else(PoisonError::into_inner) = sink;
+    *SINK.write() = sink;
 }
 
 extern "C" fn deliver(level: c_int, category: *const c_char, message: *const c_char) {
     // Cloned out of the lock, so that a sink may set another one.
-    let sink = SINK.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let sink = SINK.read().clone();
     let Some(sink) = sink else { return };
     // SAFETY: the shim passes NUL-terminated strings that outlive the call.
     let (category, message) = unsafe { (CStr::from_ptr(category), CStr::from_ptr(message)) };

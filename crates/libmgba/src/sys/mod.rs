@@ -1,6 +1,8 @@
-//! The one place with `unsafe`: the shim's declarations and a handle that makes
-//! them safe to call.
+//! The only module with `unsafe`: the declarations of the shim, and safe functions that call it.
+//!
+//! `handle` owns a core of the shim; `calls` has the methods of `Core` that are one call of the shim each.
 
+mod calls;
 mod console;
 mod ffi;
 mod handle;
