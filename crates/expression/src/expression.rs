@@ -2,7 +2,7 @@ use std::fmt;
 
 use crate::node::Node;
 use crate::parse::Parser;
-use crate::{Names, ParseError, Place};
+use crate::{Names, ParseError, Place, Range};
 
 /// A compiled expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,10 +14,10 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Compiles `text`, whose names `names` knows.
+    /// Compiles `text`, looking up its names in `names`.
     ///
     /// # Errors
-    /// [`ParseError`]: what is wrong in which column.
+    /// [`ParseError`] says what is wrong, and in which column.
     pub fn parse(text: &str, names: &dyn Names) -> Result<Expression, ParseError> {
         let mut parser = Parser::new(text, names)?;
         let root = parser.whole()?;
@@ -29,12 +29,12 @@ impl Expression {
         Expression { text: text.trim().to_owned(), root, places, uses_frame }
     }
 
-    /// The memory that it reads, each place once.
+    /// The places in memory that it reads, each once.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// Whether its value depends on the frame counter, so that it may change without memory.
+    /// Whether its value depends on the frame counter, so that it can change even if memory does not.
     pub fn uses_frame(&self) -> bool {
         self.uses_frame
     }
@@ -44,8 +44,8 @@ impl Expression {
         self.root.is_condition()
     }
 
-    /// Its value with this frame counter and these numbers in its [`places`](Expression::places), in their order.
-    /// `None` where it has none: division by zero, a shift out of range, a number beyond 64 bits.
+    /// Its value for this frame counter and these numbers in its [`places`](Expression::places), in their order. `None` if
+    /// it has no value: for a division by zero, a shift out of range, or a number beyond 64 bits.
     pub fn value(&self, frame: u32, values: &[i64]) -> Option<i64> {
         self.root.value(frame, values)
     }
@@ -55,5 +55,29 @@ impl Expression {
 impl fmt::Display for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+/// What a watch observes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A number.
+    Expression(Expression),
+    /// Bytes: `bytes[0x02000000, 16]`.
+    Range(Range),
+}
+
+impl Subject {
+    /// Compiles an expression or a `bytes[ADDRESS, LENGTH]`.
+    ///
+    /// # Errors
+    /// [`ParseError`] says what is wrong, and in which column.
+    pub fn parse(text: &str, names: &dyn Names) -> Result<Subject, ParseError> {
+        let mut parser = Parser::new(text, names)?;
+        if let Some(range) = parser.range()? {
+            return Ok(Subject::Range(range));
+        }
+        let root = parser.whole()?;
+        Ok(Subject::Expression(Expression::new(text, root, parser)))
     }
 }

@@ -1,7 +1,7 @@
 //! A small language over an emulator's memory: `score > 10 and u16[0x02000038] != 0`.
 //!
-//! An expression is compiled once, to a tree and to the list of [`Place`]s that it reads. Whoever holds the bytes of
-//! those places gets its value, as often as they change. Nothing here knows an emulator.
+//! An expression is compiled once, to a tree and a list of the [`Place`]s that it reads. Its value is computed from the
+//! bytes of those places whenever they change. This crate knows nothing about emulators.
 //!
 //! | what | how it is written |
 //! | --- | --- |
@@ -13,25 +13,22 @@
 //! | from loose to tight | `or` = <code>&#124;&#124;</code>, `and` = `&&`, `not`, `== != < <= > >=`, <code>&#124;</code>, `^`, `&`, `<< >>`, `+ -`, `* / %`, `- ~ !` |
 //!
 //! Values are 64-bit integers; comparisons give 1 or 0, and every other value than 0 is true. A division by zero, a
-//! shift by less than 0 or more than 63 and a number beyond 64 bits have no value; `and` and `or` leave out what need
-//! not be known, so `n != 0 and total / n > 3` always has one.
+//! shift by less than 0 or more than 63 and a number beyond 64 bits have no value. `and` and `or` do not compute the right
+//! side if the left side decides, so `n != 0 and total / n > 3` always has a value.
 //!
-//! - [`Subject`]: what a watch looks at: an [`Expression`] or a [`Range`];
-//! - [`Names`]: where names come from, and [`Symbol`]: what they stand for;
+//! - [`Subject`]: what a watch observes: an [`Expression`] or a [`Range`];
+//! - [`Names`]: looks up names; [`Symbol`]: the meaning of a name;
 //! - [`ParseError`]: what is wrong, in which column.
 
-mod error;
 mod expression;
 mod node;
 mod parse;
 mod place;
-mod subject;
 mod token;
 
-pub use error::ParseError;
-pub use expression::Expression;
+pub use expression::{Expression, Subject};
+pub use parse::ParseError;
 pub use place::{Names, NoNames, Place, Range, Symbol, Type};
-pub use subject::Subject;
 
 /// Longest text of an expression, in bytes.
 pub const MAX_TEXT: usize = 1024;

@@ -8,7 +8,7 @@ pub(crate) enum Node {
     Truth(bool),
     /// The frame counter.
     Frame,
-    /// The number at the place of this index.
+    /// The number at the place with this index.
     Place(usize),
     Unary(Unary, Box<Node>),
     Binary(Binary, Box<Node>, Box<Node>),
@@ -44,7 +44,7 @@ pub(crate) enum Binary {
 }
 
 impl Node {
-    /// Its value; `None` where there is none, such as for a division by zero.
+    /// Its value; `None` if there is none, for example for a division by zero.
     pub(crate) fn value(&self, frame: u32, values: &[i64]) -> Option<i64> {
         match self {
             Node::Constant(number) => Some(*number),
@@ -61,7 +61,7 @@ impl Node {
             }
             Node::Binary(binary, left, right) => {
                 let left = left.value(frame, values)?;
-                // What need not be known may have no value.
+                // The right side is not computed if the left side decides.
                 match (binary, left != 0) {
                     (Binary::Or, true) => return Some(1),
                     (Binary::And, false) => return Some(0),

@@ -1,4 +1,4 @@
-/// How many bytes of memory make a number, and whether it has a sign. All are little-endian, as the consoles are.
+/// The size of a number in memory, and whether it has a sign. All are little-endian, as on the consoles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Type {
     /// 8 bits, unsigned.
@@ -16,7 +16,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// All, in the order in which messages name them.
+    /// All types, in the order of messages.
     pub const ALL: [Type; 6] = [Type::U8, Type::U16, Type::U32, Type::I8, Type::I16, Type::I32];
 
     /// Its name, such as `u16`.
@@ -36,7 +36,7 @@ impl Type {
         Type::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Bytes that it takes.
+    /// Its size in bytes.
     pub fn size(self) -> u16 {
         match self {
             Type::U8 | Type::I8 => 1,
@@ -45,7 +45,7 @@ impl Type {
         }
     }
 
-    /// The least and the greatest number of it.
+    /// Its smallest and its largest number.
     pub fn range(self) -> (i64, i64) {
         match self {
             Type::U8 => (0, u8::MAX.into()),
@@ -57,7 +57,7 @@ impl Type {
         }
     }
 
-    /// The number that `bytes` begin with; what is missing counts as 0.
+    /// The number at the start of `bytes`. Missing bytes count as 0.
     pub fn read(self, bytes: &[u8]) -> i64 {
         let mut four = [0; 4];
         for (to, from) in four.iter_mut().zip(bytes).take(self.size().into()) {
@@ -91,7 +91,7 @@ pub struct Place {
     pub domain: Option<String>,
     /// Bus address, or offset in the domain.
     pub address: u32,
-    /// What is there.
+    /// The type of the number there.
     pub kind: Type,
 }
 
@@ -102,27 +102,27 @@ impl Place {
     }
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symbol {
     /// Its bus address.
     pub address: u32,
-    /// What is there, where the symbol file says so.
+    /// The type of the numbers there, if the symbol file says so.
     pub kind: Option<Type>,
-    /// How many of them are there in a row; 1 for a single number.
+    /// The number of elements of an array; 1 for a single number.
     pub count: u32,
 }
 
-/// Where names come from: symbol files.
+/// Looks up names, for example in symbol files.
 pub trait Names {
-    /// What `name` stands for.
+    /// The meaning of `name`.
     ///
     /// # Errors
-    /// A sentence that says why there is nothing, such as ``no symbol is called `scroe`; did you mean `score`?``
+    /// A sentence that says why the name is unknown, such as ``no symbol is called `scroe`; did you mean `score`?``
     fn find(&self, name: &str) -> Result<Symbol, String>;
 }
 
-/// Knows no name.
+/// Knows no names.
 pub struct NoNames;
 
 impl Names for NoNames {

@@ -2,7 +2,7 @@
 
 use crate::ParseError;
 
-/// What a text is made of.
+/// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Token {
     Number(i64),
@@ -14,7 +14,7 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// As messages name it.
+    /// Its form in messages.
     pub(crate) fn shown(&self) -> String {
         match self {
             Token::Number(number) => format!("`{number}`"),
@@ -25,13 +25,13 @@ impl Token {
     }
 }
 
-/// Longer ones before those they begin with.
+/// All signs. Longer ones come before those that they start with.
 const SIGNS: [&str; 26] = [
     "||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "<", ">", "+", "-", "*", "/", "%", "|", "^", "&", "~",
     "!", "(", ")", "[", "]", ",", ":",
 ];
 
-/// The tokens of `text`, each with the column in which it begins. The last one is [`Token::End`].
+/// The tokens of `text`, each with its column. The last one is [`Token::End`].
 pub(crate) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -68,13 +68,14 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
 fn unknown(sign: char) -> String {
     match sign {
         '=' => "`=` means nothing here; write `==` to compare".to_owned(),
-        '"' | '\'' => "texts are not known here; write numbers, names and operators".to_owned(),
-        '$' | '#' => format!("`{sign}` means nothing here; a hexadecimal number begins with 0x"),
-        _ => format!("{sign:?} means nothing here; numbers, names and operators are accepted"),
+        '"' | '\'' => "texts are not supported; use numbers, names and operators".to_owned(),
+        '$' | '#' => format!("`{sign}` is not an operator; a hexadecimal number starts with 0x"),
+        _ => format!("{sign:?} is not an operator; use numbers, names and operators"),
     }
 }
 
-/// Names in symbol files have dots and more in them, but begin with none of those that would be taken for an operator.
+/// Whether a character may be in a word. Names in symbol files contain dots and more, but do not start with characters of
+/// operators.
 fn is_of_word(sign: char) -> bool {
     sign.is_alphanumeric() || matches!(sign, '_' | '.' | '@')
 }
@@ -92,13 +93,13 @@ fn number(word: &str) -> Result<i64, String> {
         _ => (plain.as_str(), 10),
     };
     if plain.contains('.') {
-        return Err(format!("`{word}` is no whole number, and values are"));
+        return Err(format!("`{word}` is not a whole number"));
     }
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
-        return Err(format!("`{word}` is no number; accepted are such as 10, 0x0a and 0b1010"));
+        return Err(format!("`{word}` is not a number; write for example 10, 0x0a or 0b1010"));
     }
     i64::from_str_radix(digits, radix)
-        .map_err(|_| format!("`{word}` is too large; numbers up to {} are accepted", i64::MAX))
+        .map_err(|_| format!("`{word}` is too large; use numbers up to {}", i64::MAX))
 }
 
 #[cfg(test)]
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_named_with_its_column() {
+    fn errors_name_the_character_and_its_column() {
         for (text, column, part) in
             [("a = 1", 3, "=="), ("a == 'x'", 6, "texts"), ("$c000", 1, "0x"), ("a ? b", 3, "'?'")]
         {

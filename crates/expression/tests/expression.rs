@@ -153,7 +153,7 @@ fn what_is_wrong_is_named_with_its_column() {
     refused("u8[u32[0x02000000]]", 4, "known beforehand");
     refused("u8[1/0]", 4, "no value");
     refused("presses[10]", 9, "indices 0 to 9");
-    refused("presses[score]", 9, "a number is accepted");
+    refused("presses[score]", 9, "expected a number");
     refused("presses == 3", 1, "presses[0] to presses[9]");
     refused("Main.loop", 1, "u8[Main.loop]");
     refused("Main.loop[1]", 11, "u8[Main.loop+2]");
@@ -163,7 +163,7 @@ fn what_is_wrong_is_named_with_its_column() {
     refused("1 and", 6, "not the end");
     refused("1 + * 2", 5, "not `*`");
     refused("score;", 6, "';'");
-    refused("0x", 1, "no number");
+    refused("0x", 1, "not a number");
 }
 
 #[test]

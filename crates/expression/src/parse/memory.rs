@@ -9,7 +9,7 @@ use crate::{MAX_RANGE, ParseError, Place, Range, Symbol, Type};
 const END: u64 = 1 << 32;
 
 impl Parser<'_> {
-    /// A type with brackets, or a name.
+    /// Parses a type with brackets, or a name.
     pub(super) fn memory(&mut self, word: &str) -> Result<Node, ParseError> {
         let column = self.column();
         let in_brackets = *self.peek_second() == Token::Sign("[");
@@ -22,10 +22,10 @@ impl Parser<'_> {
             }
             Some(_) => Err(self.wrong(format!("`{word}` is a type; write {word}[ADDRESS]"))),
             None if word == "bytes" && in_brackets => Err(self.wrong(
-                "`bytes[…]` is no number and stands alone; in expressions write such as u16[ADDRESS]",
+                "`bytes[…]` is not a number and stands alone; in an expression write for example u16[ADDRESS]",
             )),
             None if self.purpose == Purpose::Count => {
-                Err(self.wrong(format!("a number is accepted here, not `{word}`")))
+                Err(self.wrong(format!("expected a number, not `{word}`")))
             }
             None => {
                 let symbol = self.symbol(word)?;
@@ -34,7 +34,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `bytes[ADDRESS, LENGTH]`, if the text begins so.
+    /// Parses `bytes[ADDRESS, LENGTH]`, if the text starts like that.
     pub(crate) fn range(&mut self) -> Result<Option<Range>, ParseError> {
         let is_range = matches!(self.peek(), Token::Word(word) if word == "bytes");
         if !is_range || *self.peek_second() != Token::Sign("[") {
@@ -45,19 +45,20 @@ impl Parser<'_> {
         self.advance();
         let (domain, address, column) = self.address()?;
         if !self.takes(",") {
-            return Err(
-                self.wrong("a comma and the number of bytes is accepted here: bytes[ADDRESS, LENGTH]")
-            );
+            return Err(self.wrong("expected a comma and the number of bytes: bytes[ADDRESS, LENGTH]"));
         }
         let length_column = self.column();
         let length = self.constant(Purpose::Count)?;
         let length = u16::try_from(length).ok().filter(|length| (1..=MAX_RANGE).contains(length));
         let Some(length) = length else {
-            return Err(ParseError::new(length_column, format!("the number of bytes is 1 to {MAX_RANGE}")));
+            return Err(ParseError::new(
+                length_column,
+                format!("the number of bytes must be 1 to {MAX_RANGE}"),
+            ));
         };
         self.expect("]", opened)?;
         if *self.peek() != Token::End {
-            return Err(self.wrong("`bytes[…]` stands alone: nothing may be behind it"));
+            return Err(self.wrong("`bytes[…]` stands alone; remove what follows it"));
         }
         within(address, length, column)?;
         Ok(Some(Range { domain, address, length }))
@@ -85,22 +86,21 @@ impl Parser<'_> {
         }
         let column = self.column();
         let address = self.constant(Purpose::Address)?;
-        let address = u32::try_from(address).map_err(|_| {
-            ParseError::new(column, format!("the address is {address}; 0 to 0xffffffff is accepted"))
-        })?;
+        let address = u32::try_from(address)
+            .map_err(|_| ParseError::new(column, format!("the address is {address}; use 0 to 0xffffffff")))?;
         Ok((domain, address, column))
     }
 
-    /// A number that is known now.
+    /// Parses a number that is known now.
     fn constant(&mut self, purpose: Purpose) -> Result<i64, ParseError> {
         let column = self.column();
         let before = std::mem::replace(&mut self.purpose, purpose);
         let node = self.deeper(Self::expression);
         self.purpose = before;
-        // What reads memory or the frame counter was refused on the way.
+        // Memory and the frame counter were refused above, so no values are needed.
         node?
             .value(0, &[])
-            .ok_or_else(|| ParseError::new(column, "this has no value: a division by zero, or too large"))
+            .ok_or_else(|| ParseError::new(column, "this has no value: it divides by zero or is too large"))
     }
 
     fn symbol(&mut self, name: &str) -> Result<Symbol, ParseError> {
@@ -114,18 +114,17 @@ impl Parser<'_> {
         }
     }
 
-    /// What a name stands for, with its index if it has one.
+    /// Parses a name, with its index if there is one.
     fn named(&mut self, name: &str, symbol: Symbol, column: usize) -> Result<Node, ParseError> {
         self.advance();
         let opened = self.column();
-        let index = match self.takes("[") {
-            true => {
-                let index_column = self.column();
-                let index = self.constant(Purpose::Count)?;
-                self.expect("]", opened)?;
-                Some((index, index_column))
-            }
-            false => None,
+        let index = if self.takes("[") {
+            let index_column = self.column();
+            let index = self.constant(Purpose::Count)?;
+            self.expect("]", opened)?;
+            Some((index, index_column))
+        } else {
+            None
         };
         let address = i64::from(symbol.address);
         match (self.purpose, index, symbol.kind) {
@@ -135,21 +134,21 @@ impl Parser<'_> {
             (Purpose::Value, None, Some(kind)) => {
                 let (kind, last) = (kind.name(), symbol.count.saturating_sub(1));
                 let message = format!(
-                    "`{name}` is {} of {kind} in a row; write {name}[0] to {name}[{last}]",
+                    "`{name}` is an array of {} {kind}; write {name}[0] to {name}[{last}]",
                     symbol.count
                 );
                 Err(ParseError::new(column, message))
             }
             (Purpose::Value, None, None) => {
                 let message = format!(
-                    "the symbol file does not say how large `{name}` is; write such as u8[{name}] or u16[{name}]"
+                    "the symbol file does not say how large `{name}` is; write for example u8[{name}] or u16[{name}]"
                 );
                 Err(ParseError::new(column, message))
             }
             (_, None, _) => Ok(Node::Constant(address)),
             (_, Some((_, at)), None) => {
                 let message = format!(
-                    "the symbol file does not say what is in a row at `{name}`; write such as u8[{name}+2]"
+                    "the symbol file does not say what type `{name}` has; write for example u8[{name}+2]"
                 );
                 Err(ParseError::new(at, message))
             }
@@ -173,13 +172,11 @@ impl Parser<'_> {
     }
 }
 
-/// Memory does not go on behind the last address.
+/// Refuses memory after the last address.
 fn within(address: u32, size: u16, column: usize) -> Result<(), ParseError> {
-    match u64::from(address) + u64::from(size) <= END {
-        true => Ok(()),
-        false => Err(ParseError::new(
-            column,
-            format!("{size} bytes from {address:#010x} on go beyond the last address"),
-        )),
+    if u64::from(address) + u64::from(size) > END {
+        let message = format!("{size} bytes from {address:#010x} on go beyond the last address");
+        return Err(ParseError::new(column, message));
     }
+    Ok(())
 }

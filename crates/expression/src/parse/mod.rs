@@ -1,21 +1,37 @@
-//! Tokens to a tree, by descent: `operators` from loose to tight, then `memory`, what is in brackets.
+//! A recursive descent parser from tokens to a tree: `operators` from loose to tight, and `memory` for names and brackets.
 
 mod memory;
 mod operators;
 
 use crate::node::Node;
 use crate::token::{Token, tokens};
-use crate::{MAX_PLACES, MAX_TEXT, Names, ParseError, Place};
+use crate::{MAX_PLACES, MAX_TEXT, Names, Place};
 
-/// Brackets and signs within each other, which bounds the stack.
+/// Why a text is not an expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: {message}")]
+pub struct ParseError {
+    /// Where, in characters from 1.
+    pub column: usize,
+    /// What is wrong there, and what is accepted.
+    pub message: String,
+}
+
+impl ParseError {
+    pub(crate) fn new(column: usize, message: impl Into<String>) -> ParseError {
+        ParseError { column, message: message.into() }
+    }
+}
+
+/// Most nested brackets and signs. This limits the stack.
 const MAX_DEPTH: usize = 64;
 
-/// What a number being read is for, which decides what a name in it means.
+/// What the current number is for. This decides what a name in it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// Names are the numbers in memory.
+    /// A value: names are numbers in memory.
     Value,
-    /// Names are addresses; memory is not read.
+    /// An address: names are addresses, and memory is not read.
     Address,
     /// An index or a length: no names.
     Count,
@@ -23,7 +39,7 @@ enum Purpose {
 
 pub(crate) struct Parser<'a> {
     tokens: Vec<(usize, Token)>,
-    /// Index of the token that comes next.
+    /// Index of the next token.
     next: usize,
     depth: usize,
     purpose: Purpose,
@@ -35,7 +51,8 @@ pub(crate) struct Parser<'a> {
 impl<'a> Parser<'a> {
     pub(crate) fn new(text: &str, names: &'a dyn Names) -> Result<Parser<'a>, ParseError> {
         if text.len() > MAX_TEXT {
-            let message = format!("an expression has {MAX_TEXT} bytes at most; this one has {}", text.len());
+            let message =
+                format!("an expression has {MAX_TEXT} bytes at most, but this one has {}", text.len());
             return Err(ParseError::new(MAX_TEXT, message));
         }
         let tokens = tokens(text)?;
@@ -43,22 +60,20 @@ impl<'a> Parser<'a> {
         Ok(Parser { tokens, next: 0, depth: 0, purpose, names, places: Vec::new(), uses_frame: false })
     }
 
-    /// The text up to its end.
+    /// Parses the text up to its end.
     pub(crate) fn whole(&mut self) -> Result<Node, ParseError> {
         if *self.peek() == Token::End {
-            let message = "nothing is here; an expression is such as `score > 10` or `u16[0x02000000]`";
+            let message = "nothing is here; write an expression such as `score > 10` or `u16[0x02000000]`";
             return Err(ParseError::new(self.column(), message));
         }
         let root = self.expression()?;
         match self.peek() {
             Token::End => Ok(root),
-            token => {
-                Err(self.wrong(format!("an operator or the end is accepted here, not {}", token.shown())))
-            }
+            token => Err(self.wrong(format!("expected an operator or the end, not {}", token.shown()))),
         }
     }
 
-    /// The places that were read, and whether the frame counter was.
+    /// The places that the expression reads, and whether it reads the frame counter.
     pub(crate) fn done(self) -> (Vec<Place>, bool) {
         (self.places, self.uses_frame)
     }
@@ -67,17 +82,17 @@ impl<'a> Parser<'a> {
         &self.tokens[self.next].1
     }
 
-    /// The token behind the next one.
+    /// The token after the next one.
     fn peek_second(&self) -> &Token {
         &self.tokens[(self.next + 1).min(self.tokens.len() - 1)].1
     }
 
-    /// Where the next token begins.
+    /// The column of the next token.
     fn column(&self) -> usize {
         self.tokens[self.next].0
     }
 
-    /// Goes on to the token behind; the end stays.
+    /// Moves to the next token. At the end it stays there.
     fn advance(&mut self) {
         self.next = (self.next + 1).min(self.tokens.len() - 1);
     }
@@ -98,24 +113,20 @@ impl<'a> Parser<'a> {
         is_it
     }
 
-    /// A closing sign, of what was opened in column `opened`.
+    /// Takes the closing sign of a bracket that was opened in column `opened`.
     fn expect(&mut self, sign: &str, opened: usize) -> Result<(), ParseError> {
-        match self.takes(sign) {
-            true => Ok(()),
-            false => {
-                let found = self.peek().shown();
-                Err(self.wrong(format!(
-                    "`{sign}` is missing for the bracket of column {opened}; {found} is here"
-                )))
-            }
+        if self.takes(sign) {
+            return Ok(());
         }
+        let found = self.peek().shown();
+        Err(self.wrong(format!("`{sign}` is missing for the bracket of column {opened}; found {found}")))
     }
 
     fn wrong(&self, message: impl Into<String>) -> ParseError {
         ParseError::new(self.column(), message)
     }
 
-    /// Does `read` one level deeper.
+    /// Calls `read` one level deeper.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ParseError>) -> Result<T, ParseError> {
         if self.depth == MAX_DEPTH {
             return Err(
@@ -128,7 +139,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// The index of `place`, new or known.
+    /// The node of a place. Each place is listed once.
     fn place(&mut self, place: Place, column: usize) -> Result<Node, ParseError> {
         let known = self.places.iter().position(|known| *known == place);
         if known.is_none() && self.places.len() == MAX_PLACES {

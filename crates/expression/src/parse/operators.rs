@@ -1,11 +1,12 @@
-//! Operators, from loose to tight. Bits are tighter than comparisons, so `flags & 1 == 0` is what it looks like.
+//! Operators, from loose to tight. Bit operators bind tighter than comparisons, so `flags & 1 == 0` means what it seems to
+//! mean.
 
 use super::{Parser, Purpose};
 use crate::ParseError;
 use crate::node::{Binary, Node, Unary};
 use crate::token::Token;
 
-/// Left-associative operators of one tightness each, from loose to tight, below the comparisons.
+/// Left-associative operators of the same precedence in each row, from loose to tight. All bind tighter than comparisons.
 const LEVELS: [&[(&str, Binary)]; 6] = [
     &[("|", Binary::BitOr)],
     &[("^", Binary::BitXor)],
@@ -46,10 +47,10 @@ impl Parser<'_> {
     }
 
     fn negation(&mut self) -> Result<Node, ParseError> {
-        match self.takes_word("not") {
-            true => Ok(Node::Unary(Unary::Not, Box::new(self.deeper(Self::negation)?))),
-            false => self.comparison(),
+        if self.takes_word("not") {
+            return Ok(Node::Unary(Unary::Not, Box::new(self.deeper(Self::negation)?)));
         }
+        self.comparison()
     }
 
     fn comparison(&mut self) -> Result<Node, ParseError> {
@@ -57,7 +58,7 @@ impl Parser<'_> {
         let Some(comparison) = self.operator(&COMPARISONS) else { return Ok(left) };
         let right = self.level(0)?;
         if COMPARISONS.iter().any(|(sign, _)| *self.peek() == Token::Sign(sign)) {
-            return Err(self.wrong("two things are compared at a time; write `a < b and b < c`"));
+            return Err(self.wrong("a comparison has two sides; write `a < b and b < c`"));
         }
         Ok(binary(comparison, left, right))
     }
@@ -103,7 +104,7 @@ impl Parser<'_> {
             Token::Word(word) => self.word(&word),
             token => {
                 let message = format!(
-                    "a number, a name, memory such as u16[0x02000000] or `(` is accepted here, not {}",
+                    "expected a number, a name, memory such as u16[0x02000000] or `(`, not {}",
                     token.shown()
                 );
                 Err(self.wrong(message))
@@ -114,7 +115,7 @@ impl Parser<'_> {
     fn word(&mut self, word: &str) -> Result<Node, ParseError> {
         match word {
             "and" | "or" | "not" => Err(self.wrong(format!(
-                "`{word}` needs something to its left and right; a number or a name is accepted here"
+                "`{word}` needs something to its left and right; expected a number or a name"
             ))),
             "true" | "false" => {
                 self.advance();
