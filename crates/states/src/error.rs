@@ -6,7 +6,7 @@ use crate::{Name, png};
 /// Why files of a folder could not be listed, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// There is none of this name.
+    /// No file has this name.
     #[error("there is no {kind} {name}")]
     Missing {
         /// What the folder holds, such as `snapshot`.
@@ -14,7 +14,7 @@ pub enum FolderError {
         /// The name asked for.
         name: Name,
     },
-    /// There is one of this name already.
+    /// A file has this name already.
     #[error("there is a {kind} {name} already; choose another name")]
     Taken {
         /// What the folder holds.
@@ -22,32 +22,32 @@ pub enum FolderError {
         /// The name, as it is spelled there.
         name: Name,
     },
-    /// There are too many.
+    /// The folder is full.
     #[error("{limit} {kind}s are kept already; delete some first")]
     Full {
         /// What the folder holds.
         kind: &'static str,
-        /// How many it may hold.
+        /// Most files in the folder.
         limit: usize,
     },
-    /// The file is larger than any of its kind.
-    #[error("the {kind} has {size} bytes, and at most {limit} are read")]
+    /// The file is too large.
+    #[error("the {kind} has {size} bytes; it may have {limit}")]
     TooLarge {
         /// What the folder holds.
         kind: &'static str,
         /// Its size in bytes.
         size: u64,
-        /// The largest that is read.
+        /// The most bytes that it may have.
         limit: u64,
     },
-    /// The file is there and is not what it should be.
+    /// The content of the file is not valid.
     #[error("the file of {kind} {name} is damaged: {reason}")]
     Damaged {
         /// What the folder holds.
         kind: &'static str,
-        /// Whose file it is.
+        /// The name of the file.
         name: Name,
-        /// What is wrong with it.
+        /// What is wrong with the content.
         reason: String,
     },
     /// The system refused.
@@ -57,23 +57,23 @@ pub enum FolderError {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's word on it.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Why bytes are no savestate that can be used here.
+/// Why bytes are not a usable savestate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// Neither a bare state of mGBA's nor a PNG with one inside.
+    /// Neither a state of mGBA nor a PNG that contains one.
     #[error("not a savestate of mGBA's: {0}")]
     Format(String),
     /// A state of another console.
     #[error("a state of a {theirs} cannot be loaded into a {ours}")]
     OtherConsole {
-        /// The state's console.
+        /// The console of the state.
         theirs: crate::Console,
-        /// The running one.
+        /// The running console.
         ours: crate::Console,
     },
 }

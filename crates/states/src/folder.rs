@@ -1,33 +1,33 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use framewire_files::NamedTempFile;
+use parking_lot::Mutex;
 
 use crate::{FolderError, Name};
 
-/// Files of one kind in a folder, by [`Name`]. A file is there whole or not at all: it is written elsewhere in the folder
-/// and moved to its place. The folder is made when the first file is written.
+/// Files of one kind in a folder, by [`Name`]. A file exists whole or not at all: it is written under a temporary name and
+/// then renamed. The folder is created with its first file.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     kind: Kind,
-    /// Held while files come, go or change their names, so that two requests cannot both find a name free.
+    /// Locked while files are created, removed or renamed, so that two requests cannot both find a name free.
     change: Mutex<()>,
 }
 
 /// What a folder holds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
-    /// For messages, such as `snapshot`.
+    /// Its name in messages, such as `snapshot`.
     pub name: &'static str,
-    /// Of its files' names, without the dot.
+    /// The extension of its files, without the dot.
     pub extension: &'static str,
-    /// How many it may hold.
+    /// Most files in the folder.
     pub limit: usize,
-    /// Bytes of the largest file that is read.
+    /// Most bytes of a file.
     pub largest: u64,
 }
 
@@ -43,8 +43,8 @@ pub struct Entry {
 }
 
 impl Folder {
-    /// The folder at `path` of files that are each called `kind` in messages and end in `.extension`: at most `limit`,
-    /// each of at most `largest` bytes. It need not exist yet.
+    /// The folder at `path`, whose files are called `kind` in messages and end in `.extension`: at most `limit` files of at
+    /// most `largest` bytes. The folder need not exist yet.
     pub fn new(
         path: PathBuf,
         kind: &'static str,
@@ -56,7 +56,7 @@ impl Folder {
         Folder { path, kind, change: Mutex::new(()) }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -69,7 +69,7 @@ impl Folder {
     pub fn list(&self) -> Result<Vec<Entry>, FolderError> {
         let mut entries = Vec::new();
         self.visit(|name, file| {
-            // One that was removed meanwhile is not there.
+            // It may have been removed by now.
             if let Ok(data) = file.metadata()
                 && data.is_file()
             {
@@ -93,7 +93,7 @@ impl Folder {
             return Err(self.too_large(size));
         }
         let mut bytes = Vec::with_capacity(size as usize);
-        // A file that grows meanwhile is no file of ours.
+        // A file that grows meanwhile was not written by this program.
         file.take(self.kind.largest).read_to_end(&mut bytes).map_err(io_error("read", &path))?;
         Ok(bytes)
     }
@@ -120,7 +120,7 @@ impl Folder {
         Ok(bytes)
     }
 
-    /// Writes a file; one that is there already only with `replace`.
+    /// Writes a file. Replaces an existing one only with `replace`.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Folder {
         self.finish(file, name, replace)
     }
 
-    /// A file to be written bit by bit, which has no name until [`finish`](Self::finish); dropped, it is gone.
+    /// A file to write step by step. It has no name until [`finish`](Self::finish), and is removed on drop.
     ///
     /// # Errors
     ///
@@ -146,16 +146,16 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write); the file is gone then.
+    /// As [`write`](Self::write). The file is removed then.
     pub fn finish(&self, file: NamedTempFile, name: &Name, replace: bool) -> Result<(), FolderError> {
-        // First what takes long: the lock is for the name alone.
+        // The slow part comes first: the lock is only for the name.
         file.as_file().sync_all().map_err(io_error("write", file.path()))?;
-        let _change = self.change();
+        let _change = self.change.lock();
         move_to(file, &self.free(name, replace)?)
     }
 
-    /// As [`finish`](Self::finish), and gives the file another name if its own is taken: the first of `other(1)`,
-    /// `other(2)` and so on that is free. Returns its name.
+    /// As [`finish`](Self::finish), but if the name is taken the file gets another one: the first of `other(1)`, `other(2)` and
+    /// so on that is free. Returns the name.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ impl Folder {
         other: impl Fn(u32) -> Name,
     ) -> Result<Name, FolderError> {
         file.as_file().sync_all().map_err(io_error("write", file.path()))?;
-        let _change = self.change();
+        let _change = self.change.lock();
         let (mut number, mut name) = (0, name.clone());
         let place = loop {
             match self.free(&name, replace && number == 0) {
@@ -182,7 +182,7 @@ impl Folder {
         Ok(name)
     }
 
-    /// Checks that files could be written, and leaves nothing there.
+    /// Checks that files can be written, and leaves no file.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ impl Folder {
     pub fn check_writable(&self) -> Result<(), FolderError> {
         match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // It will be made in the nearest folder that is there.
+                // It will be created in the nearest folder that exists.
                 let near = self.path.ancestors().skip(1).find(|path| path.exists());
                 let near = near.filter(|near| !near.as_os_str().is_empty()).unwrap_or(Path::new("."));
                 let trial = tempfile::Builder::new().prefix(framewire_files::UNFINISHED).tempdir_in(near);
@@ -200,7 +200,7 @@ impl Folder {
         }
     }
 
-    /// Removes what dead processes left unfinished.
+    /// Removes unfinished files of processes that have ended.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl Folder {
         framewire_files::remove_abandoned(&self.path).map_err(io_error("list", &self.path))
     }
 
-    /// Whether a file of this name could be written now, as [`write`](Self::write) would find.
+    /// Checks whether [`write`](Self::write) could write a file of this name now.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ impl Folder {
     ///
     /// [`FolderError::Missing`], [`FolderError::Io`].
     pub fn remove(&self, name: &Name) -> Result<(), FolderError> {
-        let _change = self.change();
+        let _change = self.change.lock();
         let path = self.place(&self.found(name)?);
         fs::remove_file(&path).map_err(io_error("remove", &path))
     }
@@ -235,14 +235,14 @@ impl Folder {
     ///
     /// [`FolderError::Missing`], [`FolderError::Taken`], [`FolderError::Io`].
     pub fn rename(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
-        let _change = self.change();
+        let _change = self.change.lock();
         let from = self.found(from)?;
         self.check_other(&from, to)?;
         let (old, new) = (self.place(&from), self.place(to));
         fs::rename(&old, new).map_err(io_error("rename", &old))
     }
 
-    /// Gives a file other bytes and another name, which may be its own. If that fails, the file is as it was.
+    /// Gives a file other bytes and another name, which may be its current one. On failure the file is unchanged.
     ///
     /// # Errors
     ///
@@ -252,11 +252,11 @@ impl Folder {
         let mut file = self.begin()?;
         file.write_all(bytes).map_err(io_error("write", file.path()))?;
         file.as_file().sync_all().map_err(io_error("write", file.path()))?;
-        let _change = self.change();
+        let _change = self.change.lock();
         let from = self.found(from)?;
         self.check_other(&from, to)?;
         let (old, new) = (self.place(&from), self.place(to));
-        // A new case of letters is a rename: it may be the same file.
+        // A name in another letter case is a rename: it may be the same file.
         let first = if from == *to { &old } else { &new };
         framewire_files::finish(file, first).map_err(io_error("write", first))?;
         if from == *to {
@@ -266,7 +266,7 @@ impl Folder {
         }
     }
 
-    /// Refuses a new name that another file has; only the case of letters may change.
+    /// Refuses a new name that another file has. A change of letter case is allowed.
     fn check_other(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
         match self.find(to)? {
             Some(name) if from != to => Err(FolderError::Taken { kind: self.kind.name, name }),
@@ -279,7 +279,7 @@ impl Folder {
         if size > self.kind.largest { Err(self.too_large(size)) } else { Ok(()) }
     }
 
-    /// The place for a file of this name, if it may be written.
+    /// The path for a file of this name, if it may be written.
     fn free(&self, name: &Name, replace: bool) -> Result<PathBuf, FolderError> {
         let kind = self.kind.name;
         match self.find(name)? {
@@ -288,10 +288,10 @@ impl Folder {
             None => {
                 let mut count = 0;
                 self.visit(|_, _| count += 1)?;
-                match count < self.kind.limit {
-                    true => Ok(self.place(name)),
-                    false => Err(FolderError::Full { kind, limit: self.kind.limit }),
+                if count >= self.kind.limit {
+                    return Err(FolderError::Full { kind, limit: self.kind.limit });
                 }
+                Ok(self.place(name))
             }
         }
     }
@@ -311,7 +311,7 @@ impl Folder {
     fn find(&self, name: &Name) -> Result<Option<Name>, FolderError> {
         let mut found = None;
         self.visit(|there, _| {
-            // Where case counts, two may be there by another's hand: the one spelled alike is meant.
+            // If the file system distinguishes letter case, there may be two: the exact spelling wins.
             if there == *name && (found.is_none() || there.as_str() == name.as_str()) {
                 found = Some(there);
             }
@@ -333,11 +333,11 @@ impl Folder {
         Ok(())
     }
 
-    /// What a file is called here, if it is one of ours.
+    /// The name of a file, if it belongs here.
     fn name_of(&self, entry: &fs::DirEntry) -> Option<Name> {
         let file = entry.file_name();
         let (stem, extension) = file.to_str()?.rsplit_once('.')?;
-        stem.parse().ok().filter(|_| extension == self.kind.extension)
+        if extension == self.kind.extension { stem.parse().ok() } else { None }
     }
 
     fn place(&self, name: &Name) -> PathBuf {
@@ -346,10 +346,6 @@ impl Folder {
 
     fn too_large(&self, size: u64) -> FolderError {
         FolderError::TooLarge { kind: self.kind.name, size, limit: self.kind.largest }
-    }
-
-    fn change(&self) -> MutexGuard<'_, ()> {
-        self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -417,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_and_another_name_come_together_or_not_at_all() {
+    fn bytes_and_name_change_together_or_not_at_all() {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(home.path().to_owned(), "thing", "bin", 2, 9);
         folder.write(&name("a"), b"one", false).unwrap();
@@ -438,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_is_found_out_before_the_first_file() {
+    fn an_unwritable_folder_is_detected_before_the_first_file() {
         let home = tempfile::tempdir().unwrap();
         let kept = |path: PathBuf| Folder::new(path, "thing", "bin", 2, 9);
         kept(home.path().join("not/there/yet")).check_writable().unwrap();
@@ -451,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unfinished_or_foreign_is_not_listed() {
+    fn unfinished_and_foreign_files_are_not_listed() {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(home.path().to_owned(), "thing", "bin", 9, 9);
         for file in ["x.txt", "bin", ".bin", "two words.bin"] {

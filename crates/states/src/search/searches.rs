@@ -1,44 +1,46 @@
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Search;
 
-/// Searches under way, by number. One that nobody has asked for in a while is forgotten, or when others need its room.
+/// Open searches by number. A search that was not used for a while is dropped, and also if others need its place.
 #[derive(Debug)]
 pub struct Searches<T> {
     limit: usize,
     idle: Duration,
-    held: Mutex<Held<T>>,
+    open: Mutex<Open<T>>,
 }
 
 #[derive(Debug)]
-struct Held<T> {
+struct Open<T> {
     last: u64,
-    searches: BTreeMap<u64, Entry<T>>,
+    searches: BTreeMap<u64, OpenSearch<T>>,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct OpenSearch<T> {
     used: Instant,
     search: Arc<Mutex<Search>>,
     owner: T,
 }
 
 impl<T: Clone> Searches<T> {
-    /// At most `limit`, which is not 0, each kept until nobody has asked for it for `idle`.
+    /// Keeps at most `limit` searches, which is not 0, each until it was not used for `idle`.
     pub fn new(limit: usize, idle: Duration) -> Searches<T> {
-        let held = Held { last: 0, searches: BTreeMap::new() };
-        Searches { limit, idle, held: Mutex::new(held) }
+        let open = Open { last: 0, searches: BTreeMap::new() };
+        Searches { limit, idle, open: Mutex::new(open) }
     }
 
-    /// How long a search is kept that nobody asks for.
+    /// How long an unused search is kept.
     pub fn idle(&self) -> Duration {
         self.idle
     }
 
-    /// Keeps a search that belongs to `owner`; returns its number, and itself. Where there is no room for it, the one that
-    /// was not asked for the longest is forgotten, of those whose owners are `replaceable`. `None` if there is no such one.
+    /// Adds a search of `owner`; returns its number and itself. If there is no room, it replaces the search that was unused
+    /// for longest among those whose owners are `replaceable`. `None` if there is no such search.
     pub fn add(
         &self,
         search: Search,
@@ -46,43 +48,43 @@ impl<T: Clone> Searches<T> {
         now: Instant,
         replaceable: impl Fn(&T) -> bool,
     ) -> Option<(u64, Arc<Mutex<Search>>)> {
-        let mut held = self.held(now);
-        while held.searches.len() >= self.limit {
-            let entries = held.searches.iter().filter(|(_, entry)| replaceable(&entry.owner));
+        let mut open = self.open(now);
+        while open.searches.len() >= self.limit {
+            let entries = open.searches.iter().filter(|(_, entry)| replaceable(&entry.owner));
             let oldest = entries.min_by_key(|(_, entry)| entry.used).map(|(id, _)| *id)?;
-            held.searches.remove(&oldest);
+            open.searches.remove(&oldest);
         }
-        held.last += 1;
-        let (id, search) = (held.last, Arc::new(Mutex::new(search)));
-        held.searches.insert(id, Entry { used: now, search: search.clone(), owner });
+        open.last += 1;
+        let (id, search) = (open.last, Arc::new(Mutex::new(search)));
+        open.searches.insert(id, OpenSearch { used: now, search: search.clone(), owner });
         Some((id, search))
     }
 
-    /// The search of this number, which is in use now.
+    /// The search with this number, which counts as used now.
     pub fn get(&self, id: u64, now: Instant) -> Option<(Arc<Mutex<Search>>, T)> {
-        let mut held = self.held(now);
-        let entry = held.searches.get_mut(&id)?;
+        let mut open = self.open(now);
+        let entry = open.searches.get_mut(&id)?;
         entry.used = now;
         Some((entry.search.clone(), entry.owner.clone()))
     }
 
-    /// Forgets a search; `false` if there is none of this number.
+    /// Drops a search; returns `false` if there is none with this number.
     pub fn remove(&self, id: u64, now: Instant) -> bool {
-        self.held(now).searches.remove(&id).is_some()
+        self.open(now).searches.remove(&id).is_some()
     }
 
     /// All searches by number, without counting that as use.
     pub fn list(&self, now: Instant) -> Vec<(u64, Arc<Mutex<Search>>, T)> {
-        let held = self.held(now);
-        let listed = |(id, entry): (&u64, &Entry<T>)| (*id, entry.search.clone(), entry.owner.clone());
-        held.searches.iter().map(listed).collect()
+        let open = self.open(now);
+        let listed = |(id, entry): (&u64, &OpenSearch<T>)| (*id, entry.search.clone(), entry.owner.clone());
+        open.searches.iter().map(listed).collect()
     }
 
-    fn held(&self, now: Instant) -> MutexGuard<'_, Held<T>> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+    fn open(&self, now: Instant) -> MutexGuard<'_, Open<T>> {
+        let mut open = self.open.lock();
         let idle = self.idle;
-        held.searches.retain(|_, entry| now.saturating_duration_since(entry.used) < idle);
-        held
+        open.searches.retain(|_, entry| now.saturating_duration_since(entry.used) < idle);
+        open
     }
 }
 

@@ -3,7 +3,7 @@
 mod memory;
 mod shapes;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
@@ -12,6 +12,7 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderName, StatusCode};
 use framewire_expression::Type;
 use framewire_states::search::{OtherSize, Plan, PlanError, Search, Test};
+use parking_lot::Mutex;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -91,7 +92,7 @@ async fn candidates(
     let Open { id, search, served } = Open::find(&operations, &searches, &id)?;
     let response = respond(&searches, id, served.name.clone(), &search);
     let symbols = served.symbols().await;
-    let search = locked(&search);
+    let search = search.lock();
     let found: Vec<_> = search.candidates(page.offset).take(page.limit).collect();
     let found = SearchCandidate::page(found, search.plan().number(), &symbols);
     let next = page.next(found.len(), search.count()).filter(|_| !found.is_empty());
@@ -110,11 +111,11 @@ async fn narrow(
     Payload(SearchTest { is, value }): Payload<SearchTest>,
 ) -> Result<Json<SearchResponse>, Problem> {
     let Open { id, search, served } = Open::to_change(&operations, &searches, &id, caller)?;
-    let plan = locked(&search).plan().clone();
+    let plan = search.lock().plan().clone();
     let test = test(&is, value, plan.number())?;
     let (frame, memory) = read(&operations, &served, &plan).await?;
     let narrowed = search.clone();
-    blocking(move || locked(&narrowed).narrow(test, memory, frame)).await?;
+    blocking(move || narrowed.lock().narrow(test, memory, frame)).await?;
     Ok(Json(respond(&searches, id, served.name.clone(), &search)))
 }
 
@@ -129,7 +130,7 @@ async fn undo(
     Path(id): Path<String>,
 ) -> Result<Json<SearchResponse>, Problem> {
     let Open { id, search, served } = Open::to_change(&operations, &searches, &id, caller)?;
-    if !locked(&search).undo() {
+    if !search.lock().undo() {
         return Err(Problem::new(StatusCode::CONFLICT, "there is no step left that can be undone"));
     }
     Ok(Json(respond(&searches, id, served.name.clone(), &search)))
@@ -195,11 +196,7 @@ impl Open {
 }
 
 fn respond(searches: &SearchTable, id: u64, emulator: String, search: &Mutex<Search>) -> SearchResponse {
-    SearchResponse::new(id, emulator, &locked(search), searches.idle().as_secs())
-}
-
-fn locked(search: &Mutex<Search>) -> MutexGuard<'_, Search> {
-    search.lock().unwrap_or_else(PoisonError::into_inner)
+    SearchResponse::new(id, emulator, &search.lock(), searches.idle().as_secs())
 }
 
 /// The test that a caller names.
