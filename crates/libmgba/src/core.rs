@@ -12,9 +12,9 @@ use crate::sys::Handle;
 
 /// One emulated machine with a game in it.
 ///
-/// A core never runs by itself: time passes in [`run_frame`](Core::run_frame)
-/// and [`step`](Core::step) only. It may move between threads; it is used by one
-/// at a time.
+/// A core never runs by itself: time passes only in
+/// [`run_frame`](Core::run_frame) and [`step`](Core::step). It may move between
+/// threads; one thread uses it at a time.
 pub struct Core {
     pub(crate) handle: Handle,
     /// The memory domains as they were at the last load or reset, which is when
@@ -65,9 +65,9 @@ impl Core {
         Ok(core)
     }
 
-    /// Puts another ROM in place of the running one without resetting the
-    /// machine, as `emu:loadFile` does in Lua. A running game goes on in the new
-    /// ROM at whatever address it was at; call [`reset`](Core::reset) to start it.
+    /// Replaces the running ROM without resetting the machine, as `emu:loadFile`
+    /// does in Lua. The processor continues in the new ROM at its current address;
+    /// call [`reset`](Core::reset) to start the game.
     ///
     /// The file is checked first: after an error the running game is untouched.
     ///
@@ -88,7 +88,7 @@ impl Core {
         &self.path
     }
 
-    /// Starts the game anew, and calls the scripts' `reset` callbacks.
+    /// Restarts the game, and calls the scripts' `reset` callbacks.
     pub fn reset(&mut self) {
         self.handle.reset();
         self.list_domains();
@@ -99,8 +99,8 @@ impl Core {
         self.run_frame_and_look(|_| {});
     }
 
-    /// As [`run_frame`](Core::run_frame), with a look at the machine behind the
-    /// frame, before any script's callback can change it.
+    /// As [`run_frame`](Core::run_frame), but calls `look` after the frame, before
+    /// any script's callback can change the machine.
     pub fn run_frame_and_look(&mut self, look: impl FnOnce(&mut Core)) {
         self.handle.run_frame();
         look(self);

@@ -16,7 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! How it is cut: `shim/` is C compiled against the installed headers, because
+//! Layers: `shim/` is C compiled against the installed headers, because
 //! the layout of libmgba's structures depends on its version and build flags;
 //! `sys` declares the shim and is the only module with `unsafe` in it; the rest
 //! is safe Rust over `sys`.
@@ -52,8 +52,7 @@ pub use crate::log::{Level, log_off, log_to};
 pub use crate::media::Frame;
 pub use crate::platform::Platform;
 pub use crate::state::{Save, SaveId, flags};
-/// Returns the free memory of this process to the system, where the C library can (glibc). It keeps what was freed
-/// otherwise.
+/// Returns the free memory of this process to the system, if the C library supports it (glibc).
 pub use crate::sys::release_memory;
 pub use crate::sys::{Canvas, PICTURE};
 pub use crate::version::{Version, version};

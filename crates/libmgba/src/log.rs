@@ -3,16 +3,16 @@ use std::sync::Arc;
 
 use crate::sys;
 
-/// How grave a message is: of libmgba's log, or of a script's console.
+/// The level of a message: of libmgba's log, or of a script's console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// The emulation cannot go on sensibly.
+    /// The emulation cannot continue.
     Fatal,
     /// Something failed; `console:error` and errors of scripts.
     Error,
     /// Something looks wrong; `console:warn`.
     Warn,
-    /// News; `console:log` and `print`.
+    /// Information; `console:log` and `print`.
     Info,
     /// Detail; text of buffers made with `console:createBuffer`.
     Debug,
@@ -37,8 +37,8 @@ impl Level {
     }
 }
 
-/// Fatal, error, warn and info: a game can produce the others by the thousand
-/// in each frame.
+/// Fatal, error, warn and info. A game can produce thousands of the others in
+/// each frame.
 const PASSED_ON: c_int = 0x0F;
 
 /// Sends libmgba's own log, of all cores of this process, to `sink`, called with
@@ -50,7 +50,7 @@ pub fn log_to(sink: impl Fn(Level, &str, &str) + Send + Sync + 'static) {
     sys::set_log(Some(Arc::new(sink)), PASSED_ON);
 }
 
-/// Ends what [`log_to`] began.
+/// Ends the effect of [`log_to`].
 pub fn log_off() {
     sys::set_log(None, 0);
 }

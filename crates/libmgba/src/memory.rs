@@ -51,15 +51,15 @@ impl Core {
         (0..).map_while(|index| self.handle.register_name(index)).collect()
     }
 
-    /// The value of a register, or `None` if there is none of that name.
+    /// The value of a register, or `None` if no register has that name.
     /// libmgba knows more names than [`registers`](Core::registers) lists, such
     /// as "r13" for "sp".
     pub fn read_register(&self, name: &str) -> Option<i32> {
         self.handle.read_register(&CString::new(name).ok()?)
     }
 
-    /// Sets a register; `false` if there is none of that name. What does not fit
-    /// a narrow register is cut off.
+    /// Sets a register; `false` if no register has that name. Bits that do not fit
+    /// a narrow register are dropped.
     pub fn write_register(&mut self, name: &str, value: i32) -> bool {
         match CString::new(name) {
             Ok(name) => self.handle.write_register(&name, value),

@@ -18,7 +18,7 @@ use crate::sys::Status;
 impl Core {
     /// Makes a script context, in place of an earlier one. `console` takes what
     /// scripts write to `console` (and by `print`, which mGBA would send to
-    /// stdout), and every error of theirs: one of a callback is told once, not
+    /// stdout), and every error of theirs: an error of a callback is reported once, not
     /// again each frame while it stays the same.
     ///
     /// If the process would die of SIGPIPE it is set to ignore it, because
@@ -47,7 +47,7 @@ impl Core {
         self.handle.adopt_scripts(&mut from.handle);
     }
 
-    /// Loads a Lua file and runs it, beside those already running. The same file
+    /// Loads a Lua file and runs it, in addition to those already running. The same file
     /// may be loaded again.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Core {
     ///
     /// As for [`load_script`](Core::load_script).
     pub fn run_script_source(&mut self, name: &str, source: &str) -> Result<(), Error> {
-        // The asterisk tells mGBA that this is no file.
+        // The asterisk tells mGBA that this is not a file.
         let name: Vec<u8> = format!("*{name}").replace('\0', " ").into();
         let name = CString::new(name).unwrap_or_default();
         self.run(&name, source.as_bytes())

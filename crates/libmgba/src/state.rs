@@ -114,14 +114,14 @@ impl Core {
 
     fn slot_path(&self, slot: u32) -> Result<PathBuf, Error> {
         let number = i32::try_from(slot).map_err(|_| Error::SlotNumber { slot })?;
-        Ok(self.beside_rom(&format!(".ss{number}")))
+        Ok(self.next_to_rom(&format!(".ss{number}")))
     }
 }
 
 /// Battery saves: what the cartridge keeps when the machine is off.
 impl Core {
     /// A file with the name of the game's, in the ROM's folder.
-    fn beside_rom(&self, ending: &str) -> PathBuf {
+    fn next_to_rom(&self, ending: &str) -> PathBuf {
         let mut name = path_of(&self.handle.base_name()).into_os_string();
         name.push(ending);
         self.path().with_file_name(name)
@@ -129,7 +129,7 @@ impl Core {
 
     /// The game's own save file: the ROM's name with `.sav`, in the ROM's folder.
     pub fn save_path(&self) -> PathBuf {
-        self.beside_rom(".sav")
+        self.next_to_rom(".sav")
     }
 
     /// Gives the game a save with the bytes of its file, or with none to begin one; the game sees it after the next
@@ -177,7 +177,7 @@ impl Core {
         })
     }
 
-    /// Forgets a save that is no longer in use.
+    /// Drops a save that is no longer in use.
     pub fn forget_save(&mut self, id: SaveId) {
         self.handle.forget_save(id.0);
     }

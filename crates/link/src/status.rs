@@ -3,7 +3,7 @@ use framewire_protocol::EventFrame;
 /// The phase of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// The first attempt to connect is under way.
+    /// The first attempt to connect has not ended.
     #[default]
     Connecting,
     /// The last attempt to connect failed; more follow.

@@ -9,7 +9,7 @@ const MAGIC: &str = "FRAMEWIRE RECORDING 1\n";
 /// The clock of a recording that does not say.
 pub(crate) const WALL: &str = "wall";
 
-/// Longest head in bytes, so that a file that is none is known soon.
+/// Longest head in bytes, so that other files are recognized early.
 const LONGEST: usize = 8 * 1024;
 
 /// What a recording is of.
@@ -45,7 +45,7 @@ pub struct Head {
 pub enum Start {
     /// In the middle of a game.
     State,
-    /// Right behind a reset of the console.
+    /// Right after a reset of the console.
     PowerOn,
 }
 
@@ -104,10 +104,8 @@ impl Head {
     /// Which line is missing or cannot be read.
     pub fn read(file: &[u8]) -> Result<(Head, usize), FormatError> {
         if !file.starts_with(MAGIC.as_bytes()) {
-            return Err(match file.starts_with(b"FRAMEWIRE RECORDING ") {
-                true => FormatError::Version,
-                false => FormatError::Magic,
-            });
+            let other_version = file.starts_with(b"FRAMEWIRE RECORDING ");
+            return Err(if other_version { FormatError::Version } else { FormatError::Magic });
         }
         let start = &file[..file.len().min(LONGEST)];
         let length = start.windows(2).position(|two| two == b"\n\n").ok_or(FormatError::Unended)? + 2;

@@ -3,10 +3,10 @@
 //!
 //! From the bytes upwards (`docs/recordings.md` has the format):
 //!
-//! - [`Head`]: what a recording is of; the text at its beginning;
+//! - [`Head`]: the game and the settings of a recording; the text at its start;
 //! - [`Entry`]: keys for a number of frames, or what picture or memory was like there;
-//! - [`Writer`], [`Recording`]: the file, written and read, with a checksum behind each entry;
-//! - [`Recorder`]: writes down what an emulator does;
+//! - [`Writer`], [`Recording`]: the file, written and read, with a checksum after each entry;
+//! - [`Recorder`]: records what an emulator does;
 //! - [`replay`]: plays a recording and compares;
 //! - [`Replays`]: replays in the background, one per emulator;
 //! - [`Recordings`]: the folder of them, and those being made.

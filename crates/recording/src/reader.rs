@@ -39,7 +39,7 @@ impl Recording {
             return Err(FormatError::TooLarge(file.len() as u64));
         }
         let (head, length) = Head::read(file)?;
-        let mut entries = Entries::behind(file, length);
+        let mut entries = Entries::after_head(file, length);
         let state = match entries.next() {
             Some(Ok(Entry::State(state))) => state,
             Some(Err(damage)) => return Err(FormatError::Start(damage)),
@@ -121,7 +121,7 @@ impl Recording {
         }
     }
 
-    /// Writes it anew with other hashes of pictures, one after each `every` frames. What was damaged is left out.
+    /// Writes the recording again with other hashes of pictures, one after each `every` frames. Damaged parts are left out.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl Cut {
     /// If nothing of the file can be played.
     pub fn last(file: &[u8]) -> Result<VecDeque<Cut>, FormatError> {
         let (_, length) = Head::read(file)?;
-        let mut entries = Entries::behind(file, length);
+        let mut entries = Entries::after_head(file, length);
         let (mut cuts, mut frames) = (VecDeque::new(), 0);
         while let Some(Ok(entry)) = entries.next() {
             match entry {
@@ -193,10 +193,10 @@ impl Cut {
             }
             cuts.push_back(Cut { offset: entries.offset(), frames, checksum: entries.checksum.clone() });
         }
-        match cuts.is_empty() {
-            false => Ok(cuts),
-            true => Err(FormatError::Start(entries.damage(length, Wrong::Entry))),
+        if cuts.is_empty() {
+            return Err(FormatError::Start(entries.damage(length, Wrong::Entry)));
         }
+        Ok(cuts)
     }
 }
 
@@ -210,7 +210,7 @@ struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    fn behind(file: &'a [u8], head: usize) -> Entries<'a> {
+    fn after_head(file: &'a [u8], head: usize) -> Entries<'a> {
         let mut checksum = Hasher::new();
         checksum.update(&file[..head]);
         Entries { reader: Reader::new(&file[head..]), file, checksum, frame: 0 }
@@ -358,9 +358,9 @@ mod tests {
         for every in [1, 7, 60, 1000] {
             let hashes: Vec<u32> = (0..360 / every).collect();
             let bytes = recording.write_with(Vec::new(), every, &hashes).unwrap();
-            let anew = Recording::read(&bytes).unwrap();
-            assert_eq!((anew.frames(), anew.pictures()), (360, hashes.len()));
-            assert_eq!((anew.ending(), anew.state()), (recording.ending(), recording.state()));
+            let again = Recording::read(&bytes).unwrap();
+            assert_eq!((again.frames(), again.pictures()), (360, hashes.len()));
+            assert_eq!((again.ending(), again.state()), (recording.ending(), recording.state()));
             let keys = |recording: &Recording| {
                 let mut all = Vec::new();
                 for entry in recording.entries() {
@@ -370,7 +370,7 @@ mod tests {
                 }
                 all
             };
-            assert_eq!(keys(&anew), keys(&recording));
+            assert_eq!(keys(&again), keys(&recording));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone)]
 pub struct Name(String);
 
-/// A text that is no [`Name`].
+/// The text is not a [`Name`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} cannot be a name: {1}")]
 pub struct NameError(pub String, pub &'static str);

@@ -1,4 +1,4 @@
-//! The chunks of a PNG file: enough to look into mGBA's savestates and to write a text beside them.
+//! The chunks of a PNG file: enough to look into mGBA's savestates and to add a text to them.
 //!
 //! The form is that of the PNG specification: eight bytes of signature, then chunks of a big-endian length, four letters,
 //! the data, and the CRC-32 of letters and data.
@@ -26,7 +26,7 @@ pub(crate) struct Chunk<'a> {
     pub whole: &'a [u8],
 }
 
-/// The chunks in order, each with its checksum tested; ends behind the chunk `IEND`, or with an error.
+/// The chunks in order, each with its checksum tested; ends after the chunk `IEND`, or with an error.
 pub(crate) struct Chunks<'a> {
     rest: &'a [u8],
     over: bool,

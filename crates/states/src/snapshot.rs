@@ -39,7 +39,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`StateError::Format`] if it is no such state.
+    /// [`StateError::Format`] if it is not such a state.
     pub fn new(state: &[u8], about: About) -> Result<Snapshot, StateError> {
         if !state.starts_with(png::SIGNATURE) {
             return Err(StateError::Format("there is no picture around it".to_owned()));

@@ -129,10 +129,7 @@ impl<'a> State<'a> {
         if bytes.len() > MAX_STATE {
             return Err(format(format!("{} bytes, and at most {MAX_STATE} are read", bytes.len())));
         }
-        match bytes.starts_with(png::SIGNATURE) {
-            true => State::in_png(bytes),
-            false => State::bare(bytes),
-        }
+        if bytes.starts_with(png::SIGNATURE) { State::in_png(bytes) } else { State::bare(bytes) }
     }
 
     fn in_png(bytes: &[u8]) -> Result<State<'a>, StateError> {
@@ -198,7 +195,7 @@ impl<'a> State<'a> {
         })
     }
 
-    /// The game's title, and on the GBA its code behind it, as far as it is readable.
+    /// The game's title, and on the GBA its code after it, as far as they are readable.
     pub fn title(&self) -> String {
         let title = &self.core[GAME];
         let title = if self.console == Console::Gba { &title[..12] } else { title };
@@ -265,7 +262,7 @@ fn console_of(core: &[u8]) -> Result<Console, StateError> {
     }
 }
 
-/// Something behind a bare state. There, mGBA lists what else was asked for: for each a tag and a size of 32 bits
+/// Data after a bare state. There, mGBA lists what else was asked for: for each a tag and a size of 32 bits
 /// and its offset in the file of 64, ended by tag 0; the bytes follow.
 fn bare_extra(core: usize, extra: &[u8], tag: u32) -> Option<Vec<u8>> {
     let mut entries = extra.chunks_exact(16).take_while(|entry| word(entry, 0) != 0);

@@ -2,7 +2,7 @@
 //!
 //! - [`SymbolFiles`]: the symbol files of one emulator, each with the game that it belongs to;
 //! - [`Symbols`]: the names for one game;
-//! - [`Game`]: what tells games apart;
+//! - [`Game`]: identifies a game;
 //! - `sym`: reads the symbol files of assemblers and debuggers (no$gba, RGBDS, WLA DX);
 //! - `link_map`: reads the link map of GNU ld;
 //! - `memory_map`: reads memory maps such as the one of the demo game.

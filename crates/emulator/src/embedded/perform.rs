@@ -146,10 +146,12 @@ impl Machine {
                 Some(value) => Value::Int(i64::from(value)),
                 None => return Err(unknown_register(core, &register)),
             },
-            Op::WriteRegister { register, value } => match core.write_register(&register, value) {
-                true => Value::None,
-                false => return Err(unknown_register(core, &register)),
-            },
+            Op::WriteRegister { register, value } => {
+                if !core.write_register(&register, value) {
+                    return Err(unknown_register(core, &register));
+                }
+                Value::None
+            }
 
             Op::GetKeys {} => int(core.keys()),
             Op::GetKey { key } => match key {
@@ -329,16 +331,16 @@ fn failed(error: Error) -> OpError {
 }
 
 fn check_length(length: usize) -> Result<()> {
-    match length <= MAX_RANGE as usize {
-        true => Ok(()),
-        false => Err(OpError::bad_argument(format!("length: 0 to {MAX_RANGE} bytes are accepted"))),
+    if length > MAX_RANGE as usize {
+        return Err(OpError::bad_argument(format!("length is {length}; use 0 to {MAX_RANGE} bytes")));
     }
+    Ok(())
 }
 
 fn check_keys(keys: u16) -> Result<u16> {
     Keys::from_mask(keys)
         .map(Keys::mask)
-        .ok_or_else(|| OpError::bad_argument(format!("keys: a mask of 0 to {} is accepted", Keys::MASK)))
+        .ok_or_else(|| OpError::bad_argument(format!("keys is {keys}; use a mask of 0 to {}", Keys::MASK)))
 }
 
 fn find_domain(core: &Core, name: &str) -> Result<usize> {

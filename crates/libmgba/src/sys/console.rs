@@ -11,7 +11,7 @@ pub struct Console(NonNull<Sink>);
 
 type Sink = Box<dyn FnMut(Level, &str) + Send>;
 
-// SAFETY: a sink is `Send`, and nothing else is behind the pointer.
+// SAFETY: a sink is `Send`, and the pointer leads to nothing else.
 unsafe impl Send for Console {}
 
 impl Console {

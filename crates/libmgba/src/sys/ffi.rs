@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// `struct fw_core`: only ever seen behind a pointer.
+/// `struct fw_core`: only used through a pointer.
 #[repr(C)]
 pub struct RawCore {
     _opaque: [u8; 0],

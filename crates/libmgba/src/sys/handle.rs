@@ -118,12 +118,12 @@ impl Handle {
     }
 
     pub fn read_range(&mut self, address: u32, out: &mut [u8]) {
-        // SAFETY: see the type; `out` is as long as the call is told.
+        // SAFETY: see the type; `out` is as long as the given length.
         unsafe { ffi::fw_read_range(self.ptr(), address, out.as_mut_ptr(), out.len()) }
     }
 
     pub fn write_range(&mut self, address: u32, data: &[u8]) {
-        // SAFETY: see the type; `data` is as long as the call is told.
+        // SAFETY: see the type; `data` is as long as the given length.
         unsafe { ffi::fw_write_range(self.ptr(), address, data.as_ptr(), data.len()) }
     }
 
@@ -152,7 +152,7 @@ impl Handle {
     }
 
     pub fn domain_read_range(&mut self, block: &Block, offset: u32, out: &mut [u8]) {
-        // SAFETY: as for domain_read; `out` is as long as the call is told.
+        // SAFETY: as for domain_read; `out` is as long as the given length.
         unsafe {
             ffi::fw_domain_read_range(self.ptr(), block, offset, out.as_mut_ptr(), out.len());
         }
@@ -193,14 +193,14 @@ impl Handle {
     }
 
     pub fn load_state(&mut self, data: &[u8], flags: c_int) -> Result<(), Status> {
-        // SAFETY: see the type; `data` is as long as the call is told.
+        // SAFETY: see the type; `data` is as long as the given length.
         check(unsafe { ffi::fw_state_load(self.ptr(), data.as_ptr(), data.len(), flags) })
     }
 
     /// Gives the number of the save that the game uses from now on.
     pub fn load_save(&mut self, bytes: &[u8], temporary: bool) -> Result<u64, Status> {
         let mut id = 0;
-        // SAFETY: see the type; `bytes` is as long as the call is told, and `id` is a place for the answer.
+        // SAFETY: see the type; `bytes` is as long as the given length, and `id` is a place for the answer.
         check(unsafe { ffi::fw_save_load(self.ptr(), bytes.as_ptr(), bytes.len(), temporary, &mut id) })?;
         Ok(id)
     }
@@ -240,7 +240,7 @@ impl Handle {
     }
 
     pub fn set_save_data(&mut self, data: &[u8]) -> Result<(), Status> {
-        // SAFETY: see the type; `data` is as long as the call is told.
+        // SAFETY: see the type; `data` is as long as the given length.
         check(unsafe { ffi::fw_save_set(self.ptr(), data.as_ptr(), data.len()) })
     }
 
@@ -334,7 +334,7 @@ impl Handle {
     /// On failure Lua's message, if there is one.
     pub fn run_script(&mut self, name: &CStr, source: &[u8]) -> Result<(), (Status, String)> {
         let mut error = ptr::null_mut();
-        // SAFETY: see the type; `source` is as long as the call is told.
+        // SAFETY: see the type; `source` is as long as the given length.
         let code = unsafe {
             ffi::fw_script_run(self.ptr(), name.as_ptr(), source.as_ptr(), source.len(), &mut error)
         };

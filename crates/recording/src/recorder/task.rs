@@ -54,9 +54,9 @@ pub(super) struct RecordTask {
     every: u32,
     /// Most frames from one event to the next, whether keys change or not.
     beat: u32,
-    /// The reset that a recording from power-on begins with is still to be told.
+    /// Whether the first reset of a recording from power-on was not reported yet.
     own_reset: bool,
-    /// The keys held in the last frame that was told.
+    /// The keys held in the last reported frame.
     keys: u16,
     /// Whether the emulator gives hashes; otherwise memory is read for them.
     hashes: bool,
@@ -158,7 +158,7 @@ impl RecordTask {
         })
     }
 
-    /// Records until it is told to stop, or must.
+    /// Records until it is asked to stop, or has to.
     pub async fn record(
         mut self,
         stop: watch::Receiver<bool>,
@@ -187,7 +187,7 @@ impl RecordTask {
         loop {
             tokio::select! {
                 biased;
-                () = told(&mut stop) => return self.close().await,
+                () = stopped(&mut stop) => return self.close().await,
                 Some(answer) = asks.recv() => {
                     if let Next::Over(reason) = self.take_all()? {
                         return Ok(reason);
@@ -244,7 +244,7 @@ impl RecordTask {
         self.emulator.submit(Batch::new(ops), Instant::now() + DEADLINE)
     }
 
-    /// Writes down what an event tells.
+    /// Writes what an event reports.
     fn take(&mut self, event: &WatchEvent) -> io::Result<Next> {
         let known = self.writer.frames();
         if event.gap || event.missed > 0 {
@@ -258,11 +258,11 @@ impl RecordTask {
         if event.frame != self.first.wrapping_add(event.ticks as u32) {
             return Ok(Next::Over(displaced(known)));
         }
-        // Told late, behind a batch that was ahead of it: never, as long as both come in order.
+        // A late report, after a batch that it precedes. This does not happen while both arrive in order.
         let Some(passed) = event.ticks.checked_sub(known).filter(|passed| *passed > 0) else {
             return Ok(Next::On);
         };
-        // A change is told in the first frame that has it.
+        // A change is reported in the first frame that has it.
         self.writer.keys(self.keys, passed - 1)?;
         self.keys = event.keys.unwrap_or(self.keys);
         self.writer.keys(self.keys, 1)?;
@@ -292,7 +292,7 @@ impl RecordTask {
         Ok(Next::Over(format!("{what} after frame {}", self.writer.frames())))
     }
 
-    /// Takes everything that was told already.
+    /// Handles everything that was reported already.
     fn take_all(&mut self) -> io::Result<Next> {
         while let Some(event) = self.told_already() {
             if let over @ Next::Over(_) = self.take(&event)? {
@@ -310,13 +310,13 @@ impl RecordTask {
         self.writer.memory(hash)
     }
 
-    /// Writes down what memory was like, behind the frame that the outcome is of.
+    /// Writes the hash of memory after the frame of the outcome.
     fn remember(&mut self, outcome: &Outcome) -> io::Result<Next> {
-        // What was told before the outcome belongs before it.
+        // Reports that arrived before the outcome belong before it.
         while let Some(event) = self.told_already() {
             let later = event.frame.wrapping_sub(self.first) > outcome.frame.wrapping_sub(self.first);
             if later && event.discontinuity.is_none() {
-                // Of a frame behind the outcome. Up to there, no keys changed.
+                // It is about a frame after the outcome. Up to there, no keys changed.
                 self.catch_up(outcome)?;
             }
             if let over @ Next::Over(_) = self.take(&event)? {
@@ -332,7 +332,7 @@ impl RecordTask {
         let Some(passed) = u64::from(outcome.frame.wrapping_sub(self.first)).checked_sub(known) else {
             return Ok(Next::On);
         };
-        // Longer ago than that, an event would have told of it.
+        // If it were longer ago, an event would have reported it.
         if passed > u64::from(self.beat) {
             return Ok(Next::Over(displaced(known)));
         }
@@ -343,14 +343,14 @@ impl RecordTask {
         Ok(Next::On)
     }
 
-    fn told_already(&mut self) -> Option<WatchEvent> {
+    fn stopped_already(&mut self) -> Option<WatchEvent> {
         match pin!(self.watch.next()).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(event) => event,
             Poll::Pending => None,
         }
     }
 
-    /// Ends behind the frame that the emulator is at.
+    /// Ends after the emulator's current frame.
     async fn close(&mut self) -> io::Result<String> {
         let stopped = "stopped".to_owned();
         match self.submit(memory::read(self.console)).await {
@@ -383,8 +383,8 @@ fn clock(state: &[u8]) -> String {
     )
 }
 
-/// Ends when the recorder is told to stop, or nobody holds it any more.
-async fn told(stop: &mut watch::Receiver<bool>) {
+/// Ends when the recorder is asked to stop or is dropped.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 

@@ -139,10 +139,10 @@ pub enum ReplayError {
     #[error("the emulator does not take the state that the recording begins with: {0}")]
     State(OpError),
     /// Somebody else let frames go by, loaded a state or reset the console.
-    #[error("somebody else drove the emulator meanwhile, behind frame {0} of the recording")]
+    #[error("another client changed the emulator during the replay, after frame {0} of the recording")]
     Disturbed(u64),
     /// The hashes of pictures did not come.
-    #[error("the emulator did not tell its pictures behind frame {0} of the recording")]
+    #[error("the emulator did not report its pictures after frame {0} of the recording")]
     Untold(u64),
 }
 
@@ -157,7 +157,7 @@ impl From<OpError> for ReplayError {
 ///
 /// # Errors
 ///
-/// Why it could not be played. That it differs or is damaged is none: the report says so.
+/// Why it could not be played. A difference or damage is not an error: it is in the report.
 pub async fn replay(
     emulator: &dyn Emulator,
     recording: &Recording,
@@ -221,7 +221,7 @@ struct Player<'a> {
     every: u32,
     watch: Watch,
     report: Report,
-    /// What was compared in the slice under way.
+    /// The comparisons of the current slice.
     compared: Vec<Comparison>,
     /// The last frame after which everything that was compared was equal, before the first that differs.
     agreed: u64,

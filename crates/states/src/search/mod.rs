@@ -4,7 +4,7 @@
 //! - [`Plan`]: where to look, and for numbers of which type;
 //! - [`Test`]: what a candidate must hold;
 //! - [`Search`]: the candidates, with the way back;
-//! - [`Searches`]: those under way, by number, each for a while only.
+//! - [`Searches`]: the open searches, by number, each for a limited time.
 
 mod bits;
 mod plan;
@@ -23,7 +23,7 @@ pub use test::Test;
 /// Steps that can be undone.
 pub const UNDO: usize = 8;
 
-/// A search under way.
+/// A search.
 #[derive(Debug)]
 pub struct Search {
     plan: Plan,
@@ -75,7 +75,7 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// If `memory` is no image of the plan's areas.
+    /// If `memory` is not an image of the plan's areas.
     pub fn begin(plan: Plan, memory: Vec<u8>, frame: u32) -> Result<Search, OtherSize> {
         check(&plan, &memory)?;
         let alive = Bits::ones(plan.places());
@@ -86,7 +86,7 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// If `memory` is no image of the plan's areas; the search is as it was then.
+    /// If `memory` is not an image of the plan's areas. The search is unchanged then.
     pub fn narrow(&mut self, test: Test, memory: Vec<u8>, frame: u32) -> Result<(), OtherSize> {
         check(&self.plan, &memory)?;
         let mut alive = Bits::zeros(self.plan.places());
@@ -106,7 +106,7 @@ impl Search {
         Ok(())
     }
 
-    /// Goes back by a step; `false` if there is none, or none that is still remembered.
+    /// Undoes a step; `false` if there is none, or it is no longer remembered.
     pub fn undo(&mut self) -> bool {
         let Some(before) = self.past.pop_back() else { return false };
         self.now = before;

@@ -28,7 +28,7 @@ pub struct Plan {
     console: Option<Console>,
 }
 
-/// Why there is no such plan.
+/// Why a plan is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// No place to look at, or too many.

@@ -1,6 +1,6 @@
 use framewire_expression::Type;
 
-/// What a candidate must hold now, by itself or beside what it held when memory was read before.
+/// What a candidate must hold now, by itself or compared with what it held when memory was read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
     /// This value.

@@ -1,4 +1,4 @@
-//! The block of memory that the client sees: where the picture is, the frame's number, and the memory that it watches.
+//! The block of memory that the client sees: the place of the picture, the frame counter, and the memory that it watches.
 //! `docs/emulator-channel.md` describes it.
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
@@ -91,7 +91,7 @@ impl Block {
     pub fn begin(&self) {
         self.set(at::SEQUENCE, self.get(at::SEQUENCE) | 1);
         // SYNC POINT (picture): pairs with the client's looks at the sequence before and after it reads. Who sees
-        // a byte that is written from here on sees the odd number behind it.
+        // a byte that is written from here on sees the odd number after it.
         fence(Ordering::Release);
     }
 

@@ -1,6 +1,6 @@
-//! What a client says over the channel, and what it is answered. `docs/emulator-channel.md` describes the bytes.
+//! The messages of a client and the answers. `docs/emulator-channel.md` describes the bytes.
 //!
-//! Beside its own short messages the channel carries the binary frames of `docs/protocol.md`, without their length.
+//! In addition to its own short messages the channel carries the binary frames of `docs/protocol.md`, without their length.
 
 use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{DecodeError, Frame, OpError, Outcome, Reply, Request, Status};
@@ -21,20 +21,20 @@ const KEEP_KEYS: u16 = u16::MAX;
 /// Most ranges that are watched at once.
 const MAX_WATCHES: usize = 1024;
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Debug)]
 pub enum ClientMessage {
-    /// Take the clock, hold these keys, run so many frames, and bring the block up to date.
+    /// Take the clock, hold these keys, run this many frames, and update the block.
     Step { keys: Option<u16>, frames: u32 },
     /// Give the clock back.
     Run,
-    /// Bring the block up to date.
+    /// Update the block.
     Look,
-    /// Copy these ranges into the block whenever it is brought up to date.
+    /// Copy these ranges into the block with each update.
     Watch(Vec<WatchedRange>),
     /// Do a batch.
     Batch(Request),
-    /// Are you there?
+    /// Answer with a pong.
     Ping(u32),
 }
 

@@ -1,4 +1,4 @@
-//! How the timelines ended that are over.
+//! How earlier timelines ended.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -42,7 +42,7 @@ pub enum Owner {
 #[derive(Debug, Default)]
 struct KeyState {
     owner: Option<Owner>,
-    /// The first tick at which it may be pressed anew.
+    /// The first tick at which it may be pressed again.
     free: u64,
     /// The holds that wait for it. One of several keys is in several queues.
     queue: VecDeque<u64>,
@@ -86,7 +86,7 @@ impl Holds {
     }
 
     /// These keys are set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting. Of
-    /// all keys, those in `up` were down and go up: pressed anew in the same frame, they would never have been up for
+    /// all keys, those in `up` were held and are released: pressed again in the same frame, they would never have been released for
     /// the game.
     pub fn release(&mut self, keys: u16, up: u16) {
         for (number, key) in self.keys.iter_mut().enumerate() {
@@ -152,7 +152,7 @@ impl Holds {
             key.queue.pop_front();
             key.owner = Some(Owner::Hold(id));
         }
-        // mGBA-http lets go in the first frame behind `frames` and one more.
+        // mGBA-http releases in the first frame after `frames` and one more.
         self.ends.entry(self.tick + u64::from(hold.frames) + 2).or_default().push(id);
         change.add |= hold.keys;
     }

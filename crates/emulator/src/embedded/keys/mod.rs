@@ -2,7 +2,7 @@
 //!
 //! - `holds`: keys held for a number of frames, one after the other;
 //! - `timelines`: keys held on given frames;
-//! - `ended`: how those ended that are over.
+//! - `ended`: how earlier timelines ended.
 
 mod ended;
 mod holds;
@@ -14,7 +14,7 @@ use ended::EndedTimelines;
 use holds::{Holds, MAX_WAITING};
 use timelines::Timelines;
 
-/// Keys to hold and keys to let go of, now.
+/// Keys to hold and keys to release, now.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
 pub(super) struct KeyChange {
     pub add: u16,
@@ -22,14 +22,14 @@ pub(super) struct KeyChange {
 }
 
 impl KeyChange {
-    /// This change with another one behind it.
+    /// This change followed by another one.
     fn then(&mut self, next: KeyChange) {
         self.add = self.add & !next.clear | next.add;
         self.clear = self.clear & !next.add | next.clear;
     }
 }
 
-/// All that holds keys by frames. Each call gives what is to be done to the keys at once.
+/// Everything that holds keys for frames. Each call returns the changes to apply at once.
 #[derive(Debug, Default)]
 pub(super) struct Keypad {
     holds: Holds,
@@ -38,17 +38,17 @@ pub(super) struct Keypad {
 }
 
 impl Keypad {
-    /// Holds `keys` for `frames`, at once or when earlier holds of them, or timelines, have ended.
+    /// Holds `keys` for `frames`, at once or after earlier holds and timelines of them have ended.
     ///
     /// # Errors
-    /// If too many wait already.
+    /// If too many holds wait.
     pub fn hold(&mut self, keys: u16, frames: u32) -> Result<KeyChange, OpError> {
         self.holds.hold(keys, frames).ok_or_else(|| {
-            OpError::new(Status::Busy, format!("{MAX_WAITING} holds wait for their keys already"))
+            OpError::new(Status::Busy, format!("{MAX_WAITING} holds already wait for their keys"))
         })
     }
 
-    /// Plays the steps of a timeline from the next frame on. Gives its id.
+    /// Plays the steps of a timeline from the next frame on. Returns its id.
     ///
     /// # Errors
     /// If another one has one of the keys.
@@ -56,7 +56,7 @@ impl Keypad {
         self.timelines.play(steps, &mut self.holds)
     }
 
-    /// Ends a timeline, or with 0 all of them and all holds. Whether there was any.
+    /// Ends a timeline; with 0, all timelines and all holds. Returns whether there was one.
     pub fn cancel(&mut self, id: u32) -> (bool, KeyChange) {
         let (mut any, mut clear) = self.timelines.cancel(id, &mut self.holds);
         if id == 0 {
@@ -67,8 +67,8 @@ impl Keypad {
         (any, KeyChange { add: 0, clear })
     }
 
-    /// These keys are set by hand: whoever plays or holds them has no say in them any more. Of all keys, those in `up`
-    /// were down and go up: pressed anew in the same frame, they would never have been up for the game.
+    /// Ends holds and timelines of these keys, because they are set directly. Of all keys, those in `up` were held and are
+    /// released: pressed again in the same frame, they would never have been released for the game.
     pub fn release(&mut self, keys: u16, up: u16) {
         self.holds.release(keys, up);
         self.timelines.release(&self.holds);

@@ -27,7 +27,7 @@ struct Timeline {
 }
 
 impl Timeline {
-    /// The tick of the next step; `None` behind the last one.
+    /// The tick of the next step; `None` after the last one.
     fn due(&self) -> Option<u64> {
         self.steps.get(self.next).map(|step| self.start + u64::from(step.offset))
     }
@@ -60,15 +60,16 @@ impl Timelines {
         self.last_id = self.last_id.checked_add(1).unwrap_or(1);
         let mut timeline = Timeline { id: self.last_id, steps, next: 0, start: holds.tick() };
         let kept = holds.take(keys, timeline.id);
-        let change = match timeline.due() == Some(timeline.start) {
-            true => timeline.step(holds),
-            false => KeyChange { add: 0, clear: kept },
+        let change = if timeline.due() == Some(timeline.start) {
+            timeline.step(holds)
+        } else {
+            KeyChange { add: 0, clear: kept }
         };
         self.running.push(timeline);
         Ok((self.last_id, change))
     }
 
-    /// A frame was run, and the holds were told.
+    /// Called after a frame, and after the holds were advanced.
     pub fn advance(&mut self, holds: &mut Holds) -> KeyChange {
         let mut change = KeyChange::default();
         self.running.retain_mut(|timeline| {
@@ -86,7 +87,7 @@ impl Timelines {
         change
     }
 
-    /// Keys were set by hand, as the holds were told. A timeline that is left without keys is over.
+    /// Called after keys were set directly and the holds were updated. A timeline without keys ends.
     pub fn release(&mut self, holds: &Holds) {
         self.running.retain(|timeline| {
             let plays = holds.owned(Owner::Timeline(timeline.id)) != 0;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use framewire_libmgba::MAX_SAVE_SIZE;
 use parking_lot::Mutex;
 
-/// Copies of files that another program wrote, at most so many of one save.
+/// Copies of files that another program wrote, at most this many of one save.
 const COPIES: u32 = 99;
 
 /// The file of a battery save. It is locked while it is in use, and written whole or not at all.
@@ -73,7 +73,7 @@ impl Identity {
 /// The bytes of a save file. Only regular files are opened: a pipe or a device could be waited for without end.
 ///
 /// # Errors
-/// If there is none, it is something else than a file, or it is too large.
+/// If it does not exist, is not a file, or is too large.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
     if !fs::metadata(path).map_err(failed)?.is_file() {
@@ -86,7 +86,7 @@ fn read_from(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_SAVE_SIZE as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MAX_SAVE_SIZE {
-        let message = format!("it is larger than any save; at most {MAX_SAVE_SIZE} bytes are read");
+        let message = format!("it is too large for a save, which has at most {MAX_SAVE_SIZE} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     Ok(bytes)
@@ -96,7 +96,7 @@ impl SaveFile {
     /// Opens the save file at `path`; one that is not there is made, empty as mGBA makes it.
     ///
     /// # Errors
-    /// If it is there and cannot be read or is no file.
+    /// If it exists and cannot be read or is not a file.
     pub fn open(path: &Path) -> Result<Opened, String> {
         if fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null")) {
             return Ok(Opened { file: None, bytes: Arc::default(), problem: None });
