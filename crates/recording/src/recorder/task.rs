@@ -294,7 +294,7 @@ impl RecordTask {
 
     /// Handles everything that was reported already.
     fn take_all(&mut self) -> io::Result<Next> {
-        while let Some(event) = self.told_already() {
+        while let Some(event) = self.take_reported() {
             if let over @ Next::Over(_) = self.take(&event)? {
                 return Ok(over);
             }
@@ -313,7 +313,7 @@ impl RecordTask {
     /// Writes the hash of memory after the frame of the outcome.
     fn remember(&mut self, outcome: &Outcome) -> io::Result<Next> {
         // Reports that arrived before the outcome belong before it.
-        while let Some(event) = self.told_already() {
+        while let Some(event) = self.take_reported() {
             let later = event.frame.wrapping_sub(self.first) > outcome.frame.wrapping_sub(self.first);
             if later && event.discontinuity.is_none() {
                 // It is about a frame after the outcome. Up to there, no keys changed.
@@ -343,7 +343,7 @@ impl RecordTask {
         Ok(Next::On)
     }
 
-    fn stopped_already(&mut self) -> Option<WatchEvent> {
+    fn take_reported(&mut self) -> Option<WatchEvent> {
         match pin!(self.watch.next()).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(event) => event,
             Poll::Pending => None,
