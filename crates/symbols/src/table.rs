@@ -243,7 +243,7 @@ mod tests {
 
     fn demo() -> Symbols {
         let mut symbols = Symbols::default();
-        symbols.add_memory_map(include_str!("../../../../rom/memory-map.toml")).unwrap();
+        symbols.add_memory_map(include_str!("../../../rom/memory-map.toml")).unwrap();
         symbols
     }
 
