@@ -42,10 +42,10 @@ fn unknown(what: &str) -> String {
 
 fn connecting(evidence: &Evidence) -> String {
     let stampede = |script, clients| evidence.stampede(script, clients);
-    let mut out = "A script of the study's kind accepts one connection a frame, and `listen()` in mGBA's Lua keeps a queue \
-                   of one unless it is told otherwise. A client that finds the queue full is not told on Linux: the system \
-                   drops its packet, and the client's system sends it again after 1 s, then 2 s later, then 4 s, and so \
-                   on. Clients that came together so wait together, and meet again.\n\n"
+    let mut out = "A script of the study's kind accepts one connection a frame, and `listen()` in mGBA's Lua keeps a \
+    queue of one unless the script sets another length. On Linux, a client that finds the queue full learns nothing: \
+    the system drops its packet, and the client's system sends it again after 1 s, then 2 s later, then 4 s, and so \
+    on. So clients that came together wait together, and collide again.\n\n"
         .to_owned();
     let mut measured = false;
     for clients in plan::STAMPEDES {
@@ -69,13 +69,13 @@ fn connecting(evidence: &Evidence) -> String {
         let quick = ours.answered.len() == ours.clients && late(&ours) == 0;
         out += match (waited, quick) {
             (true, true) => {
-                "\nFramewire's script asks for a queue of 512 and accepts until it is empty, and no client of its had to try \
-                 again.\n"
+                "\nFramewire's script asks for a queue of 512 and accepts until it is empty, and none of its clients \
+                 had to try again.\n"
             }
             (true, false) => {
                 "\nFramewire's script asks for a queue of 512; in this run that did not spare all its clients.\n"
             }
-            (false, _) => "\nIn this run the short queue cost nobody a second.\n",
+            (false, _) => "\nIn this run the short queue delayed no client by a second.\n",
         };
     }
     let each = |script| {
@@ -88,7 +88,8 @@ fn connecting(evidence: &Evidence) -> String {
     if let Some(highest) = measured {
         let _ = writeln!(
             out,
-            "\nEvenly spaced clients with a socket per request meet the same queue when they come faster than frames. The \
+            "\nClients at even intervals with a socket per request meet the same queue when they come more often than \
+             frames. The \
              lowest rate at which one waited a second or more: {} with the study's kind of script, {} with Framewire's \
              (measured up to {highest}/s).",
             each(Script::Study).map_or("none".to_owned(), |rate| format!("{rate}/s")),
@@ -163,12 +164,14 @@ fn resets(evidence: &Evidence) -> String {
         return out + &unknown("what keeping closed sockets changes");
     };
     let share = |row: &Row| format!("{} of {}", row.requests - row.correct, row.requests);
-    out += "mGBA 0.10.1 closes a socket's file descriptor when the script closes the socket, and closes it once more when \
+    out += "mGBA 0.10.1 closes a socket's file descriptor when the script closes the socket, and closes it once more \
+    when \
             Lua's garbage collector takes the socket. By then the number can belong to another connection, and that one is \
             cut off. The same row was measured with and without that: a socket per request, ";
     let _ = writeln!(
         out,
-        "{} requests/s, with a script that leaves closed sockets to the collector ({}) and one that keeps each of them so \
+        "{} requests/s, with a script that leaves closed sockets to the collector ({}) and one that keeps each of \
+         them so \
          that none is collected ({}).",
         plan::KEPT,
         evidence.source(&usual, &usual),
@@ -177,7 +180,7 @@ fn resets(evidence: &Evidence) -> String {
     let (before, after) = (failures(collected, "reset"), failures(kept, "reset"));
     let verdict = match (before, after) {
         (0, 0) => "Neither had resets in this run, so it shows nothing.",
-        (1..FEW, 0) => "That is in keeping with it, but so few resets could be chance.",
+        (1..FEW, 0) => "That agrees with this cause, but so few resets could be chance.",
         (FEW.., 0) => "That accounts for all resets of this row.",
         (1.., _) if after * 4 <= before => "That accounts for most resets of this row, not for all.",
         _ => "In this run that made no clear difference.",
@@ -191,8 +194,8 @@ fn resets(evidence: &Evidence) -> String {
     out + "Framewire's script closes sockets in a way that makes them forget their descriptor \
            ([lua/README.md](../lua/README.md)).\n\n\
            A pool that keeps a broken socket fails on it again and again: the study's reported “A connect request was made on \
-           an already connected socket” after the first reset. The pool measured here throws a broken socket away, so one \
-           reset costs it one request; that may be why version 5 fell deeper in 2025 than it does here.\n"
+           an already connected socket” after the first reset. The pool measured here drops a broken socket, so one \
+           reset costs one request. That may be why version 5 did worse in 2025 than it does here.\n"
 }
 
 fn variation(evidence: &Evidence) -> String {
@@ -229,9 +232,10 @@ fn variation(evidence: &Evidence) -> String {
     let sum = |rows: &[&Row]| rows.iter().map(|row| row.requests - row.correct).sum::<u64>();
     out += match (sum(&study), sum(&ours)) {
         (1.., 0) => {
-            "\nWhat varies with the study's kind of script is whom it hits: which connection has the number that the garbage \
-             collector closes, and, when clients come faster than frames, who finds the queue full and waits whole seconds. \
-             Without these two causes what is left is the place in the frame at which a request arrives.\n"
+            "\nWith the study's kind of script, chance decides which connection has the descriptor that the garbage \
+             collector closes, and, when clients come more often than frames, which client finds the queue full and \
+             waits for whole seconds. Without these two causes, only the moment in the frame at which a request \
+             arrives varies.\n"
         }
         (0, 0) => "\nNo request failed in these runs with either script.\n",
         _ => "\nRequests failed with Framewire's script too, so the two causes above do not explain all.\n",
@@ -252,7 +256,8 @@ fn idle(evidence: &Evidence) -> String {
         let _ = match (idle.after, &idle.error) {
             (Some(after), _) => writeln!(
                 out,
-                "- To {name}: after {minutes:.1} minutes its first request was answered in {} ms (the very first one took {} ms).",
+                "- To {name}: after {minutes:.1} minutes its first request was answered in {} ms (the very first one \
+                 took {} ms).",
                 millis(after),
                 millis(idle.before)
             ),

@@ -75,7 +75,8 @@ pub fn answer(evidence: &Evidence) -> String {
     if let (Some(study), Some(ours)) = (row(Script::Study), row(Script::Ours)) {
         let _ = writeln!(
             out,
-            "The load tester of 2025 ran out first: asked for 160 requests/s, version 6 got 63.67. The same row here: {} with \
+            "In 2025 the load tester was the limit: at 160 requests/s, version 6 reached 63.67. The same row here: {} \
+             with \
              the study's kind of script, {} with Framewire's.\n",
             rate(study.achieved),
             rate(ours.achieved)
@@ -83,7 +84,8 @@ pub fn answer(evidence: &Evidence) -> String {
     }
     let _ = writeln!(
         out,
-        "The highest rate up to which every row (with UUIDs) had every request answered, at least {:.0}% of them before the \
+        "The highest rate up to which every row (with UUIDs) had every request answered, at least {:.0}% of them \
+         before the \
          row's end and 99% within {GOAL_MS} ms:\n",
         100.0 * REACHED
     );
@@ -135,7 +137,7 @@ pub fn answer(evidence: &Evidence) -> String {
         };
         let _ = writeln!(
             out,
-            "\n{clients} clients that each ask again as soon as they are answered ({}): {} requests/s{held}{}.",
+            "\n{clients} clients, each of which sends its next request after a reply ({}): {} requests/s{held}{}.",
             evidence.source(&step.name, &step.name),
             rate(row.achieved),
             if row.tester_limited() {

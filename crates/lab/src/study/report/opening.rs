@@ -28,11 +28,10 @@ pub fn opening(evidence: &Evidence) -> String {
     let mut out = format!(
         "# The load-test study of 2025, repeated\n\n\
          In 2025 [mGBA-lua-socket-loadtest]({STUDY}) measured, version by version, how fast and how reliably a Lua script \
-         in mGBA answers requests over sockets. Here its rows are measured again, against a script of its kind \
-         (`crates/lab/src/study.lua`, written for this purpose) and against Framewire's, in a stock mGBA's \
-         window.\n\n\
-         `framewire-lab study` wrote this page from [{0}/{1}]({0}/{1}) alone, one line a row; each row of the tables \
-         names its own. `make study` measures it all again.\n",
+         in mGBA answers requests over sockets. This page repeats its rows with a script of the same kind \
+         (`crates/lab/src/study.lua`, written for this purpose) and with Framewire's script, in a stock mGBA's window.\n\n\
+         `framewire-lab study` made this page from [{0}/{1}]({0}/{1}) alone. That file has one line per row, and each \
+         row of the tables names its line. `make study` measures everything again.\n",
         evidence.link,
         archive::FILE
     );
@@ -41,14 +40,14 @@ pub fn opening(evidence: &Evidence) -> String {
         let _ = write!(
             out,
             "\n> **This study is not complete:** {} of {steps} steps are measured. The others are shown as “{MISSING}”. \
-             The same command goes on from here.\n",
+             The same command continues from here.\n",
             steps - missing.len(),
         );
     }
     if about.seconds < FULL {
         let _ = write!(
             out,
-            "\n> **A quick study:** rows of {} s instead of {FULL} s. Rare events, and so percentiles far out, mean less.\n",
+            "\n> **A quick study:** rows of {} s instead of {FULL} s. Rare events and high percentiles mean less.\n",
             about.seconds
         );
     }
@@ -64,7 +63,8 @@ fn short(evidence: &Evidence) -> Vec<String> {
     let goals: Vec<_> = Script::BOTH.map(|script| met(evidence, script)).to_vec();
     if let [(study, of_study @ 1..), (ours, of_ours @ 1..)] = goals[..] {
         lines.push(format!(
-            "The goal of 2025, {GOAL_RATE} requests/s with every one answered and none slower than {GOAL_MS} ms, is met in \
+            "The goal of 2025, {GOAL_RATE} requests/s with every one answered and none slower than {GOAL_MS} ms, is \
+             met in \
              {study} of {of_study} rows with the study's kind of script and in {ours} of {of_ours} with Framewire's."
         ));
     }
@@ -74,7 +74,8 @@ fn short(evidence: &Evidence) -> Vec<String> {
     };
     if let (Some(study), Some(ours)) = (early(Script::Study), early(Script::Ours)) {
         lines.push(format!(
-            "Versions 4 and 5 at the rates of 2025: with the study's kind of script {} requests had no right reply (worst \
+            "Versions 4 and 5 at the rates of 2025: with the study's kind of script {} requests had no right reply \
+             (worst \
              row: {} success), with Framewire's {} (worst row: {} success).",
             lost(&study),
             percent(study.success),
@@ -100,7 +101,8 @@ fn short(evidence: &Evidence) -> Vec<String> {
     };
     if let (Some(study), Some(ours)) = (total(true), total(false)) {
         lines.push(format!(
-            "Replies that belonged to another request, or were spoilt: {} of {} with the study's kind of script, {} of {} \
+            "Replies that belonged to another request, or were damaged: {} of {} with the study's kind of script, {} \
+             of {} \
              with Framewire.",
             count(study.wrong),
             count(study.requests),
@@ -149,7 +151,8 @@ pub fn goal(evidence: &Evidence) -> String {
     let (least, most) =
         then.fold((f64::INFINITY, 0.0_f64), |(least, most), row| (least.min(row.max), most.max(row.max)));
     let mut out = format!(
-        "## The goal of 2025\n\n{GOAL_RATE} requests/s, every one answered, none slower than {GOAL_MS} ms. The study never \
+        "## The goal of 2025\n\n{GOAL_RATE} requests/s, every one answered, none slower than {GOAL_MS} ms. The study \
+         never \
          met it: the slowest replies of its versions at this rate took {} to {} ms.\n\n",
         millis(least),
         millis(most)
@@ -176,10 +179,11 @@ pub fn method(evidence: &Evidence) -> String {
     let machine = &about.machine;
     let mut out = format!(
         "## How it was measured\n\n\
-         - Machine: {} x {}, {}, kernel {}, {}; everything on this one machine.\n\
+         - Machine: {} x {}, {}, kernel {}, {}; everything runs on this machine.\n\
          - Emulator: {}, with the demo game, in a window on a display of its own (Xvfb); embedded: libmgba {}.\n\
-         - Tester: {}, `framewire bench`, one a row, one thread; a constant rate unless clients are stated; a cold start, so the first request of a row \
-         makes the first connection; a fresh UUID or random bytes in each request, and the reply must equal it.\n\
+         - Tester: {}, `framewire bench`, one process per row, one thread. The rate is constant unless the row names \
+         clients. Each row starts cold: its first request makes the first connection. Each request carries a new UUID or \
+         random bytes, and its reply must be equal.\n\
          - Rows: {} s each.\n",
         machine.processors,
         machine.processor,
@@ -200,8 +204,8 @@ pub fn method(evidence: &Evidence) -> String {
         let slow = paces().filter(|(_, pace)| pace.mean < HELD).count();
         let _ = writeln!(
             out,
-            "- Emulation: 59.73 frames/s are its own rate. Of {} rows {slow} had less than {HELD} in the mean; the slowest \
-             was {} with {:.1}.",
+            "- Emulation: the console's rate is 59.73 frames/s. Of {} rows, {slow} had a mean below {HELD}; the \
+             slowest was {} with {:.1}.",
             paces().count(),
             evidence.source(&step.name, &step.name),
             slowest.mean
@@ -212,8 +216,8 @@ pub fn method(evidence: &Evidence) -> String {
         let limited = evidence.runs().filter(|(.., row)| row.tester_limited()).count();
         let _ = writeln!(
             out,
-            "- The tester's own limit: it was busiest in {}, {:.0}% of a processor at {} requests/s. In {limited} rows it, \
-             not the target, was the limit, which is said below each.",
+            "- Load on the tester: it was busiest in {}, with {:.0}% of a processor at {} requests/s. In {limited} \
+             rows the tester was the limit, not the target; a note below the table says so.",
             evidence.source(&step.name, &step.name),
             100.0 * busy,
             rate(row.achieved)

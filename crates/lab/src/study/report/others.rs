@@ -20,8 +20,8 @@ use crate::study::steps::Way;
 pub fn rates(evidence: &Evidence) -> String {
     let mut out = "## Beyond the study\n\n\
          ### One socket, many messages in flight\n\n\
-         The study planned this and never did it. With its kind of script it is done in text; with Framewire's it is the \
-         link that `framewire serve` uses, which speaks binary frames.\n\n"
+         The study planned this but never did it. Here, its kind of script is reached in text, and Framewire's \
+         through the link of `framewire serve`, in binary frames.\n\n"
         .to_owned();
     let heads = [&["<script", "asked"], &FIGURES[..]].concat();
     let mut table = Table::new(&heads);
@@ -35,16 +35,16 @@ pub fn rates(evidence: &Evidence) -> String {
     out += &notes(evidence, |name| name.starts_with("mux-"));
 
     out += "\n### HTTP\n\n\
-            `framewire serve --attach` in front of Framewire's script, asked with `GET /mgbaendpoint?message=…` over \
-            kept connections: the whole way that the study's load tester went.\n\n";
+            `framewire serve --attach` in front of Framewire's script, with `GET /mgbaendpoint?message=…` over \
+            connections that stay open: the same path as in the study's load tests.\n\n";
     let mut table = Table::new(&heads);
     lines(evidence, &mut table, "Framewire, HTTP", "bridge", plan::BRIDGE);
     out += &table.finish();
     out += &notes(evidence, |name| name.starts_with("bridge-"));
 
     out += "\n### The core in the tester's own process\n\n\
-            No window, no script and no socket: what is left is Framewire's own queue and the emulation. The frames/s are \
-            those of the embedded core.\n\n";
+            No window, no script and no socket: this measures Framewire's queue and the emulation alone. The frames/s \
+            are those of the embedded core.\n\n";
     let mut table = Table::new(&heads);
     lines(evidence, &mut table, "embedded", "embedded", plan::EMBEDDED);
     out += &table.finish();
@@ -127,17 +127,17 @@ pub fn repeats(evidence: &Evidence) -> String {
 pub fn endings(evidence: &Evidence) -> String {
     let mut out = "## Ways of ending\n\n\
          Version 2 of the study asked what the script sees when the program that talks to it ends. Here a client with a \
-         pool talks to the study's kind of script, and `framewire serve` to Framewire's. *Newcomer* is the time from the \
-         signal to the first right answer to a client that connects anew; *through it again* the same through the \
-         program, which was started again at once. *Left* counts the connections that the script still held a second \
-         later.\n\n"
+         pool talks to the study's kind of script, and `framewire serve` to Framewire's. *New client* is the time \
+         from the signal to the first right answer to a new client. *Through it again* is the same through the \
+         program, which was started again at once. *Left* is the number of connections that the script still held a \
+         second later.\n\n"
         .to_owned();
     let mut table = Table::new(&[
         "<signal",
         "<script",
         "<ended with",
         "after, ms",
-        "newcomer, ms",
+        "new client, ms",
         "through it again, ms",
         "left",
         "<the script wrote",
@@ -167,7 +167,7 @@ pub fn endings(evidence: &Evidence) -> String {
         if !quiet.is_empty() {
             let _ = writeln!(
                 out,
-                "\n{}: a warning or an error in the console in {} of {} endings, silence on the network included.",
+                "\n{}: a warning or an error in the console in {} of {} endings, the network failure included.",
                 capital(name(script)),
                 quiet.iter().filter(|quiet| !**quiet).count(),
                 quiet.len()
@@ -175,14 +175,14 @@ pub fn endings(evidence: &Evidence) -> String {
         }
     }
 
-    out += "\nThe network between the two falls silent, as when a cable is pulled: nothing is acknowledged, refused or \
-            ended. Then it comes back. Both scripts are asked on and on meanwhile, the study's kind through a pool with \
-            three tries.\n\n";
+    out += "\nThe network between the two fails, as when a cable is unplugged: nothing is acknowledged, refused or \
+    ended. Then it comes back. Requests go to both scripts all the time, to the study's kind through a pool with \
+    three tries.\n\n";
     let mut table = Table::new(&[
         "<script",
         "silent, s",
         "first error after, s",
-        "newcomer, ms after it is back",
+        "new client, ms after it is back",
         "answers again, ms after it is back",
         "left",
         "<the script wrote",
@@ -211,7 +211,7 @@ pub fn endings(evidence: &Evidence) -> String {
     }
     out += &table.finish();
     if !errors.is_empty() {
-        let _ = write!(out, "\nThat first error in words:\n\n{errors}");
+        let _ = write!(out, "\nThe text of that first error:\n\n{errors}");
     }
     out
 }
@@ -266,8 +266,8 @@ fn without_numbers(line: &str) -> String {
 pub fn idle(evidence: &Evidence) -> String {
     let mut out = format!(
         "## An idle connection\n\n\
-         Opened when the script began, asked once, then left alone for at least {} s while what else was to be measured \
-         with that script was measured, and asked again at the end. Times are in ms.\n\n",
+         This connection was opened at the script's start, used once, and left alone for at least {} s, during the \
+         other measurements of that script. Then it was used again. Times are in ms.\n\n",
         evidence.about.idle_seconds
     );
     let mut table = Table::new(&["<script", "idle, min", "before", "first after", "the next ones", "<error"]);

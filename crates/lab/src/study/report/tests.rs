@@ -282,10 +282,10 @@ fn what_the_page_says_of_resets_follows_the_figures() {
 #[test]
 fn what_the_page_says_of_connecting_follows_the_figures() {
     let mut study = Study::whole();
-    assert!(study.page().contains("In this run the short queue cost nobody a second."));
+    assert!(study.page().contains("In this run the short queue delayed no client by a second."));
     let largest = *plan::STAMPEDES.last().unwrap();
     study.archive.keep(&plan::stampede(Script::Study, largest), &stampede(largest, 10)).unwrap();
-    assert!(study.page().contains("no client of its had to try again"));
+    assert!(study.page().contains("none of its clients had to try again"));
     study.archive.keep(&plan::stampede(Script::Ours, largest), &stampede(largest, 99)).unwrap();
     assert!(study.page().contains("did not spare all its clients"));
 }

@@ -24,8 +24,7 @@ pub fn name(script: Script) -> &'static str {
 pub fn sections(evidence: &Evidence) -> String {
     let mut out = "## The versions at the rates of 2025\n\n\
          *2025* is what the study published, measured on Windows with its own server, script and load tester. *study's \
-         kind* and *Framewire* are the two scripts in a stock mGBA's window here, each reached directly over its socket \
-         with the sockets used as that version did. Times are in ms, from the moment a request was due to its right \
+         kind* and *Framewire* are the two scripts in a stock mGBA's window here, each reached directly over its socket, with sockets used as in that version. Times are in ms, from the moment a request was due to its right \
          reply.\n"
         .to_owned();
     for version in &VERSIONS {
@@ -34,7 +33,8 @@ pub fn sections(evidence: &Evidence) -> String {
         out += &pictures::embed(evidence, version.name);
     }
     out += "\n### Versions 4 and 5 beyond these rates\n\n\
-            Where a script begins to fail depends on the system below it. These rows go on where the study's stopped.\n\n";
+            The rate at which a script begins to fail depends on the operating system. These rows continue beyond the \
+            study's rates.\n\n";
     out += &beyond(evidence);
     out += &notes(evidence, |name| name.starts_with("beyond-"));
     for (picture, _) in pictures::FAILURES {
@@ -101,7 +101,7 @@ pub fn notes(evidence: &Evidence, passes: impl Fn(&str) -> bool) -> String {
             );
         }
     }
-    if out.is_empty() { out } else { format!("\nTo be known before believing these figures:\n\n{out}") }
+    if out.is_empty() { out } else { format!("\nNotes on these figures:\n\n{out}") }
 }
 
 /// Frames a second from which on the emulation counts as held at its 59.73.
