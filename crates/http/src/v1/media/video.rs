@@ -50,6 +50,7 @@ struct VideoQuery {
 /// The pictures as they are drawn, over a WebSocket: a binary message each, with what differs from the one before.
 ///
 /// docs/video.md describes the messages. A slow viewer gets fewer pictures, never old ones.
+#[allow(clippy::too_many_arguments, reason = "a handler takes each service that it uses")]
 #[utoipa::path(get, path = "/v1/video", operation_id = "video", tag = "media", params(EmulatorParam, VideoQuery),
     responses((status = 101, description = "The stream begins.")))]
 async fn video(
