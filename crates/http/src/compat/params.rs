@@ -57,7 +57,7 @@ pub(super) struct Typed<T> {
 
 enum Read<T> {
     Number { parse: fn(&str) -> Option<i64>, min: i64, max: i64, convert: fn(i64) -> Option<T> },
-    One(fn(&Param, &Cow<'_, str>) -> Result<T, Failure>),
+    One(fn(&Param, &str) -> Result<T, Failure>),
     All(fn(&Param, &[Cow<'_, str>]) -> Result<T, Failure>),
 }
 
@@ -86,7 +86,7 @@ pub(super) const fn boolean(name: &'static str, doc: &'static str) -> Typed<bool
 
 /// Any text.
 pub(super) const fn text(name: &'static str, doc: &'static str) -> Typed<String> {
-    let read = Read::One(|_, value: &Cow<'_, str>| Ok(value.clone().into_owned()));
+    let read = Read::One(|_, value| Ok(value.to_owned()));
     Typed { param: Param { name, kind: Kind::Text, default: None, doc }, read }
 }
 
@@ -102,7 +102,7 @@ pub(super) const fn path(name: &'static str, doc: &'static str) -> Typed<String>
 
 /// The name of a button.
 pub(super) const fn button(name: &'static str, doc: &'static str) -> Typed<Key> {
-    let read = Read::One(|param, value: &Cow<'_, str>| param.key(value));
+    let read = Read::One(|param, value| param.key(value));
     Typed { param: Param { name, kind: Kind::Button, default: None, doc }, read }
 }
 
@@ -143,7 +143,7 @@ impl<T> Typed<T> {
     }
 }
 
-fn read_boolean(param: &Param, value: &Cow<'_, str>) -> Result<bool, Failure> {
+fn read_boolean(param: &Param, value: &str) -> Result<bool, Failure> {
     match value.trim() {
         yes if yes.eq_ignore_ascii_case("true") => Ok(true),
         no if no.eq_ignore_ascii_case("false") => Ok(false),
@@ -151,14 +151,14 @@ fn read_boolean(param: &Param, value: &Cow<'_, str>) -> Result<bool, Failure> {
     }
 }
 
-fn read_name(param: &Param, value: &Cow<'_, str>) -> Result<String, Failure> {
+fn read_name(param: &Param, value: &str) -> Result<String, Failure> {
     if value.is_empty() {
         return Err(param.refusal("is empty"));
     }
     if param.kind == Kind::Path && value.contains('\0') {
         return Err(param.refusal("holds a NUL"));
     }
-    Ok(value.clone().into_owned())
+    Ok(value.to_owned())
 }
 
 impl Param {
