@@ -47,5 +47,5 @@ pub use docs::openapi;
 pub use limits::Limits;
 pub use operations::emulators::{Emulators, NameError, Served, is_emulator_name};
 pub use storage::check_data;
-pub use transport::guard::HTTPS_ONLY;
+pub use transport::refusal::HTTPS_ONLY;
 pub use transport::tls::{Tls, TlsError};

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, MissedTickBehavior, interval, timeout};
 
-use super::error::Error;
+use super::error::RpcError;
 use super::message;
 use super::message::{Message, Refused, Request, reply};
 use super::methods::{UnderWay, begin};
@@ -22,7 +22,7 @@ use crate::failure::STOPPING;
 use crate::operations::lockstep;
 use crate::sockets;
 use crate::sockets::CloseReason;
-use crate::transport::guard::Outflow;
+use crate::transport::activity::Outflow;
 use crate::transport::incoming::Charge;
 use crate::transport::streams::OpenStream;
 
@@ -221,7 +221,7 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
 /// A request that was begun, or could not be. Without an id it is not answered.
 struct StartedRequest {
     id: Option<Json>,
-    work: Result<UnderWay, Error>,
+    work: Result<UnderWay, RpcError>,
 }
 
 async fn start(

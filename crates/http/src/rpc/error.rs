@@ -8,34 +8,34 @@ use crate::problem::Problem;
 
 /// Why a request has no result.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Error {
+pub(crate) struct RpcError {
     code: i32,
     message: &'static str,
     /// A [`Problem`].
     data: Json,
 }
 
-impl Error {
+impl RpcError {
     /// The message is not JSON.
-    pub(crate) fn parse(error: &serde_json::Error) -> Error {
+    pub(crate) fn parse(error: &serde_json::Error) -> RpcError {
         let data = json!(Problem::bad_request(format!("the message is not JSON: {error}")));
-        Error { code: -32700, message: "Parse error", data }
+        RpcError { code: -32700, message: "Parse error", data }
     }
 
     /// The message is JSON, but no request.
-    pub(crate) fn invalid_request(problem: Problem) -> Error {
-        Error { code: -32600, message: "Invalid Request", data: json!(problem) }
+    pub(crate) fn invalid_request(problem: Problem) -> RpcError {
+        RpcError { code: -32600, message: "Invalid Request", data: json!(problem) }
     }
 
     /// There is no method of this name.
-    pub(crate) fn no_method(name: &str, accepts: &str) -> Error {
+    pub(crate) fn no_method(name: &str, accepts: &str) -> RpcError {
         let data = json!(Problem::parameter("method", &format!("is {name:?}, which is unknown"), accepts));
-        Error { code: -32601, message: "Method not found", data }
+        RpcError { code: -32601, message: "Method not found", data }
     }
 
     /// A problem as JSON. What is wrong with the parameters has the code for it; every other status has one of its own, from
     /// those that the specification leaves to servers.
-    pub(crate) fn with_status(status: StatusCode, data: Json) -> Error {
+    pub(crate) fn with_status(status: StatusCode, data: Json) -> RpcError {
         let (code, message) = match status {
             StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => (-32602, "Invalid params"),
             StatusCode::INTERNAL_SERVER_ERROR => (-32603, "Internal error"),
@@ -50,11 +50,11 @@ impl Error {
             StatusCode::GATEWAY_TIMEOUT => (-32013, "Stalled"),
             _ => (-32000, "Server error"),
         };
-        Error { code, message, data }
+        RpcError { code, message, data }
     }
 
     /// The problem of the only operation of a batch, as that of the operation alone.
-    pub(crate) fn of_first_op(mut problem: Json) -> Error {
+    pub(crate) fn of_first_op(mut problem: Json) -> RpcError {
         const PLACE: &str = "ops[0]";
         if let Json::Object(fields) = &mut problem {
             fields.remove("op");
@@ -71,12 +71,12 @@ impl Error {
         }
         let status = problem["status"].as_u64().and_then(|status| u16::try_from(status).ok());
         let status = status.and_then(|status| StatusCode::from_u16(status).ok());
-        Error::with_status(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), problem)
+        RpcError::with_status(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), problem)
     }
 }
 
-impl From<Problem> for Error {
-    fn from(problem: Problem) -> Error {
-        Error::with_status(problem.status(), json!(problem))
+impl From<Problem> for RpcError {
+    fn from(problem: Problem) -> RpcError {
+        RpcError::with_status(problem.status(), json!(problem))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::error::Error;
+use super::error::RpcError;
 use crate::problem::Problem;
 use crate::reading::fields::shown;
 use crate::reading::unique;
@@ -40,12 +40,12 @@ pub(super) enum Params {
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) id: Json,
-    pub(super) error: Error,
+    pub(super) error: RpcError,
 }
 
 impl Refused {
     fn new(id: Json, problem: Problem) -> Refused {
-        Refused { id, error: Error::invalid_request(problem) }
+        Refused { id, error: RpcError::invalid_request(problem) }
     }
 
     /// A field holds something else than is accepted there, or nothing.
@@ -59,11 +59,11 @@ impl Refused {
 pub(super) fn read(text: &[u8]) -> Message {
     let refused = |error| Message::One(Err(Refused { id: Json::Null, error }));
     match unique::read(text) {
-        Err(Unreadable::Syntax(error)) => refused(Error::parse(&error)),
-        Err(twice) => refused(Error::invalid_request(twice.problem("the message"))),
+        Err(Unreadable::Syntax(error)) => refused(RpcError::parse(&error)),
+        Err(twice) => refused(RpcError::invalid_request(twice.problem("the message"))),
         Ok(Json::Array(items)) if items.is_empty() || items.len() > MAX_BATCH => {
             let detail = format!("the array holds {} requests; 1 to {MAX_BATCH} are accepted", items.len());
-            refused(Error::invalid_request(Problem::bad_request(detail)))
+            refused(RpcError::invalid_request(Problem::bad_request(detail)))
         }
         Ok(Json::Array(items)) => Message::Many(items.into_iter().map(request).collect()),
         Ok(item) => Message::One(request(item)),
@@ -123,7 +123,7 @@ fn request(item: Json) -> Result<Request, Refused> {
 }
 
 /// The reply to the request of this id.
-pub(super) fn reply(id: Json, result: Result<Json, Error>) -> Json {
+pub(super) fn reply(id: Json, result: Result<Json, RpcError>) -> Json {
     match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),

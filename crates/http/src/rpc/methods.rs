@@ -10,7 +10,7 @@ use framewire_protocol::{Batch, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::error::Error;
+use super::error::RpcError;
 use super::message::{Params, Request};
 use super::session::{RpcReply, RpcSession};
 use crate::feeds::definition::Definition;
@@ -32,7 +32,7 @@ use crate::v1::{batch, bounds, control, convenience};
 const KEY: &str = "idempotency_key";
 
 /// A request under way.
-pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<RpcReply, Error>> + Send>>;
+pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<RpcReply, RpcError>> + Send>>;
 
 const METHODS: &str = "an operation, as GET /v1/operations lists them, the operationId of a route of GET /openapi.json, such as \
                        saveSnapshot, or one of subscribe, unsubscribe and emulator";
@@ -53,7 +53,7 @@ pub(super) async fn begin(
     session: &Arc<RpcSession>,
     request: Request,
     charge: Option<Arc<Charge>>,
-) -> Result<UnderWay, Error> {
+) -> Result<UnderWay, RpcError> {
     let Request { method, params, .. } = request;
     let mut params = named(&method, params)?;
     let key = key(&mut params)?;
@@ -77,7 +77,7 @@ pub(super) async fn begin(
         }
         (_, key) => match session.routes.find(name) {
             Some(route) => session.routes.begin(session, route, params, key, charge).await,
-            None => Err(Error::no_method(&method, METHODS)),
+            None => Err(RpcError::no_method(&method, METHODS)),
         },
     }
 }
@@ -85,7 +85,7 @@ pub(super) async fn begin(
 /// Goes as far with `work` as it can at once, and does not wait: what it hands to the emulator goes there before that of
 /// later requests.
 pub(super) async fn under_way(
-    work: impl Future<Output = Result<RpcReply, Error>> + Send + 'static,
+    work: impl Future<Output = Result<RpcReply, RpcError>> + Send + 'static,
 ) -> UnderWay {
     let mut work: UnderWay = Box::pin(work);
     match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
@@ -108,7 +108,7 @@ fn key(params: &mut Object) -> Result<Option<String>, Problem> {
     }
 }
 
-async fn batch(session: &RpcSession, mut params: Object) -> Result<UnderWay, Error> {
+async fn batch(session: &RpcSession, mut params: Object) -> Result<UnderWay, RpcError> {
     let served = selected(session, &mut params)?;
     let batch::BatchRequest { ops, encoding } = object(params)?;
     let symbols = served.symbols().await;
@@ -116,7 +116,7 @@ async fn batch(session: &RpcSession, mut params: Object) -> Result<UnderWay, Err
     perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome)))).await
 }
 
-async fn wait(session: &Arc<RpcSession>, mut params: Object) -> Result<UnderWay, Error> {
+async fn wait(session: &Arc<RpcSession>, mut params: Object) -> Result<UnderWay, RpcError> {
     let served = selected(session, &mut params)?;
     let (session, request, place) = (session.clone(), object(params)?, session.place(StreamKind::Wait)?);
     // The requests after it may make the condition hold, for a single frame.
@@ -129,7 +129,7 @@ async fn wait(session: &Arc<RpcSession>, mut params: Object) -> Result<UnderWay,
     Ok(waiting.await)
 }
 
-fn unsubscribe(session: &RpcSession, params: Object) -> Result<UnderWay, Error> {
+fn unsubscribe(session: &RpcSession, params: Object) -> Result<UnderWay, RpcError> {
     let Unsubscribe { subscription } = object(params)?;
     let over = session
         .unsubscribe(subscription)
@@ -172,7 +172,7 @@ fn selected(session: &RpcSession, params: &mut Object) -> Result<Arc<Served>, Pr
 }
 
 /// Any operation that a batch takes, alone.
-async fn operation(session: &RpcSession, name: &str, mut params: Object) -> Result<UnderWay, Error> {
+async fn operation(session: &RpcSession, name: &str, mut params: Object) -> Result<UnderWay, RpcError> {
     let served = selected(session, &mut params)?;
     let plan = alone(name, params, &served).await?;
     perform(session, &served, plan, |plan, outcome| {
@@ -202,7 +202,7 @@ async fn operation_once(
     mut params: Object,
     key: String,
     charge: Option<Arc<Charge>>,
-) -> Result<UnderWay, Error> {
+) -> Result<UnderWay, RpcError> {
     let emulator = params.remove("emulator");
     let mut named = emulator.iter().map(|name| ("emulator".to_owned(), name.clone())).collect();
     alone(name, params.clone(), &*selected(session, &mut named)?).await?;
@@ -212,14 +212,14 @@ async fn operation_once(
     batch.insert("ops".to_owned(), json!([params]));
     batch.extend(encoding.map(|encoding| ("encoding".to_owned(), encoding)));
     batch.extend(emulator.map(|name| ("emulator".to_owned(), name)));
-    let route = session.routes.find("batch").ok_or_else(|| Error::no_method(name, METHODS))?;
+    let route = session.routes.find("batch").ok_or_else(|| RpcError::no_method(name, METHODS))?;
     let done = session.routes.begin(session, route, batch, Some(key), charge).await?;
     Ok(Box::pin(async move {
         let mut reply = done.await?;
         let frame = reply.result["frame"].take();
         let mut result = reply.result["results"][0].take();
         match result.get_mut("error") {
-            Some(problem) => Err(Error::of_first_op(problem.take())),
+            Some(problem) => Err(RpcError::of_first_op(problem.take())),
             None => {
                 Ok(RpcReply { result: json!({"frame": frame, "value": result["value"].take()}), ..reply })
             }
@@ -233,7 +233,7 @@ async fn perform(
     served: &Served,
     plan: Plan,
     result: fn(Plan, Outcome) -> Result<Json, Problem>,
-) -> Result<UnderWay, Error> {
+) -> Result<UnderWay, RpcError> {
     let operations = &session.services.operations;
     let share = operations.replies.share_all(plan.ops()).map_err(Problem::from)?;
     let batch = Batch::new(plan.ops().to_vec());
@@ -247,7 +247,7 @@ async fn perform(
     }))
 }
 
-fn subscribe(session: Arc<RpcSession>, mut params: Object) -> Result<UnderWay, Error> {
+fn subscribe(session: Arc<RpcSession>, mut params: Object) -> Result<UnderWay, RpcError> {
     let served = selected(&session, &mut params)?;
     let after = match params.remove("after") {
         None | Some(Json::Null) => None,

@@ -36,7 +36,7 @@ use crate::routing::extract::{EmulatorParam, SelectedEmulator};
 use crate::routing::state::AppState;
 use crate::sockets::Upgrade;
 use crate::stopping::Stopping;
-use crate::transport::guard::Outflow;
+use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 use crate::transport::streams::StreamLimit;
 use routes::RouteMethods;

@@ -15,7 +15,7 @@ use tower::ServiceExt;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{OpenApi, RefOr};
 
-use super::error::Error;
+use super::error::RpcError;
 use super::methods::{UnderWay, under_way};
 use super::session::{RpcReply, RpcSession};
 use crate::idempotency::IDEMPOTENCY_KEY;
@@ -86,7 +86,7 @@ impl RouteMethods {
         params: Object,
         key: Option<String>,
         charge: Option<Arc<Charge>>,
-    ) -> Result<UnderWay, Error> {
+    ) -> Result<UnderWay, RpcError> {
         let response = self.send(session, route, params, key, charge)?;
         Ok(under_way(async move { reply(response.await).await }).await)
     }
@@ -255,7 +255,7 @@ fn bytes_of(whole: Option<Json>) -> Result<Vec<u8>, Problem> {
 }
 
 /// What a route answered, as the result or the error of a method.
-async fn reply(response: Response) -> Result<RpcReply, Error> {
+async fn reply(response: Response) -> Result<RpcReply, RpcError> {
     let (parts, body) = response.into_parts();
     let body = to_bytes(body, usize::MAX)
         .await
@@ -265,7 +265,7 @@ async fn reply(response: Response) -> Result<RpcReply, Error> {
             let text = String::from_utf8_lossy(&body).into_owned();
             json!(Problem::new(parts.status, text))
         });
-        return Err(Error::with_status(parts.status, problem));
+        return Err(RpcError::with_status(parts.status, problem));
     }
     let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let result = if body.is_empty() {

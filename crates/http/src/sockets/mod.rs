@@ -18,8 +18,8 @@ use tungstenite::error::ProtocolError;
 
 use crate::problem::Problem;
 use crate::stopping::Stopping;
+use crate::transport::activity::Outflow;
 use crate::transport::closing::linger;
-use crate::transport::guard::Outflow;
 use crate::transport::incoming::OutOfMemory;
 
 /// How long the other end may take to answer a closing.

@@ -9,7 +9,7 @@ use super::ping_window::PingWindow;
 use super::{CloseReason, close, close_unread, fault};
 use crate::failure::STOPPING;
 use crate::stopping::Stopping;
-use crate::transport::guard::Outflow;
+use crate::transport::activity::Outflow;
 
 /// For how long the other end may leave a ping without an answer.
 const SILENCE: Duration = Duration::from_secs(120);

@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 use tracing::info;
 
 use super::connection::Transport;
-use super::guard::Refusal;
+use super::refusal::Refusal;
 use crate::problem::{MEDIA_TYPE, Problem};
 use crate::stopping::Stopping;
 

@@ -17,11 +17,13 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
+use super::activity::Activity;
 use super::client_stream::ClientStream;
 use super::closing::{last_reply, linger};
-use super::guard::{Activity, Guarded, Refusal, Verdict, Watchdog};
+use super::guard::{Guarded, Verdict, Watchdog};
 use super::incoming::{Account, Incoming};
 use super::peer::Peer;
+use super::refusal::Refusal;
 use super::tls::{HANDSHAKE, Tls};
 use crate::limits::Limits;
 use crate::stopping::Stopping;

@@ -14,8 +14,8 @@ use tracing::warn;
 
 use super::closing::last_reply;
 use super::connection::{Handler, Transport, run};
-use super::guard::Refusal;
 use super::peer::Peer;
+use super::refusal::Refusal;
 use crate::limits::Limits;
 
 /// Pause after an `accept` that failed, such as for want of file descriptors. It doubles with each further failure.

@@ -20,7 +20,7 @@ use crate::routing::extract::OpensStream;
 use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
 use crate::routing::state::AppState;
 use crate::stopping::Stopping;
-use crate::transport::guard::Outflow;
+use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {

@@ -11,7 +11,7 @@ use futures_util::stream::unfold;
 use crate::failure::STOPPING;
 use crate::feeds::feed::Reader;
 use crate::stopping::Stopping;
-use crate::transport::guard::Outflow;
+use crate::transport::activity::Outflow;
 use crate::transport::streams::OpenStream;
 
 /// How long a stream may be silent. Both ends notice by it that the other is gone.

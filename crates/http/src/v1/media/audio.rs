@@ -18,7 +18,7 @@ use crate::routing::state::AppState;
 use crate::sockets::Upgrade;
 use crate::sockets::sender::{Heard, PacedSocket, SocketEnd, bounded};
 use crate::stopping::Stopping;
-use crate::transport::guard::Outflow;
+use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 
 /// Left and right.

@@ -28,7 +28,7 @@ use crate::routing::extract::OpensStream;
 use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
 use crate::routing::state::AppState;
 use crate::stopping::Stopping;
-use crate::transport::guard::Outflow;
+use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 
 /// What stands between two parts, and in front of the first. A part ends with it, so that a reader who waits for it has

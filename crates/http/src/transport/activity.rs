@@ -1,0 +1,351 @@
+//! What a connection is doing, as its socket and its service note it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::client_stream::ClientStream;
+use super::incoming::{Account, Charge, OutOfMemory};
+use super::refusal::Refusal;
+use crate::limits::Limits;
+
+/// What a connection is doing. Everything that touches it runs in the connection's task, one after the other; the
+/// atomics are there because the task moves between threads.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    /// A [`Phase`].
+    phase: AtomicU8,
+    /// Counts changes, so that a tick can tell whether there was one since the last.
+    pub(super) changes: AtomicU32,
+    /// The socket takes no more of the reply.
+    pub(super) blocked: AtomicBool,
+    /// Bytes of the present head so far.
+    head: AtomicU32,
+    /// Bytes of the present head's first line so far.
+    line: AtomicU32,
+    /// That line has ended.
+    line_ended: AtomicBool,
+    /// It asks for something under `/v1`, as far as its first bytes tell.
+    under_v1: AtomicBool,
+    /// Why no more of the request is read, as a [`Fate`].
+    fate: AtomicU8,
+    /// The memory for what arrives.
+    account: Account,
+    /// When the present request began, in milliseconds since `birth`.
+    begun: AtomicU64,
+    birth: Instant,
+    /// The reply has no end of its own: see [`Outflow::has_no_end`].
+    endless: AtomicBool,
+    /// Messages of a WebSocket are counted: see [`Outflow::count_messages`].
+    messages: AtomicBool,
+    /// The socket is to look whether the client has left, and notes it below.
+    pub(super) look: AtomicBool,
+    /// The client was there when the socket looked during the present request.
+    seen: AtomicBool,
+    left: AtomicBool,
+    /// When that was noted of a client seen before, in milliseconds since `birth`.
+    left_at: AtomicU64,
+    /// A request was let in. Until then a client from elsewhere has no more time than for a head.
+    pub(super) known: AtomicBool,
+    /// Little of the reply may lie between here and there: see [`Outflow`].
+    pub(super) short: AtomicBool,
+    /// The socket, once the server has let go of it.
+    pub(super) returned: Mutex<Option<ClientStream>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Phase {
+    /// Between requests.
+    Idle,
+    /// Some bytes of a request are here.
+    Head,
+    /// A request is being answered; its body has a time-out of its own.
+    Request,
+    /// The last reply is on its way; what else arrives has no meaning.
+    Closing,
+    /// It is a WebSocket.
+    Upgraded,
+}
+
+/// Why no more of a request is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Fate {
+    None,
+    /// The head has grown beyond [`Limits::MAX_HEAD`].
+    Oversized,
+    TwoLengths,
+    ImpossibleLength,
+    OutOfMemory,
+}
+
+impl Activity {
+    /// The activity of a connection; `known` if its client needs no introduction.
+    pub(crate) fn new(known: bool, account: Account) -> Activity {
+        Activity {
+            phase: AtomicU8::new(Phase::Idle as u8),
+            changes: AtomicU32::new(0),
+            blocked: AtomicBool::new(false),
+            head: AtomicU32::new(0),
+            line: AtomicU32::new(0),
+            line_ended: AtomicBool::new(false),
+            under_v1: AtomicBool::new(false),
+            fate: AtomicU8::new(Fate::None as u8),
+            account,
+            begun: AtomicU64::new(0),
+            birth: Instant::now(),
+            endless: AtomicBool::new(false),
+            messages: AtomicBool::new(false),
+            look: AtomicBool::new(false),
+            seen: AtomicBool::new(false),
+            left: AtomicBool::new(false),
+            left_at: AtomicU64::new(0),
+            known: known.into(),
+            short: AtomicBool::new(false),
+            returned: Mutex::default(),
+        }
+    }
+
+    /// A request of the client was let in; `full` if it may do everything.
+    pub(crate) fn introduce(&self, full: bool) {
+        self.known.store(true, Relaxed);
+        self.account.set_full(full);
+    }
+
+    /// Takes the memory for a body of this many bytes.
+    pub(crate) fn expect_body(&self, bytes: usize) -> Result<(), OutOfMemory> {
+        self.account.reserve(bytes)
+    }
+
+    /// A request's head is complete.
+    pub(crate) fn begin_request(&self, now: Instant) {
+        self.begun.store(self.age(now), Relaxed);
+        self.seen.store(false, Relaxed);
+        self.endless.store(false, Relaxed);
+        self.head.store(0, Relaxed);
+        self.line.store(0, Relaxed);
+        self.line_ended.store(false, Relaxed);
+        self.enter(Phase::Request);
+    }
+
+    /// Its reply is ready to be sent; `unread` if not all of the request was read, which ends the connection.
+    pub(crate) fn end_request(&self, unread: bool) {
+        drop(self.account.end());
+        self.enter(if unread { Phase::Closing } else { Phase::Idle });
+    }
+
+    /// From here on it is a WebSocket.
+    pub(crate) fn upgrade(&self) {
+        drop(self.account.end());
+        self.enter(Phase::Upgraded);
+    }
+
+    /// Whether a reply was given while the client may still be sending.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.phase() == Phase::Closing
+    }
+
+    /// Whether a request has begun to arrive, and its head is not complete.
+    pub(crate) fn is_in_head(&self) -> bool {
+        self.phase() == Phase::Head
+    }
+
+    /// Whether the present or last request is known to be for something under `/v1`.
+    pub(crate) fn is_under_v1(&self) -> bool {
+        self.under_v1.load(Relaxed)
+    }
+
+    /// What to say to a client of whose request no more is read, if that was not said.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        if self.is_closing() {
+            return None;
+        }
+        match self.fate() {
+            Fate::None => None,
+            Fate::TwoLengths => Some(Refusal::TWO_LENGTHS),
+            Fate::ImpossibleLength => Some(Refusal::IMPOSSIBLE_LENGTH),
+            Fate::OutOfMemory => Some(Refusal::OUT_OF_MEMORY),
+            // By what most of it is.
+            Fate::Oversized if (self.line.load(Relaxed) as usize) <= Limits::MAX_HEAD / 2 => {
+                Some(Refusal::LONG_HEADERS)
+            }
+            Fate::Oversized if self.is_under_v1() => Some(Refusal::LONG_TARGET),
+            Fate::Oversized => Some(Refusal::LONG_LINE),
+        }
+    }
+
+    /// Whether no more of the request is read.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.fate() != Fate::None
+    }
+
+    fn fate(&self) -> Fate {
+        let fate = self.fate.load(Relaxed);
+        [Fate::None, Fate::Oversized, Fate::TwoLengths, Fate::ImpossibleLength, Fate::OutOfMemory]
+            [usize::from(fate)]
+    }
+
+    /// Reads no more.
+    pub(super) fn refuse(
+        &self,
+        fate: Fate,
+        error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> io::Error {
+        self.fate.store(fate as u8, Relaxed);
+        io::Error::other(error)
+    }
+
+    /// Until when a client that has left is waited for: it may have said only that it sends no more. `None` if it is
+    /// there, as far as the socket knows, or nothing is done for it.
+    pub(super) fn stays_until(&self, patience: Duration) -> Option<Instant> {
+        let busy = self.phase() == Phase::Request || self.endless.load(Relaxed);
+        if busy && self.left.load(Relaxed) {
+            let since = self.begun.load(Relaxed).max(self.left_at.load(Relaxed));
+            return Some(self.birth + Duration::from_millis(since) + patience);
+        }
+        // The socket looks when the connection flushes, which it does whenever it is polled.
+        self.look.store(busy, Relaxed);
+        None
+    }
+
+    /// Notes whether the client has left.
+    pub(super) fn looked(&self, is_left: bool) {
+        if !is_left {
+            self.seen.store(true, Relaxed);
+        } else if !self.left.swap(true, Relaxed) && self.seen.load(Relaxed) {
+            self.left_at.store(self.age(Instant::now()), Relaxed);
+        }
+    }
+
+    /// Milliseconds from the connection's beginning to `now`.
+    fn age(&self, now: Instant) -> u64 {
+        let age = now.saturating_duration_since(self.birth).as_millis();
+        u64::try_from(age).unwrap_or(u64::MAX)
+    }
+
+    /// Takes the socket back, if the server has let go of it.
+    pub(crate) fn take_stream(&self) -> Option<ClientStream> {
+        self.returned.lock().take()
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        let phase = self.phase.load(Relaxed);
+        [Phase::Idle, Phase::Head, Phase::Request, Phase::Closing, Phase::Upgraded][usize::from(phase)]
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+        self.changes.fetch_add(1, Relaxed);
+    }
+
+    /// Notes bytes that arrived.
+    pub(super) fn received(&self, bytes: &[u8]) -> io::Result<()> {
+        let phase = self.phase();
+        let counts = match phase {
+            Phase::Idle | Phase::Head | Phase::Request => true,
+            Phase::Closing => false,
+            Phase::Upgraded => self.messages.load(Relaxed),
+        };
+        if counts {
+            let counted = self.account.add(bytes.len());
+            counted.map_err(|error| self.refuse(Fate::OutOfMemory, error))?;
+        }
+        match phase {
+            Phase::Idle if !bytes.is_empty() => {
+                self.under_v1.store(begins_under_v1(bytes), Relaxed);
+                self.enter(Phase::Head);
+            }
+            Phase::Head => {}
+            _ => return Ok(()),
+        }
+        if !self.line_ended.load(Relaxed) {
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            self.line.fetch_add(end.unwrap_or(bytes.len()) as u32, Relaxed);
+            self.line_ended.store(end.is_some(), Relaxed);
+        }
+        let before = self.head.fetch_add(bytes.len() as u32, Relaxed) as usize;
+        if before + bytes.len() > Limits::MAX_HEAD && !ends_within(Limits::MAX_HEAD, before, bytes) {
+            return Err(self.refuse(Fate::Oversized, "the head of a request is too large"));
+        }
+        Ok(())
+    }
+
+    /// Notes whether the socket took some of the reply.
+    pub(super) fn sent(&self, blocked: bool) {
+        if self.blocked.swap(blocked, Relaxed) != blocked {
+            self.changes.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// Whether a head that begins with these bytes asks for something under `/v1`.
+fn begins_under_v1(head: &[u8]) -> bool {
+    const LONGEST_METHOD: usize = 8;
+    let method = head.iter().take(LONGEST_METHOD).position(|byte| *byte == b' ');
+    let rest = method.and_then(|end| head[end + 1..].strip_prefix(b"/v1"));
+    rest.and_then(<[u8]>::first).is_some_and(|next| b"/? ".contains(next))
+}
+
+/// Whether a head, of which `before` bytes came before these, ends in these and within `limit`: then what follows is its
+/// body.
+fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
+    // The empty line that ends a head may itself have come in two parts.
+    let rest_of_end = [&b"\n"[..], b"\r\n", b"\n\r\n"].iter().any(|rest| bytes.starts_with(rest));
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
+    rest_of_end || end.is_some_and(|end| before + end + 4 <= limit)
+}
+
+/// How a reply without end leaves. Much of it could wait in the system's buffers for a client that is slow, and would be old
+/// when it is read.
+#[derive(Clone)]
+pub(crate) struct Outflow(Arc<Activity>);
+
+impl Outflow {
+    /// Bytes that the system may hold, in addition to what the client's system holds.
+    pub(super) const HELD: usize = 64 * 1024;
+
+    pub(crate) fn new(activity: Arc<Activity>) -> Outflow {
+        Outflow(activity)
+    }
+
+    /// Has the system hold little of what is sent from now on.
+    pub(crate) fn keep_short(&self) {
+        self.0.short.store(true, Relaxed);
+    }
+
+    /// Says that the reply has no end of its own, so that it does not go on for a client that has left.
+    pub(crate) fn has_no_end(&self) {
+        self.0.endless.store(true, Relaxed);
+    }
+
+    /// Has the bytes of a WebSocket's messages counted as memory, each until [`Outflow::end_message`].
+    pub(crate) fn count_messages(&self) {
+        self.0.messages.store(true, Relaxed);
+    }
+
+    /// A message is complete. The memory that it takes is given back when the charge is dropped.
+    pub(crate) fn end_message(&self) -> Option<Charge> {
+        self.0.account.end()
+    }
+
+    /// A ping or pong with so much data was taken in. It may have come within a message, which goes on to count.
+    pub(crate) fn end_control(&self, data: usize) {
+        /// Of its frame: two bytes and the mask.
+        const HEADER: usize = 6;
+        self.0.account.subtract(HEADER + data);
+    }
+
+    /// Takes the connection back from what it was upgraded to, once that has let go of it.
+    pub(crate) fn take_stream(&self) -> Option<ClientStream> {
+        self.0.take_stream()
+    }
+
+    /// Whether the system takes no more at present.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.0.blocked.load(Relaxed)
+    }
+}
