@@ -25,20 +25,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::caller::Caller;
-use crate::feeds::registry::Feeds;
-use crate::idempotency::Idempotency;
-use crate::limits::Limits;
-use crate::operations::Operations;
 use crate::problem::Problem;
 use crate::routing::declare::Declare;
 use crate::routing::extract::OpensStream;
 use crate::routing::extract::{EmulatorParam, SelectedEmulator};
 use crate::routing::state::AppState;
 use crate::sockets::Upgrade;
-use crate::stopping::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
-use crate::transport::streams::StreamLimit;
 use routes::RouteMethods;
 use session::{RpcServices, RpcSession};
 
@@ -55,12 +49,7 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
 #[utoipa::path(get, path = "/v1/ws", operation_id = "jsonRpc", tag = "watches", params(EmulatorParam),
     responses((status = 101, description = "From here on it is a WebSocket.")))]
 async fn open(
-    State(operations): State<Arc<Operations>>,
-    State(feeds): State<Arc<Feeds>>,
-    State(streams): State<StreamLimit>,
-    State(idempotency): State<Arc<Idempotency>>,
-    State(limits): State<Arc<Limits>>,
-    State(stopping): State<Stopping>,
+    State(services): State<RpcServices>,
     SelectedEmulator(served): SelectedEmulator,
     stream: OpensStream,
     extensions: Extensions,
@@ -71,10 +60,9 @@ async fn open(
     let caller = Caller::of(&extensions);
     let open = stream.open()?;
     outflow.count_messages();
-    let largest = limits.max_body;
+    let largest = services.limits.max_body;
     let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
     let (out, outbox) = mpsc::channel(connection::OUT);
-    let services = RpcServices { operations, feeds, streams, idempotency, limits, stopping };
     let client = stream.client().0;
     let session = Arc::new(RpcSession::new(services, methods, caller, served, client, out));
     Ok(upgrade.on_upgrade(move |socket| connection::run(socket, session, outbox, open, outflow)))

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::extract::FromRef;
 use parking_lot::Mutex;
 use serde_json::Value as Json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -21,6 +22,7 @@ use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::operations::lockstep;
 use crate::problem::Problem;
+use crate::routing::state::AppState;
 use crate::stopping::Stopping;
 use crate::transport::streams::StreamLimit;
 use crate::transport::streams::{OpenStream, StreamKind};
@@ -38,6 +40,19 @@ pub(super) struct RpcServices {
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) limits: Arc<Limits>,
     pub(super) stopping: Stopping,
+}
+
+impl FromRef<AppState> for RpcServices {
+    fn from_ref(state: &AppState) -> RpcServices {
+        RpcServices {
+            operations: FromRef::from_ref(state),
+            feeds: FromRef::from_ref(state),
+            streams: FromRef::from_ref(state),
+            idempotency: FromRef::from_ref(state),
+            limits: FromRef::from_ref(state),
+            stopping: FromRef::from_ref(state),
+        }
+    }
 }
 
 /// What belongs to one connection.
