@@ -308,7 +308,7 @@ mod tests {
             (r#"{"presses": [{"at": 4294967295, "keys": ["A"], "frames": 9}]}"#, "presses[0]"),
             (r#"{"presses": [{"at": 0, "keys": []}]}"#, "presses[0]"),
             (r#"{"presses": [{"at": 0, "keys": ["X"]}]}"#, "presses[0].keys"),
-            (r#"{"steps": [{"offset": 1, "keys": ["A"]}]}"#, "let go"),
+            (r#"{"steps": [{"offset": 1, "keys": ["A"]}]}"#, "release"),
             (r#"{"steps": [{"offset": 1, "keys": 1}, {"offset": 1, "keys": 0}]}"#, "rise"),
             (r#"{"steps": [{"at": 1, "keys": 1}]}"#, "steps[0].at"),
         ] {
