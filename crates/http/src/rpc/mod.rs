@@ -45,7 +45,6 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
 ///
 /// Methods are the operations of GET /v1/operations, the operation ids of all other routes under `/v1`, and `subscribe`,
 /// `unsubscribe` and `emulator`. The emulator of the query is meant where a request's parameters name none.
-#[allow(clippy::too_many_arguments, reason = "a handler takes each service that it uses")]
 #[utoipa::path(get, path = "/v1/ws", operation_id = "jsonRpc", tag = "watches", params(EmulatorParam),
     responses((status = 101, description = "From here on it is a WebSocket.")))]
 async fn open(
