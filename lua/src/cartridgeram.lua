@@ -80,8 +80,11 @@ function CartridgeRam:write(offset, count, value)
   for index = 1, count do
     local old, new = byte(before, index), byte(after, index)
     if old ~= new and not write_byte(self, offset + index - 1, new) then
+      -- A byte that was as it should be was not written, and may lie in a bank where a write reaches another one.
       for earlier = 1, index - 1 do
-        write_byte(self, offset + earlier - 1, byte(before, earlier))
+        if byte(before, earlier) ~= byte(after, earlier) then
+          write_byte(self, offset + earlier - 1, byte(before, earlier))
+        end
       end
       refusal.refuse(refusal.UNSUPPORTED, "mGBA's Lua writes only the bank of cartridge RAM that the game has mapped "
         .. "and unlocked, and offset %d is not in it", offset + index - 1)

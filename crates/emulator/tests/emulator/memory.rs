@@ -93,6 +93,24 @@ fn a_write_into_a_bank_of_cartridge_ram_that_is_not_mapped_changes_nothing_in_th
 }
 
 #[test]
+fn undoing_a_refused_write_changed_another_bank_of_cartridge_ram_in_the_script() {
+    let (runtime, port) = (runtime(), free_port());
+    let (scripts, _settings) = scripts(port);
+    let _host = color(false, scripts);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    let write = |address, value| Op::Write8 { address, value };
+    batch(&emulator, vec![write(0, 0x0A), write(0xAFFC, 0x42)]);
+    // Bank 2 holds 0xFF there, so only the second byte would change.
+    let other_bank = Op::DomainWrite16 { domain: "sram".to_owned(), address: 0x4FFC, value: 0x00FF };
+    assert_eq!(refusal(&emulator, other_bank).status, Status::Unsupported);
+    assert_eq!(
+        call(&emulator, Op::DomainRead8 { domain: "sram".to_owned(), address: 0xFFC }),
+        Value::Int(0x42)
+    );
+}
+
+#[test]
 fn writing_255_into_locked_cartridge_ram_is_refused_by_the_script() {
     let (runtime, port) = (runtime(), free_port());
     let (scripts, _settings) = scripts(port);
