@@ -1,7 +1,10 @@
 //! Memory is exact: every access, at every address, gives and changes the bytes that are there.
 
+use framewire_emulator::Attached;
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_protocol::{Op, Status, Value};
+use tempfile::NamedTempFile;
+use tokio::runtime::Runtime;
 
 use super::attached::{attach, free_port, host, ready, runtime, scripts};
 use super::exact::{Console, FIRST, color_rom, compare};
@@ -10,6 +13,23 @@ use super::support::{GAME_FRAME, batch, call, config, read32, refusal, start, wa
 fn color(paused: bool, scripts: Vec<std::path::PathBuf>) -> Embedded {
     let config = Config { rom: Rom::Bytes(color_rom().leak()), ..config(Speed::Times(1.0), paused, scripts) };
     Embedded::start(config).expect("the ROM starts")
+}
+
+/// A Game Boy Color that runs the script, attached to. The fields are dropped in this order.
+struct ScriptedColor {
+    emulator: Attached,
+    _host: Embedded,
+    _settings: NamedTempFile,
+    _runtime: Runtime,
+}
+
+fn scripted_color() -> ScriptedColor {
+    let (runtime, port) = (runtime(), free_port());
+    let (scripts, settings) = scripts(port);
+    let host = color(false, scripts);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    ScriptedColor { emulator, _host: host, _settings: settings, _runtime: runtime }
 }
 
 #[test]
@@ -40,13 +60,10 @@ fn every_access_to_a_game_boy_advance_is_exact_in_the_script() {
 
 #[test]
 fn every_access_to_a_game_boy_color_is_exact_in_the_script() {
-    let (runtime, port) = (runtime(), free_port());
-    let (scripts, _settings) = scripts(port);
-    let _host = color(false, scripts);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
-    call(&emulator, Op::Lockstep { timeout: 60_000 });
-    compare(&emulator, Console::Gbc(FIRST), 1000);
+    let scripted = scripted_color();
+    let emulator = &scripted.emulator;
+    call(emulator, Op::Lockstep { timeout: 60_000 });
+    compare(emulator, Console::Gbc(FIRST), 1000);
 }
 
 #[test]
@@ -63,63 +80,51 @@ fn sixteen_bits_past_the_end_of_a_rom_are_sixteen_in_the_script() {
 
 #[test]
 fn cartridge_ram_that_the_game_has_locked_is_read_by_the_script_and_stays_locked() {
-    let (runtime, port) = (runtime(), free_port());
-    let (scripts, _settings) = scripts(port);
-    let _host = color(false, scripts);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let scripted = scripted_color();
+    let emulator = &scripted.emulator;
     let write = |address, value| Op::Write8 { address, value };
-    batch(&emulator, vec![write(0, 0x0A), write(0xA001, 0x42), write(0, 0)]);
+    batch(emulator, vec![write(0, 0x0A), write(0xA001, 0x42), write(0, 0)]);
     let read = || Op::DomainRead16 { domain: "sram".to_owned(), address: 1 };
-    assert_eq!(call(&emulator, read()), Value::Int(0xFF42));
-    call(&emulator, write(0xA001, 0x43));
-    assert_eq!(call(&emulator, read()), Value::Int(0xFF42));
+    assert_eq!(call(emulator, read()), Value::Int(0xFF42));
+    call(emulator, write(0xA001, 0x43));
+    assert_eq!(call(emulator, read()), Value::Int(0xFF42));
 }
 
 #[test]
 fn a_write_into_a_bank_of_cartridge_ram_that_is_not_mapped_changes_nothing_in_the_script() {
-    let (runtime, port) = (runtime(), free_port());
-    let (scripts, _settings) = scripts(port);
-    let _host = color(false, scripts);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
-    call(&emulator, Op::Write8 { address: 0, value: 0x0A });
+    let scripted = scripted_color();
+    let emulator = &scripted.emulator;
+    call(emulator, Op::Write8 { address: 0, value: 0x0A });
     let sram = || "sram".to_owned();
     let refused =
-        refusal(&emulator, Op::DomainWrite32 { domain: sram(), address: 0x1FFE, value: 0x0102_0304 });
+        refusal(emulator, Op::DomainWrite32 { domain: sram(), address: 0x1FFE, value: 0x0102_0304 });
     assert_eq!(refused.status, Status::Unsupported);
     let read = Op::DomainRead32 { domain: sram(), address: 0x1FFE };
-    assert_eq!(call(&emulator, read), Value::Int(0xFFFF_FFFF));
+    assert_eq!(call(emulator, read), Value::Int(0xFFFF_FFFF));
 }
 
 #[test]
 fn undoing_a_refused_write_changed_another_bank_of_cartridge_ram_in_the_script() {
-    let (runtime, port) = (runtime(), free_port());
-    let (scripts, _settings) = scripts(port);
-    let _host = color(false, scripts);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let scripted = scripted_color();
+    let emulator = &scripted.emulator;
     let write = |address, value| Op::Write8 { address, value };
-    batch(&emulator, vec![write(0, 0x0A), write(0xAFFC, 0x42)]);
+    batch(emulator, vec![write(0, 0x0A), write(0xAFFC, 0x42)]);
     // Bank 2 holds 0xFF there, so only the second byte would change.
     let other_bank = Op::DomainWrite16 { domain: "sram".to_owned(), address: 0x4FFC, value: 0x00FF };
-    assert_eq!(refusal(&emulator, other_bank).status, Status::Unsupported);
+    assert_eq!(refusal(emulator, other_bank).status, Status::Unsupported);
     assert_eq!(
-        call(&emulator, Op::DomainRead8 { domain: "sram".to_owned(), address: 0xFFC }),
+        call(emulator, Op::DomainRead8 { domain: "sram".to_owned(), address: 0xFFC }),
         Value::Int(0x42)
     );
 }
 
 #[test]
 fn writing_255_into_locked_cartridge_ram_is_refused_by_the_script() {
-    let (runtime, port) = (runtime(), free_port());
-    let (scripts, _settings) = scripts(port);
-    let _host = color(false, scripts);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let scripted = scripted_color();
+    let emulator = &scripted.emulator;
     let write = |address, value| Op::Write8 { address, value };
-    batch(&emulator, vec![write(0, 0x0A), write(0xA001, 0x42), write(0, 0)]);
-    let refused = refusal(&emulator, Op::DomainWrite8 { domain: "sram".to_owned(), address: 1, value: 0xFF });
+    batch(emulator, vec![write(0, 0x0A), write(0xA001, 0x42), write(0, 0)]);
+    let refused = refusal(emulator, Op::DomainWrite8 { domain: "sram".to_owned(), address: 1, value: 0xFF });
     assert_eq!(refused.status, Status::Unsupported);
-    assert_eq!(call(&emulator, Op::DomainRead8 { domain: "sram".to_owned(), address: 1 }), Value::Int(0x42));
+    assert_eq!(call(emulator, Op::DomainRead8 { domain: "sram".to_owned(), address: 1 }), Value::Int(0x42));
 }
