@@ -9,7 +9,7 @@ local time = require "framewire.time"
 
 local files = {
   "declarations", "numbers", "loop", "sockets", "processes", "threads", "memory", "channel", "emulator", "watching",
-  "parser", "http", "hostile", "timeouts", "static", "many", "textlink", "programs", "documentation",
+  "parser", "http", "routes", "hostile", "timeouts", "static", "many", "textlink", "programs", "documentation",
 }
 
 check.root = root

@@ -4,6 +4,7 @@
 --   request.path      "/a%20b", as it was sent, without the query
 --   request.query     "x=1&y=2" or nil
 --   request.headers   names in lower case; several of one name are joined by ", ". Read only: equal requests share it.
+--   request.params    values of the parameters in the route's path, by name; only with such a route
 --   request.body      the whole body; "" if there is none
 --   request.version   1.1 or 1.0
 --
@@ -36,7 +37,7 @@ local M = {}
 ---@return table request
 function M.new()
   return setmetatable({
-    method = "", path = "", query = nil, headers = nil, body = "", version = 1.1, connection = nil,
+    method = "", path = "", query = nil, params = nil, headers = nil, body = "", version = 1.1, connection = nil,
   }, Request)
 end
 
@@ -49,6 +50,7 @@ function M.fill(request, connection, head, body)
   request.method = head.method
   request.path = head.path
   request.query = head.query
+  request.params = nil
   request.headers = head.headers
   request.version = head.version
   request.body = body
