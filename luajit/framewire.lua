@@ -12,10 +12,11 @@
 --   buffer   growing bytes in C memory        sys      the running system's declarations
 --   options  command lines                    textlink a lasting connection to a script in mGBA
 --   channel  messages through shared memory    emulator a core served by `framewire serve --channel`
+--   json     JSON                              utf8     checks UTF-8
 
 local names = {
   "socket", "http", "loop", "poller", "timer", "signal", "thread", "worker", "watch", "shm", "time", "num", "buffer",
-  "sys", "options", "textlink", "channel", "emulator",
+  "sys", "options", "textlink", "channel", "emulator", "json", "utf8",
 }
 
 local known = {}

@@ -8,7 +8,7 @@ local root = here .. "/../.."
 package.path = root .. "/luajit/?.lua;" .. here .. "/?.lua;" .. package.path
 
 local cli = require "framewire.options"
-local json = require "tests.support.json"
+local json = require "framewire.json"
 local measure = require "measure"
 local time = require "framewire.time"
 local worker = require "framewire.worker"

@@ -8,8 +8,9 @@ local check = require "tests.support.check"
 local time = require "framewire.time"
 
 local files = {
-  "declarations", "numbers", "loop", "sockets", "processes", "threads", "memory", "channel", "emulator", "watching",
-  "parser", "http", "routes", "hostile", "timeouts", "static", "many", "textlink", "programs", "documentation",
+  "declarations", "numbers", "json", "loop", "sockets", "processes", "threads", "memory", "channel", "emulator",
+  "watching", "parser", "http", "routes", "hostile", "timeouts", "static", "many", "textlink", "programs",
+  "documentation",
 }
 
 check.root = root

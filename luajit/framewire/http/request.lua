@@ -11,6 +11,7 @@
 -- The server uses the request object for the next request after the handler has returned, unless it called
 -- `response:later()`. Keep its fields, not the object.
 
+local json = require "framewire.json"
 local socket = require "framewire.socket"
 local url = require "framewire.http.url"
 
@@ -22,6 +23,13 @@ Request.__index = Request
 ---@return string|nil
 function Request:param(name)
   return url.param(self.query, name)
+end
+
+--- The body, read as JSON.
+---@return any value nil if it is not JSON
+---@return string? message with line and column
+function Request:json()
+  return json.decode(self.body)
 end
 
 --- The client's address.

@@ -1,7 +1,8 @@
---- Responses. A handler calls one of `text`, `html`, `send`, `redirect`, `file` or `start`. Or it calls `later`, and
--- then one of them on the object that `later` returned.
+--- Responses. A handler calls one of `text`, `html`, `json`, `send`, `redirect`, `file` or `start`. Or it calls
+-- `later`, and then one of them on the object that `later` returned.
 
 local ffi = require "ffi"
+local json = require "framewire.json"
 local reasons = require "framewire.http.status"
 local sys = require "framewire.sys"
 
@@ -125,6 +126,17 @@ end
 ---@return string? message
 function Response:html(status, body)
   return self:send(status, body, "text/html; charset=utf-8")
+end
+
+--- Sends a value as JSON. A value that JSON cannot hold is an error.
+---@param status integer
+---@param value any see json.encode
+---@return true|nil ok
+---@return string? message
+function Response:json(status, value)
+  local text, message = json.encode(value)
+  if not text then error(message, 2) end
+  return self:send(status, text, "application/json")
 end
 
 --- Redirects the client.

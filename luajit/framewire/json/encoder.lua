@@ -1,0 +1,247 @@
+--- Writes JSON.
+--
+-- Each writing function returns true; or nil, the reason, and where in the value it failed.
+
+local bit = require "bit"
+local ffi = require "ffi"
+local buffer = require "framewire.buffer"
+local utf8 = require "framewire.utf8"
+local values = require "framewire.json.values"
+
+local copy = ffi.copy
+local null, Array = values.null, values.Array
+local type, getmetatable, pairs, next = type, getmetatable, pairs, next
+local int64, uint64 = ffi.typeof("int64_t"), ffi.typeof("uint64_t")
+
+local QUOTE = 34
+-- A buffer larger than this is not kept.
+local SWOLLEN = 1048576
+
+-- What to write for bytes that cannot stand in a string as they are.
+local escapes = {
+  [8] = "\\b", [9] = "\\t", [10] = "\\n", [12] = "\\f", [13] = "\\r", [34] = '\\"', [92] = "\\\\",
+}
+for byte = 0, 31 do escapes[byte] = escapes[byte] or ("\\u%04x"):format(byte) end
+-- 0: as it is; 1: escaped; 2: part of a longer character.
+local class = ffi.new("uint8_t[256]")
+for byte in pairs(escapes) do class[byte] = 1 end
+for byte = 128, 255 do class[byte] = 2 end
+
+local out = buffer.new(4096)
+
+local function write_byte(byte)
+  if out.size == out.stop then out:reserve(1) end
+  out.data[out.stop] = byte
+  out.stop = out.stop + 1
+end
+
+local function write_escaped(text, place)
+  for i = place, #text do
+    local byte = text:byte(i)
+    local escape = escapes[byte]
+    if escape then out:append(escape) else write_byte(byte) end
+  end
+end
+
+local function write_string(text)
+  local length = #text
+  out:reserve(length + 2)
+  local data, stop = out.data, out.stop
+  data[stop] = QUOTE
+  copy(data + stop + 1, text, length)
+  local place, last, seen = stop + 1, stop + 1 + length, 0
+  while place < last do
+    seen = bit.bor(seen, class[data[place]])
+    place = place + 1
+  end
+  if seen >= 2 and utf8.check(utf8.START, data, stop + 1, last) ~= utf8.START then
+    return nil, "a string that is not UTF-8", ""
+  end
+  if seen % 2 == 0 then
+    data[last] = QUOTE
+    out.stop = last + 1
+    return true
+  end
+  out.stop = stop + 1
+  write_escaped(text, 1)
+  write_byte(QUOTE)
+  return true
+end
+
+local function write_number(value)
+  if value % 1 == 0 and value > -9007199254740992 and value < 9007199254740992 then
+    if value == 0 and 1 / value < 0 then out:append("-0") else out:append(("%d"):format(value)) end
+    return true
+  end
+  if value - value ~= 0 then return nil, "the number " .. tostring(value) .. ", which JSON does not have", "" end
+  local text = ("%.15g"):format(value)
+  if tonumber(text) ~= value then
+    text = ("%.16g"):format(value)
+    if tonumber(text) ~= value then text = ("%.17g"):format(value) end
+  end
+  -- So that it is read as a double again, not as an exact whole number.
+  if not text:find("[.e]") then text = text .. ".0" end
+  out:append(text)
+  return true
+end
+
+local function write_cdata(value)
+  if ffi.istype(int64, value) or ffi.istype(uint64, value) then
+    out:append(tostring(value):match("^-?%d+"))
+    return true
+  end
+  return nil, "a C value of type " .. tostring(ffi.typeof(value)), ""
+end
+
+-- The line break and indentation before a value, for each level; none if `indent` is nil.
+local function new_line(indent, level)
+  out:append("\n" .. indent:rep(level))
+end
+
+local write_value
+
+local function write_list(list, settings, level)
+  local indent = settings.indent
+  local count = #list
+  if count == 0 then
+    out:append("[]")
+    return true
+  end
+  write_byte(91)
+  for i = 1, count do
+    if i > 1 then write_byte(44) end
+    if indent then new_line(indent, level) end
+    local ok, reason, where = write_value(list[i], settings, level)
+    if not ok then return nil, reason, "[" .. i .. "]" .. where end
+  end
+  if indent then new_line(indent, level - 1) end
+  write_byte(93)
+  return true
+end
+
+local function write_member(name, value, settings, level, is_first)
+  if not is_first then write_byte(44) end
+  if settings.indent then new_line(settings.indent, level) end
+  if type(name) ~= "string" then
+    return nil, ("a key of type %s; the keys of an object must be strings"):format(type(name)), ""
+  end
+  if not write_string(name) then return nil, "a name that is not UTF-8", "" end
+  write_byte(58)
+  if settings.indent then write_byte(32) end
+  local ok, reason, where = write_value(value, settings, level)
+  if not ok then return nil, reason, "." .. name .. where end
+  return true
+end
+
+local function sorted_names(object)
+  local names = {}
+  for name in pairs(object) do
+    if type(name) ~= "string" then
+      return nil, ("a key of type %s; the keys of an object must be strings"):format(type(name))
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
+local function write_object(object, settings, level)
+  if next(object) == nil then
+    out:append("{}")
+    return true
+  end
+  write_byte(123)
+  local is_first = true
+  if settings.sort then
+    local names, problem = sorted_names(object)
+    if not names then return nil, problem, "" end
+    for _, name in ipairs(names) do
+      local ok, reason, where = write_member(name, object[name], settings, level, is_first)
+      if not ok then return nil, reason, where end
+      is_first = false
+    end
+  else
+    for name, value in pairs(object) do
+      local ok, reason, where = write_member(name, value, settings, level, is_first)
+      if not ok then return nil, reason, where end
+      is_first = false
+    end
+  end
+  if settings.indent then new_line(settings.indent, level - 1) end
+  write_byte(125)
+  return true
+end
+
+-- Whether a table is an array: nil and a reason if it is neither that nor an object.
+local function is_list(value)
+  local has_mark = getmetatable(value) == Array
+  if value[1] == nil then
+    if has_mark and next(value) ~= nil then return nil, "an array with other keys than 1 and those that follow", "" end
+    return has_mark
+  end
+  local count, entries = #value, 0
+  for _ in pairs(value) do entries = entries + 1 end
+  if count ~= entries then return nil, "a table with holes, or with other keys next to 1 to " .. count, "" end
+  return true
+end
+
+local function write_table(value, settings, level)
+  if level > settings.depth then
+    return nil, ("a value nested deeper than %d levels; it may contain itself"):format(settings.depth), ""
+  end
+  local is_array, reason, where = is_list(value)
+  if is_array == nil then return nil, reason, where end
+  if is_array then return write_list(value, settings, level) end
+  return write_object(value, settings, level)
+end
+
+-- `level` is the nesting of the value that contains this one.
+function write_value(value, settings, level)
+  local kind = type(value)
+  if kind == "string" then return write_string(value) end
+  if kind == "number" then return write_number(value) end
+  if kind == "table" then
+    if value == null then
+      out:append("null")
+      return true
+    end
+    return write_table(value, settings, level + 1)
+  end
+  if kind == "boolean" then
+    out:append(value and "true" or "false")
+    return true
+  end
+  if kind == "cdata" then return write_cdata(value) end
+  if kind == "nil" then return nil, "nil; use json.null", "" end
+  return nil, "a value of type " .. kind, ""
+end
+
+local plain = { sort = false, indent = nil, depth = values.DEPTH }
+
+local function read_settings(options)
+  if not options then return plain end
+  local depth, message = values.read_depth(options)
+  if not depth then return nil, message end
+  local indent = options.indent
+  if type(indent) == "number" and indent >= 0 and indent <= 64 then indent = (" "):rep(indent) end
+  if indent ~= nil and (type(indent) ~= "string" or indent:find("[^ \t]")) then
+    return nil, ("indent is %s; use a number of spaces up to 64, or spaces and tabs"):format(tostring(indent))
+  end
+  return { sort = options.sort, indent = indent, depth = depth }
+end
+
+local M = {}
+
+--- See framewire.json.
+function M.encode(value, options)
+  local settings, message = read_settings(options)
+  if not settings then return nil, message end
+  out:clear()
+  local ok, reason, where = write_value(value, settings, 0)
+  local text = ok and out:text()
+  if out.size > SWOLLEN then out = buffer.new(4096) end
+  if not ok then return nil, ("cannot encode %s, at value%s"):format(reason, where) end
+  return text
+end
+
+return M
