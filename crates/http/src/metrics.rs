@@ -1,0 +1,312 @@
+//! Counters for Prometheus: `GET /metrics`.
+//!
+//! A request of mGBA-http's is counted without looking anything up: the counters of its route are found by the route's
+//! number. Those of other routes are found by their labels. The state of emulators is read when the counters are asked for.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use axum::extract::MatchedPath;
+use axum::http::{Method, StatusCode};
+use framewire_emulator::{Run, State};
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry, Unit};
+
+/// Upper bounds of the histograms of latency, in seconds: an embedded core answers within the first, a stalled emulator
+/// is given up at the last but one.
+const SECONDS: [f64; 16] = [
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
+    10.0,
+];
+
+const RUNS: [(Run, &str); 4] = [
+    (Run::Running, "running"),
+    (Run::Paused, "paused"),
+    (Run::Stalled, "stalled"),
+    (Run::Unknown, "unknown"),
+];
+
+/// Which route answered a request.
+pub(crate) enum Answered {
+    /// One of mGBA-http's, by its number in the table.
+    Compat(usize),
+    /// One of Framewire's own, by its pattern.
+    Own(MatchedPath),
+    /// None: the request was refused before, or asks for nothing that is there.
+    Nobody,
+}
+
+/// The names and values of a counter's labels.
+type Labels<const COUNT: usize> = [(&'static str, Cow<'static, str>); COUNT];
+
+/// The counters of a server.
+pub(crate) struct Meter {
+    registry: Registry,
+    answers: Family<Labels<3>, Counter>,
+    seconds: Family<Labels<2>, Histogram, fn() -> Histogram>,
+    /// mGBA-http's routes, in the order of their numbers.
+    compat_routes: Vec<CompatRoute>,
+    /// The counters of those that were asked for, by number.
+    compat: Vec<OnceLock<Handles>>,
+    /// Requests that are being answered.
+    in_flight: Gauge,
+    /// Connections that are open, those that became WebSockets left out.
+    pub(crate) connections: Gauge,
+    watches: Gauge,
+    readers: Gauge,
+    /// Events that readers of watches did not take in time.
+    pub(crate) events_missed: Counter,
+    /// Pictures that viewers were not sent.
+    pub(crate) pictures_skipped: Counter,
+    streams: Family<Labels<1>, Gauge>,
+    turned_away: Family<Labels<1>, Counter>,
+    emulator_connected: Family<Labels<1>, Gauge>,
+    emulator_run: Family<Labels<2>, Gauge>,
+    emulator_rate: Family<Labels<1>, Gauge<f64, AtomicU64>>,
+    emulator_frame: Family<Labels<1>, Gauge>,
+    emulator_waiting: Family<Labels<1>, Gauge>,
+}
+
+/// The path and the method of one of mGBA-http's routes.
+pub(crate) type CompatRoute = (&'static str, &'static str);
+
+/// A request that is being answered, or whose client went away meanwhile.
+pub(crate) struct InFlight<'a>(&'a Gauge);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// The counters of one route.
+struct Handles {
+    seconds: Histogram,
+    /// Answers with status 200.
+    ok: Counter,
+    route: &'static str,
+}
+
+/// Adds a metric to a registry.
+fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+impl Meter {
+    /// Counters for a server with these of mGBA-http's routes.
+    pub(crate) fn new(compat_routes: Vec<CompatRoute>) -> Meter {
+        let mut all = Registry::with_prefix("framewire");
+        let answers = add(&mut all, "http_requests", "Requests answered, by route, method and status");
+        let seconds: Family<_, _, fn() -> Histogram> =
+            Family::new_with_constructor(|| Histogram::new(SECONDS));
+        let help = "Time from a request's head to its answer's, by route and method";
+        all.register_with_unit("http_request", help, Unit::Seconds, seconds.clone());
+        let mut meter = Meter {
+            answers,
+            seconds,
+            compat: compat_routes.iter().map(|_| OnceLock::new()).collect(),
+            compat_routes,
+            in_flight: add(&mut all, "http_requests_in_flight", "Requests that are being answered"),
+            connections: add(&mut all, "http_connections", "HTTP connections that are open"),
+            watches: add(&mut all, "watches", "Feeds of watches and events, each for any number of readers"),
+            readers: add(&mut all, "watch_readers", "Readers of watches"),
+            events_missed: add(&mut all, "watch_events_missed", "Events that readers did not take in time"),
+            pictures_skipped: add(
+                &mut all,
+                "video_pictures_skipped",
+                "Pictures not sent to a viewer over WebSocket, because of its rate limit or because it was slow",
+            ),
+            streams: add(
+                &mut all,
+                "streams",
+                "Event streams, WebSockets, subscriptions and long waits that are open, by kind",
+            ),
+            turned_away: add(&mut all, "http_turned_away", "Connections refused because too many were open"),
+            emulator_connected: add(&mut all, "emulator_connected", "Whether the emulator can be reached"),
+            emulator_run: add(
+                &mut all,
+                "emulator_run",
+                "How the emulator runs: 1 for the current state, 0 for the others",
+            ),
+            emulator_rate: add(
+                &mut all,
+                "emulator_frames_per_second",
+                "Frames finished each second, over about the last second",
+            ),
+            emulator_frame: add(
+                &mut all,
+                "emulator_frame",
+                "The emulator's frame counter, which starts again with a reset",
+            ),
+            emulator_waiting: add(
+                &mut all,
+                "emulator_batches_waiting",
+                "Batches that the emulator has not answered yet",
+            ),
+            registry: all,
+        };
+        let build: Family<Labels<1>, Gauge> =
+            add(&mut meter.registry, "build_info", "The version of framewire");
+        build.get_or_create(&[("version", env!("CARGO_PKG_VERSION").into())]).set(1);
+        meter
+    }
+
+    /// Counts a request as being answered until the guard is dropped.
+    pub(crate) fn begin(&self) -> InFlight<'_> {
+        self.in_flight.inc();
+        InFlight(&self.in_flight)
+    }
+
+    /// Counts an answer.
+    pub(crate) fn count(&self, by: &Answered, method: &Method, status: StatusCode, time: Duration) {
+        let method = method_name(method);
+        let (route, seconds) = match by {
+            Answered::Compat(number) => {
+                let handles = self.compat[*number].get_or_init(|| self.handles(*number));
+                handles.seconds.observe(time.as_secs_f64());
+                if status == StatusCode::OK {
+                    handles.ok.inc();
+                    return;
+                }
+                (Cow::Borrowed(handles.route), None)
+            }
+            Answered::Own(path) => (path.as_str().to_owned().into(), Some(time)),
+            Answered::Nobody => (Cow::Borrowed(""), Some(time)),
+        };
+        if let Some(time) = seconds {
+            self.seconds.get_or_create(&route_labels(route.clone(), method)).observe(time.as_secs_f64());
+        }
+        self.answers.get_or_create(&answer_labels(route, method, status)).inc();
+    }
+
+    fn handles(&self, number: usize) -> Handles {
+        let (route, method) = self.compat_routes[number];
+        Handles {
+            seconds: self.seconds.get_or_create_owned(&route_labels(route.into(), method)),
+            ok: self.answers.get_or_create_owned(&answer_labels(route.into(), method, StatusCode::OK)),
+            route,
+        }
+    }
+
+    /// The pattern of the route that answered; empty if none did.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn route<'a>(&'a self, by: &'a Answered) -> &'a str {
+        match by {
+            Answered::Compat(number) => self.compat_routes[*number].0,
+            Answered::Own(path) => path.as_str(),
+            Answered::Nobody => "",
+        }
+    }
+
+    /// Counts a connection that was refused because of this limit: `all` connections, or those of its `address`.
+    pub(crate) fn turn_away(&self, limit: &'static str) {
+        self.turned_away.get_or_create(&[("limit", limit.into())]).inc();
+    }
+
+    /// Sets how an emulator is, and how many batches it has not answered yet.
+    pub(crate) fn set_emulator(&self, name: &str, state: &State, waiting: i64) {
+        let name: Cow<'static, str> = name.to_owned().into();
+        let labels = [("emulator", name.clone())];
+        self.emulator_connected.get_or_create(&labels).set(state.connected.into());
+        self.emulator_rate.get_or_create(&labels).set(state.frames_per_second);
+        self.emulator_frame.get_or_create(&labels).set(state.frame.into());
+        self.emulator_waiting.get_or_create(&labels).set(waiting);
+        for (run, run_name) in RUNS {
+            let labels = [("emulator", name.clone()), ("run", run_name.into())];
+            self.emulator_run.get_or_create(&labels).set((run == state.run).into());
+        }
+    }
+
+    /// Sets how many streams of this kind are open.
+    pub(crate) fn set_streams(&self, kind: &'static str, count: usize) {
+        self.streams.get_or_create(&[("kind", kind.into())]).set(gauge_value(count));
+    }
+
+    /// Sets how many feeds of watches there are, and how many readers they have.
+    pub(crate) fn set_watches(&self, feeds: usize, readers: usize) {
+        self.watches.set(gauge_value(feeds));
+        self.readers.set(gauge_value(readers));
+    }
+
+    /// Everything in OpenMetrics, or in the older text format of Prometheus.
+    pub(crate) fn text(&self, open_metrics: bool) -> String {
+        let mut written = String::new();
+        // Writing to a string cannot fail.
+        let _ = text::encode(&mut written, &self.registry);
+        if open_metrics { written } else { classic(&written) }
+    }
+}
+
+/// A route is a pattern of the routes' table, never what a client wrote; it is empty where no route answered.
+fn route_labels(route: Cow<'static, str>, method: &'static str) -> Labels<2> {
+    [("route", route), ("method", method.into())]
+}
+
+fn answer_labels(route: Cow<'static, str>, method: &'static str, status: StatusCode) -> Labels<3> {
+    [("route", route), ("method", method.into()), ("status", status.as_str().to_owned().into())]
+}
+
+fn gauge_value(count: usize) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
+/// A method's name; clients may invent others.
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}
+
+/// The older format calls a counter by the whole name of its sample, and knows neither units nor an end.
+fn classic(open_metrics: &str) -> String {
+    let mut written = String::with_capacity(open_metrics.len());
+    let mut help = "";
+    for line in open_metrics.lines() {
+        let mut words = line.splitn(4, ' ');
+        match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("#"), Some("HELP"), ..) => help = line,
+            (Some("#"), Some("TYPE"), Some(name), Some(kind)) => {
+                let suffix = if kind == "counter" { "_total" } else { "" };
+                let text = help.splitn(4, ' ').nth(3).unwrap_or_default();
+                written.push_str(&format!("# HELP {name}{suffix} {text}\n# TYPE {name}{suffix} {kind}\n"));
+            }
+            (Some("#"), ..) => {}
+            _ => {
+                written.push_str(line);
+                written.push('\n');
+            }
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_older_format_names_counters_by_their_samples() {
+        let written = classic(
+            "# HELP a_b Some words.\n# TYPE a_b counter\na_b_total{x=\"# y\"} 1\n# HELP c C.\n# TYPE c gauge\n# UNIT c s\nc 2\n# EOF\n",
+        );
+        assert_eq!(
+            written,
+            "# HELP a_b_total Some words.\n# TYPE a_b_total counter\na_b_total{x=\"# y\"} 1\n# HELP c C.\n# TYPE c gauge\nc 2\n"
+        );
+    }
+}
