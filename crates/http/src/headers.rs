@@ -1,6 +1,7 @@
-//! The names of headers that are Framewire's own.
+//! Framewire's own headers, and the security headers of replies.
 
-use axum::http::HeaderName;
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The frame counter of what a reply holds.
 pub(crate) const FRAME: HeaderName = HeaderName::from_static("framewire-frame");
@@ -12,6 +13,30 @@ pub(crate) const HEIGHT: HeaderName = HeaderName::from_static("framewire-height"
 /// What pages of allowed origins can read of a reply, in addition to what browsers show to every page.
 pub(crate) const EXPOSED: &str = "allow, content-disposition, etag, framewire-frame, framewire-height, framewire-width, location, \
     retry-after, www-authenticate, x-request-id";
+
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// For replies that are not pages: if a browser takes one for a page after all, it may do nothing.
+const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+
+/// For pages that set no policy of their own: they ask this server only, and no other page may hold them in a frame.
+const OWN: HeaderValue = HeaderValue::from_static(
+    "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; \
+     frame-ancestors 'none'",
+);
+
+/// Completes the headers of a reply. `shared` if pages of other origins may show it.
+pub(crate) fn shield(headers: &mut HeaderMap, shared: bool) {
+    let is_page = headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(if is_page { OWN } else { NOTHING });
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if is_page {
+        // Not "no-referrer": with that, browsers call the origin of a page's own forms `null`.
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    }
+    let readers = if shared { "cross-origin" } else { "same-origin" };
+    headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static(readers));
+}
 
 #[cfg(test)]
 mod tests {

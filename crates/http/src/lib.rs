@@ -10,7 +10,7 @@
 //! - `routing`: what routes share: their state, what handlers take from a request, what a route declares of itself;
 //! - `feeds` (watches and events), `pictures`, `sockets` (WebSockets), `storage` (snapshots, recordings, searches, replays)
 //!   and `idempotency` (requests with an `Idempotency-Key`) are services, which know no routes;
-//! - `operations` performs operations on the [`Emulators`]; `reading` reads JSON and queries; `symbols` names addresses;
+//! - `operations` performs operations on the [`Emulators`]; `reading` reads JSON and queries;
 //! - `access` decides who may send which request; `transport` holds connections and the limits on them;
 //! - `metrics` counts for Prometheus; `failure` and `problem` say what went wrong, as text and as JSON.
 
@@ -32,9 +32,7 @@ mod problem;
 mod reading;
 mod routing;
 mod rpc;
-mod secret_file;
 mod sockets;
-mod stopping;
 mod storage;
 mod transport;
 mod v1;
@@ -47,5 +45,5 @@ pub use docs::openapi;
 pub use limits::Limits;
 pub use operations::emulators::{Emulators, NameError, Served, is_emulator_name};
 pub use storage::check_data;
-pub use transport::refusal::HTTPS_ONLY;
+pub use transport::closing::HTTPS_ONLY;
 pub use transport::tls::{Tls, TlsError};

@@ -7,7 +7,7 @@ use axum::http::header::{FORWARDED, VIA};
 use axum::http::{Extensions, HeaderMap, HeaderName, StatusCode};
 
 use crate::failure::Failure;
-use crate::transport::peer::Peer;
+use crate::transport::connection::Peer;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 

@@ -7,13 +7,12 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use tracing::warn;
 
 use super::Access;
-use super::attempts::Attempts;
 use super::caller::{Caller, Reach, Rights};
 use super::pages::{Pages, RequestOrigin};
 use super::session::{self, Sessions};
-use super::token::Tokens;
+use super::token::{Attempts, Tokens};
 use crate::failure::Failure;
-use crate::transport::peer::Peer;
+use crate::transport::connection::Peer;
 
 /// Where a token is exchanged for a cookie.
 pub(crate) const LOGIN: &str = "/v1/login";

@@ -17,8 +17,8 @@ use base64::prelude::BASE64_STANDARD;
 use super::gate::{Gate, LOGIN, RequestHead};
 use super::session;
 use crate::failure::Failure;
-use crate::transport::body::BodyReader;
-use crate::transport::peer::Peer;
+use crate::transport::connection::Peer;
+use crate::transport::incoming::BodyReader;
 
 /// Far more than a token and an address.
 const LARGEST_FORM: usize = 64 * 1024;

@@ -1,25 +1,21 @@
 //! Decides who may send which request.
 //!
 //! - `pages`: which web pages may send requests at all;
-//! - `token`: the secrets that callers show, `session`: the browsers that have logged in, `attempts`: wrong tokens;
+//! - `token`: the secrets that callers show, and wrong ones; `session`: the browsers that have logged in;
 //! - `caller`: the sender of a request; `gate` identifies it and lets the request in; `login` is the page for people;
-//! - `permit`: what a caller may have an emulator do, and `files`: where it may name files;
-//! - `shield`: the security headers of replies.
+//! - `permit`: what a caller may have an emulator do, and where it may name files.
 
-mod attempts;
 pub(crate) mod caller;
-pub(crate) mod files;
 pub(crate) mod gate;
 pub(crate) mod login;
 pub(crate) mod pages;
 pub(crate) mod permit;
 mod session;
-pub(crate) mod shield;
 pub(crate) mod token;
 
-pub use files::{Files, FilesError};
 pub use gate::CHALLENGE;
 pub use pages::{PageError, Pages};
+pub use permit::{Files, FilesError};
 pub use token::{Token, TokenError, Tokens};
 
 /// Who may use a server, and for what. By default programs and its own pages, on this machine only.

@@ -260,7 +260,7 @@ fn is_localhost(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::peer::Peer;
+    use crate::transport::connection::Peer;
     use axum::http::Uri;
 
     /// Judges a request for one of mGBA-http's routes.

@@ -1,10 +1,13 @@
-//! What a caller may have an emulator do, for every operation that reaches one, by whatever route.
+//! What a caller may have an emulator do, for every operation that reaches one, by whatever route, and
+//! where it may name files.
+
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
 
 use framewire_emulator::EmulatorError;
-use framewire_protocol::{Batch, Effect};
+use framewire_protocol::{Batch, Effect, OpError};
 
 use super::caller::{Caller, Reach, Rights};
-use super::files::Files;
 
 /// A caller's rights over emulators.
 #[derive(Debug, Clone)]
@@ -49,5 +52,152 @@ impl Permit {
             }
         }
         Ok(())
+    }
+}
+
+/// A folder that callers cannot leave.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// Without links in it.
+    root: PathBuf,
+}
+
+/// Why a folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be the folder for files", path.display())]
+pub struct FilesError {
+    path: PathBuf,
+    #[source]
+    source: std::io::Error,
+}
+
+impl Files {
+    /// Callers may name files in this folder, which must exist.
+    ///
+    /// # Errors
+    /// If there is no folder at `path`, or it cannot be read.
+    pub fn within(path: &Path) -> Result<Files, FilesError> {
+        let failed = |source| FilesError { path: path.to_owned(), source };
+        let root = path.canonicalize().map_err(failed)?;
+        if root.is_dir() && root.to_str().is_some() {
+            return Ok(Files { root });
+        }
+        Err(failed(ErrorKind::NotADirectory.into()))
+    }
+
+    /// The file that a caller means by `path`, wherever links lead to. What does not exist yet is accepted if the folder
+    /// that it would lie in is inside.
+    ///
+    /// # Errors
+    /// A sentence that says what is accepted. It says nothing about what lies outside.
+    pub(crate) fn resolve(&self, path: &str) -> Result<String, OpError> {
+        let refused = || {
+            OpError::bad_argument(format!(
+                "the path {path:?} is not inside the folder for files; name a file by its path from there, without .., \
+                 such as game.gba or states/1.ss"
+            ))
+        };
+        let asked = Path::new(path);
+        let plain = |component| matches!(component, Component::Normal(_) | Component::CurDir);
+        let steps = asked.strip_prefix(&self.root).unwrap_or(asked);
+        if path.is_empty() || path.contains('\0') || !steps.components().all(plain) {
+            return Err(refused());
+        }
+        let found = follow(&self.root.join(steps)).filter(|found| found.starts_with(&self.root));
+        found.and_then(|found| found.into_os_string().into_string().ok()).ok_or_else(refused)
+    }
+}
+
+/// Where a path leads once all links in it are followed; of what does not exist the last step only may be missing.
+fn follow(path: &Path) -> Option<PathBuf> {
+    match path.canonicalize() {
+        Ok(found) => Some(found),
+        Err(error) if error.kind() != ErrorKind::NotFound => None,
+        // Creating the file would follow a link that leads nowhere.
+        Err(_) if path.symlink_metadata().is_ok() => None,
+        Err(_) => Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?)),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A folder for files next to a secret, with links of each kind.
+    fn folder() -> (tempfile::TempDir, Files) {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("in");
+        std::fs::create_dir_all(inside.join("states")).unwrap();
+        std::fs::create_dir(folder.path().join("inside-too")).unwrap();
+        std::fs::write(folder.path().join("secret"), "s").unwrap();
+        std::fs::write(inside.join("game.gba"), "g").unwrap();
+        symlink(folder.path().join("secret"), inside.join("out")).unwrap();
+        symlink("../nothing", inside.join("dangling")).unwrap();
+        symlink(folder.path(), inside.join("up")).unwrap();
+        symlink("game.gba", inside.join("alias")).unwrap();
+        symlink("loop", inside.join("loop")).unwrap();
+        let files = Files::within(&inside).unwrap();
+        (folder, files)
+    }
+
+    #[test]
+    fn what_is_inside_is_found_from_there() {
+        let (folder, files) = folder();
+        let root = folder.path().canonicalize().unwrap().join("in");
+        for (path, leads) in [
+            ("game.gba", "game.gba"),
+            ("./game.gba", "game.gba"),
+            ("states/new.ss", "states/new.ss"),
+            ("alias", "game.gba"),
+            ("a file \u{e9}.png", "a file \u{e9}.png"),
+            ("..game", "..game"),
+        ] {
+            assert_eq!(Path::new(&files.resolve(path).unwrap()), root.join(leads), "{path}");
+        }
+        let absolute = root.join("game.gba");
+        assert_eq!(Path::new(&files.resolve(absolute.to_str().unwrap()).unwrap()), absolute);
+    }
+
+    #[test]
+    fn nothing_leads_outside() {
+        let (folder, files) = folder();
+        let base = folder.path().to_str().unwrap();
+        let absolute =
+            [format!("{base}/secret"), format!("{base}/in/../secret"), format!("{base}/inside-too/x")];
+        let relative = [
+            "",
+            "..",
+            "../secret",
+            "states/../../secret",
+            "states/../game.gba",
+            "/etc/passwd",
+            "//etc/passwd",
+            "out",
+            "dangling",
+            "up/secret",
+            "up/in/../secret",
+            "up/new",
+            "loop",
+            "none/new",
+            "game.gba/x",
+            "a\0b",
+            "./../secret",
+        ];
+        for path in absolute.iter().map(String::as_str).chain(relative) {
+            assert!(files.resolve(path).is_err(), "{path:?} gave {:?}", files.resolve(path));
+        }
+        assert!(
+            !files.resolve("out").unwrap_err().message.contains(base),
+            "the refusal shows where links lead"
+        );
+    }
+
+    #[test]
+    fn only_a_folder_can_hold_files() {
+        let (folder, _) = folder();
+        assert!(Files::within(&folder.path().join("secret")).is_err());
+        assert!(Files::within(&folder.path().join("nothing")).is_err());
     }
 }

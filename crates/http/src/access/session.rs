@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 
 use super::caller::Rights;
 use super::token::{TokenError, hex, random};
-use crate::transport::peer::Peer;
+use crate::transport::connection::Peer;
 
 /// How long a login lasts.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -19,20 +19,20 @@ use crate::access::caller::{Caller, Rights};
 use crate::access::gate::{Admission, CorsPolicy, Gate, RequestHead};
 use crate::access::login::{login_page, wants_page};
 use crate::access::pages::allow_page;
-use crate::access::shield::shield;
 use crate::compat::{self, CompatServices, RoutesAt};
 use crate::failure::Failure;
+use crate::headers::shield;
 use crate::idempotency::{self, Idempotency};
 use crate::metrics::{Answered, Meter};
 use crate::plain;
 use crate::routing::catalog::Catalog;
 use crate::transport::activity::{Activity, Outflow};
-use crate::transport::body::BodyReader;
+use crate::transport::connection::Peer;
 use crate::transport::connection::{Answer, Handler};
+use crate::transport::framing;
+use crate::transport::incoming::BodyReader;
 use crate::transport::incoming::OutOfMemory;
-use crate::transport::peer::Peer;
 use crate::transport::streams::ClientAddress;
-use crate::transport::strict;
 use crate::v1;
 
 /// Answers requests.
@@ -119,7 +119,7 @@ impl Dispatcher {
             any_name: routes.is_some() || plain::goes_by_any_name(path),
             headers: &parts.headers,
         };
-        let admission = strict::check(parts.version, &parts.uri, &parts.headers)
+        let admission = framing::check(parts.version, &parts.uri, &parts.headers)
             .and_then(|()| self.gate.enter(head))
             .and_then(|admission| self.check_rights(admission, routes, &head));
         let (mut caller, cors) = match admission {

@@ -1,13 +1,11 @@
 //! The server as a whole: what it is made from, and how it is served.
 //!
-//! - `serve`: puts the services together and serves them;
+//! - `serve`: puts the services and the routes together and serves them;
 //! - `dispatch`: the way of a request: who sent it, whether it is let in, and which route answers it;
-//! - `router`: all routes except mGBA-http's;
 //! - `request_id`: what a request is called in logs; with the feature `otlp`, `span` makes traces of requests.
 
 mod dispatch;
 mod request_id;
-mod router;
 mod serve;
 #[cfg(feature = "otlp")]
 mod span;

@@ -14,15 +14,13 @@ use percent_encoding::percent_decode_str;
 use tracing::info;
 
 use super::body;
-use super::params::Kind;
-use super::query::Query;
+use super::params::{Kind, Query};
 use super::table::{Build, ECHO, ROUTES, Route, Verb};
 use crate::access::caller::Caller;
 use crate::failure::Failure;
-use crate::idempotency;
-use crate::idempotency::NothingDone;
+use crate::idempotency::{self, NothingDone};
 use crate::operations::Operations;
-use crate::transport::body::BodyReader;
+use crate::transport::incoming::BodyReader;
 
 /// The routes of one path.
 #[derive(Debug, Default)]

@@ -9,9 +9,7 @@
 
 mod body;
 mod dispatch;
-mod hex;
 mod params;
-mod query;
 mod reply;
 mod table;
 

@@ -1,13 +1,19 @@
 //! Writes results as mGBA-http does: in plain text.
 
-use axum::body::Body;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use framewire_protocol::marker::hex_pairs;
 use framewire_protocol::op::ResultKind;
 use framewire_protocol::{Keys, Value};
+use hyper::body::{Frame, SizeHint};
 
-use super::hex;
 use crate::failure::Failure;
 use crate::operations::budget::BudgetShare;
 
@@ -36,7 +42,7 @@ impl Reply {
             (_, Value::Int(number)) => Body::from(number.to_string()),
             (_, Value::Text(text)) => Body::from(text),
             (Reply::Raw, Value::Bytes(bytes)) => share.body(bytes),
-            (_, Value::Bytes(bytes)) => hex::body(bytes, share),
+            (_, Value::Bytes(bytes)) => hex_body(bytes, share),
             (_, Value::List(items)) => Body::from(joined(items)),
         };
         let mut response = Response::new(body);
@@ -58,4 +64,54 @@ fn no_keys(mask: i64) -> Failure {
         StatusCode::BAD_GATEWAY,
         format!("the emulator says that the keys {mask:#x} are held; there are ten"),
     )
+}
+
+/// Bytes that are written at once; a result up to this size is written as a whole.
+const PIECE: usize = 16 * 1024;
+
+/// A reply of `bytes` as hex pairs.
+pub(super) fn hex_body(bytes: Vec<u8>, share: BudgetShare) -> Body {
+    match bytes.len() {
+        0..=PIECE => Body::from(hex_pairs(&bytes)),
+        _ => Body::new(Hex { bytes, written: 0, _share: share }),
+    }
+}
+
+/// Bytes as hex pairs, written piece by piece: the text of a large result is three times as long and never there at once.
+struct Hex {
+    bytes: Vec<u8>,
+    /// How many of them.
+    written: usize,
+    _share: BudgetShare,
+}
+
+impl HttpBody for Hex {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let rest = &self.bytes[self.written..];
+        if rest.is_empty() {
+            return Poll::Ready(None);
+        }
+        let piece = &rest[..rest.len().min(PIECE)];
+        let mut text = hex_pairs(piece);
+        if piece.len() < rest.len() {
+            text.push(',');
+        }
+        self.written += piece.len();
+        Poll::Ready(Some(Ok(Frame::data(text.into()))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.written == self.bytes.len()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let bytes = (self.bytes.len() - self.written) as u64;
+        SizeHint::with_exact((3 * bytes).saturating_sub(1))
+    }
 }

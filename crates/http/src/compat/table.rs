@@ -3,8 +3,9 @@
 use framewire_protocol::op::{OpInfo, OpKind};
 use framewire_protocol::{Effect, Key, Keys, MAX_RANGE, Op};
 
-use super::params::{Param, Typed, boolean, button, buttons, exact, integer, lua_number, name, path, text};
-use super::query::Query;
+use super::params::{
+    Param, Query, Typed, boolean, button, buttons, exact, integer, lua_number, name, path, text,
+};
 use super::reply::Reply;
 use crate::failure::Failure;
 

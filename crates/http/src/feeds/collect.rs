@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use framewire_emulator::{Event, Happening, Watch, WatchEvent};
 use serde_json::{Map, Value as Json, json};
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
+use super::definition::WatchedMemory;
 use super::feed::Feed;
-use super::memory::WatchedMemory;
 use super::registry::Feeds;
 use crate::failure::STOPPING;
-use crate::stopping::Stopping;
+use crate::transport::Stopping;
 
 /// How long a feed that somebody may come back to lives without a reader.
 pub(crate) const UNREAD: Duration = Duration::from_secs(60);

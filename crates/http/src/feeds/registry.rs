@@ -1,7 +1,8 @@
 //! All feeds, found by id or by what they watch.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use axum::http::StatusCode;
 use framewire_emulator::{Watch, WatchRequest};
@@ -11,9 +12,8 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::watch;
 
 use super::collect::{Collector, UNREAD, UNREAD_KEPT};
-use super::definition::{Definition, Subjects};
+use super::definition::{Definition, Subjects, WatchedMemory};
 use super::feed::{Feed, Reader};
-use super::memory::WatchedMemory;
 use super::ring::Values;
 use crate::access::caller::Owner;
 use crate::failure::Failure;

@@ -5,11 +5,9 @@
 //! that changes an emulator also hands the key on ([`Batch::key`](framewire_protocol::Batch)): the emulator's own memory
 //! outlives this server where a script holds it.
 //!
-//! - `memory`: the requests that are remembered, with their bounds;
-//! - `reply`: a reply as it is kept;
+//! `memory` holds the requests that are remembered, with their replies.
 
 mod memory;
-mod reply;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
@@ -29,8 +27,8 @@ use crate::access::caller::Caller;
 use crate::access::gate::RequestHead;
 use crate::failure::Failure;
 use crate::limits::Limits;
-use crate::reading::pairs::emulator_of;
-use crate::transport::body::BodyReader;
+use crate::reading::emulator_of;
+use crate::transport::incoming::BodyReader;
 
 /// The header that carries a key.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

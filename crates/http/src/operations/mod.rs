@@ -1,12 +1,10 @@
 //! Operations on emulators: the core that all routes share.
 //!
-//! - `emulators`: the emulators that are served;
-//! - `budget`: limits the memory for large replies;
-//! - `lockstep`: ends lockstep with the WebSocket that began it.
+//! - `emulators`: the emulators that are served, and who began their lockstep;
+//! - `budget`: limits the memory for large replies.
 
 pub(crate) mod budget;
 pub(crate) mod emulators;
-pub(crate) mod lockstep;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,9 +15,9 @@ use framewire_protocol::{Batch, Op, Outcome, Value};
 use self::budget::ReplyBudget;
 use self::emulators::{Emulators, Served};
 use crate::access::caller::Caller;
-use crate::access::files::Files;
+use crate::access::permit::Files;
 use crate::access::permit::Permit;
-use crate::stopping::Stopping;
+use crate::transport::Stopping;
 
 /// Performs operations on emulators: within a deadline, as far as the caller may, and with memory for the results.
 pub(crate) struct Operations {

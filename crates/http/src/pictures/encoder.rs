@@ -1,16 +1,21 @@
+//! Reads the pictures of each emulator that has viewers, and limits how many viewers there are.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use framewire_emulator::{Picture, Video};
 use framewire_media::Encoder;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tracing::warn;
 
 use super::picture::SharedPicture;
-use super::source::PictureSource;
+use super::screenshots::Screenshots;
+use crate::failure::Failure;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
+use crate::transport::streams::OpenStream;
 
 /// The newest picture of an emulator; pictures that are not taken in time are skipped. It ends when the emulator is gone.
 pub(crate) type Newest = watch::Receiver<Option<Arc<SharedPicture>>>;
@@ -82,4 +87,61 @@ fn subscribe(sender: &watch::Sender<Option<Arc<SharedPicture>>>) -> Newest {
     let mut newest = sender.subscribe();
     newest.mark_changed();
     newest
+}
+
+/// Where an emulator's pictures come from.
+pub(crate) enum PictureSource {
+    /// Each is given as it is made.
+    Given(Video),
+    /// Each is asked for.
+    Asked(Box<Screenshots>),
+}
+
+impl PictureSource {
+    /// Opens the source of an emulator. One that must be asked is asked at once, for at most `patience`.
+    pub(crate) async fn open(served: &Arc<Served>, patience: Duration) -> Result<PictureSource, Problem> {
+        match served.emulator.video() {
+            Some(video) => Ok(PictureSource::Given(video)),
+            None => Ok(PictureSource::Asked(Box::new(Screenshots::begin(served.clone(), patience).await?))),
+        }
+    }
+
+    /// The newest picture that was not given yet; `None` when there will be none.
+    pub(crate) async fn next(&mut self) -> Option<Arc<Picture>> {
+        match self {
+            PictureSource::Given(video) => video.next().await,
+            PictureSource::Asked(screenshots) => screenshots.next().await,
+        }
+    }
+}
+
+/// Limits how many clients watch and listen at once: each costs more than other streams do.
+#[derive(Clone)]
+pub(crate) struct ViewerLimit {
+    all: u32,
+    free: Arc<Semaphore>,
+}
+
+/// The place of a viewer or listener, given back when it is dropped.
+pub(crate) struct ViewerPlace {
+    _permit: OwnedSemaphorePermit,
+    _stream: OpenStream,
+}
+
+impl ViewerLimit {
+    pub(crate) fn new(count: u32) -> ViewerLimit {
+        ViewerLimit { all: count, free: Arc::new(Semaphore::new(count as usize)) }
+    }
+
+    /// Takes a place for a stream.
+    pub(crate) fn take(&self, stream: OpenStream) -> Result<ViewerPlace, Problem> {
+        match self.free.clone().try_acquire_owned() {
+            Ok(permit) => Ok(ViewerPlace { _permit: permit, _stream: stream }),
+            Err(_) => Err(Failure::busy(format!(
+                "{} viewers and listeners are here, as many as are served at once; close one and try again",
+                self.all
+            ))
+            .into()),
+        }
+    }
 }

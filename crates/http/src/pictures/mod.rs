@@ -1,12 +1,9 @@
 //! The pictures of an emulator, which all viewers share.
 //!
-//! - `source`: where pictures come from; an emulator that does not give them is asked for `screenshots`;
-//! - `encoder`: reads the source of each emulator that has viewers;
-//! - `picture`: a picture, encoded once for all viewers;
-//! - `viewers`: limits how many clients watch and listen at once.
+//! - `encoder`: reads the pictures of each emulator that has viewers, and limits how many viewers there are;
+//! - `screenshots`: pictures of an emulator that gives them only when asked;
+//! - `picture`: a picture, encoded once for all viewers.
 
 pub(crate) mod encoder;
 pub(crate) mod picture;
 pub(crate) mod screenshots;
-mod source;
-pub(crate) mod viewers;

@@ -2,23 +2,23 @@
 //!
 //! - `unique`: JSON in which no key is twice;
 //! - `source`: a JSON value, or the texts of a query or path, as a type asks for it;
-//! - `whole`: whole numbers within a range;
-//! - `refusal`: why a type cannot be made of it.
+//! - `fields`: the fields of an object, read one by one.
 
-pub(crate) mod fields;
-pub(crate) mod pairs;
-mod refusal;
-mod source;
-pub(crate) mod unique;
-pub(crate) mod whole;
+use std::borrow::Cow;
+use std::fmt::Formatter;
 
-use serde::de::DeserializeOwned;
+use axum::http::request::Parts;
+use percent_encoding::percent_decode_str;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, Visitor};
 use serde_json::Value as Json;
 
 use self::fields::Object;
+use self::source::{ACCEPTED, ReadError, ValueSource, null_at};
 use crate::problem::Problem;
-use refusal::{ReadError, null_at};
-use source::ValueSource;
+
+pub(crate) mod fields;
+mod source;
+pub(crate) mod unique;
 
 /// Reads a body of JSON, which is an object; an empty one is an object without fields.
 pub(crate) fn body<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
@@ -55,4 +55,87 @@ pub(crate) fn query<T: DeserializeOwned>(given: Vec<(String, Vec<String>)>) -> R
 pub(crate) fn part<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Problem> {
     let refused = |refusal: ReadError| refusal.within(name).problem(name);
     T::deserialize(ValueSource::Text(vec![text.to_owned()])).map_err(refused)
+}
+
+/// A whole number from `MIN` to `MAX`, with refusals that say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Whole<const MIN: u32, const MAX: u32>(u32);
+
+impl<const MIN: u32, const MAX: u32> Whole<MIN, MAX> {
+    /// This number, which the caller knows to be within the range.
+    pub(crate) const fn usual(number: u32) -> Whole<MIN, MAX> {
+        assert!(MIN <= number && number <= MAX);
+        Whole(number)
+    }
+
+    pub(crate) const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Whole<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Whole<MIN, MAX>, D::Error> {
+        deserializer.deserialize_i128(Within)
+    }
+}
+
+struct Within<const MIN: u32, const MAX: u32>;
+
+impl<const MIN: u32, const MAX: u32> Visitor<'_> for Within<MIN, MAX> {
+    type Value = Whole<MIN, MAX>;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "a whole number from {MIN} to {MAX}")
+    }
+
+    fn visit_i128<E: Error>(self, number: i128) -> Result<Whole<MIN, MAX>, E> {
+        let within = u32::try_from(number).ok().filter(|number| (MIN..=MAX).contains(number));
+        within.map(Whole).ok_or_else(|| refused::<MIN, MAX, E>(&format!("is {number}")))
+    }
+
+    /// The source gives a text that says what is there in place of a whole number.
+    fn visit_str<E: Error>(self, problem: &str) -> Result<Whole<MIN, MAX>, E> {
+        Err(refused::<MIN, MAX, E>(problem))
+    }
+}
+
+fn refused<const MIN: u32, const MAX: u32, E: Error>(problem: &str) -> E {
+    E::custom(format!("{problem}{ACCEPTED}a whole number from {MIN} to {MAX}"))
+}
+
+/// The emulator that a query names.
+pub(crate) fn emulator_of(parts: &Parts) -> Option<String> {
+    pairs(parts).find(is_emulator).map(value_of)
+}
+
+/// The pairs of a request's query.
+pub(crate) fn pairs(parts: &Parts) -> impl Iterator<Item = &str> {
+    pairs_of(parts.uri.query().unwrap_or(""))
+}
+
+/// The pairs of a query.
+pub(crate) fn pairs_of(query: &str) -> impl Iterator<Item = &str> {
+    query.split('&').filter(|pair| !pair.is_empty())
+}
+
+/// Whether a pair names an emulator.
+pub(crate) fn is_emulator(pair: &&str) -> bool {
+    name_of(pair) == "emulator"
+}
+
+/// The name of a pair.
+pub(crate) fn name_of(pair: &str) -> Cow<'_, str> {
+    decoded(pair.split_once('=').map_or(pair, |(name, _)| name))
+}
+
+/// The value of a pair.
+pub(crate) fn value_of(pair: &str) -> String {
+    decoded(pair.split_once('=').map_or("", |(_, value)| value)).into_owned()
+}
+
+fn decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains(['%', '+']) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned())
 }

@@ -14,7 +14,7 @@ use super::declare::PathEffect;
 use crate::access::caller::Rights;
 use crate::failure::Failure;
 use crate::problem::Problem;
-use crate::reading::pairs::{name_of, pairs_of};
+use crate::reading::{name_of, pairs_of};
 
 /// The routes that a document describes.
 pub(crate) struct Catalog {

@@ -13,9 +13,8 @@ use crate::idempotency;
 use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
-use crate::reading;
-use crate::reading::pairs::{is_emulator, name_of, pairs, value_of};
-use crate::transport::body::BodyReader;
+use crate::reading::{self, is_emulator, name_of, pairs, value_of};
+use crate::transport::incoming::BodyReader;
 use crate::transport::streams::{ClientAddress, OpenStream, StreamKind, StreamLimit};
 
 /// The parameter that selects an emulator, for `#[utoipa::path(params(EmulatorParam))]`.

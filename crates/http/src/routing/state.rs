@@ -11,11 +11,10 @@ use crate::idempotency::Idempotency;
 use crate::limits::Limits;
 use crate::metrics::Meter;
 use crate::operations::Operations;
-use crate::pictures::encoder::PictureEncoders;
-use crate::pictures::viewers::ViewerLimit;
-use crate::stopping::Stopping;
+use crate::pictures::encoder::{PictureEncoders, ViewerLimit};
 use crate::storage::{SearchTable, Storage};
-use crate::transport::body::BodyReader;
+use crate::transport::Stopping;
+use crate::transport::incoming::BodyReader;
 use crate::transport::streams::StreamLimit;
 
 /// The state of the router. Each handler takes the services that it uses, as `State<Arc<Feeds>>`.

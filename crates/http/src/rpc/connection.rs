@@ -13,15 +13,12 @@ use serde_json::Value as Json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, MissedTickBehavior, interval, timeout};
 
-use super::error::RpcError;
-use super::message;
-use super::message::{Message, Refused, Request, reply};
+use super::message::{self, Message, Refused, Request, RpcError, reply};
 use super::methods::{UnderWay, begin};
 use super::session::{Held, Outgoing, RpcReply, RpcSession};
 use crate::failure::STOPPING;
-use crate::operations::lockstep;
-use crate::sockets;
-use crate::sockets::CloseReason;
+use crate::operations::emulators::for_connection;
+use crate::sockets::{self, CloseReason};
 use crate::transport::activity::Outflow;
 use crate::transport::incoming::Charge;
 use crate::transport::streams::OpenStream;
@@ -194,12 +191,12 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
     let mut under_way = Vec::with_capacity(items.len());
     for item in items {
         let started = start(session, item, charge.clone());
-        under_way.push(lockstep::for_connection(session.number, started).await);
+        under_way.push(for_connection(session.number, started).await);
     }
     let own = session.clone();
     session.spawn(async move {
         let ended = join_all(under_way.into_iter().map(finish));
-        let ended = lockstep::for_connection(own.number, ended).await;
+        let ended = for_connection(own.number, ended).await;
         let (mut replies, mut all_held, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
         for EndedRequest { reply, held, sent } in ended {
             replies.extend(reply);

@@ -10,23 +10,20 @@ use framewire_protocol::{Batch, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::error::RpcError;
-use super::message::{Params, Request};
+use super::message::{Params, Request, RpcError};
 use super::session::{RpcReply, RpcSession};
 use crate::feeds::definition::Definition;
 use crate::idempotency;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
-use crate::reading;
 use crate::reading::fields::{Context, Encoding, Object, shown};
-use crate::reading::object;
+use crate::reading::{self, object};
 use crate::routing::extract::NoParameters;
 use crate::transport::incoming::Charge;
 use crate::transport::streams::StreamKind;
 use crate::v1::json::row;
 use crate::v1::plan::Plan;
-use crate::v1::wait;
-use crate::v1::{batch, bounds, control, convenience};
+use crate::v1::{batch, bounds, control, convenience, wait};
 
 /// The parameter that does what the header `Idempotency-Key` does.
 const KEY: &str = "idempotency_key";

@@ -1,14 +1,12 @@
 //! JSON-RPC 2.0 over a WebSocket: every operation, every route of `/v1` and subscriptions, many at once on one connection.
 //!
-//! - `message`: requests as they come, and replies as they go;
-//! - `error`: codes, with our problem as data;
+//! - `message`: requests as they come, replies as they go, and errors with a problem as data;
 //! - `methods`: what can be asked for; operations go to the emulator in the order in which they came;
 //! - `routes`: the routes of `/v1` as methods;
 //! - `session`: what belongs to one connection, its subscriptions too;
 //! - `connection`: the loop over its socket.
 
 mod connection;
-mod error;
 mod message;
 mod methods;
 pub(crate) mod routes;

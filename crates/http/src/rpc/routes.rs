@@ -15,7 +15,7 @@ use tower::ServiceExt;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{OpenApi, RefOr};
 
-use super::error::RpcError;
+use super::message::RpcError;
 use super::methods::{UnderWay, under_way};
 use super::session::{RpcReply, RpcSession};
 use crate::idempotency::IDEMPOTENCY_KEY;

@@ -19,13 +19,11 @@ use crate::feeds::registry::Feeds;
 use crate::idempotency::Idempotency;
 use crate::limits::Limits;
 use crate::operations::Operations;
-use crate::operations::emulators::Served;
-use crate::operations::lockstep;
+use crate::operations::emulators::{Served, connection_number};
 use crate::problem::Problem;
 use crate::routing::state::AppState;
-use crate::stopping::Stopping;
-use crate::transport::streams::StreamLimit;
-use crate::transport::streams::{OpenStream, StreamKind};
+use crate::transport::Stopping;
+use crate::transport::streams::{OpenStream, StreamKind, StreamLimit};
 
 /// Requests under way at once on one connection.
 const MAX_REQUESTS: usize = 1024;
@@ -141,7 +139,7 @@ impl RpcSession {
         out: mpsc::Sender<Outgoing>,
     ) -> RpcSession {
         let [requests, lasting] = [MAX_REQUESTS, MAX_LASTING].map(|most| Arc::new(Semaphore::new(most)));
-        let number = lockstep::number();
+        let number = connection_number();
         RpcSession {
             number,
             services,

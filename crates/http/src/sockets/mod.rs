@@ -1,6 +1,5 @@
-//! WebSockets: how they begin and end, and `sender`, which sends no more than the other end takes, by `ping_window`.
+//! WebSockets: how they begin and end, and `sender`, which sends no more than the other end takes.
 
-mod ping_window;
 pub(crate) mod sender;
 
 use std::error::Error as _;
@@ -17,7 +16,7 @@ use tungstenite::Error as WsError;
 use tungstenite::error::ProtocolError;
 
 use crate::problem::Problem;
-use crate::stopping::Stopping;
+use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::closing::linger;
 use crate::transport::incoming::OutOfMemory;

@@ -2,14 +2,15 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::client_stream::ClientStream;
+use super::closing::Refusal;
 use super::incoming::{Account, Charge, OutOfMemory};
-use super::refusal::Refusal;
+use super::tls::ClientStream;
 use crate::limits::Limits;
 
 /// What a connection is doing. Everything that touches it runs in the connection's task, one after the other; the

@@ -1,16 +1,19 @@
-//! How connections are ended so that the client gets the last reply.
+//! How connections are ended so that the client gets the last reply, and the replies to requests that reach no route.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 use tracing::info;
 
+use super::Stopping;
 use super::connection::Transport;
-use super::refusal::Refusal;
+use super::tls::ClientStream;
+use crate::failure::STOPPING;
+use crate::limits::Limits;
 use crate::problem::{MEDIA_TYPE, Problem};
-use crate::stopping::Stopping;
 
 /// How much a client that was refused may still send before it must read.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
@@ -21,22 +24,24 @@ const LAST_LINGER: Duration = Duration::from_millis(100);
 
 /// Sends a reply outside of hyper and makes sure that it arrives. Under `/v1` it is a problem.
 pub(crate) async fn last_reply(
-    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    stream: &mut ClientStream,
     refusal: Refusal,
     under_v1: bool,
     transport: &Transport,
 ) {
-    let Refusal { status, reason, headers, .. } = refusal;
+    let status = refusal.status;
+    let again = if refusal.again { "retry-after: 1\r\n" } else { "" };
     let message = refusal.text(&transport.limits);
     if transport.log_requests {
-        info!(target: "framewire::http", status, "turned away: {message}");
+        info!(target: "framewire::http", status = status.as_u16(), "turned away: {message}");
     }
-    let (kind, message) = match StatusCode::from_u16(status) {
-        Ok(status) if under_v1 => (MEDIA_TYPE, Problem::new(status, message).to_json()),
-        _ => ("text/plain; charset=utf-8", message.into_owned()),
+    let (kind, message) = if under_v1 {
+        (MEDIA_TYPE, Problem::new(status, message).to_json())
+    } else {
+        ("text/plain; charset=utf-8", message.into_owned())
     };
     let reply = format!(
-        "HTTP/1.1 {status} {reason}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n{headers}\
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n{again}\
          x-content-type-options: nosniff\r\nconnection: close\r\n\r\n{message}",
         message.len()
     );
@@ -51,7 +56,7 @@ pub(crate) async fn last_reply(
 
 /// Reads and forgets what a client still sends: closing over unread bytes would reset the connection, and the client
 /// might lose the reply that lies in its own buffer.
-pub(crate) async fn linger(stream: &mut (impl AsyncRead + Unpin), stopping: &Stopping) {
+pub(crate) async fn linger(stream: &mut ClientStream, stopping: &Stopping) {
     let drain = async {
         let mut buffer = vec![0; 64 * 1024];
         let mut left = LINGER_BYTES;
@@ -69,5 +74,74 @@ pub(crate) async fn linger(stream: &mut (impl AsyncRead + Unpin), stopping: &Sto
     tokio::select! {
         _ = timeout(LINGER, drain) => {}
         () = end => {}
+    }
+}
+
+/// The body of the answer to plain HTTP from a server that has a certificate.
+pub const HTTPS_ONLY: &str = "this port speaks HTTPS only: write https:// in place of http://";
+
+/// A reply to a request that never reached a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    message: &'static str,
+    /// Whether the client is asked to try again in a second.
+    again: bool,
+}
+
+impl Refusal {
+    pub(crate) const LONG_LINE: Refusal = Refusal::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "the URL is too long: it and the headers may have 65534 bytes together; a longer message goes as the body of \
+         POST /mgbaendpoint",
+    );
+    /// The same under `/v1`.
+    pub(crate) const LONG_TARGET: Refusal = Refusal::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "the URL is too long: it and the headers may have 65534 bytes together; what is longer goes as the body of \
+         POST /v1/batch",
+    );
+    pub(crate) const LONG_HEADERS: Refusal = Refusal::new(
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        "the headers are too long: they and the URL may have 65534 bytes together",
+    );
+    pub(crate) const SLOW_HEAD: Refusal =
+        Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time");
+    /// For a request that had not arrived when the server stopped.
+    pub(crate) const STOPPING: Refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, STOPPING);
+    /// For a client that speaks HTTP where HTTPS is spoken.
+    pub(crate) const HTTPS_ONLY: Refusal = Refusal::new(StatusCode::BAD_REQUEST, HTTPS_ONLY);
+    pub(crate) const TWO_LENGTHS: Refusal =
+        Refusal::new(StatusCode::BAD_REQUEST, "a request has one Content-Length header at most");
+    pub(crate) const IMPOSSIBLE_LENGTH: Refusal = Refusal::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "Content-Length, or the size of a chunk, is larger or longer than that of any body",
+    );
+    /// For what arrives when other clients' requests fill the memory.
+    pub(crate) const OUT_OF_MEMORY: Refusal = Refusal::busy(
+        "other large requests are arriving and leave no memory for this one; send it again in a second",
+    );
+    pub(crate) const CLOCK: Refusal = Refusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the clock of the server's machine is before 1970; set it and try again",
+    );
+    pub(crate) const TOO_MANY: Refusal =
+        Refusal::busy("too many connections are open; use one for many requests (keep-alive) and try again");
+
+    const fn new(status: StatusCode, message: &'static str) -> Refusal {
+        Refusal { status, message, again: false }
+    }
+
+    const fn busy(message: &'static str) -> Refusal {
+        Refusal { status: StatusCode::SERVICE_UNAVAILABLE, message, again: true }
+    }
+
+    /// What to say to the client.
+    pub(crate) fn text(self, limits: &Limits) -> Cow<'static, str> {
+        let message = self.message;
+        if self == Refusal::IMPOSSIBLE_LENGTH {
+            return format!("{message}; bodies of up to {} bytes are accepted", limits.max_body).into();
+        }
+        message.into()
     }
 }

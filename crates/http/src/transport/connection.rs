@@ -1,8 +1,10 @@
-//! The life of one connection.
+//! The life of one connection, and who is at its other end.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
 
 use axum::http::header::CONNECTION;
@@ -17,16 +19,13 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
+use super::Stopping;
 use super::activity::Activity;
-use super::client_stream::ClientStream;
-use super::closing::{last_reply, linger};
+use super::closing::{Refusal, last_reply, linger};
 use super::guard::{Guarded, Verdict, Watchdog};
 use super::incoming::{Account, Incoming};
-use super::peer::Peer;
-use super::refusal::Refusal;
-use super::tls::{HANDSHAKE, Tls};
+use super::tls::{ClientStream, HANDSHAKE, Tls};
 use crate::limits::Limits;
-use crate::stopping::Stopping;
 
 /// Largest request head plus what a client may have sent after it, in hyper's buffer.
 const BUFFER: usize = 2 * Limits::MAX_HEAD;
@@ -109,7 +108,7 @@ pub(crate) async fn run<H: Handler>(
 }
 
 /// Agrees with the client on TLS, if this server speaks that. A client that speaks plain HTTP then gets a refusal.
-async fn secure(mut socket: TcpStream, transport: &Transport) -> Option<ClientStream> {
+async fn secure(socket: TcpStream, transport: &Transport) -> Option<ClientStream> {
     let Some(tls) = &transport.tls else { return Some(ClientStream::Plain(socket)) };
     let mut first = [0];
     let begin = timeout(transport.limits.head, socket.peek(&mut first));
@@ -118,7 +117,7 @@ async fn secure(mut socket: TcpStream, transport: &Transport) -> Option<ClientSt
         () = transport.stopping.wait() => return None,
     };
     if begun == 1 && first != [HANDSHAKE] {
-        last_reply(&mut socket, Refusal::HTTPS_ONLY, false, transport).await;
+        last_reply(&mut ClientStream::Plain(socket), Refusal::HTTPS_ONLY, false, transport).await;
         return None;
     }
     let shake = timeout(transport.limits.head, tls.acceptor().accept(socket));
@@ -217,4 +216,53 @@ async fn answer<H: Handler>(
     }
     activity.end_request(unread);
     response
+}
+
+/// The other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// IPv4 addresses in their short form.
+    address: IpAddr,
+    /// Whether the connection is encrypted.
+    pub(crate) tls: bool,
+}
+
+impl Peer {
+    pub(crate) fn new(address: IpAddr, tls: bool) -> Peer {
+        Peer { address: address.to_canonical(), tls }
+    }
+
+    /// Whether it is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        self.address.is_loopback()
+    }
+
+    /// The address that its requests are counted under. For IPv6 it is the network, which one household or machine has
+    /// (RFC 6177).
+    pub(crate) fn origin(&self) -> IpAddr {
+        match self.address {
+            IpAddr::V4(_) => self.address,
+            IpAddr::V6(address) => {
+                let network = address.to_bits() & !u128::from(u64::MAX);
+                IpAddr::V6(network.into())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(address: &str) -> Peer {
+        Peer::new(address.parse().unwrap(), false)
+    }
+
+    #[test]
+    fn a_network_of_ipv6_counts_as_one() {
+        assert_eq!(peer("2001:db8::1").origin(), peer("2001:db8::ffff:1").origin());
+        assert_ne!(peer("2001:db8::1").origin(), peer("2001:db8:0:1::1").origin());
+        assert_ne!(peer("10.0.0.1").origin(), peer("10.0.0.2").origin());
+        assert_eq!(peer("::ffff:10.0.0.1").origin(), peer("10.0.0.1").origin());
+    }
 }

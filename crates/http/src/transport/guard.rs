@@ -15,9 +15,9 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::activity::{Activity, Fate, Outflow, Phase};
-use super::client_stream::ClientStream;
+use super::closing::Refusal;
 use super::framing::{Fault, Framing};
-use super::refusal::Refusal;
+use super::tls::ClientStream;
 use crate::limits::Limits;
 
 /// Why a connection is ended by this side.

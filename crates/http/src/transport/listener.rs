@@ -12,10 +12,9 @@ use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 use tracing::warn;
 
-use super::closing::last_reply;
-use super::connection::{Handler, Transport, run};
-use super::peer::Peer;
-use super::refusal::Refusal;
+use super::closing::{Refusal, last_reply};
+use super::connection::{Handler, Peer, Transport, run};
+use super::tls::ClientStream;
 use crate::limits::Limits;
 
 /// Pause after an `accept` that failed, such as for want of file descriptors. It doubles with each further failure.
@@ -177,8 +176,8 @@ impl<H: Handler> Listener<H> {
     }
 }
 
-async fn turn_away(mut stream: TcpStream, transport: Arc<Transport>) {
-    last_reply(&mut stream, Refusal::TOO_MANY, false, &transport).await;
+async fn turn_away(stream: TcpStream, transport: Arc<Transport>) {
+    last_reply(&mut ClientStream::Plain(stream), Refusal::TOO_MANY, false, &transport).await;
 }
 
 #[cfg(test)]

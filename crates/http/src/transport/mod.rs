@@ -1,26 +1,38 @@
 //! Bytes and connections. Nothing here knows of routes, access rules or emulators.
 //!
 //! - `listener`: accepts connections and counts them;
-//! - `connection`: the life of one connection, and `closing` its end;
-//! - `activity`: what a connection is doing; `guard` watches that for slow, silent and oversized clients, and `refusal` has
-//!   the replies to them;
-//! - `client_stream`: a connection with or without TLS, by the certificate of `tls`;
-//! - `framing`: finds heads that could be understood in two ways, in the bytes before hyper has them; `strict`: the same
-//!   in what hyper makes of them;
-//! - `incoming`: limits the memory for what arrives, and `body` reads it;
+//! - `connection`: the life of one connection; `closing`: its end, and the replies to requests that reach no route;
+//! - `activity`: what a connection is doing; `guard` looks in it for slow, silent and oversized clients;
+//! - `tls`: connections with or without TLS, and the certificate;
+//! - `framing`: finds heads that can be understood in two ways;
+//! - `incoming`: reads bodies, and limits the memory for what arrives;
 //! - `streams`: limits how many streams are open.
 
+use tokio::sync::watch;
+
 pub(crate) mod activity;
-pub(crate) mod body;
-mod client_stream;
 pub(crate) mod closing;
 pub(crate) mod connection;
-mod framing;
+pub(crate) mod framing;
 pub(crate) mod guard;
 pub(crate) mod incoming;
 pub(crate) mod listener;
-pub(crate) mod peer;
-pub(crate) mod refusal;
 pub(crate) mod streams;
-pub(crate) mod strict;
 pub(crate) mod tls;
+
+/// Says when the server stops: replies without an end of their own end then.
+#[derive(Debug, Clone)]
+pub(crate) struct Stopping(watch::Receiver<bool>);
+
+impl Stopping {
+    /// The signal is given when `stop` turns true.
+    pub(crate) fn new(stop: watch::Receiver<bool>) -> Stopping {
+        Stopping(stop)
+    }
+
+    /// Waits until the server stops.
+    pub(crate) async fn wait(&self) {
+        // An error means that the server is gone altogether.
+        let _ = self.0.clone().wait_for(|stopping| *stopping).await;
+    }
+}

@@ -1,15 +1,20 @@
-//! The server's certificate and key.
+//! Connections with TLS or without, and the server's certificate and key.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use futures_util::FutureExt;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
-
-use crate::secret_file::check_owner_only;
+use tokio_rustls::server::TlsStream;
 
 /// First byte of a TLS connection: a record of type handshake (RFC 8446, 5.1).
 pub(crate) const HANDSHAKE: u8 = 22;
@@ -112,4 +117,92 @@ fn wrong(path: &Path, wanted: &'static str, label: &'static str, error: PemError
         PemError::NoItemsFound | PemError::Io(_) => TlsError::Missing { path, wanted, label },
         error => TlsError::Damaged { path, reason: error.to_string() },
     }
+}
+
+/// What is read from and written to, whatever is beneath it.
+#[derive(Debug)]
+pub(crate) enum ClientStream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl ClientStream {
+    /// The socket beneath.
+    pub(crate) fn socket(&self) -> &TcpStream {
+        match self {
+            ClientStream::Plain(stream) => stream,
+            ClientStream::Tls(stream) => stream.get_ref().0,
+        }
+    }
+
+    /// Whether the other end sends no more: it has closed the connection, or only its own side of it. Bytes that it sent
+    /// before may still wait here.
+    pub(crate) fn is_left(&self) -> bool {
+        // Writable too: then the answer is there at once, whether or not something waits to be read.
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        matches!(self.socket().ready(interest).now_or_never(), Some(Ok(ready)) if ready.is_read_closed())
+    }
+}
+
+/// Calls the same method on either.
+macro_rules! either {
+    ($stream:expr, $method:ident($($arg:expr),*)) => {
+        match $stream.get_mut() {
+            ClientStream::Plain(stream) => Pin::new(stream).$method($($arg),*),
+            ClientStream::Tls(stream) => Pin::new(stream.as_mut()).$method($($arg),*),
+        }
+    };
+}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        either!(self, poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        either!(self, poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        either!(self, poll_write_vectored(cx, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            ClientStream::Plain(stream) => stream.is_write_vectored(),
+            ClientStream::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, poll_shutdown(cx))
+    }
+}
+
+/// Checks that only the owner of a file has access to it. The error is the file's mode.
+#[cfg(unix)]
+pub(crate) fn check_owner_only(metadata: &Metadata) -> Result<(), u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 == 0 { Ok(()) } else { Err(mode) }
+}
+
+/// On other systems the folder decides who has access.
+#[cfg(not(unix))]
+pub(crate) fn check_owner_only(_metadata: &Metadata) -> Result<(), u32> {
+    Ok(())
 }

@@ -16,8 +16,8 @@ use utoipa_axum::routes;
 use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
+use crate::reading::Whole;
 use crate::reading::fields::shown;
-use crate::reading::whole::Whole;
 use crate::routing::extract::{EmulatorParam, Payload, RequestKey, SelectedEmulator};
 use crate::routing::state::AppState;
 

@@ -9,10 +9,8 @@ use serde_json::{Value as Json, json};
 use super::input::Planned;
 use super::timeline::{Input, KeySet, Timeline};
 use crate::problem::Problem;
-use crate::reading;
-use crate::reading::fields;
-use crate::reading::fields::{Context, Fields, Object, shown};
-use crate::reading::whole::Whole;
+use crate::reading::fields::{self, Context, Fields, Object, shown};
+use crate::reading::{self, Whole};
 
 /// Their names, with a word on each.
 pub(crate) const ALL: [(&str, &str); 6] = [

@@ -15,11 +15,9 @@ use crate::feeds::definition::Definition;
 use crate::feeds::registry::Feeds;
 use crate::problem::Problem;
 use crate::routing::declare::Declare;
-use crate::routing::extract::NoParameters;
-use crate::routing::extract::OpensStream;
-use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
+use crate::routing::extract::{EmulatorParam, NoParameters, OpensStream, Query, SelectedEmulator};
 use crate::routing::state::AppState;
-use crate::stopping::Stopping;
+use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 

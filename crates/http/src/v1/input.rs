@@ -9,7 +9,8 @@ use axum::http::StatusCode;
 use framewire_emulator::{Event, Happening};
 use framewire_protocol::{Batch, Keys, Op, Status, Value};
 use serde::{Deserialize, Serialize};
-use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -21,7 +22,7 @@ use crate::failure::STOPPING;
 use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
-use crate::reading::whole::Whole;
+use crate::reading::Whole;
 use crate::routing::extract::{EmulatorParam, Path, Payload, Query, RequestKey, SelectedEmulator};
 use crate::routing::state::AppState;
 

@@ -10,7 +10,7 @@ use futures_util::stream::unfold;
 
 use crate::failure::STOPPING;
 use crate::feeds::feed::Reader;
-use crate::stopping::Stopping;
+use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::OpenStream;
 

@@ -13,9 +13,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::schemas::KeyName;
 use crate::problem::Problem;
-use crate::reading::fields;
-use crate::reading::fields::shown;
-use crate::reading::whole::Whole;
+use crate::reading::Whole;
+use crate::reading::fields::{self, shown};
 
 /// Keys by name or as a mask.
 #[derive(Debug, Clone, Copy, Deserialize)]

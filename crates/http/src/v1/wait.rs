@@ -13,17 +13,15 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::failure::{Failure, STOPPING};
-use crate::feeds::definition::Subjects;
-use crate::feeds::memory::WatchedMemory;
+use crate::feeds::definition::{Subjects, WatchedMemory};
 use crate::feeds::registry::Feeds;
 use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
+use crate::reading::Whole;
 use crate::reading::fields::name_problem;
-use crate::reading::whole::Whole;
 use crate::routing::declare::Declare;
-use crate::routing::extract::OpensStream;
-use crate::routing::extract::{EmulatorParam, Payload, SelectedEmulator};
+use crate::routing::extract::{EmulatorParam, OpensStream, Payload, SelectedEmulator};
 use crate::routing::state::AppState;
 use crate::transport::streams::StreamKind;
 

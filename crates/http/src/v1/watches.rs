@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::Json;
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -16,15 +15,13 @@ use utoipa_axum::routes;
 use super::sse;
 use crate::access::caller::Owner;
 use crate::feeds::definition::{BUFFER, Definition};
-use crate::feeds::registry::Feeds;
-use crate::feeds::registry::Listed;
+use crate::feeds::registry::{Feeds, Listed};
 use crate::problem::Problem;
 use crate::reading::fields::Encoding;
 use crate::routing::declare::Declare;
-use crate::routing::extract::OpensStream;
-use crate::routing::extract::{EmulatorParam, Path, Payload, Query, SelectedEmulator};
+use crate::routing::extract::{EmulatorParam, OpensStream, Path, Payload, Query, SelectedEmulator};
 use crate::routing::state::AppState;
-use crate::stopping::Stopping;
+use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 

@@ -5,9 +5,9 @@ use std::path::Path;
 
 /// The modules of each layer, the lowest first.
 const LAYERS: [&[&str]; 8] = [
-    &["failure", "headers", "limits", "metrics", "problem", "secret_file", "stopping"],
+    &["failure", "headers", "limits", "metrics", "problem"],
     &["access", "transport"],
-    &["operations", "reading", "symbols"],
+    &["operations", "reading"],
     &["feeds", "idempotency", "pictures", "sockets", "storage"],
     &["routing"],
     &["compat", "v1"],

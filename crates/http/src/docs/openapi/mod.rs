@@ -23,7 +23,6 @@ use crate::compat::{ECHO, Param, ROUTES, Reply, RequestBody, Route, Verb};
 use crate::plain::Health;
 use crate::v1::schemas::KeyName;
 
-mod tokens;
 mod v1;
 
 /// The failures of any route that asks the emulator.
@@ -92,7 +91,7 @@ pub fn document() -> OpenApi {
     let mut document =
         OpenApiBuilder::new().info(info).paths(paths).components(Some(components.build())).build();
     document.merge(v1::document());
-    document.security = Some(tokens::requirements());
+    document.security = Some(v1::requirements());
     document
 }
 

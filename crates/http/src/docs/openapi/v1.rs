@@ -1,12 +1,17 @@
-//! The part of the document that is about `/v1`: what the handlers say of themselves, and what holds for all of them.
+//! The part of the document that is about `/v1`: what the handlers say of themselves, what holds for all of them, and how a
+//! token is shown.
 
 use axum::http::Method;
 use utoipa::PartialSchema;
-use utoipa::openapi::path::{HttpMethod, Operation};
-use utoipa::openapi::schema::Schema;
-use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
+use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Required, ResponseBuilder};
 
-use super::tokens;
+use crate::access::gate::{LOGIN as LOGIN_PATH, LOGOUT as LOGOUT_PATH};
 use crate::problem::MEDIA_TYPE;
 use crate::routing::catalog;
 use crate::routing::declare::PathEffect;
@@ -42,7 +47,7 @@ const PROBLEMS: [(&str, &str, &str); 15] = [
 /// The description of everything under `/v1`.
 pub(super) fn document() -> OpenApi {
     let mut document = v1::router().merge(rpc::router()).into_openapi();
-    document.paths.paths.extend(tokens::paths().map(|(path, item)| (path.to_owned(), item)));
+    document.paths.paths.extend(login_paths().map(|(path, item)| (path.to_owned(), item)));
     for (path, item) in &mut document.paths.paths {
         let effect = PathEffect::take(item);
         for (method, operation) in operations(item) {
@@ -71,7 +76,7 @@ pub(super) fn document() -> OpenApi {
         let response = response.build();
         components.responses.insert(name.to_owned(), RefOr::T(response));
     }
-    tokens::add_schemes(components);
+    add_token_schemes(components);
     document
 }
 
@@ -169,4 +174,67 @@ fn add_problems(operation: &mut Operation, of_server: bool, keyed: bool) {
             all.entry(status.to_owned()).or_insert_with(|| super::referred(name, description));
         }
     }
+}
+
+const TOKEN: &str = "token";
+const SESSION: &str = "session";
+const LOGIN: &str = "Login";
+
+/// Adds the ways to show a token, and the form of a login.
+fn add_token_schemes(components: &mut Components) {
+    let text = || Schema::from(ObjectBuilder::new().schema_type(Type::String));
+    let login = ObjectBuilder::new().property("token", text()).required("token").property("next", text());
+    components.schemas.insert(LOGIN.to_owned(), Schema::from(login).into());
+    let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
+        "The token of --token-file or --read-token-file; needed only where the server was started with one.",
+    ));
+    components.add_security_scheme(TOKEN, SecurityScheme::Http(token.build()));
+    let session = ApiKeyValue::with_description(
+        "framewire-5000",
+        "What POST /v1/login sets, for the pages of this server. The number is the server's port; with TLS \
+         `__Host-` stands in front.",
+    );
+    components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(session)));
+}
+
+/// One of these is enough; a server that was started without a token asks for none.
+pub(super) fn requirements() -> Vec<SecurityRequirement> {
+    let none: [&str; 0] = [];
+    vec![
+        SecurityRequirement::default(),
+        SecurityRequirement::new(TOKEN, none),
+        SecurityRequirement::new(SESSION, none),
+    ]
+}
+
+/// Logging in and out, which happens before any route is looked for.
+fn login_paths() -> [(&'static str, PathItem); 2] {
+    let done = |description: &str| ResponseBuilder::new().description(description).build();
+    let form = RequestBodyBuilder::new()
+        .description(Some("The token, and where to go on from there in a browser."))
+        .content(
+            "application/x-www-form-urlencoded",
+            ContentBuilder::new().schema(Some(Ref::from_schema_name(LOGIN))).build(),
+        )
+        .required(Some(Required::True));
+    let login = OperationBuilder::new()
+        .tag("framewire")
+        .operation_id(Some("login"))
+        .summary(Some("Exchanges the token for a cookie, for browsers."))
+        .request_body(Some(form.build()))
+        .response("204", done("The cookie is set."))
+        .response("303", done("The same, for a browser that shows pages: it goes on to `next`."))
+        .security(SecurityRequirement::default());
+    let logout = OperationBuilder::new()
+        .tag("framewire")
+        .operation_id(Some("logout"))
+        .summary(Some("Gives the cookie back: it is valid no more."))
+        .response("204", done("There is no session any more."))
+        .response("303", done("The same, for a browser that shows pages: it goes on to `/`."));
+    let item = |operation: OperationBuilder| {
+        let mut item = PathItem::new(HttpMethod::Post, operation.build());
+        PathEffect::Nothing.declare(&mut item);
+        item
+    };
+    [(LOGIN_PATH, item(login)), (LOGOUT_PATH, item(logout))]
 }

@@ -9,15 +9,14 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::pictures::viewers::ViewerLimit;
+use crate::pictures::encoder::ViewerLimit;
 use crate::problem::Problem;
 use crate::routing::declare::Declare;
-use crate::routing::extract::OpensStream;
-use crate::routing::extract::{EmulatorParam, NoParameters, Query, SelectedEmulator};
+use crate::routing::extract::{EmulatorParam, NoParameters, OpensStream, Query, SelectedEmulator};
 use crate::routing::state::AppState;
 use crate::sockets::Upgrade;
 use crate::sockets::sender::{Heard, PacedSocket, SocketEnd, bounded};
-use crate::stopping::Stopping;
+use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 

@@ -17,17 +17,13 @@ use utoipa_axum::routes;
 
 use super::pace::Pace;
 use super::params::{number, word};
-use crate::pictures::encoder::Newest;
-use crate::pictures::encoder::PictureEncoders;
+use crate::pictures::encoder::{Newest, PictureEncoders, ViewerLimit, ViewerPlace};
 use crate::pictures::picture::SharedPicture;
-use crate::pictures::viewers::ViewerLimit;
-use crate::pictures::viewers::ViewerPlace;
 use crate::problem::Problem;
 use crate::routing::declare::Declare;
-use crate::routing::extract::OpensStream;
-use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
+use crate::routing::extract::{EmulatorParam, OpensStream, Query, SelectedEmulator};
 use crate::routing::state::AppState;
-use crate::stopping::Stopping;
+use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 

@@ -19,12 +19,11 @@ use super::params::{number, word};
 use crate::headers::{FRAME, HEIGHT, WIDTH};
 use crate::operations::Operations;
 use crate::operations::emulators::Served;
+use crate::pictures::encoder::ViewerLimit;
 use crate::pictures::screenshots::{Screenshot, screenshot};
-use crate::pictures::viewers::ViewerLimit;
 use crate::problem::Problem;
 use crate::routing::declare::Declare;
-use crate::routing::extract::OpensStream;
-use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
+use crate::routing::extract::{EmulatorParam, OpensStream, Query, SelectedEmulator};
 use crate::routing::state::AppState;
 use crate::transport::streams::StreamKind;
 

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::reading;
 use crate::reading::fields::{Encoding, NumberType, integer, shown};
 use crate::routing::extract::{EmulatorParam, Path, Query, RequestKey, SelectedEmulator};
-use crate::transport::body::BodyReader;
+use crate::transport::incoming::BodyReader;
 use crate::v1::bounds::perform_one;
 use crate::v1::control::AtFrame;
 use crate::v1::convenience::write_op;

@@ -21,9 +21,8 @@ use crate::operations::budget::BudgetShare;
 use crate::problem::Problem;
 use crate::routing::extract::{Path, Query};
 use crate::routing::state::AppState;
-use crate::storage::Storage;
-use crate::storage::{blocking, unwritten};
-use crate::transport::body::BodyReader;
+use crate::storage::{Storage, blocking, unwritten};
+use crate::transport::incoming::BodyReader;
 use crate::v1::page::Page;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {

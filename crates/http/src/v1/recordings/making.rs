@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderName, StatusCode};
-use framewire_recording::{Active, Head, Options, RecordError, Start, Summary};
+use framewire_recording::{Active, Head, Options, RecordError, Recordings, Start, Summary};
 use framewire_states::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,12 +12,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::problem::Problem;
-use crate::reading::whole::Whole;
+use crate::reading::Whole;
 use crate::routing::extract::{EmulatorParam, Payload, SelectedEmulator};
 use crate::routing::state::AppState;
-use crate::storage::Storage;
-use crate::storage::unwritten;
-use framewire_recording::Recordings;
+use crate::storage::{Storage, unwritten};
 
 /// Most frames from one hash of the picture to the next: a minute.
 const MAX_EVERY: u32 = 3600;

@@ -20,7 +20,7 @@ use crate::operations::Operations;
 use crate::problem::Problem;
 use crate::routing::extract::{EmulatorParam, Query, RequestKey, SelectedEmulator};
 use crate::routing::state::AppState;
-use crate::transport::body::BodyReader;
+use crate::transport::incoming::BodyReader;
 use crate::v1::control::AtFrame;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
