@@ -28,6 +28,31 @@ function M.static(root, options)
   return require("framewire.http.static").new(root, options)
 end
 
+-- Ends a task's response if the handler did not.
+local function end_response(answer, request, ok, message)
+  if ok and (answer.started or answer.closed) then return end
+  if ok then message = "it returned without an answer" end
+  answer.server.log("the handler failed on " .. request.method .. " " .. request.path .. ": " .. tostring(message))
+  if answer.streaming then
+    -- Only a closed connection can now say that it failed.
+    answer.connection:close()
+  elseif not answer.started then
+    answer:text(500, "the handler failed; the server's log has the reason\n")
+  end
+end
+
+--- Runs a handler as a task of the server's loop, so that it may wait: for sockets, other tasks, or a time.
+---@param handler function
+---@return function handler
+function M.task(handler)
+  return function(request, response)
+    local answer = response:later()
+    answer.server.loop:spawn(function()
+      end_response(answer, request, xpcall(handler, debug.traceback, request, answer))
+    end)
+  end
+end
+
 --- Percent encoding.
 M.decode, M.encode = url.decode, url.encode
 

@@ -9,10 +9,16 @@ local ffi = require "ffi"
 local poller = require "framewire.poller"
 local signal = require "framewire.signal"
 local sys = require "framewire.sys"
+local tasks = require "framewire.task"
 local time = require "framewire.time"
 local timer = require "framewire.timer"
 
 local monotonic, ceil = time.monotonic, math.ceil
+
+-- "At once" for a timer: after the events that are known now, so that a timer that sets itself again stops nothing.
+local NEXT = 1e-7
+-- A timer that is due in less than this many milliseconds is not worth a sleep.
+local SLACK = 0.01
 
 local Loop = {}
 Loop.__index = Loop
@@ -65,7 +71,23 @@ end
 ---@param callback function
 ---@return table timer with a method `cancel`
 function Loop:after(seconds, callback)
-  return self.timers:add(monotonic() + seconds, callback)
+  local at
+  if seconds > 0 then at = monotonic() + seconds else at = self.now + NEXT end
+  return self.timers:add(at, callback)
+end
+
+--- Starts a task: a coroutine in which the waiting methods of sockets let the loop continue. See framewire.task.
+---@param body function
+---@param ... any its arguments
+---@return table task with `join(timeout)`, `cancel(reason)`, and the field `done`
+function Loop:spawn(body, ...)
+  return tasks.start(self, body, ...)
+end
+
+--- Stops the running task for a time.
+---@param seconds number
+function Loop:sleep(seconds)
+  tasks.sleep(seconds)
 end
 
 --- Calls back repeatedly.
@@ -115,7 +137,7 @@ function Loop:run()
     local milliseconds = -1
     local due = timers:next()
     if due then
-      milliseconds = ceil((due - self.now) * 1000)
+      milliseconds = ceil((due - self.now) * 1000 - SLACK)
       if milliseconds < 0 then milliseconds = 0 elseif milliseconds > 60000 then milliseconds = 60000 end
     end
     local count, message = source:wait(milliseconds)
@@ -147,7 +169,8 @@ M.READ = poller.READ
 M.WRITE = poller.WRITE
 
 --- Creates a loop.
----@param options? table `poller`: the name of one to force
+---@param options? table `poller`: the name of one to force; `log`: function of a line, for the errors of tasks (they go
+--- to standard error by default)
 ---@return table|nil loop
 ---@return string? message
 function M.new(options)
@@ -163,6 +186,7 @@ function M.new(options)
     --- Monotonic time of the last wake-up: exact enough for time-outs, and free.
     now = monotonic(),
     running = false,
+    log = options and options.log or function(line) io.stderr:write(line, "\n") end,
   }, Loop)
 end
 

@@ -1,4 +1,5 @@
---- TCP sockets over IPv4 and IPv6. All are non-blocking; the methods that take a time-out wait for you.
+--- TCP sockets over IPv4 and IPv6. All are non-blocking; the methods that take a time-out wait for you. In a task of a
+-- loop (framewire.task), they let the loop continue meanwhile.
 --
 --   local listener = assert(socket.listen { host = "127.0.0.1", port = 8080 })
 --   local client = assert(socket.connect("localhost", 8080, 3))
@@ -9,6 +10,7 @@ local bit = require "bit"
 local ffi = require "ffi"
 local poller = require "framewire.poller"
 local sys = require "framewire.sys"
+local tasks = require "framewire.task"
 local time = require "framewire.time"
 
 local net = sys.net
@@ -150,14 +152,18 @@ function Socket:connected()
   return true
 end
 
---- Accepts one waiting connection.
+--- Accepts one connection.
+---@param timeout? number seconds to wait for one; without it, `accept` does not wait
 ---@return table|nil socket
----@return string? message "again" if none is waiting
-function Socket:accept()
+---@return string? message "again" if none is waiting, or "timeout"
+function Socket:accept(timeout)
   local fd = sys.accept(self.fd)
   if fd >= 0 then return M.wrap(fd) end
-  if sys.errno() == EAGAIN then return nil, "again" end
-  return sys.fail("accept")
+  if sys.errno() ~= EAGAIN then return sys.fail("accept") end
+  if not timeout then return nil, "again" end
+  local ready, message = self:wait(poller.READ, timeout)
+  if not ready then return nil, message end
+  return self:accept()
 end
 
 --- Sends the part that fits into the system's buffer.
@@ -167,12 +173,34 @@ end
 ---@return string? message "again" if the buffer is full
 function Socket:send(data, from)
   local skip = (from or 1) - 1
-  local bytes = ffi.cast("const uint8_t *", data)
-  local sent = tonumber(net.send(self.fd, bytes + skip, #data - skip, sys.send_flags))
+  return self:send_bytes(ffi.cast("const uint8_t *", data) + skip, #data - skip)
+end
+
+--- Sends bytes from C memory, as far as they fit into the system's buffer.
+---@param source ffi.cdata* uint8_t *
+---@param length integer
+---@return integer|nil sent how many bytes
+---@return string? message "again" if the buffer is full
+function Socket:send_bytes(source, length)
+  local sent = tonumber(net.send(self.fd, source, length, sys.send_flags))
   if sent >= 0 then return sent end
   local number = sys.errno()
   if number == EAGAIN or number == EINTR then return nil, "again" end
   return sys.fail("send")
+end
+
+--- Receives the bytes that are available into C memory.
+---@param target ffi.cdata* uint8_t *
+---@param room integer how many bytes fit there, at least 1
+---@return integer|nil count
+---@return string? message "again" if there is nothing yet, "closed" if the other side has finished
+function Socket:receive_into(target, room)
+  local got = tonumber(net.recv(self.fd, target, room, 0))
+  if got > 0 then return got end
+  if got == 0 then return nil, "closed" end
+  local number = sys.errno()
+  if number == EAGAIN or number == EINTR then return nil, "again" end
+  return sys.fail("recv")
 end
 
 --- Receives the bytes that are available.
@@ -180,12 +208,9 @@ end
 ---@return string|nil data
 ---@return string? message "again" if there is nothing yet, "closed" if the other side has finished
 function Socket:receive(limit)
-  local got = tonumber(net.recv(self.fd, chunk, math.min(limit or 65536, 65536), 0))
-  if got > 0 then return ffi.string(chunk, got) end
-  if got == 0 then return nil, "closed" end
-  local number = sys.errno()
-  if number == EAGAIN or number == EINTR then return nil, "again" end
-  return sys.fail("recv")
+  local got, message, number = self:receive_into(chunk, math.min(limit or 65536, 65536))
+  if not got then return nil, message, number end
+  return ffi.string(chunk, got)
 end
 
 --- Waits until the socket is ready.
@@ -194,6 +219,8 @@ end
 ---@return true|nil ready
 ---@return string? message "timeout"
 function Socket:wait(interest, timeout)
+  local task = tasks.current()
+  if task then return task:wait(self.fd, interest, timeout) end
   local one = ffi.new("struct fw_pollfd[1]")
   local deadline = time.monotonic() + timeout
   one[0].fd = self.fd
@@ -292,6 +319,7 @@ end
 --- Closes the socket; a second call does nothing.
 function Socket:close()
   if self.fd >= 0 then
+    tasks.closing(self.fd)
     sys.close(self.fd)
     self.fd = -1
   end

@@ -8,8 +8,8 @@ local check = require "tests.support.check"
 local time = require "framewire.time"
 
 local files = {
-  "declarations", "numbers", "json", "loop", "sockets", "processes", "threads", "memory", "channel", "emulator",
-  "watching", "parser", "http", "routes", "hostile", "timeouts", "static", "many", "textlink", "programs",
+  "declarations", "numbers", "json", "loop", "streams", "sockets", "processes", "threads", "memory", "channel",
+  "emulator", "watching", "parser", "http", "routes", "hostile", "timeouts", "static", "many", "textlink", "programs",
   "documentation",
 }
 

@@ -1,0 +1,382 @@
+--- Buffered streams on a loop: writing never waits, and a full buffer is reported, so that a program can stop reading
+-- from one side while the other side is slow.
+--
+--   streams.serve(loop, listener, {
+--     on_data = function(stream, data)
+--       if not stream:write(data:upper()) then stream:pause() end
+--     end,
+--     on_drain = function(stream) stream:resume() end,
+--   })
+--
+-- All writes of one callback go out in one send. What the system does not accept waits in memory.
+
+local bit = require "bit"
+local ffi = require "ffi"
+local buffer = require "framewire.buffer"
+local poller = require "framewire.poller"
+local sys = require "framewire.sys"
+
+local READ, WRITE = poller.READ, poller.WRITE
+-- Bytes of one receive, and the most receives before others have their turn.
+local CHUNK, TURN = 65536, 4
+-- Connections to accept before other work gets a turn, and seconds without accepting when descriptors have run out.
+local ACCEPT_TURN, ACCEPT_PAUSE = 64, 0.1
+
+local chunk = ffi.new("uint8_t[?]", CHUNK)
+local pool = buffer.pool(16384, 64)
+
+local Stream = {}
+Stream.__index = Stream
+
+local function want(self)
+  if self.fd < 0 or self.detached then return end
+  local interest = 0
+  if self.starved then interest = WRITE elseif not (self.paused or self.ended) then interest = READ end
+  if self.unsent:length() > 0 then interest = bit.bor(interest, self.blocked or WRITE) end
+  if interest ~= self.interest then
+    self.interest = interest
+    self.loop:change(self.fd, interest)
+  end
+end
+
+local function end_with(self, reason)
+  if self.fd < 0 then return end
+  self.loop:forget(self.fd)
+  self.fd = -1
+  if self.timer then self.timer:cancel() end
+  self.socket:close()
+  pool:give(self.unsent)
+  self.unsent = buffer.new(1)
+  if self.on_close then self:on_close(reason) end
+end
+
+-- Watches the other side's progress while something is unsent. One timer serves until everything has been sent.
+local function watch_progress(self)
+  if self.timer or not self.stall_timeout then return end
+  local function look()
+    self.timer = nil
+    if self.fd < 0 or self.unsent:length() == 0 and not self.finishing then return end
+    local left = self.progress + self.stall_timeout - self.loop.now
+    if left <= 0 then return end_with(self, "stalled") end
+    self.timer = self.loop:after(left, look)
+  end
+  self.progress = self.loop.now
+  self.timer = self.loop:after(self.stall_timeout, look)
+end
+
+-- Sends what the system accepts.
+local function flush(self)
+  local unsent = self.unsent
+  self.blocked = nil
+  while unsent:length() > 0 do
+    local sent, message, interest = self.socket:send_bytes(unsent.data + unsent.start, unsent:length())
+    if not sent then
+      if message ~= "again" then return end_with(self, message) end
+      self.blocked = interest or WRITE
+      break
+    end
+    self.progress = self.loop.now
+    unsent.start = unsent.start + sent
+  end
+  local left = unsent:length()
+  if left == 0 then
+    unsent:clear()
+    if unsent.size > pool.size then
+      self.unsent = pool:take()
+    end
+    if self.finishing == "wanted" then
+      self.finishing = "done"
+      self.socket:finish()
+      if self.ended then return end_with(self) end
+      watch_progress(self)
+    end
+  else
+    watch_progress(self)
+  end
+  want(self)
+  if self.full and left <= self.low_water then
+    self.full = false
+    if self.on_drain then self:on_drain() end
+  end
+end
+
+--- Sends bytes, now or when the other side takes them.
+---@param data string
+---@return boolean|nil more true: continue; false: the buffer is full, wait for `on_drain`; nil: nothing was accepted
+---@return string? message "closed", "finished", or "too much unsent"; the last one also closes the stream
+function Stream:write(data)
+  if type(data) ~= "string" then return nil, "a stream writes strings, not values of type " .. type(data) end
+  return self:write_bytes(ffi.cast("const uint8_t *", data), #data)
+end
+
+--- Sends bytes from C memory, as `write` does.
+---@param source ffi.cdata* uint8_t *
+---@param length integer
+---@return boolean|nil more
+---@return string? message
+function Stream:write_bytes(source, length)
+  if self.fd < 0 then return nil, "closed" end
+  if self.finishing then return nil, "finished" end
+  local unsent = self.unsent
+  local before = unsent:length()
+  if before + length > self.max_unsent then
+    end_with(self, "too much unsent")
+    return nil, "too much unsent"
+  end
+  if unsent.start > CHUNK and unsent.start > before then
+    -- Otherwise the memory of a stream that is never empty would grow without an end.
+    ffi.C.memmove(unsent.data, unsent.data + unsent.start, before)
+    unsent.start, unsent.stop = 0, before
+  end
+  if before == 0 then self.progress = self.loop.now end
+  unsent:append_bytes(source, length)
+  if not self.corked and not self.blocked then
+    flush(self)
+    if self.fd < 0 then return nil, "closed" end
+  end
+  if self.unsent:length() > self.high_water then self.full = true end
+  return not self.full
+end
+
+--- How many bytes wait in memory.
+---@return integer
+function Stream:pending()
+  return self.unsent:length()
+end
+
+--- Stops receiving. The system's buffer fills, and then the other side has to wait.
+function Stream:pause()
+  self.paused = true
+  want(self)
+end
+
+--- Receives again.
+function Stream:resume()
+  self.paused = false
+  if self.detached then
+    self.detached, self.interest = false, READ
+    local ok, message = self.loop:watch(self.fd, READ, self)
+    if not ok then return end_with(self, message) end
+  end
+  want(self)
+  if self.socket.buffered and self.fd >= 0 then self:receive_later() end
+end
+
+--- Sends the rest and then the end of the stream. It closes when the other side has ended too.
+function Stream:finish()
+  if self.fd < 0 or self.finishing then return end
+  self.finishing = "wanted"
+  if not self.corked then flush(self) end
+end
+
+--- Closes at once; what is unsent is lost.
+function Stream:close()
+  end_with(self)
+end
+
+--- Writes everything that this stream receives to another one, as fast as that one takes it, and then its end.
+---@param target table stream
+function Stream:pipe(target)
+  self.on_data = function(_, data)
+    if target:write(data) == false then self:pause() end
+  end
+  self.on_end = function() target:finish() end
+  target.on_drain = function() self:resume() end
+end
+
+local function receive(self)
+  self.starved = false
+  for _ = 1, TURN do
+    if self.paused or self.ended or self.fd < 0 then return end
+    local got, message, interest = self.socket:receive_into(chunk, CHUNK)
+    if got then
+      if self.finishing then self.progress = self.loop.now end
+      if self.on_bytes then
+        self:on_bytes(chunk, got)
+      elseif self.on_data then
+        self:on_data(ffi.string(chunk, got))
+      end
+      if got < CHUNK and not self.socket.buffered then return end
+    elseif message == "again" then
+      self.starved = interest == WRITE
+      return
+    elseif message == "closed" then
+      self.ended = true
+      if self.on_end then self:on_end() else self:finish() end
+      if self.finishing == "done" then end_with(self) end
+      return
+    else
+      return end_with(self, message)
+    end
+  end
+  -- The loop does not see bytes that TLS has decoded already.
+  if self.socket.buffered then self:receive_later() end
+end
+
+local function serve(self, readable)
+  self.corked = true
+  if readable then receive(self) end
+  self.corked = false
+  if self.fd >= 0 then flush(self) end
+end
+
+--- Receives in the loop's next round, even if the descriptor is not readable.
+function Stream:receive_later()
+  self.loop:after(0, function()
+    if self.fd >= 0 then serve(self, true) end
+  end)
+end
+
+--- Called by the loop.
+function Stream:on_ready(readable, writable, broken)
+  if writable or self.blocked == READ then
+    flush(self)
+    if self.fd < 0 then return end
+  end
+  if readable or self.starved then serve(self, true) end
+  if not broken or self.fd < 0 then return end
+  if self.ended then return end_with(self, "the other side has gone") end
+  if self.paused then
+    -- The system would report this without an end. What can still be received waits for `resume`.
+    self.detached = true
+    self.loop:forget(self.fd)
+  end
+end
+
+local defaults = {
+  --- With more unsent bytes than this, `write` returns false.
+  high_water = 262144,
+  --- With this many or fewer, `on_drain` is called after that.
+  low_water = 65536,
+  --- With more than this, the stream is closed: nobody looked at the result of `write`.
+  max_unsent = 16777216,
+  --- Seconds in which the other side takes nothing of what is unsent before the stream is closed; false: no limit.
+  stall_timeout = 30,
+}
+
+local callbacks = { on_data = true, on_bytes = true, on_end = true, on_drain = true, on_close = true, on_open = true }
+
+local function read_options(options)
+  local settings = {}
+  for name, value in pairs(options or {}) do
+    if defaults[name] == nil and not callbacks[name] then
+      return nil, ("a stream has no option '%s'"):format(tostring(name))
+    end
+    if callbacks[name] then
+      if type(value) ~= "function" then return nil, name .. " must be a function" end
+    elseif type(value) ~= "number" or value < 0 or value ~= value then
+      if name ~= "stall_timeout" or value ~= false then
+        return nil, ("%s is %s; use a number from 0"):format(name, tostring(value))
+      end
+    end
+    settings[name] = value
+  end
+  for name, value in pairs(defaults) do
+    if settings[name] == nil then settings[name] = value end
+  end
+  if settings.low_water > settings.high_water then settings.low_water = settings.high_water end
+  return settings
+end
+
+local M = {}
+
+-- Makes a stream of settings that have been read.
+local function start(loop, socket, settings)
+  local self = setmetatable({
+    loop = loop,
+    socket = socket,
+    fd = socket.fd,
+    interest = READ,
+    unsent = pool:take(),
+    high_water = settings.high_water,
+    low_water = settings.low_water,
+    max_unsent = settings.max_unsent,
+    stall_timeout = settings.stall_timeout,
+    --- Whether the caller waits for `on_drain`.
+    full = false,
+    --- What the socket waits for before it can send more: nil, WRITE, or READ (with TLS).
+    blocked = nil,
+    --- Whether the socket must be writable before it can receive (with TLS).
+    starved = false,
+    --- Whether writes are collected because a callback runs.
+    corked = false,
+    paused = false,
+    --- Whether the loop does not watch the socket, because it is broken and paused.
+    detached = false,
+    --- Whether the other side has finished.
+    ended = false,
+    --- nil, "wanted", or "done" when the end has been sent.
+    finishing = nil,
+    --- When the other side last took something.
+    progress = loop.now,
+    timer = nil,
+    on_data = settings.on_data,
+    on_bytes = settings.on_bytes,
+    on_end = settings.on_end,
+    on_drain = settings.on_drain,
+    on_close = settings.on_close,
+  }, Stream)
+  local ok, message = loop:watch(socket.fd, READ, self)
+  if not ok then return nil, message end
+  if socket.buffered then self:receive_later() end
+  return self
+end
+
+--- Puts a connected socket on a loop. It belongs to the stream from then on.
+---@param loop table
+---@param socket table
+---@param options? table callbacks, each with the stream as first argument: `on_data(stream, data)`; `on_end`: the other
+--- side has finished, by default the stream finishes too; `on_drain`: `low_water` is reached after a `write` that
+--- returned false; `on_close(stream, reason)`: once, with a reason if nobody asked for it ("stalled", "too much
+--- unsent", or an error). Limits: `high_water` (262144 bytes), `low_water` (65536), `max_unsent` (16777216),
+--- `stall_timeout` (30 s)
+---@return table|nil stream
+---@return string? message
+function M.new(loop, socket, options)
+  local settings, message = read_options(options)
+  if not settings then return nil, message end
+  return start(loop, socket, settings)
+end
+
+--- Accepts connections and makes each one a stream.
+---@param loop table
+---@param listener table socket from `socket.listen`
+---@param options table as for `new`; and `on_open(stream)`, called first
+---@return table|nil server with `stop()`, which accepts no more
+---@return string? message
+function M.serve(loop, listener, options)
+  local settings, message = read_options(options)
+  if not settings then return nil, message end
+  local server = { stopped = false }
+  local function accept()
+    for _ = 1, ACCEPT_TURN do
+      local socket, problem, number = listener:accept()
+      if socket then
+        local stream = start(loop, socket, settings)
+        if not stream then socket:close() elseif settings.on_open then settings.on_open(stream) end
+      else
+        if number == sys.EMFILE or number == sys.ENFILE then
+          -- The listener stays readable meanwhile, and the loop would never sleep.
+          loop:change(listener.fd, 0)
+          loop:after(ACCEPT_PAUSE, function()
+            if not server.stopped then loop:change(listener.fd, READ) end
+          end)
+        end
+        if problem == "again" or number ~= sys.ECONNABORTED then return end
+      end
+      if server.stopped then return end
+    end
+  end
+  local ok
+  ok, message = loop:watch(listener.fd, READ, accept)
+  if not ok then return nil, message end
+  function server.stop()
+    if server.stopped then return end
+    server.stopped = true
+    loop:forget(listener.fd)
+    listener:close()
+  end
+  return server
+end
+
+return M
