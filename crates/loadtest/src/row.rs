@@ -61,7 +61,7 @@ pub struct Row {
     pub sent: Summary,
     /// How late the tester itself began requests for which a connection was free.
     pub late: Summary,
-    /// Share of its processor that the tester's busiest thread used, waiting not counted.
+    /// Share of the processor time it could get that the tester's busiest thread used, waiting not counted.
     pub tester_busy: Option<f64>,
     /// Requests for which no connection was free when they were due.
     pub waited: u64,
@@ -247,15 +247,20 @@ fn warnings(row: &Row, connections: usize) -> Vec<String> {
     }
     if let Some(busy) = row.tester_busy.filter(|busy| *busy > BUSY) {
         warnings.push(format!(
-            "the tester, not the target, was the limit: its thread was busy for {:.0} % of the time; give it more with --workers",
+            "the tester, not the target, was the limit: its thread was busy for {:.0} % of the processor time it could \
+             get; give it a processor of its own, or more threads with --workers",
             100.0 * busy
         ));
     }
     if row.waited as f64 > WAITED * row.requests as f64 {
         warnings.push(format!(
-            "{:.0} % of the requests waited for one of {connections} connections, clock running: the target was too \
-             slow for this rate, or give it more with --connections",
-            100.0 * row.waited as f64 / row.requests as f64
+            "{:.0} % of the requests waited for one of {connections} connections, clock running: {}",
+            100.0 * row.waited as f64 / row.requests as f64,
+            if row.tester_limited() {
+                "the tester was too slow for this rate"
+            } else {
+                "the target was too slow for this rate, or give it more with --connections"
+            }
         ));
     }
     warnings

@@ -3,10 +3,11 @@
 //! - [`run`]: threads, one a worker, and the collection of what they record;
 //! - `worker`: one worker's run: its pacer, its clients, its intervals;
 //! - `slots`: who does which request: idle clients, and requests that wait for one;
-//! - `pace`: waiting to the microsecond;
+//! - `pace`: waiting to the microsecond; `processor`: how much of its processor a worker used;
 //! - `timeout`: time-outs that cost nothing while nothing times out.
 
 mod pace;
+mod processor;
 mod slots;
 mod timeout;
 mod worker;
@@ -66,8 +67,8 @@ pub struct Outcome {
     pub total: Record,
     /// The pieces in order.
     pub series: Vec<Point>,
-    /// Share of its time that the busiest worker used the processor for more than waiting; `None` where the system
-    /// does not say.
+    /// Share of the processor time it could get that the busiest worker used for more than waiting; `None` where the
+    /// system does not say.
     pub busy: Option<f64>,
     /// Most exchanges that were under way at a time.
     pub most_in_flight: usize,

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
 
+use super::processor;
+
 /// Sleeps to shortly before a time.
 #[cfg(target_os = "linux")]
 mod timer {
@@ -89,7 +91,8 @@ mod timer {
 /// Waits for times.
 pub(super) struct Pacer {
     timer: timer::Timer,
-    /// Processor time spent on waiting, which is not work.
+    /// Processor time spent on waiting, which is not work. Not the time that passed: another program may have had the
+    /// processor.
     idle: Duration,
 }
 
@@ -105,6 +108,8 @@ impl Pacer {
         time: Instant,
         activity: impl Fn() -> u64,
     ) -> std::io::Result<Instant> {
+        // Processor time at the end of the last yield, so that a row of them needs one system call each.
+        let mut mark = None;
         loop {
             let now = Instant::now();
             let gap = time.saturating_duration_since(now);
@@ -113,12 +118,15 @@ impl Pacer {
             }
             if gap > timer::WORTH {
                 self.timer.sleep_until(time - timer::EARLY).await?;
+                mark = None;
             } else {
-                let before = activity();
+                let before = (activity(), mark.unwrap_or_else(processor::used));
                 yield_now().await;
-                if activity() == before {
-                    self.idle += now.elapsed();
+                let used = processor::used();
+                if activity() == before.0 {
+                    self.idle += used.saturating_sub(before.1);
                 }
+                mark = Some(used);
             }
         }
     }

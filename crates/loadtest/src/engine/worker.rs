@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, LocalSet, spawn_local, yield_now};
 
 use super::pace::Pacer;
+use super::processor;
 use super::slots::{Given, Job, Slots};
 use super::timeout::Timeout;
 use super::{Message, Stop};
@@ -90,7 +91,7 @@ async fn work<S: Session>(session: S, part: Part, sender: Sender<Message>) -> io
     let flusher = spawn_local(flush(Rc::clone(&shared), interval, sender.clone()));
     let mut pacer = Pacer::new()?;
     pacer.wait(start, || shared.activity.get()).await?;
-    let processor_before = processor_time();
+    let usage_before = processor::usage();
     let idle_before = pacer.idle();
 
     let mut offer = Offer { shared: Rc::clone(&shared), session, tasks: Vec::new() };
@@ -103,9 +104,9 @@ async fn work<S: Session>(session: S, part: Part, sender: Sender<Message>) -> io
         Load::Closed { .. } => offer.closed(most, start, &mut pacer, &stop).await?,
     };
 
-    let used = processor_time().zip(processor_before).map(|(after, before)| after - before);
     let idle = pacer.idle() - idle_before;
-    let busy = used.map(|used| used.saturating_sub(idle).as_secs_f64() / start.elapsed().as_secs_f64());
+    let busy =
+        processor::usage().zip(usage_before).map(|(after, before)| after.busy(before, idle, start.elapsed()));
     drain(&shared, cut_short).await;
     flusher.abort();
     let last = Message::Interval { index: shared.flushed.get(), record: Box::new(shared.record.take()) };
@@ -285,17 +286,4 @@ async fn drain(shared: &Shared, cut_short: bool) {
     let mut record = shared.record.borrow_mut();
     record.failed(&Failure::TimedOut, shared.slots.busy() as u64);
     record.failed(&Failure::NotSent, shared.slots.queued() as u64);
-}
-
-/// Processor time that this thread has used so far.
-#[cfg(unix)]
-fn processor_time() -> Option<Duration> {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
-}
-
-/// Unknown on other systems.
-#[cfg(not(unix))]
-fn processor_time() -> Option<Duration> {
-    None
 }

@@ -98,3 +98,39 @@ fn a_run_that_is_stopped_reports_what_it_measured() {
     assert!((80..=120).contains(&row.correct), "{}", row.correct);
     assert!((row.seconds - 1.0).abs() < 0.3 && (row.achieved - 100.0).abs() < 5.0, "{row:?}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_tester_that_shares_its_core_says_that_it_was_the_limit() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    let server = Server::start(|_| Action::Echo);
+    let allowed = sched_getaffinity(None).unwrap();
+    let mut one = CpuSet::new();
+    one.set((0..CpuSet::MAX_CPU).find(|processor| allowed.is_set(*processor)).unwrap());
+    // This thread's next threads, the tester's among them, inherit it; the server's threads began before.
+    sched_setaffinity(None, &one).unwrap();
+    let done = Arc::new(AtomicBool::new(false));
+    let others: Vec<_> = (0..3)
+        .map(|_| {
+            let done = Arc::clone(&done);
+            thread::spawn(move || while !done.load(Ordering::Relaxed) {})
+        })
+        .collect();
+    let starved = crate::run(server.port, Reuse::default(), &crate::plan(100_000.0, SECOND));
+    let idle = crate::run(server.port, Reuse::default(), &crate::plan(20.0, SECOND));
+    done.store(true, Ordering::Relaxed);
+    for thread in others {
+        thread.join().unwrap();
+    }
+    assert!(starved.tester_busy.unwrap() > 0.9 && starved.tester_limited(), "{:?}", starved.tester_busy);
+    assert!(
+        !starved.warnings.iter().any(|text| text.contains("the target was too slow")),
+        "{:?}",
+        starved.warnings
+    );
+    assert!(idle.tester_busy.unwrap() < 0.5, "{:?}", idle.tester_busy);
+}

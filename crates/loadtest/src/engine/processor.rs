@@ -1,0 +1,66 @@
+//! How much of its processor a thread used, and how much it could have used.
+
+use std::time::Duration;
+
+/// What a thread had of its processor since it began.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Usage {
+    /// Time for which it ran.
+    pub(super) used: Duration,
+    /// Time for which it was ready to run while another thread had the processor; zero where the system does not say.
+    pub(super) delayed: Duration,
+}
+
+/// This thread's usage so far; `None` where the system does not say.
+pub(super) fn usage() -> Option<Usage> {
+    let used = used();
+    (!used.is_zero()).then(|| Usage { used, delayed: delayed().unwrap_or_default() })
+}
+
+/// Processor time that this thread has used so far; zero where the system does not say.
+#[cfg(unix)]
+pub(super) fn used() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let seconds = time.tv_sec.try_into().unwrap_or(0);
+    Duration::new(seconds, time.tv_nsec.try_into().unwrap_or(0))
+}
+
+#[cfg(not(unix))]
+pub(super) fn used() -> Duration {
+    Duration::ZERO
+}
+
+/// The second number of the kernel's statistics: nanoseconds on the run queue.
+fn delayed() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').nth(1)?.parse().ok().map(Duration::from_nanos)
+}
+
+impl Usage {
+    /// Share (0 to 1) of the processor time it could get since `before` that this thread used for more than `idle`
+    /// waiting. `elapsed` is the time that passed.
+    pub(super) fn busy(self, before: Usage, idle: Duration, elapsed: Duration) -> f64 {
+        let worked = self.used.saturating_sub(before.used).saturating_sub(idle);
+        let available = elapsed.saturating_sub(self.delayed.saturating_sub(before.delayed));
+        if available.is_zero() { 1.0 } else { (worked.as_secs_f64() / available.as_secs_f64()).min(1.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_without_the_processor_is_neither_idle_nor_available() {
+        let usage = |used, delayed| Usage {
+            used: Duration::from_millis(used),
+            delayed: Duration::from_millis(delayed),
+        };
+        let busy = |used, delayed, idle| {
+            usage(used, delayed).busy(usage(0, 0), Duration::from_millis(idle), Duration::from_secs(1))
+        };
+        assert_eq!(busy(300, 700, 0), 1.0, "it had a third of a processor and used all of it");
+        assert_eq!(busy(500, 0, 250), 0.25);
+        assert_eq!(busy(0, 1000, 0), 1.0, "it never ran");
+    }
+}
