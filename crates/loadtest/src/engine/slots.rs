@@ -46,6 +46,8 @@ struct Inner {
 struct Slot {
     job: Option<Job>,
     waker: Option<Waker>,
+    /// When the request that it works on was due; none while it is idle.
+    current: Option<Instant>,
 }
 
 impl Slots {
@@ -65,12 +67,13 @@ impl Slots {
         let given = if let Some(index) = inner.idle.pop() {
             let slot = &mut inner.slots[index];
             slot.job = Some(Job { intended, waited: false });
+            slot.current = Some(intended);
             if let Some(waker) = slot.waker.take() {
                 waker.wake();
             }
             Given::ToIdle
         } else if inner.slots.len() < self.most {
-            inner.slots.push(Slot::default());
+            inner.slots.push(Slot { current: Some(intended), ..Slot::default() });
             Given::ToNew
         } else {
             inner.queue.push_back(intended);
@@ -104,20 +107,18 @@ impl Slots {
     }
 
     fn next_at_once(&self, index: usize) -> Option<Job> {
-        if let Some(end) = self.closed_until.get() {
-            let now = Instant::now();
-            if now < end {
-                return Some(Job { intended: now, waited: false });
-            }
-        }
+        let now = Instant::now();
         let mut inner = self.inner.borrow_mut();
-        match inner.queue.pop_front() {
-            Some(intended) => Some(Job { intended, waited: true }),
-            None => {
-                inner.idle.push(index);
-                None
-            }
+        let job = if self.closed_until.get().is_some_and(|end| now < end) {
+            Some(Job { intended: now, waited: false })
+        } else {
+            inner.queue.pop_front().map(|intended| Job { intended, waited: true })
+        };
+        inner.slots[index].current = job.map(|job| job.intended);
+        if job.is_none() {
+            inner.idle.push(index);
         }
+        job
     }
 
     /// Clients at work.
@@ -126,9 +127,12 @@ impl Slots {
         inner.slots.len() - inner.idle.len()
     }
 
-    /// Requests that wait for a client.
-    pub(super) fn queued(&self) -> usize {
-        self.inner.borrow().queue.len()
+    /// Requests due from `window` on that clients work on, and those that wait for a client.
+    pub(super) fn open_since(&self, window: Instant) -> (u64, u64) {
+        let inner = self.inner.borrow();
+        let current = inner.slots.iter().filter_map(|slot| slot.current);
+        let count = |times: &mut dyn Iterator<Item = Instant>| times.filter(|due| *due >= window).count() as u64;
+        (count(&mut current.into_iter()), count(&mut inner.queue.iter().copied()))
     }
 
     /// Most clients that were at work at a time.

@@ -283,7 +283,9 @@ async fn drain(shared: &Shared, cut_short: bool) {
     while shared.slots.busy() > 0 && Instant::now() < end {
         tokio::time::sleep(DRAIN).await;
     }
+    let (open, queued) = shared.slots.open_since(shared.window);
     let mut record = shared.record.borrow_mut();
-    record.failed(&Failure::TimedOut, shared.slots.busy() as u64);
-    record.failed(&Failure::NotSent, shared.slots.queued() as u64);
+    record.failed(&Failure::TimedOut, open);
+    record.failed(&Failure::NotSent, queued);
+    record.counts.waited += queued;
 }
