@@ -74,6 +74,8 @@ pub struct Counts {
     pub waited: u64,
     /// Connections opened.
     pub connected: u64,
+    /// Requests that were still open when the run was cut short. They are neither right nor wrong.
+    pub cut_off: u64,
 }
 
 impl Counts {
@@ -93,6 +95,7 @@ impl Counts {
         self.in_window += other.in_window;
         self.waited += other.waited;
         self.connected += other.connected;
+        self.cut_off += other.cut_off;
         for (mine, more) in self.failures.iter_mut().zip(other.failures) {
             *mine += more;
         }

@@ -33,7 +33,7 @@ pub enum Phase {
 }
 
 /// One run's figures: a row of the table. Latencies are in milliseconds and of right replies only.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Why it was made.
     pub phase: Phase,
@@ -45,7 +45,7 @@ pub struct Row {
     pub seconds: f64,
     /// Right replies a second that came before the window closed.
     pub achieved: f64,
-    /// Requests that were due in the window.
+    /// Requests that were due in the window, without those that were cut off.
     pub requests: u64,
     /// Right replies, late ones included.
     pub correct: u64,
@@ -77,10 +77,13 @@ pub struct Row {
     pub warnings: Vec<String>,
     /// Whether the run was stopped before its time.
     pub cut_short: bool,
+    /// Requests that were still open when the run was stopped. They are neither right nor wrong.
+    #[serde(default)]
+    pub cut_off: u64,
 }
 
 /// Latencies in milliseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many.
     pub count: u64,
@@ -207,6 +210,7 @@ impl Row {
             series: outcome.series.clone(),
             warnings: Vec::new(),
             cut_short: outcome.cut_short,
+            cut_off: counts.cut_off,
         };
         row.warnings = warnings(&row, plan.connections);
         row
@@ -222,6 +226,11 @@ impl Row {
         self.late.p99 > LATE && self.late.p99 > LATE_SHARE * self.intended.p99
     }
 
+    /// Share in percent of all requests due for which no connection was free then.
+    pub fn waited_share(&self) -> f64 {
+        100.0 * self.waited as f64 / (self.requests + self.cut_off).max(1) as f64
+    }
+
     /// What was asked for, for people.
     pub fn load(&self) -> String {
         match (self.asked, self.concurrency) {
@@ -235,7 +244,11 @@ impl Row {
 fn warnings(row: &Row, connections: usize) -> Vec<String> {
     let mut warnings = Vec::new();
     if row.cut_short {
-        warnings.push(format!("cut short after {:.1} s", row.seconds));
+        let open = match row.cut_off {
+            0 => String::new(),
+            count => format!("; {count} requests that were still open are not counted"),
+        };
+        warnings.push(format!("cut short after {:.1} s{open}", row.seconds));
     }
     if row.tester_late() {
         warnings.push(format!(
@@ -252,10 +265,10 @@ fn warnings(row: &Row, connections: usize) -> Vec<String> {
             100.0 * busy
         ));
     }
-    if row.waited as f64 > WAITED * row.requests as f64 {
+    if row.waited_share() > 100.0 * WAITED {
         warnings.push(format!(
             "{:.0} % of the requests waited for one of {connections} connections, clock running: {}",
-            100.0 * row.waited as f64 / row.requests as f64,
+            row.waited_share(),
             if row.tester_limited() {
                 "the tester was too slow for this rate"
             } else {

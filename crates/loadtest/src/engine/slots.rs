@@ -131,7 +131,8 @@ impl Slots {
     pub(super) fn open_since(&self, window: Instant) -> (u64, u64) {
         let inner = self.inner.borrow();
         let current = inner.slots.iter().filter_map(|slot| slot.current);
-        let count = |times: &mut dyn Iterator<Item = Instant>| times.filter(|due| *due >= window).count() as u64;
+        let count =
+            |times: &mut dyn Iterator<Item = Instant>| times.filter(|due| *due >= window).count() as u64;
         (count(&mut current.into_iter()), count(&mut inner.queue.iter().copied()))
     }
 

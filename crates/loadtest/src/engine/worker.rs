@@ -276,7 +276,7 @@ async fn flush(shared: Rc<Shared>, interval: Duration, sender: Sender<Message>) 
     }
 }
 
-/// Waits for the last replies; what is still open then has failed.
+/// Waits for the last replies. What is still open then has failed, unless the run was cut short: then nobody knows.
 async fn drain(shared: &Shared, cut_short: bool) {
     let patience = if cut_short { shared.plan.timeout.min(CUT) } else { shared.plan.timeout };
     let end = Instant::now() + patience;
@@ -285,7 +285,11 @@ async fn drain(shared: &Shared, cut_short: bool) {
     }
     let (open, queued) = shared.slots.open_since(shared.window);
     let mut record = shared.record.borrow_mut();
-    record.failed(&Failure::TimedOut, open);
-    record.failed(&Failure::NotSent, queued);
     record.counts.waited += queued;
+    if cut_short {
+        record.counts.cut_off += open + queued;
+    } else {
+        record.failed(&Failure::TimedOut, open);
+        record.failed(&Failure::NotSent, queued);
+    }
 }

@@ -77,7 +77,6 @@ fn tester(rows: &[&Row]) -> String {
 pub(super) fn tester_cells(row: &Row) -> [String; 8] {
     let late = [row.late.p50, row.late.p99, row.late.max];
     let [p50, p99, max] = late.map(|value| if row.late.count > 0 { millis(value) } else { "-".to_owned() });
-    let waited = 100.0 * row.waited as f64 / row.requests.max(1) as f64;
     [
         row.load(),
         p50,
@@ -86,7 +85,7 @@ pub(super) fn tester_cells(row: &Row) -> [String; 8] {
         row.tester_busy.map_or("-".to_owned(), |busy| format!("{:.0}%", 100.0 * busy)),
         thousands(&row.connections.to_string()),
         thousands(&row.most_in_flight.to_string()),
-        percent(waited),
+        percent(row.waited_share()),
     ]
 }
 

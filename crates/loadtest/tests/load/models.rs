@@ -99,6 +99,22 @@ fn a_run_that_is_stopped_reports_what_it_measured() {
     assert!((row.seconds - 1.0).abs() < 0.3 && (row.achieved - 100.0).abs() < 5.0, "{row:?}");
 }
 
+#[test]
+fn requests_that_a_stop_cut_off_are_not_time_outs() {
+    let server = Server::start(|_| Action::Silence(4 * SECOND));
+    let stop = Stop::default();
+    let stopper = stop.clone();
+    let thread = thread::spawn(move || {
+        thread::sleep(SECOND);
+        stopper.stop();
+    });
+    let row = crate::run_until(server.port, Reuse::default(), &crate::plan(50.0, 60 * SECOND), &stop);
+    thread.join().unwrap();
+    assert_eq!((row.requests, row.failures.len()), (0, 0), "{row:?}");
+    assert!((30..=60).contains(&row.cut_off), "{}", row.cut_off);
+    assert!(row.warnings[0].contains("still open are not counted"), "{:?}", row.warnings);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_tester_that_shares_its_core_says_that_it_was_the_limit() {
@@ -114,18 +130,14 @@ fn a_tester_that_shares_its_core_says_that_it_was_the_limit() {
     // This thread's next threads, the tester's among them, inherit it; the server's threads began before.
     sched_setaffinity(None, &one).unwrap();
     let done = Arc::new(AtomicBool::new(false));
-    let others: Vec<_> = (0..3)
-        .map(|_| {
-            let done = Arc::clone(&done);
-            thread::spawn(move || while !done.load(Ordering::Relaxed) {})
-        })
-        .collect();
-    let starved = crate::run(server.port, Reuse::default(), &crate::plan(100_000.0, SECOND));
-    let idle = crate::run(server.port, Reuse::default(), &crate::plan(20.0, SECOND));
+    let other = {
+        let done = Arc::clone(&done);
+        thread::spawn(move || while !done.load(Ordering::Relaxed) {})
+    };
+    let starved = crate::run(server.port, Reuse::default(), &crate::plan(100_000.0, SECOND / 2));
+    let idle = crate::run(server.port, Reuse::default(), &crate::plan(20.0, SECOND / 2));
     done.store(true, Ordering::Relaxed);
-    for thread in others {
-        thread.join().unwrap();
-    }
+    other.join().unwrap();
     assert!(starved.tester_busy.unwrap() > 0.9 && starved.tester_limited(), "{:?}", starved.tester_busy);
     assert!(
         !starved.warnings.iter().any(|text| text.contains("the target was too slow")),

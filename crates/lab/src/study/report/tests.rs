@@ -94,18 +94,14 @@ fn row(run: &Run, resets: u64) -> Row {
         correct: requests - resets,
         success: 100.0 * (requests - resets) as f64 / requests as f64,
         failures: if resets > 0 { BTreeMap::from([("reset".to_owned(), resets)]) } else { BTreeMap::new() },
-        failure_texts: BTreeMap::new(),
         intended: summary(requests),
         sent: summary(requests),
         late: summary(0),
         tester_busy: Some(0.2),
-        waited: 0,
         connections: 1,
         most_in_flight: 1,
         pace: Some(Pace { mean: 59.7, min: 59.0, max: 60.0, samples: 120 }),
-        series: Vec::new(),
-        warnings: Vec::new(),
-        cut_short: false,
+        ..Row::default()
     }
 }
 
