@@ -158,6 +158,17 @@ fn two_reports_are_compared_and_a_broken_rule_fails() {
     let output = compare("p99>0ms");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("Failed: p99>0ms at 50"));
+
+    // A row that is gone breaks the rules; without rules it is only reported.
+    let file = path("b.json");
+    assert!(bench(&["embedded", "-r", "50,60", "-d", "500ms", "-q", "--json", &file]).status.success());
+    let before = path("a.json");
+    let backwards = ["compare", &file, &before, "--fail-on", "success<-1%"];
+    let output = bench(&backwards);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("Only in the first report: 60") && text.contains("Failed: 60:"), "{text}");
+    assert_eq!(bench(&backwards[..3]).status.code(), Some(0));
 }
 
 #[test]

@@ -99,33 +99,64 @@ impl Pair<'_> {
     }
 }
 
-/// Rows for the same load in both reports, in the second's order. Of several the last counts; those of a search do not.
-pub fn pairs<'a>(before: &'a Report, after: &'a Report) -> Vec<Pair<'a>> {
-    let measured = |row: &&Row| row.phase == Phase::Measure;
-    let same = |one: &Row, other: &Row| one.asked == other.asked && one.concurrency == other.concurrency;
-    let rows = after.rows.iter().filter(measured);
-    rows.filter_map(|after| {
-        let before = before.rows.iter().rev().filter(measured).find(|before| same(before, after))?;
-        Some(Pair { before, after })
-    })
-    .collect()
+/// The rows of two reports, sorted by whether both have them. Those of a search are left out.
+#[derive(Debug)]
+pub struct Matched<'a> {
+    /// Rows for the same load in both, in the second's order. Of several the last counts.
+    pub pairs: Vec<Pair<'a>>,
+    /// Rows for loads that the second does not have.
+    pub only_before: Vec<&'a Row>,
+    /// Rows for loads that the first does not have.
+    pub only_after: Vec<&'a Row>,
 }
 
-/// Differences in what was measured that make the comparison doubtful, in words.
+/// Finds the rows for the same loads.
+pub fn matched<'a>(before: &'a Report, after: &'a Report) -> Matched<'a> {
+    fn measured(report: &Report) -> impl DoubleEndedIterator<Item = &Row> {
+        report.rows.iter().filter(|row| row.phase == Phase::Measure)
+    }
+    let same = |one: &Row, other: &Row| one.asked == other.asked && one.concurrency == other.concurrency;
+    let mut matched = Matched { pairs: Vec::new(), only_before: Vec::new(), only_after: Vec::new() };
+    for after in measured(after) {
+        match measured(before).rev().find(|before| same(before, after)) {
+            Some(before) => matched.pairs.push(Pair { before, after }),
+            None => matched.only_after.push(after),
+        }
+    }
+    matched.only_before =
+        measured(before).filter(|row| !measured(after).any(|other| same(row, other))).collect();
+    matched
+}
+
+/// Differences between what the two reports measured and how, in words.
+pub fn differences(before: &Report, after: &Report) -> Vec<String> {
+    let described = |report: &Report| {
+        let (target, settings, machine) = (&report.target, &report.settings, &report.machine);
+        [
+            ("target", target.url.clone()),
+            ("strategy", target.strategy.clone()),
+            ("arrivals", settings.arrivals.clone()),
+            ("payload", settings.payload.clone()),
+            ("replies checked", settings.checked.to_string()),
+            ("seconds a run", settings.seconds.to_string()),
+            ("warm-up seconds", settings.warmup.to_string()),
+            ("workers", settings.workers.to_string()),
+            ("connections", settings.connections.to_string()),
+            ("time-out seconds", settings.timeout.to_string()),
+            ("processor", machine.processor.clone()),
+            ("processors", machine.processors.to_string()),
+        ]
+    };
+    let pairs = described(before).into_iter().zip(described(after));
+    pairs
+        .filter(|(before, after)| before != after)
+        .map(|((what, before), (_, after))| format!("{what}: {before} before, {after} now"))
+        .collect()
+}
+
+/// Reasons to doubt one of the reports, in words.
 pub fn doubts(before: &Report, after: &Report) -> Vec<String> {
     let mut doubts = Vec::new();
-    let mut differ = |what: &str, before: &str, after: &str| {
-        if before != after {
-            doubts.push(format!("{what}: {before} before, {after} now"));
-        }
-    };
-    differ("target", &before.target.url, &after.target.url);
-    differ("strategy", &before.target.strategy, &after.target.strategy);
-    differ("payload", &before.settings.payload, &after.settings.payload);
-    differ("seconds a run", &before.settings.seconds.to_string(), &after.settings.seconds.to_string());
-    differ("warm-up seconds", &before.settings.warmup.to_string(), &after.settings.warmup.to_string());
-    differ("processor", &before.machine.processor, &after.machine.processor);
-    differ("processors", &before.machine.processors.to_string(), &after.machine.processors.to_string());
     for (report, which) in [(before, "first"), (after, "second")] {
         if report.cut_short {
             doubts.push(format!("the {which} report was cut short"));

@@ -22,21 +22,36 @@ pub struct Args {
     fail_on: Vec<FailOn>,
 }
 
-/// Prints a table for each load that both hold, and which rules were broken.
+/// Prints a table for each load that both reports have, what differs, and which rules were broken.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (before, after) = (read(&args.before)?, read(&args.after)?);
-    let pairs = compare::pairs(&before, &after);
-    if pairs.is_empty() {
+    let matched = compare::matched(&before, &after);
+    if matched.pairs.is_empty() {
         bail!("the two reports have no load in common; measure both with the same --rates or --concurrency");
     }
-    for pair in &pairs {
+    for pair in &matched.pairs {
         print(pair);
     }
-    for doubt in compare::doubts(&before, &after) {
-        println!("Not the same: {doubt}");
+    for row in &matched.only_before {
+        println!("Only in the first report: {}", row.load());
     }
-    let broken: Vec<_> =
-        pairs.iter().flat_map(|pair| args.fail_on.iter().filter_map(|rule| pair.fails(rule))).collect();
+    for row in &matched.only_after {
+        println!("Only in the second report: {}", row.load());
+    }
+    for difference in compare::differences(&before, &after) {
+        println!("Not the same: {difference}");
+    }
+    for doubt in compare::doubts(&before, &after) {
+        println!("Doubt: {doubt}");
+    }
+    let rules = &args.fail_on;
+    let mut broken: Vec<_> =
+        matched.pairs.iter().flat_map(|pair| rules.iter().filter_map(|rule| pair.fails(rule))).collect();
+    if !rules.is_empty() {
+        // A rule must not pass because the row that breaks it is gone.
+        let gone = matched.only_before.iter();
+        broken.extend(gone.map(|row| format!("{}: the second report does not have this load", row.load())));
+    }
     for rule in &broken {
         println!("Failed: {rule}");
     }

@@ -9,7 +9,7 @@ use framewire_loadtest::http::{HttpTarget, Reuse};
 use framewire_loadtest::report::hdr_log::HdrLog;
 use framewire_loadtest::report::{Report, TargetInfo, html, markdown};
 use framewire_loadtest::row::{Phase, Row};
-use framewire_loadtest::{Plan, Stop};
+use framewire_loadtest::{Arrivals, Load, Plan, Stop};
 
 use crate::server::{Action, Server};
 
@@ -71,11 +71,33 @@ fn a_slower_server_fails_the_comparison_and_the_goal() {
     assert!(goal.missed(&slow[0])[0].starts_with("p50<20ms: it was 30"), "{:?}", goal.missed(&slow[0]));
 
     let (before, after) = (report(&plan, quick), report(&plan, slow));
-    let pairs = compare::pairs(&before, &after);
+    let pairs = compare::matched(&before, &after).pairs;
     assert_eq!(pairs.len(), 2);
     let rule: FailOn = "p50>+10%".parse().unwrap();
     assert!(pairs[0].fails(&rule).unwrap().contains("p50>+10% at 50"));
-    assert_eq!(compare::pairs(&after, &before)[0].fails(&rule), None);
+    assert_eq!(compare::matched(&after, &before).pairs[0].fails(&rule), None);
+}
+
+#[test]
+fn a_comparison_reports_loads_of_one_side_and_every_setting_that_differs() {
+    let row = |asked| Row { asked: Some(asked), ..Row::default() };
+    let before = report(&Plan::default(), vec![row(50.0), row(100.0)]);
+    let other = Plan {
+        load: Load::Open { rate: 1.0, arrivals: Arrivals::Poisson },
+        check: false,
+        workers: 2,
+        connections: 3,
+        timeout: Duration::from_secs(1),
+        ..Plan::default()
+    };
+    let after = report(&other, vec![row(100.0), row(200.0)]);
+    let matched = compare::matched(&before, &after);
+    let asked = |rows: &[&Row]| rows.iter().filter_map(|row| row.asked).collect::<Vec<_>>();
+    assert_eq!((asked(&matched.only_before), asked(&matched.only_after)), (vec![50.0], vec![200.0]));
+    let differences = compare::differences(&before, &after);
+    let named: Vec<_> = differences.iter().filter_map(|text| text.split(':').next()).collect();
+    assert_eq!(named, ["arrivals", "replies checked", "workers", "connections", "time-out seconds"]);
+    assert!(differences[0].contains("constant before, poisson now"), "{differences:?}");
 }
 
 #[test]
