@@ -185,6 +185,41 @@ fn files_are_written_and_hold_what_they_should() {
     assert!(log.contains("Tag=asked-100-intended") && log.contains("Tag=asked-100-sent"), "{log}");
 }
 
+#[test]
+fn the_last_report_stays_until_the_next_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["json", "html", "hdr"].map(|name| folder.path().join(name));
+    for path in &paths {
+        std::fs::write(path, "the last").unwrap();
+    }
+    let [json, html, hdr] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let mut child = Command::new(PROGRAM)
+        .args(["bench", "embedded", "-r", "100", "-d", "60s", "--json", json, "--html", html, "--hdr", hdr])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for path in &paths {
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "the last", "{line}");
+    }
+}
+
+#[test]
+fn two_outputs_need_two_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("same").to_str().unwrap().to_owned();
+    // The same file, by another name.
+    let other = folder.path().join(".").join("same").to_str().unwrap().to_owned();
+    let output = bench(&["embedded", "-d", "500ms", "--json", &path, "--html", &other]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("--json and --html are both"), "{text}");
+    assert!(!folder.path().join("same").exists());
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_reports_what_it_measured() {

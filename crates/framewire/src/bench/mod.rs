@@ -66,16 +66,20 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
     let plans: Vec<_> = plans.into_iter().map(|plan| measured.fit(plan)).collect::<Result<_, _>>()?;
     let started = SystemTime::now();
     let output = Output::prepare(args, started)?;
+    let stop = Stop::default();
+    stop_on_signals(&stop)?;
     if !args.skip_check {
         measured.check()?;
     }
     let (probe, counter) = emulator::probe(args, &measured)?.unzip();
+    if stop.stopped() {
+        // Nothing was measured; the last report stays.
+        return Ok(ExitCode::from(STOPPED));
+    }
 
     let info = TargetInfo { url: measured.url(), strategy: measured.strategy(), counter };
     let tool = format!("framewire {}", env!("CARGO_PKG_VERSION"));
     let report = Report::new(tool, command_line(), info, &plans[0]);
-    let stop = Stop::default();
-    stop_on_signals(&stop)?;
     let mut bench = Bench { measured, probe, stop, output, report, rest: args.rest };
     match search {
         Some((search, goal)) => bench.search(&plans[0], &search, &goal)?,

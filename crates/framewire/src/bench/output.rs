@@ -1,16 +1,17 @@
-use std::fs::{File, OpenOptions};
-use std::io::BufWriter;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use framewire_loadtest::engine::Interval;
 use framewire_loadtest::report::hdr_log::HdrLog;
 use framewire_loadtest::report::{Report, html};
 
 use super::args::RunArgs;
 
-/// The files that were asked for.
+/// The files that were asked for. They are written when everything is measured; a file that was there before stays whole
+/// until then.
 #[derive(Debug)]
 pub struct Output {
     json: Option<PathBuf>,
@@ -21,19 +22,20 @@ pub struct Output {
 }
 
 impl Output {
-    /// Refuses files that cannot be written. What stood in them stays until the result is there, but for the HDR log,
-    /// which grows as the runs go on.
+    /// Refuses files that cannot be written, and one file for two outputs.
     pub fn prepare(args: &RunArgs, started: SystemTime) -> anyhow::Result<Output> {
-        for path in [&args.json, &args.html].into_iter().flatten() {
-            writable(path, OpenOptions::new().create(true).append(true))?;
-        }
-        let hdr = match &args.hdr {
-            None => None,
-            Some(path) => {
-                let file = writable(path, OpenOptions::new().create(true).write(true).truncate(true))?;
-                Some((HdrLog::begin(BufWriter::new(file), started), path.clone()))
+        let mut places = Vec::new();
+        for (option, path) in [("--json", &args.json), ("--html", &args.html), ("--hdr", &args.hdr)] {
+            let Some(path) = path else { continue };
+            let place = check(path).with_context(|| {
+                format!("cannot write {}; name a file in a folder that exists and is yours", path.display())
+            })?;
+            if let Some((other, _)) = places.iter().find(|(_, taken)| *taken == place) {
+                bail!("{other} and {option} are both {}; give each a file of its own", path.display());
             }
-        };
+            places.push((option, place));
+        }
+        let hdr = args.hdr.as_ref().map(|path| (HdrLog::begin(started), path.clone()));
         Ok(Output { json: args.json.clone(), html: args.html.clone(), hdr, started, quiet: args.quiet })
     }
 
@@ -56,24 +58,37 @@ impl Output {
 
     /// Writes all files.
     pub fn write(self, report: &Report) -> anyhow::Result<()> {
-        let write = |path: &Path, text: String| {
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-        };
         if let Some(path) = &self.json {
-            write(path, report.to_json())?;
+            write(path, report.to_json().as_bytes())?;
         }
         if let Some(path) = &self.html {
-            write(path, html::page(report))?;
+            write(path, html::page(report).as_bytes())?;
         }
         if let Some((log, path)) = self.hdr {
-            log.finish().with_context(|| format!("cannot write {}", path.display()))?;
+            write(&path, &log.finish()?)?;
         }
         Ok(())
     }
 }
 
-fn writable(path: &Path, options: &OpenOptions) -> anyhow::Result<File> {
-    options.open(path).with_context(|| {
-        format!("cannot write {}; name a file in a folder that exists and is yours", path.display())
-    })
+/// The real path of a file that can be written later, without a change to it now.
+fn check(path: &Path) -> io::Result<PathBuf> {
+    if path.exists() {
+        OpenOptions::new().append(true).open(path)?;
+        return path.canonicalize();
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    framewire_files::check_writable(folder)?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(folder.canonicalize()?.join(name))
+}
+
+/// Replaces a file as a whole. A device or a pipe is written to.
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let written = if path.exists() && !path.is_file() {
+        OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes))
+    } else {
+        framewire_files::replace(path, bytes).map(drop)
+    };
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

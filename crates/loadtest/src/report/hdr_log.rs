@@ -3,7 +3,7 @@
 //! Each interval of each run is a line, tagged with the load and the clock (`asked-100-intended`, `asked-100-sent`).
 //! Values are nanoseconds; the column of the maximum is in milliseconds, as those tools expect.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -14,11 +14,11 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use crate::engine::Interval;
 
-/// A log under way, written by a thread of its own as intervals end.
+/// A log under way, encoded in memory by a thread of its own as intervals end.
 #[derive(Debug)]
 pub struct HdrLog {
     lines: Sender<Line>,
-    writer: thread::JoinHandle<io::Result<()>>,
+    writer: thread::JoinHandle<io::Result<Vec<u8>>>,
 }
 
 /// A line to be.
@@ -32,9 +32,9 @@ struct Line {
 
 impl HdrLog {
     /// Begins a log; `started` is the time that its lines are counted from.
-    pub fn begin(out: impl Write + Send + 'static, started: SystemTime) -> HdrLog {
+    pub fn begin(started: SystemTime) -> HdrLog {
         let (lines, received) = channel();
-        let writer = thread::spawn(move || write(out, started, &received));
+        let writer = thread::spawn(move || write(started, &received));
         HdrLog { lines, writer }
     }
 
@@ -51,17 +51,18 @@ impl HdrLog {
         }
     }
 
-    /// Ends the log.
+    /// Ends the log and returns its text.
     ///
     /// # Errors
-    /// If something could not be written.
-    pub fn finish(self) -> io::Result<()> {
+    /// If a histogram could not be encoded.
+    pub fn finish(self) -> io::Result<Vec<u8>> {
         drop(self.lines);
         self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the log's writer panicked")))
     }
 }
 
-fn write(mut out: impl Write, started: SystemTime, lines: &Receiver<Line>) -> io::Result<()> {
+fn write(started: SystemTime, lines: &Receiver<Line>) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment("nanoseconds; tags: load and clock")
@@ -73,5 +74,5 @@ fn write(mut out: impl Write, started: SystemTime, lines: &Receiver<Line>) -> io
         log.write_histogram(&line.histogram, line.start, line.length, Tag::new(&line.tag))
             .map_err(|error| io::Error::other(error.to_string()))?;
     }
-    out.flush()
+    Ok(out)
 }

@@ -109,16 +109,14 @@ fn the_hdr_log_holds_every_reply() {
     let plan = crate::plan(100.0, Duration::from_secs(1));
     let url = format!("http://127.0.0.1:{}/", server.port).parse().unwrap();
     let target = Arc::new(HttpTarget::new(&url, Reuse::default()).unwrap());
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let log = HdrLog::begin(file.reopen().unwrap(), SystemTime::now());
+    let log = HdrLog::begin(SystemTime::now());
     let outcome = framewire_loadtest::run(&target, &plan, &mut None, &Stop::default(), &mut |interval| {
         log.add("asked-100", Duration::ZERO, interval);
     })
     .unwrap();
-    log.finish().unwrap();
+    let text = log.finish().unwrap();
     let row = Row::new(&plan, &outcome, Phase::Measure);
 
-    let text = std::fs::read(file.path()).unwrap();
     let mut total = hdrhistogram::Histogram::<u64>::new(3).unwrap();
     for entry in IntervalLogIterator::new(&text) {
         if let LogEntry::Interval(line) = entry.unwrap()
