@@ -130,6 +130,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<(usize, Head, Length)>, Failure> {
     };
     let status = response.code.unwrap_or(0);
     let mut keep_alive = response.version == Some(1);
+    let mut closes = false;
     let mut length = Length::UntilClose;
     for line in response.headers {
         let value = line.value.trim_ascii();
@@ -141,13 +142,17 @@ fn read_head(bytes: &[u8]) -> Result<Option<(usize, Head, Length)>, Failure> {
         } else if line.name.eq_ignore_ascii_case("transfer-encoding") {
             length = Length::Chunks(Chunk::Size);
         } else if line.name.eq_ignore_ascii_case("connection") {
-            keep_alive &= !value.eq_ignore_ascii_case(b"close");
+            for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+                // HTTP/1.0 closes unless the server says otherwise.
+                keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+                closes |= option.eq_ignore_ascii_case(b"close");
+            }
         }
     }
     if matches!(status, 100..200 | 204 | 304) {
         length = Length::Left(0);
     }
-    keep_alive &= !matches!(length, Length::UntilClose);
+    keep_alive &= !closes && !matches!(length, Length::UntilClose);
     Ok(Some((size, Head { status, keep_alive }, length)))
 }
 
@@ -206,6 +211,8 @@ mod tests {
         all("HTTP/1.1 503 Busy\r\nconnection: Close\r\ncontent-length: 2\r\n\r\nno", 503, false, "no");
         all("HTTP/1.1 204 None\r\n\r\n", 204, true, "");
         all("HTTP/1.0 200 OK\r\n\r\nuntil the end", 200, false, "until the end");
+        all("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, false, "x");
+        all("HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 1\r\n\r\nx", 200, false, "x");
         all(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nA: b\r\n\r\n",
             200,
@@ -213,6 +220,14 @@ mod tests {
             "hello",
         );
         all("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, true, "x");
+    }
+
+    #[test]
+    fn a_connection_that_an_http_1_0_server_keeps_is_used_again() {
+        let head = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n";
+        all(&format!("{head}Content-Length: 1\r\n\r\nx"), 200, true, "x");
+        // Without a length, the end of the body is the end of the connection.
+        all(&format!("{head}\r\nx"), 200, false, "x");
     }
 
     #[test]
