@@ -78,14 +78,14 @@ pub struct Pair<'a> {
 impl Pair<'_> {
     /// A figure before, after, and its change in percent of the value before.
     pub fn change(&self, metric: Metric) -> Option<(f64, f64, f64)> {
-        let (before, after) = (metric.of(self.before)?, metric.of(self.after)?);
-        let change = if before == after { 0.0 } else { 100.0 * (after - before) / before.abs() };
-        Some((before, after, change))
+        Some(change(metric.of(self.before)?, metric.of(self.after)?))
     }
 
-    /// Why the second row is too bad, if it is.
+    /// Why the second row is too bad, if it is. In latencies, a request without a right reply counts as slower than any
+    /// limit, as in a [`Goal`](crate::goal::Goal).
     pub fn fails(&self, rule: &FailOn) -> Option<String> {
-        let Some((before, after, change)) = self.change(rule.metric) else {
+        let judged = rule.metric.judged(self.before).zip(rule.metric.judged(self.after));
+        let Some((before, after, change)) = judged.map(|(before, after)| change(before, after)) else {
             return Some(format!("{} at {}: not measured in both reports", rule, self.after.load()));
         };
         let fails = match rule.bound {
@@ -97,6 +97,12 @@ impl Pair<'_> {
             format!("{rule} at {}: {before} became {after} ({change:+.1} %)", self.after.load())
         })
     }
+}
+
+/// Two values, and the change in percent of the first.
+fn change(before: f64, after: f64) -> (f64, f64, f64) {
+    let change = if before == after { 0.0 } else { 100.0 * (after - before) / before.abs() };
+    (before, after, if change.is_nan() { f64::NEG_INFINITY } else { change })
 }
 
 /// The rows of two reports, sorted by whether both have them. Those of a search are left out.

@@ -80,7 +80,8 @@ impl FromStr for Condition {
 }
 
 impl Goal {
-    /// What a row misses, one sentence a condition; nothing if it meets the goal.
+    /// What a row misses, one sentence a condition; nothing if it meets the goal. In conditions on latencies, a request
+    /// without a right reply counts as slower than any limit: see [`Metric::judged`].
     pub fn missed(&self, row: &Row) -> Vec<String> {
         self.conditions.iter().filter_map(|condition| condition.missed(row)).collect()
     }
@@ -88,7 +89,7 @@ impl Goal {
 
 impl Condition {
     fn missed(&self, row: &Row) -> Option<String> {
-        let Some(value) = self.metric.of(row) else {
+        let Some(value) = self.metric.judged(row) else {
             return Some(format!("{}: not measured", self.text));
         };
         let bound = match self.bound {
@@ -110,6 +111,7 @@ impl fmt::Display for Goal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::Summary;
 
     #[test]
     fn malformed_goals_say_what_to_type() {
@@ -119,6 +121,23 @@ mod tests {
         assert!(error("p99<40").contains("40ms"));
         assert!(error("success>=99").contains("99.5%"));
         assert!(error("speed>1").contains("success, achieved"));
+    }
+
+    #[test]
+    fn a_latency_goal_counts_failures_as_slower_than_any_limit() {
+        let curve = vec![(0.0, 1.0), (50.0, 1.0), (99.0, 1.5), (99.5, 2.0), (100.0, 3.0)];
+        let quick = Summary { count: 400, p50: 1.0, p99: 1.5, curve, ..Summary::default() };
+        let row = |requests, correct| Row { requests, correct, intended: quick.clone(), ..Row::default() };
+        let missed = |goal: &str, row: &Row| goal.parse::<Goal>().unwrap().missed(row);
+        // Of 1,000 requests 600 got no reply; the right ones are all quick.
+        let silent = row(1000, 400);
+        assert_eq!(missed("p99<40ms", &silent), ["p99<40ms: it was no correct reply"]);
+        assert_eq!(missed("max<1s,mean<1s", &silent).len(), 2);
+        assert_eq!(missed("p99<40ms", &row(400, 400)), Vec::<String>::new());
+        // With two failures of 402, the 99th percentile of all is the 99.49th of the right replies.
+        assert_eq!(missed("p99<2.5ms,p50<2ms", &row(402, 400)), Vec::<String>::new());
+        assert_eq!(missed("p99<1.9ms", &row(402, 400)).len(), 1);
+        assert_eq!(missed("p99<1s", &row(100, 0)).len(), 1, "nothing was right");
     }
 
     #[test]

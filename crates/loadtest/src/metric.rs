@@ -120,6 +120,30 @@ impl fmt::Display for Metric {
     }
 }
 
+/// Which percentile of the `correct` latencies is percentile `percent` of all `requests`, if those without a right reply
+/// are slower than all others. Above 100 it is one of them.
+pub fn place_among(percent: f64, correct: u64, requests: u64) -> f64 {
+    percent * requests as f64 / (correct as f64).max(f64::MIN_POSITIVE)
+}
+
+/// The percentiles among the figures.
+pub const PERCENTILES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+
+impl Figure {
+    /// The percentile that it is; none for the mean and the maximum.
+    fn percent(self) -> Option<f64> {
+        match self {
+            Figure::Mean | Figure::Max => None,
+            Figure::P50 => Some(50.0),
+            Figure::P90 => Some(90.0),
+            Figure::P95 => Some(95.0),
+            Figure::P99 => Some(99.0),
+            Figure::P999 => Some(99.9),
+            Figure::P9999 => Some(99.99),
+        }
+    }
+}
+
 impl Metric {
     /// Its value in a row; `None` if it was not measured.
     pub fn of(self, row: &Row) -> Option<f64> {
@@ -144,6 +168,24 @@ impl Metric {
         })
     }
 
+    /// Its value for a judgement: like [`of`](Self::of), but a request without a right reply counts as slower than any
+    /// limit. So a percentile that such requests reach, and the mean and the maximum with any of them, are infinite.
+    pub fn judged(self, row: &Row) -> Option<f64> {
+        let (summary, figure) = match self {
+            Metric::Intended(figure) => (&row.intended, figure),
+            Metric::Sent(figure) => (&row.sent, figure),
+            other => return other.of(row),
+        };
+        if row.requests == row.correct {
+            return self.of(row);
+        }
+        let Some(percent) = figure.percent() else { return Some(f64::INFINITY) };
+        let place = place_among(percent, row.correct, row.requests);
+        // The curve has a point there; in reports of older versions the next one above is taken.
+        let found = summary.curve.iter().find(|(share, _)| *share >= place - 1e-6);
+        Some(found.map_or(f64::INFINITY, |(_, latency)| *latency))
+    }
+
     /// The unit of [`of`](Self::of).
     pub fn unit(self) -> Unit {
         match self {
@@ -165,6 +207,7 @@ impl Metric {
         match self.unit() {
             Unit::Percent => format::percent(value),
             Unit::PerSecond => format!("{}/s", format::rate(value)),
+            Unit::Milliseconds if value.is_infinite() => "no correct reply".to_owned(),
             Unit::Milliseconds => format!("{} ms", format::millis(value)),
             Unit::Number => format!("{value}"),
         }

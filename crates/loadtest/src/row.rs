@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Interval, Outcome};
+use crate::metric::{PERCENTILES, place_among};
 use crate::plan::{Load, Plan};
 use crate::probe::Pace;
 use crate::record::Latencies;
@@ -127,8 +128,8 @@ pub struct Point {
 }
 
 impl Summary {
-    /// Of a histogram.
-    pub fn of(latencies: &Latencies) -> Self {
+    /// Of a histogram of the right replies to `requests`.
+    pub fn of(latencies: &Latencies, requests: u64) -> Self {
         Summary {
             count: latencies.count(),
             mean: latencies.mean(),
@@ -139,24 +140,27 @@ impl Summary {
             p999: latencies.percentile(99.9),
             p9999: latencies.percentile(99.99),
             max: latencies.max(),
-            curve: curve(latencies),
+            curve: curve(latencies, requests),
         }
     }
 }
 
-/// Percentages ever closer to 100, as far as there are values to distinguish them.
-fn curve(latencies: &Latencies) -> Vec<(f64, f64)> {
+/// Percentages ever closer to 100, as far as there are values to distinguish them, and where the percentiles of all
+/// `requests` lie.
+fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
     if latencies.count() == 0 {
         return Vec::new();
     }
     let nines = (latencies.count() as f64).log10();
     let steps = (nines * 10.0).ceil() as u32;
-    let mut curve: Vec<_> = (0..=steps)
-        .map(|step| 100.0 * (1.0 - 10f64.powf(-f64::from(step) / 10.0)))
-        // Few digits, so that text reads back as the same number.
-        .map(|percent| (percent * 1e7).round() / 1e7)
-        .map(|percent| (percent, latencies.percentile(percent)))
-        .collect();
+    let even = (0..=steps).map(|step| 100.0 * (1.0 - 10f64.powf(-f64::from(step) / 10.0)));
+    let of_all = PERCENTILES.map(|percent| place_among(percent, latencies.count(), requests));
+    let of_all = of_all.into_iter().filter(|percent| requests > latencies.count() && *percent < 100.0);
+    // Few digits, so that text reads back as the same number.
+    let mut percents: Vec<_> = even.chain(of_all).map(|percent| (percent * 1e7).round() / 1e7).collect();
+    percents.sort_by(f64::total_cmp);
+    let mut curve: Vec<_> =
+        percents.into_iter().map(|percent| (percent, latencies.percentile(percent))).collect();
     curve.push((100.0, latencies.max()));
     curve
 }
@@ -199,9 +203,9 @@ impl Row {
             success: if ended > 0 { 100.0 * counts.correct as f64 / ended as f64 } else { 0.0 },
             failures: named.map(|(name, count)| ((*name).to_owned(), count)).collect(),
             failure_texts: outcome.total.texts.clone(),
-            intended: Summary::of(&outcome.total.intended),
-            sent: Summary::of(&outcome.total.sent),
-            late: Summary::of(&outcome.total.late),
+            intended: Summary::of(&outcome.total.intended, ended),
+            sent: Summary::of(&outcome.total.sent, ended),
+            late: Summary::of(&outcome.total.late, 0),
             tester_busy: outcome.busy,
             waited: counts.waited,
             connections: counts.connected,

@@ -11,10 +11,10 @@ use crate::row::{Phase, Row, Summary};
 pub fn report(report: &Report) -> String {
     let rows = report.shown();
     let mut out = format!("{}\n\n{}\n", report.summary(), report.machine.summary());
-    out += "\nFrom the intended send time, ms:\n\n";
+    out += "\nFrom the intended send time, ms, correct replies only:\n\n";
     let counter = report.target.counter.as_deref();
     out += &table(&rows, counter, |row| &row.intended);
-    out += "\nFrom the actual send, ms (leaves out the waiting before it):\n\n";
+    out += "\nFrom the actual send, ms, correct replies only (leaves out the waiting before it):\n\n";
     out += &table(&rows, counter, |row| &row.sent);
     out += "\nThe tester itself: how late it began requests for which a connection was free, ms, and what it used:\n\n";
     out += &tester(&rows);

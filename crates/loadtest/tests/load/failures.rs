@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use framewire_loadtest::goal::Goal;
 use framewire_loadtest::http::Reuse;
 use framewire_loadtest::row::Row;
 
@@ -41,6 +42,8 @@ fn reset_before_and_within_a_reply() {
 #[test]
 fn timed_out() {
     let row = each_fourth(|| Action::Silence(SECOND));
+    let missed = |goal: &str| goal.parse::<Goal>().unwrap().missed(&row).len();
+    assert_eq!((missed("p50<300ms"), missed("p90<300ms")), (0, 1), "a quarter is slower than any limit");
     assert_eq!(failures(&row), BTreeMap::from([("timed out", 10)]));
     assert!(row.intended.max < 300.0, "late replies are not taken for others': {:?}", row.intended);
 }
