@@ -74,6 +74,8 @@ pub struct Counts {
     pub waited: u64,
     /// Connections opened.
     pub connected: u64,
+    /// Further tries of requests that had failed.
+    pub retries: u64,
     /// Requests that were still open when the run was cut short. They are neither right nor wrong.
     pub cut_off: u64,
 }
@@ -95,6 +97,7 @@ impl Counts {
         self.in_window += other.in_window;
         self.waited += other.waited;
         self.connected += other.connected;
+        self.retries += other.retries;
         self.cut_off += other.cut_off;
         for (mine, more) in self.failures.iter_mut().zip(other.failures) {
             *mine += more;
@@ -124,6 +127,7 @@ pub(crate) struct Ended {
     pub(crate) sent: Option<Instant>,
     pub(crate) end: Instant,
     pub(crate) connected: u32,
+    pub(crate) retries: u32,
     pub(crate) in_window: bool,
     pub(crate) result: Result<(), Failure>,
 }
@@ -142,6 +146,7 @@ impl Record {
 
     pub(crate) fn ended(&mut self, ended: Ended) {
         self.counts.connected += u64::from(ended.connected);
+        self.counts.retries += u64::from(ended.retries);
         match ended.result {
             Ok(()) => {
                 self.counts.correct += 1;

@@ -68,6 +68,9 @@ pub struct Row {
     pub waited: u64,
     /// Connections opened.
     pub connections: u64,
+    /// Further tries of requests that had failed; they are not in `requests`.
+    #[serde(default)]
+    pub retries: u64,
     /// Most exchanges under way at a time.
     pub most_in_flight: usize,
     /// How fast the sampled counter rose.
@@ -209,6 +212,7 @@ impl Row {
             tester_busy: outcome.busy,
             waited: counts.waited,
             connections: counts.connected,
+            retries: counts.retries,
             most_in_flight: outcome.most_in_flight,
             pace: outcome.pace,
             series: outcome.series.clone(),

@@ -41,12 +41,14 @@ pub struct Call<'a> {
     sent: Option<Instant>,
     /// Connections opened for it.
     connected: u32,
+    /// Further tries after the first.
+    retries: u32,
 }
 
 impl<'a> Call<'a> {
     /// A request that is not sent yet; `reply` is empty.
     pub fn new(payload: &'a [u8], reply: &'a mut Vec<u8>) -> Self {
-        Call { payload, reply, sent: None, connected: 0 }
+        Call { payload, reply, sent: None, connected: 0, retries: 0 }
     }
 
     /// When it was first sent, if it was.
@@ -57,6 +59,16 @@ impl<'a> Call<'a> {
     /// How many connections were opened for it.
     pub fn connected(&self) -> u32 {
         self.connected
+    }
+
+    /// How many times it was tried again.
+    pub fn retries(&self) -> u32 {
+        self.retries
+    }
+
+    /// To be called for each try after the first.
+    pub fn mark_retry(&mut self) {
+        self.retries += 1;
     }
 
     /// To be called right before the request is written: the second clock starts. Only the first call counts.

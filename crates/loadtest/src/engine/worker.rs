@@ -224,7 +224,7 @@ async fn serve<C: Client>(shared: Rc<Shared>, mut client: C, index: usize, mut j
         let polled = || shared.activity.set(shared.activity.get().wrapping_add(1));
         let result = limit.run(start, polled, client.exchange(&mut call)).await;
         let end = Instant::now();
-        let (sent, connected) = (call.sent(), call.connected());
+        let (sent, connected, retries) = (call.sent(), call.connected(), call.retries());
         let result = match result {
             None => Err(Failure::TimedOut),
             Some(Ok(())) if shared.plan.check && reply != payload => Err(Failure::Wrong),
@@ -235,6 +235,7 @@ async fn serve<C: Client>(shared: Rc<Shared>, mut client: C, index: usize, mut j
             sent,
             end,
             connected,
+            retries,
             in_window: end < shared.end.get(),
             result,
         });

@@ -130,6 +130,7 @@ impl Client for HttpClient {
                     tokio::time::sleep(delay).await;
                     delay *= 2;
                     call.reply.clear();
+                    call.mark_retry();
                 }
                 result => return result,
             }

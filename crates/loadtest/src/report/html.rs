@@ -230,7 +230,7 @@ fn over_time(row: &Row) -> Plot {
 fn tester(rows: &[&Row], out: &mut String) {
     *out += "<h2>The tester itself <small>how late it began requests for which a connection was free, ms, and what it \
              used</small></h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>asked</th><th>late p50</th><th>late \
-             p99</th><th>late max</th><th>busy</th><th>connections opened</th><th>most in flight</th><th>had to \
+             p99</th><th>late max</th><th>busy</th><th>connections opened</th><th>retries</th><th>most in flight</th><th>had to \
              wait</th></tr></thead>\n<tbody>\n";
     for row in rows {
         let _ = writeln!(out, "<tr><td>{}</td></tr>", tester_cells(row).join("</td><td>"));

@@ -64,6 +64,7 @@ fn tester(rows: &[&Row]) -> String {
         "late max",
         "busy",
         "connections opened",
+        "retries",
         "most in flight",
         "had to wait",
     ]);
@@ -74,7 +75,7 @@ fn tester(rows: &[&Row]) -> String {
 }
 
 /// The cells of a row about the tester.
-pub(super) fn tester_cells(row: &Row) -> [String; 8] {
+pub(super) fn tester_cells(row: &Row) -> [String; 9] {
     let late = [row.late.p50, row.late.p99, row.late.max];
     let [p50, p99, max] = late.map(|value| if row.late.count > 0 { millis(value) } else { "-".to_owned() });
     [
@@ -84,6 +85,7 @@ pub(super) fn tester_cells(row: &Row) -> [String; 8] {
         max,
         row.tester_busy.map_or("-".to_owned(), |busy| format!("{:.0}%", 100.0 * busy)),
         thousands(&row.connections.to_string()),
+        thousands(&row.retries.to_string()),
         thousands(&row.most_in_flight.to_string()),
         percent(row.waited_share()),
     ]

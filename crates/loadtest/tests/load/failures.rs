@@ -93,4 +93,5 @@ fn three_tries_hide_two_failures() {
     let row = crate::run(server.port, reuse, &plan);
     assert_eq!((row.correct, row.connections), (20, 41), "{row:?}");
     assert_eq!(server.requests(), 60);
+    assert_eq!((row.requests, row.retries), (20, 40), "the server got the sum of both");
 }

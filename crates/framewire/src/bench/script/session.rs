@@ -81,6 +81,7 @@ impl Inner {
             }
             sleep(delay).await;
             delay *= 2;
+            call.mark_retry();
         }
     }
 
