@@ -56,6 +56,12 @@ end
 --- Percent encoding.
 M.decode, M.encode = url.decode, url.encode
 
+--- Forms and queries as text; see http/form.lua.
+M.form = require "framewire.http.form"
+
+--- Cookies as text; see http/cookie.lua.
+M.cookie = require "framewire.http.cookie"
+
 -- Runs one server until the process receives a signal to stop.
 local function run(listener, options)
   local loop, message = loops.new { poller = options.poller }

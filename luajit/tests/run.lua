@@ -9,8 +9,8 @@ local time = require "framewire.time"
 
 local files = {
   "declarations", "numbers", "json", "loop", "streams", "sockets", "processes", "threads", "memory", "channel",
-  "emulator", "watching", "parser", "http", "routes", "hostile", "timeouts", "static", "many", "textlink", "programs",
-  "documentation",
+  "emulator", "watching", "parser", "http", "routes", "forms", "hostile", "timeouts", "static", "many", "textlink",
+  "programs", "documentation",
 }
 
 check.root = root

@@ -11,6 +11,8 @@
 -- The server uses the request object for the next request after the handler has returned, unless it called
 -- `response:later()`. Keep its fields, not the object.
 
+local cookie = require "framewire.http.cookie"
+local form = require "framewire.http.form"
 local json = require "framewire.json"
 local socket = require "framewire.socket"
 local url = require "framewire.http.url"
@@ -30,6 +32,22 @@ end
 ---@return string? message with line and column
 function Request:json()
   return json.decode(self.body)
+end
+
+--- The body, read as a form.
+---@param limits? table `max_fields` (1000), `max_part_head` (8192 bytes)
+---@return table|nil form with `get(name)`, `all(name)`, `field(name)` and the list `fields`; see http/form.lua
+---@return string? message
+---@return integer? status to answer with
+function Request:form(limits)
+  return form.parse(self.headers["content-type"], self.body, limits)
+end
+
+--- The value of a cookie, as it was sent.
+---@param name string
+---@return string|nil
+function Request:cookie(name)
+  return cookie.parse(self.headers.cookie)[name]
 end
 
 --- The client's address.

@@ -2,6 +2,7 @@
 -- `later`, and then one of them on the object that `later` returned.
 
 local ffi = require "ffi"
+local cookie = require "framewire.http.cookie"
 local json = require "framewire.json"
 local reasons = require "framewire.http.status"
 local sys = require "framewire.sys"
@@ -92,6 +93,16 @@ function Response:header(name, value)
     error("malformed header '" .. name .. "'", 2)
   end
   self.extra = (self.extra or "") .. name .. ": " .. value .. "\r\n"
+end
+
+--- Sets a cookie with the next response. A name or value that cookies cannot hold is an error.
+---@param name string
+---@param value string
+---@param options? table `path`, `max_age`, `http_only`, `same_site` and others; see http/cookie.lua
+function Response:cookie(name, value, options)
+  local text, message = cookie.format(name, value, options)
+  if not text then error(message, 2) end
+  self:header("Set-Cookie", text)
 end
 
 --- Sends a body of any type.
