@@ -1,5 +1,7 @@
 /// The size of a number in memory, and whether it has a sign. All are little-endian, as on the consoles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "openapi", derive(serde::Deserialize, serde::Serialize, utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", serde(rename_all = "lowercase"), schema(as = NumberType))]
 pub enum Type {
     /// 8 bits, unsigned.
     U8,

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use framewire_recording::{FormatError, RecordError, Recordings, Recovered};
+use framewire_recording::{FormatError, Head, RecordError, Recordings, Recovered};
 use framewire_states::search::Searches;
-use framewire_states::{FolderError, NameError, Snapshots, StateError};
+use framewire_states::{Folder, FolderError, Name, NameError, Snapshots, StateError};
 use tracing::{info, warn};
 
 use crate::access::caller::Owner;
+use crate::operations::Operations;
+use crate::operations::budget::BudgetShare;
 use crate::problem::Problem;
 
 /// Searches that are kept at once. Each takes up to 10 MiB.
@@ -111,6 +113,85 @@ fn recover(recordings: &Recordings) {
 pub fn check_data(data: &Path) -> Result<(), FolderError> {
     snapshots_in(data).prepare()?;
     recordings_in(data).folder().check_writable()
+}
+
+/// The files of one kind, in one folder.
+pub(crate) trait StoredFiles: Send + Sync + 'static {
+    fn folder(&self) -> &Folder;
+
+    /// Refuses to use a file that is still being written.
+    fn check_complete(&self, name: &Name) -> impl Future<Output = Result<(), Problem>> + Send;
+}
+
+impl StoredFiles for Snapshots {
+    fn folder(&self) -> &Folder {
+        Snapshots::folder(self)
+    }
+
+    async fn check_complete(&self, _: &Name) -> Result<(), Problem> {
+        Ok(())
+    }
+}
+
+impl StoredFiles for Recordings {
+    fn folder(&self) -> &Folder {
+        Recordings::folder(self)
+    }
+
+    async fn check_complete(&self, name: &Name) -> Result<(), Problem> {
+        let Some(emulator) = self.subject_of(name).await else { return Ok(()) };
+        let detail = format!(
+            "the recording {name} is being made; DELETE /v1/recording?emulator={emulator} completes it, and GET says how \
+             far it is"
+        );
+        Err(Problem::new(StatusCode::CONFLICT, detail))
+    }
+}
+
+/// A file that a request names.
+pub(crate) struct StoredFile<T> {
+    pub(crate) files: Arc<T>,
+    pub(crate) name: Name,
+}
+
+impl<T: StoredFiles> StoredFile<T> {
+    /// The file of this name, which need not exist.
+    pub(crate) async fn find(storage: &Storage<T>, name: &str) -> Result<StoredFile<T>, Problem> {
+        let (files, name) = (storage.get()?, name.parse::<Name>()?);
+        files.check_complete(&name).await?;
+        Ok(StoredFile { files, name })
+    }
+
+    /// The memory that the file takes.
+    pub(crate) async fn share(&self, operations: &Operations) -> Result<BudgetShare, Problem> {
+        let (files, name) = (self.files.clone(), self.name.clone());
+        let size = blocking(move || files.folder().size(&name)).await?;
+        Ok(operations.replies.share_bytes(size as usize)?)
+    }
+
+    /// Does work with the file that waits for a disk.
+    pub(crate) async fn with<R: Send + 'static, E: Into<Problem> + Send + 'static>(
+        self,
+        work: impl FnOnce(&T, &Name) -> Result<R, E> + Send + 'static,
+    ) -> Result<R, Problem> {
+        blocking(move || work(&self.files, &self.name)).await
+    }
+
+    /// Removes the file.
+    pub(crate) async fn remove(self) -> Result<StatusCode, Problem> {
+        self.with(|files, name| files.folder().remove(name)).await?;
+        Ok(StatusCode::NO_CONTENT)
+    }
+}
+
+/// Checks a note, which may have as many bytes in a snapshot as in a recording.
+pub(crate) fn checked_note(note: String) -> Result<String, Problem> {
+    const MOST: usize = Head::MAX_NOTE;
+    if note.len() <= MOST {
+        return Ok(note);
+    }
+    let problem = format!("has {} bytes", note.len());
+    Err(Problem::parameter("note", &problem, format!("a text of at most {MOST} bytes")))
 }
 
 /// Does work that waits for a disk on a thread of its own.

@@ -32,6 +32,12 @@ pub struct Batch {
     pub unchecked: bool,
 }
 
+impl From<Vec<Op>> for Batch {
+    fn from(ops: Vec<Op>) -> Batch {
+        Batch::new(ops)
+    }
+}
+
 impl Batch {
     /// A batch of these operations.
     pub fn new(ops: Vec<Op>) -> Batch {

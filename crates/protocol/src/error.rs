@@ -125,4 +125,9 @@ impl OpError {
     pub fn failed(message: impl Into<String>) -> Self {
         OpError::new(Status::Failed, message)
     }
+
+    /// The result is of another kind than the operation gives.
+    pub fn unexpected_reply() -> Self {
+        OpError::failed("the emulator answered with something else than was asked for")
+    }
 }

@@ -1,5 +1,6 @@
 //! The result of an operation. It describes itself, so a peer needs no table to read it.
 
+use crate::error::OpError;
 use crate::wire::{DecodeError, Reader, Wire, put_bytes};
 
 /// The result of an operation.
@@ -55,6 +56,24 @@ impl Value {
         })
     }
 }
+
+/// Takes what a value of one kind holds.
+macro_rules! taken {
+    ($($kind:ident $type:ty),*) => {$(
+        impl TryFrom<Value> for $type {
+            type Error = OpError;
+
+            fn try_from(value: Value) -> Result<$type, OpError> {
+                match value {
+                    Value::$kind(held) => Ok(held),
+                    _ => Err(OpError::unexpected_reply()),
+                }
+            }
+        }
+    )*};
+}
+
+taken!(Bool bool, Int i64, Text String, Bytes Vec<u8>, List Vec<Value>);
 
 impl Wire for Value {
     fn encode(&self, out: &mut Vec<u8>) {

@@ -28,6 +28,11 @@ impl Snapshots {
         Snapshots(Folder::new(path, "snapshot", "png", LIMIT, MAX_STATE as u64))
     }
 
+    /// Where they are.
+    pub fn folder(&self) -> &Folder {
+        &self.0
+    }
+
     /// The snapshots by name. Files that are none are left out.
     ///
     /// # Errors
@@ -64,15 +69,6 @@ impl Snapshots {
         Snapshot::read(self.0.read(name)?).map_err(self.damaged(name))
     }
 
-    /// How many bytes a snapshot's file has.
-    ///
-    /// # Errors
-    ///
-    /// As [`Folder::size`].
-    pub fn size(&self, name: &Name) -> Result<u64, FolderError> {
-        self.0.size(name)
-    }
-
     /// Writes a snapshot; over one of this name only with `replace`.
     ///
     /// # Errors
@@ -80,24 +76,6 @@ impl Snapshots {
     /// As [`Folder::write`].
     pub fn write(&self, name: &Name, snapshot: &Snapshot, replace: bool) -> Result<(), FolderError> {
         self.0.write(name, snapshot.file(), replace)
-    }
-
-    /// Whether a snapshot of this name could be written now.
-    ///
-    /// # Errors
-    ///
-    /// As [`Folder::check_free`].
-    pub fn check_free(&self, name: &Name, replace: bool) -> Result<(), FolderError> {
-        self.0.check_free(name, replace)
-    }
-
-    /// Removes a snapshot.
-    ///
-    /// # Errors
-    ///
-    /// As [`Folder::remove`].
-    pub fn remove(&self, name: &Name) -> Result<(), FolderError> {
-        self.0.remove(name)
     }
 
     /// Gives a snapshot another name, another note or both. If that fails, it is as it was.

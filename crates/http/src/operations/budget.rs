@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use framewire_protocol::Op;
@@ -64,6 +64,11 @@ impl BudgetShare {
     /// A body that gives the share back when it is sent.
     pub(crate) fn body(self, bytes: Vec<u8>) -> Body {
         Body::from(Bytes::from_owner(CountedBytes { bytes, _share: self }))
+    }
+
+    /// A reply of bytes that gives the share back when it is sent.
+    pub(crate) fn bytes(self, kind: &'static str, bytes: Vec<u8>) -> Response {
+        ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], self.body(bytes)).into_response()
     }
 
     /// A reply in JSON that gives the share back when it is sent.

@@ -3,21 +3,60 @@
 //! - `emulators`: the emulators that are served, and who began their lockstep;
 //! - `budget`: limits the memory for large replies.
 
-pub(crate) mod budget;
-pub(crate) mod emulators;
-
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::EmulatorError;
 use framewire_protocol::{Batch, Op, Outcome, Value};
 
-use self::budget::ReplyBudget;
+use self::budget::{BudgetShare, ReplyBudget};
 use self::emulators::{Emulators, Served};
 use crate::access::caller::Caller;
-use crate::access::permit::Files;
-use crate::access::permit::Permit;
+use crate::access::permit::{Files, Permit};
+use crate::failure::Failure;
 use crate::transport::Stopping;
+
+pub(crate) mod budget;
+pub(crate) mod emulators;
+
+/// The emulator that a request is about, as its sender may use it.
+pub(crate) struct SelectedEmulator {
+    pub(crate) served: Arc<Served>,
+    pub(crate) operations: Arc<Operations>,
+    /// The `Idempotency-Key` of the request, if it has one.
+    pub(crate) key: Option<String>,
+}
+
+impl Deref for SelectedEmulator {
+    type Target = Served;
+
+    fn deref(&self) -> &Served {
+        &self.served
+    }
+}
+
+impl SelectedEmulator {
+    /// Performs operations within the usual deadline.
+    pub(crate) async fn perform(&self, batch: impl Into<Batch>) -> Result<Outcome, EmulatorError> {
+        self.operations.perform(&self.served, batch.into()).await
+    }
+
+    /// The result of one operation.
+    pub(crate) async fn ask(&self, op: Op) -> Result<Value, EmulatorError> {
+        Ok(self.perform(op).await?.single()?)
+    }
+
+    /// A batch that is performed once under the request's key.
+    pub(crate) fn keyed(&self, batch: impl Into<Batch>) -> Batch {
+        Batch { key: self.key.clone(), ..batch.into() }
+    }
+
+    /// Takes the memory that the result of an operation may need, before it is asked for.
+    pub(crate) fn share(&self, op: &Op) -> Result<BudgetShare, Failure> {
+        self.operations.replies.share(op)
+    }
+}
 
 /// Performs operations on emulators: within a deadline, as far as the caller may, and with memory for the results.
 pub(crate) struct Operations {

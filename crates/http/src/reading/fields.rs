@@ -3,7 +3,6 @@
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use framewire_expression::Type;
 use framewire_protocol::{Key, Keys};
 use framewire_symbols::{Location, Symbols};
 use serde::{Deserialize, Serialize};
@@ -275,30 +274,5 @@ pub(crate) fn shown(value: &Json) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
-    }
-}
-
-/// A type of number.
-#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum NumberType {
-    U8,
-    U16,
-    U32,
-    I8,
-    I16,
-    I32,
-}
-
-impl From<NumberType> for Type {
-    fn from(kind: NumberType) -> Type {
-        match kind {
-            NumberType::U8 => Type::U8,
-            NumberType::U16 => Type::U16,
-            NumberType::U32 => Type::U32,
-            NumberType::I8 => Type::I8,
-            NumberType::I16 => Type::I16,
-            NumberType::I32 => Type::I32,
-        }
     }
 }

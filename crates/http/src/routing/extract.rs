@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
+use super::state::AppState;
 use crate::access::caller::{Caller, Owner};
 use crate::idempotency;
-use crate::operations::Operations;
-use crate::operations::emulators::Served;
+use crate::operations::{Operations, SelectedEmulator};
 use crate::problem::Problem;
-use crate::reading::{self, is_emulator, name_of, pairs, value_of};
+use crate::reading::{self, Whole, is_emulator, name_of, pairs, value_of};
+use crate::storage::{Storage, StoredFile, StoredFiles};
 use crate::transport::incoming::BodyReader;
 use crate::transport::streams::{ClientAddress, OpenStream, StreamKind, StreamLimit};
 
@@ -26,16 +28,10 @@ pub(crate) struct EmulatorParam {
     emulator: Option<String>,
 }
 
-/// The emulator that a request is about, as its sender may use it.
-pub(crate) struct SelectedEmulator(pub(crate) Arc<Served>);
-
-impl<S: Sync> FromRequestParts<S> for SelectedEmulator
-where
-    Arc<Operations>: FromRef<S>,
-{
+impl FromRequestParts<AppState> for SelectedEmulator {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<SelectedEmulator, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<SelectedEmulator, Problem> {
         let operations = Arc::<Operations>::from_ref(state);
         let emulators = &operations.emulators;
         let mut given = pairs(parts).filter(is_emulator).map(value_of);
@@ -50,14 +46,15 @@ where
                 return Err(Problem::parameter("emulator", "is given more than once", accepts));
             }
         };
-        Ok(SelectedEmulator(operations.for_caller(served, &Caller::of(&parts.extensions))))
+        let served = operations.for_caller(served, &Caller::of(&parts.extensions));
+        Ok(SelectedEmulator { served, operations, key: idempotency::read(&parts.headers)? })
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Owner {
+impl FromRequestParts<AppState> for Owner {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Owner, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Owner, Infallible> {
         Ok(Caller::of(&parts.extensions).as_owner())
     }
 }
@@ -84,13 +81,10 @@ impl OpensStream {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for OpensStream
-where
-    StreamLimit: FromRef<S>,
-{
+impl FromRequestParts<AppState> for OpensStream {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<OpensStream, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<OpensStream, Infallible> {
         Ok(OpensStream {
             streams: StreamLimit::from_ref(state),
             client: ClientAddress::of(&parts.extensions),
@@ -100,17 +94,17 @@ where
 }
 
 /// The parameters of a route that has none but [`EmulatorParam`].
-#[derive(serde::Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoParameters {}
 
 /// The parameters of a query, without [`EmulatorParam`].
 pub(crate) struct Query<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
+impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query<T>, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Query<T>, Problem> {
         let mut given: Vec<(String, Vec<String>)> = Vec::new();
         for pair in pairs(parts).filter(|pair| !is_emulator(pair)) {
             let (name, value) = (name_of(pair), value_of(pair));
@@ -126,10 +120,10 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
 /// The only parameter of a path.
 pub(crate) struct Path<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Path<T> {
+impl<T: DeserializeOwned> FromRequestParts<AppState> for Path<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path<T>, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Path<T>, Problem> {
         let unusable = |why: String| {
             Problem::bad_request(format!("the path {} cannot be used: {why}", parts.uri.path()))
         };
@@ -140,28 +134,67 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Path<T> {
     }
 }
 
-/// A body of JSON, whatever its content type says: an object; an empty one is an object without fields.
-pub(crate) struct Payload<T>(pub(crate) T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Payload<T>
+impl<T: StoredFiles> FromRequestParts<AppState> for StoredFile<T>
 where
-    Arc<BodyReader>: FromRef<S>,
+    Storage<T>: FromRef<AppState>,
 {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Payload<T>, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<StoredFile<T>, Problem> {
+        let Path(name) = Path::<String>::from_request_parts(parts, state).await?;
+        StoredFile::find(&Storage::from_ref(state), &name).await
+    }
+}
+
+/// A body of JSON, whatever its content type says: an object; an empty one is an object without fields.
+pub(crate) struct Payload<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<AppState> for Payload<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Payload<T>, Problem> {
         let bytes = Arc::<BodyReader>::from_ref(state).read(request.into_body()).await?;
         reading::body(&bytes).map(Payload)
     }
 }
 
-/// The `Idempotency-Key` of a request, if it has one.
-pub(crate) struct RequestKey(pub(crate) Option<String>);
+/// The part of a list that is wanted.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Page {
+    /// How many to leave out at the beginning: `next` of the reply before.
+    #[serde(default)]
+    #[param(default = 0)]
+    pub(crate) offset: usize,
+    /// How many at most.
+    #[serde(default = "Page::usual")]
+    #[param(value_type = usize, default = 100, minimum = 1, maximum = 1000)]
+    pub(crate) limit: Whole<1, 1000>,
+}
 
-impl<S: Sync> FromRequestParts<S> for RequestKey {
-    type Rejection = Problem;
+impl Page {
+    /// The `limit` where none is given.
+    pub(crate) fn usual() -> Whole<1, 1000> {
+        Whole::usual(100)
+    }
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<RequestKey, Problem> {
-        Ok(RequestKey(idempotency::read(&parts.headers)?))
+    /// How many at most.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.get() as usize
+    }
+
+    /// The part of a list, and where the next part begins.
+    pub(crate) fn part<T, R: From<T>>(&self, all: Vec<T>) -> (Vec<R>, Option<usize>) {
+        let total = all.len();
+        let part: Vec<R> = all.into_iter().skip(self.offset).take(self.limit()).map(R::from).collect();
+        let next = self.next(part.len(), total);
+        (part, next)
+    }
+
+    /// Where the next part begins, if this one of `length` is not the last of `total`.
+    pub(crate) fn next(&self, length: usize, total: usize) -> Option<usize> {
+        let next = self.offset.saturating_add(length);
+        if next < total { Some(next) } else { None }
     }
 }

@@ -14,6 +14,7 @@ use super::message::{Params, Request, RpcError};
 use super::session::{RpcReply, RpcSession};
 use crate::feeds::definition::Definition;
 use crate::idempotency;
+use crate::operations::SelectedEmulator;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 use crate::reading::fields::{Context, Encoding, Object, shown};
@@ -21,9 +22,9 @@ use crate::reading::{self, object};
 use crate::routing::extract::NoParameters;
 use crate::transport::incoming::Charge;
 use crate::transport::streams::StreamKind;
-use crate::v1::json::row;
-use crate::v1::plan::Plan;
-use crate::v1::{batch, bounds, control, convenience, wait};
+use crate::v1::batch::{self, Plan};
+use crate::v1::operations::row;
+use crate::v1::{control, convenience, wait};
 
 /// The parameter that does what the header `Idempotency-Key` does.
 const KEY: &str = "idempotency_key";
@@ -116,12 +117,11 @@ async fn batch(session: &RpcSession, mut params: Object) -> Result<UnderWay, Rpc
 async fn wait(session: &Arc<RpcSession>, mut params: Object) -> Result<UnderWay, RpcError> {
     let served = selected(session, &mut params)?;
     let (session, request, place) = (session.clone(), object(params)?, session.place(StreamKind::Wait)?);
+    let selected = SelectedEmulator { served, operations: session.services.operations.clone(), key: None };
     // The requests after it may make the condition hold, for a single frame.
     let waiting = under_way(async move {
         let _place = place;
-        let waited =
-            wait::until(&session.services.operations, &session.services.feeds, &served, request).await?;
-        Ok(json(&waited).into())
+        Ok(json(&wait::until(&selected, &session.services.feeds, request).await?).into())
     });
     Ok(waiting.await)
 }
@@ -238,7 +238,7 @@ async fn perform(
     let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());
     let pending = served.submit(batch, deadline);
     Ok(Box::pin(async move {
-        let outcome = bounds::settled(plan.ops(), pending.await.map_err(Problem::from)?);
+        let outcome = batch::settled(plan.ops(), pending.await.map_err(Problem::from)?);
         let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
         Ok(RpcReply { held: Some(Box::new(share)), ..result(plan, outcome)?.into() })
     }))

@@ -23,10 +23,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::caller::Caller;
+use crate::operations::SelectedEmulator;
 use crate::problem::Problem;
 use crate::routing::declare::Declare;
+use crate::routing::extract::EmulatorParam;
 use crate::routing::extract::OpensStream;
-use crate::routing::extract::{EmulatorParam, SelectedEmulator};
 use crate::routing::state::AppState;
 use crate::sockets::Upgrade;
 use crate::transport::activity::Outflow;
@@ -47,7 +48,7 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
     responses((status = 101, description = "From here on it is a WebSocket.")))]
 async fn open(
     State(services): State<RpcServices>,
-    SelectedEmulator(served): SelectedEmulator,
+    SelectedEmulator { served, .. }: SelectedEmulator,
     stream: OpensStream,
     extensions: Extensions,
     Extension(outflow): Extension<Outflow>,

@@ -1,26 +1,17 @@
-//! Operations done together at one frame boundary.
+//! Operations done together at one frame boundary: from those that a caller wrote to those that an emulator does, and back.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::State;
-use axum::response::Response;
-use framewire_protocol::Batch;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use framewire_protocol::{Batch, MAX_OPS, MAX_RANGE, Op, OpError, Outcome, Value};
+use serde_json::Value as Json;
 
-use super::plan::Plan;
+use super::convenience::{self, Form};
 use super::schemas::BatchOp;
-use super::{bounds, control};
+use super::timeline::unplayed;
+use super::{control, operations};
 use crate::idempotency::NothingDone;
-use crate::operations::Operations;
-use crate::problem::Problem;
-use crate::reading::fields::{Context, Encoding, Object};
-use crate::routing::declare::Declare;
-use crate::routing::extract::{EmulatorParam, Payload, RequestKey, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::reading::fields::{Context, Encoding, Object, shown};
+use crate::routing::prelude::*;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(batch).judged_later())
@@ -50,7 +41,7 @@ pub(crate) struct Done {
     pub(crate) frame: u32,
     /// One result for each operation, in order. An error is the last.
     pub(crate) results: Vec<OpResult>,
-    /// EmulatorParam operation failed, counted from 0; left out if none did.
+    /// Which operation failed, counted from 0; left out if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<usize>,
 }
@@ -73,18 +64,16 @@ pub(crate) enum OpResult {
 #[utoipa::path(post, path = "/v1/batch", operation_id = "batch", tag = "batch", params(EmulatorParam),
     request_body = BatchRequest, responses((status = 200, description = "What became of them.", body = Done)))]
 async fn batch(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
+    selected: SelectedEmulator,
     Payload(request): Payload<BatchRequest>,
 ) -> Result<Response, Problem> {
-    let symbols = served.symbols().await;
+    let symbols = selected.symbols().await;
     let context = Context { symbols: &symbols, encoding: request.encoding };
     let plan = Plan::new(request.ops, context)?;
-    let share = operations.replies.share_all(plan.ops())?;
-    let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());
-    let batch = Batch { key, ..Batch::new(plan.ops().to_vec()) };
-    let outcome = bounds::perform(&operations, &served, batch, deadline).await;
+    let share = selected.operations.replies.share_all(plan.ops())?;
+    let deadline = Instant::now() + selected.operations.deadline + control::time_of(plan.ops());
+    let batch = selected.keyed(plan.ops().to_vec());
+    let outcome = perform(&selected, batch, deadline).await;
     let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
     let nothing_done = !outcome.has_changed(plan.ops());
     let mut response = share.json(&plan.done(outcome));
@@ -92,4 +81,174 @@ async fn batch(
         response.extensions_mut().insert(NothingDone);
     }
     Ok(response)
+}
+
+/// What a caller's operations become.
+pub(crate) struct Plan {
+    ops: Vec<Op>,
+    forms: Vec<Form>,
+    encoding: Encoding,
+    /// It is one operation, and no list of them.
+    alone: bool,
+}
+
+impl Plan {
+    /// Reads a caller's operations.
+    ///
+    /// # Errors
+    /// About the first that cannot be used, or if they are too many or ask for too much.
+    pub(crate) fn new(objects: Vec<Object>, context: Context<'_>) -> Result<Plan, Problem> {
+        let mut plan = Plan { ops: Vec::new(), forms: Vec::new(), encoding: context.encoding, alone: false };
+        let mut bytes = 0;
+        for (index, object) in objects.into_iter().enumerate() {
+            let before = plan.ops.len();
+            plan.add(object, context).map_err(|problem| problem.of_op(index))?;
+            bytes += plan.ops[before..].iter().map(Op::largest_result).sum::<usize>();
+            if plan.ops.len() > MAX_OPS {
+                let text =
+                    format!("ops[{index}] makes more than {MAX_OPS} operations in all; send fewer at a time");
+                return Err(Problem::too_large(text));
+            }
+            if bytes > MAX_RANGE as usize {
+                let accepts = format!("operations whose results have at most {MAX_RANGE} bytes together");
+                return Err(Problem::parameter(
+                    format!("ops[{index}]"),
+                    "makes the reply too large",
+                    accepts,
+                ));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Reads one operation, which stands alone.
+    ///
+    /// # Errors
+    /// If it cannot be used.
+    pub(crate) fn one(object: Object, context: Context<'_>) -> Result<Plan, Problem> {
+        let mut plan = Plan { ops: Vec::new(), forms: Vec::new(), encoding: context.encoding, alone: true };
+        plan.add(object, context)?;
+        Ok(plan)
+    }
+
+    fn add(&mut self, mut object: Object, context: Context<'_>) -> Result<(), Problem> {
+        const ACCEPTS: &str = "the name of an operation, as GET /v1/operations lists them";
+        let name = match object.remove("op") {
+            Some(Json::String(name)) => name,
+            Some(other) => return Err(Problem::parameter("op", &format!("is {}", shown(&other)), ACCEPTS)),
+            None => return Err(Problem::parameter("op", "is missing", ACCEPTS)),
+        };
+        let domain = object.get("domain").is_some_and(|domain| !domain.is_null());
+        let in_domain = if domain { operations::in_domain(&name) } else { None };
+        let form = match in_domain.or_else(|| operations::row(&name)) {
+            Some(row) => {
+                self.ops.push(operations::op(row, object, context)?);
+                Form::Plain
+            }
+            None => match convenience::read(&name, object, context, &mut self.ops) {
+                Some(form) => form?,
+                None => {
+                    let name = shown(&Json::String(name));
+                    return Err(Problem::parameter("op", &format!("is {name}, which is unknown"), ACCEPTS));
+                }
+            },
+        };
+        self.forms.push(form);
+        Ok(())
+    }
+
+    /// What the emulator is to do.
+    pub(crate) fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// A problem with the operation of this number among [`Plan::ops`], as its caller counts them.
+    pub(crate) fn about(&self, op: Option<usize>, problem: Problem) -> Problem {
+        let Some(mut left) = op.filter(|_| !self.alone) else { return problem };
+        for (index, form) in self.forms.iter().enumerate() {
+            match left.checked_sub(form.count()) {
+                None => return problem.of_op(index),
+                Some(rest) => left = rest,
+            }
+        }
+        problem
+    }
+
+    /// What became of it.
+    pub(crate) fn done(&self, outcome: Outcome) -> Done {
+        let frame = outcome.frame;
+        let result = |(index, result): (usize, Result<Json, OpError>)| match result {
+            Ok(value) => OpResult::Value(value),
+            Err(error) => {
+                let problem = match self.forms[index] {
+                    Form::Played(_) => unplayed(error),
+                    _ => error.into(),
+                };
+                OpResult::Error(problem.of_op(index))
+            }
+        };
+        let results: Vec<OpResult> = self.results(outcome).into_iter().enumerate().map(result).collect();
+        let failed = matches!(results.last(), Some(OpResult::Error(_))).then(|| results.len() - 1);
+        Done { frame, results, failed }
+    }
+
+    /// What became of the only operation.
+    pub(crate) fn done_alone(&self, outcome: Outcome) -> Result<Json, Problem> {
+        Ok(self.results(outcome).pop().transpose()?.unwrap_or_default())
+    }
+
+    /// The results up to the first error.
+    fn results(&self, outcome: Outcome) -> Vec<Result<Json, OpError>> {
+        let mut results = Vec::with_capacity(self.forms.len());
+        let mut left = outcome.results.into_iter();
+        for form in &self.forms {
+            match left.by_ref().take(form.count()).collect::<Result<Vec<Value>, OpError>>() {
+                Ok(values) if values.len() < form.count() => break,
+                Ok(values) => results.push(Ok(match (form, &values[..]) {
+                    (Form::Plain, [value]) => operations::value(value, self.encoding),
+                    (form, values) => form.write(values),
+                })),
+                Err(error) => {
+                    results.push(Err(error));
+                    break;
+                }
+            }
+        }
+        results
+    }
+}
+
+/// A problem, and the number of the operation that it is about, if it is about one.
+pub(crate) type Beyond = (Option<usize>, Box<Problem>);
+
+/// The outcome of these operations, unless nothing was done because of the memory that one of them is for.
+pub(crate) fn settled(ops: &[Op], outcome: Outcome) -> Result<Outcome, Beyond> {
+    match outcome.refused_access(ops) {
+        Some((index, error)) => Err((Some(index), Box::new(refused("address", error)))),
+        None => Ok(outcome),
+    }
+}
+
+/// What an emulator says of memory that is not there, about the parameter or place in a body that names it.
+pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
+    match error.address_problem() {
+        Some((problem, accepts)) => Problem::parameter(place, problem, accepts),
+        None => error.clone().into(),
+    }
+}
+
+/// Does a batch, unless it is for memory that is not there.
+async fn perform(selected: &SelectedEmulator, batch: Batch, deadline: Instant) -> Result<Outcome, Beyond> {
+    let ops = batch.ops.clone();
+    let outcome = selected.operations.perform_until(selected, batch, deadline).await;
+    settled(&ops, outcome.map_err(|error| (None, Box::new(error.into())))?)
+}
+
+/// Does one batch, as [`perform`] does.
+pub(super) async fn perform_one(
+    selected: &SelectedEmulator,
+    batch: impl Into<Batch>,
+) -> Result<Outcome, Problem> {
+    let deadline = Instant::now() + selected.operations.deadline;
+    perform(selected, batch.into(), deadline).await.map_err(|(_, problem)| *problem)
 }

@@ -1,25 +1,13 @@
 //! Controls when frames run, and of which game.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
-use framewire_protocol::{Batch, Op, OpError, Status, Value};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use framewire_protocol::{Op, OpError, Status, Value};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::operations::Operations;
-use crate::operations::emulators::Served;
-use crate::problem::Problem;
 use crate::reading::Whole;
 use crate::reading::fields::shown;
-use crate::routing::extract::{EmulatorParam, Payload, RequestKey, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::routing::prelude::*;
 
 /// Most frames that are run at once.
 const MAX_FRAMES: u32 = 3600;
@@ -47,13 +35,8 @@ pub(crate) struct AtFrame {
 }
 
 /// Does one operation that has no result.
-pub(crate) async fn change(
-    operations: &Operations,
-    served: &Served,
-    key: Option<String>,
-    op: Op,
-) -> Result<Json<AtFrame>, Problem> {
-    let outcome = operations.perform(served, Batch { key, ..op.into() }).await?;
+pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<AtFrame>, Problem> {
+    let outcome = selected.perform(selected.keyed(op)).await?;
     let frame = outcome.frame;
     outcome.single()?;
     Ok(Json(AtFrame { frame }))
@@ -64,34 +47,22 @@ pub(crate) async fn change(
 /// An mGBA in its window answers 501: its scripts cannot pause it. Pause it there, or use POST /v1/lockstep.
 #[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "No frame goes by.", body = AtFrame)))]
-async fn pause(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
-) -> Result<Json<AtFrame>, Problem> {
-    change(&operations, &served, key, Op::Pause {}).await
+async fn pause(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
+    change(&selected, Op::Pause {}).await
 }
 
 /// Lets frames go by again: ends a pause, and lockstep.
 #[utoipa::path(post, path = "/v1/resume", operation_id = "resume", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "Frames go by.", body = AtFrame)))]
-async fn resume(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
-) -> Result<Json<AtFrame>, Problem> {
-    change(&operations, &served, key, Op::Resume {}).await
+async fn resume(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
+    change(&selected, Op::Resume {}).await
 }
 
 /// Resets the console.
 #[utoipa::path(post, path = "/v1/reset", operation_id = "reset", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "It was reset.", body = AtFrame)))]
-async fn reset(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
-) -> Result<Json<AtFrame>, Problem> {
-    change(&operations, &served, key, Op::Reset {}).await
+async fn reset(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
+    change(&selected, Op::Reset {}).await
 }
 
 /// How much longer than others operations may take that run frames.
@@ -124,18 +95,14 @@ struct Advanced {
 #[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(EmulatorParam),
     request_body = Advance, responses((status = 200, description = "They were run.", body = Advanced)))]
 async fn advance(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
+    selected: SelectedEmulator,
     Payload(advance): Payload<Advance>,
 ) -> Result<Json<Advanced>, Problem> {
     let frames = advance.frames.map_or(1, Whole::get);
-    let batch = Batch { key, ..Op::Advance { frames }.into() };
-    let deadline = Instant::now() + operations.deadline + time_of(&batch.ops);
-    match operations.perform_until(&served, batch, deadline).await?.single()? {
-        Value::Int(frame) => Ok(Json(Advanced { frame })),
-        _ => Err(Problem::new(StatusCode::BAD_GATEWAY, "the emulator did not say how far it went")),
-    }
+    let batch = selected.keyed(Op::Advance { frames });
+    let deadline = Instant::now() + selected.operations.deadline + time_of(&batch.ops);
+    let outcome = selected.operations.perform_until(&selected, batch, deadline).await?;
+    Ok(Json(Advanced { frame: outcome.single()?.try_into()? }))
 }
 
 /// When lockstep ends by itself.
@@ -151,12 +118,10 @@ struct Lockstep {
 #[utoipa::path(post, path = "/v1/lockstep", operation_id = "lockstep", tag = "control", params(EmulatorParam),
     request_body = Lockstep, responses((status = 200, description = "Frames wait.", body = AtFrame)))]
 async fn lockstep(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
+    selected: SelectedEmulator,
     Payload(Lockstep { timeout }): Payload<Lockstep>,
 ) -> Result<Json<AtFrame>, Problem> {
-    change(&operations, &served, key, Op::Lockstep { timeout: timeout.get() }).await
+    change(&selected, Op::Lockstep { timeout: timeout.get() }).await
 }
 
 /// A speed.
@@ -202,12 +167,10 @@ fn rate_schema() -> Schema {
 #[utoipa::path(post, path = "/v1/speed", operation_id = "speed", tag = "control", params(EmulatorParam),
     request_body = Speed, responses((status = 200, description = "They do.", body = AtFrame)))]
 async fn speed(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
+    selected: SelectedEmulator,
     Payload(Speed { speed }): Payload<Speed>,
 ) -> Result<Json<AtFrame>, Problem> {
-    change(&operations, &served, key, Op::SetSpeed { thousandths: speed.thousandths }).await
+    change(&selected, Op::SetSpeed { thousandths: speed.thousandths }).await
 }
 
 /// The problem with a game or a state that the emulator does not take.
@@ -231,9 +194,7 @@ struct Load {
 #[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(EmulatorParam), request_body = Load,
     responses((status = 200, description = "It is running.", body = AtFrame)))]
 async fn load(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
+    selected: SelectedEmulator,
     Payload(Load { path }): Payload<Load>,
 ) -> Result<Json<AtFrame>, Problem> {
     if path.is_empty() || path.contains('\0') {
@@ -243,8 +204,7 @@ async fn load(
             "the path of a file on the emulator's machine",
         ));
     }
-    let outcome =
-        operations.perform(&served, Batch { key, ..Op::LoadRom { path: path.clone() }.into() }).await?;
+    let outcome = selected.perform(selected.keyed(Op::LoadRom { path: path.clone() })).await?;
     let frame = outcome.frame;
     match outcome.single() {
         Ok(Value::Bool(true)) => Ok(Json(AtFrame { frame })),

@@ -69,7 +69,7 @@ impl Form {
 pub(super) fn number(kind: Type, value: &Value) -> Json {
     match value {
         Value::Int(number) => json!(kind.read(&(*number as u32).to_le_bytes())),
-        other => super::json::value(other, Default::default()),
+        other => super::operations::value(other, Default::default()),
     }
 }
 

@@ -1,18 +1,10 @@
-//! EmulatorParam emulators there are, and how they are.
+//! The emulators that are served, and how they are.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
 use framewire_emulator::State as EmulatorState;
-use serde::Serialize;
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::operations::Operations;
-use crate::routing::extract::{EmulatorParam, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::operations::emulators::Served;
+use crate::routing::prelude::*;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(all)).routes(routes!(one))
@@ -20,7 +12,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 
 /// The emulators that are served.
 #[derive(Serialize, ToSchema)]
-pub(super) struct EmulatorList {
+struct EmulatorList {
     /// The first is the one that is meant where `?emulator=` names none.
     emulators: Vec<Named>,
 }
@@ -38,17 +30,14 @@ struct Named {
 /// The emulators that are served, and how they are.
 #[utoipa::path(get, path = "/v1/emulators", operation_id = "emulators", tag = "emulators",
     responses((status = 200, description = "All of them, in order.", body = EmulatorList)))]
-pub(super) async fn all(State(operations): State<Arc<Operations>>) -> Json<EmulatorList> {
-    let named = |served: &Arc<crate::operations::emulators::Served>| Named {
-        name: served.name.clone(),
-        state: served.emulator.state(),
-    };
+async fn all(State(operations): State<Arc<Operations>>) -> Json<EmulatorList> {
+    let named = |served: &Arc<Served>| Named { name: served.name.clone(), state: served.emulator.state() };
     Json(EmulatorList { emulators: operations.emulators.iter().map(named).collect() })
 }
 
 /// How an emulator is, without waiting for it.
 #[utoipa::path(get, path = "/v1/emulator", operation_id = "emulatorState", tag = "emulators", params(EmulatorParam),
     responses((status = 200, description = "Kind, connection, pace, game and versions.", body = EmulatorState)))]
-async fn one(SelectedEmulator(served): SelectedEmulator) -> Json<EmulatorState> {
-    Json(served.emulator.state())
+async fn one(selected: SelectedEmulator) -> Json<EmulatorState> {
+    Json(selected.emulator.state())
 }

@@ -1,30 +1,18 @@
 //! Keys: timelines that the emulator plays frame by frame, taps, holds, and letting go.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
-use framewire_emulator::{Event, Happening};
-use framewire_protocol::{Batch, Keys, Op, Status, Value};
-use serde::{Deserialize, Serialize};
+use framewire_emulator::{EmulatorError, Event, Happening};
+use framewire_protocol::{Keys, Op, Status, Value};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
-use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::control::{AtFrame, change};
 use super::timeline::{Input, KeySet, Seen, Timeline, unplayed};
 use crate::failure::STOPPING;
-use crate::operations::Operations;
-use crate::operations::emulators::Served;
-use crate::problem::Problem;
 use crate::reading::Whole;
-use crate::routing::extract::{EmulatorParam, Path, Payload, Query, RequestKey, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::routing::prelude::*;
 
 /// Longest time that somebody may wait for a timeline's end, in milliseconds: an hour.
 const MAX_WAIT: u32 = 3_600_000;
@@ -100,13 +88,11 @@ struct Wait {
     request_body = Input,
     responses((status = 200, description = "They are played, or were, with wait=true.", body = Played)))]
 async fn play(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
+    selected: SelectedEmulator,
     Query(wait): Query<Wait>,
     Payload(input): Payload<Input>,
 ) -> Result<Json<Played>, Problem> {
-    begin(&operations, &served, key, wait, input.try_into()?).await
+    begin(&selected, wait, input.try_into()?).await
 }
 
 /// Keys to press together.
@@ -124,14 +110,11 @@ struct Tap {
 #[utoipa::path(post, path = "/v1/tap", operation_id = "tap", tag = "input", params(EmulatorParam, Wait), request_body = Tap,
     responses((status = 200, description = "They are pressed, or were, with wait=true.", body = Played)))]
 async fn tap(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
+    selected: SelectedEmulator,
     Query(wait): Query<Wait>,
     Payload(tap): Payload<Tap>,
 ) -> Result<Json<Played>, Problem> {
-    begin(&operations, &served, key, wait, Timeline::press(tap.keys.0, tap.frames.map_or(1, Whole::get))?)
-        .await
+    begin(&selected, wait, Timeline::press(tap.keys.0, tap.frames.map_or(1, Whole::get))?).await
 }
 
 /// Keys to hold together.
@@ -145,13 +128,8 @@ struct Hold {
 /// Holds keys from the next frame on, until POST /v1/release. For a number of frames, see POST /v1/tap.
 #[utoipa::path(post, path = "/v1/hold", operation_id = "hold", tag = "input", params(EmulatorParam), request_body = Hold,
     responses((status = 200, description = "They are held.", body = AtFrame)))]
-async fn hold(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
-    Payload(hold): Payload<Hold>,
-) -> Result<Json<AtFrame>, Problem> {
-    change(&operations, &served, key, Op::AddKeys { keys: hold.keys.0.mask() }).await
+async fn hold(selected: SelectedEmulator, Payload(hold): Payload<Hold>) -> Result<Json<AtFrame>, Problem> {
+    change(&selected, Op::AddKeys { keys: hold.keys.0.mask() }).await
 }
 
 /// Keys to let go of.
@@ -166,13 +144,11 @@ struct Release {
 #[utoipa::path(post, path = "/v1/release", operation_id = "release", tag = "input", params(EmulatorParam),
     request_body = Release, responses((status = 200, description = "They are up.", body = AtFrame)))]
 async fn release(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
+    selected: SelectedEmulator,
     Payload(release): Payload<Release>,
 ) -> Result<Json<AtFrame>, Problem> {
     let keys = release.keys.map_or(Keys::MASK, |keys| keys.0.mask());
-    change(&operations, &served, key, Op::ClearKeys { keys }).await
+    change(&selected, Op::ClearKeys { keys }).await
 }
 
 /// What was cancelled.
@@ -187,12 +163,8 @@ struct Cancelled {
 /// Ends all timelines and holds, those that wait too, and lets go of their keys.
 #[utoipa::path(delete, path = "/v1/input", operation_id = "cancelAllInput", tag = "input", params(EmulatorParam),
     responses((status = 200, description = "Nothing is played any more.", body = Cancelled)))]
-async fn cancel_all(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
-) -> Result<Json<Cancelled>, Problem> {
-    end(&operations, &served, key, 0).await.map(Json)
+async fn cancel_all(selected: SelectedEmulator) -> Result<Json<Cancelled>, Problem> {
+    end(&selected, 0).await.map(Json)
 }
 
 /// How a timeline is.
@@ -208,12 +180,8 @@ struct Progress {
 #[utoipa::path(get, path = "/v1/input/{id}", operation_id = "inputProgress", tag = "input",
     params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
     responses((status = 200, description = "It is played, or was.", body = Progress)))]
-async fn timeline(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    Path(id): Path<u32>,
-) -> Result<Json<Progress>, Problem> {
-    let over = ask(&operations, &served, id).await?;
+async fn timeline(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<Progress>, Problem> {
+    let over = ask(&selected, id).await?;
     Ok(Json(Progress { id, over }))
 }
 
@@ -221,64 +189,42 @@ async fn timeline(
 #[utoipa::path(delete, path = "/v1/input/{id}", operation_id = "cancelInput", tag = "input",
     params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
     responses((status = 200, description = "It is not played any more.", body = Cancelled)))]
-async fn cancel(
-    State(operations): State<Arc<Operations>>,
-    SelectedEmulator(served): SelectedEmulator,
-    RequestKey(key): RequestKey,
-    Path(id): Path<u32>,
-) -> Result<Json<Cancelled>, Problem> {
+async fn cancel(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<Cancelled>, Problem> {
     if id == 0 {
         return Err(Problem::parameter("id", "is 0", "the number of a timeline; DELETE /v1/input ends all"));
     }
-    match end(&operations, &served, key, id).await? {
+    match end(&selected, id).await? {
         Cancelled { cancelled: false, .. } => Err(Problem::not_found(format!("no timeline {id} is running"))),
         cancelled => Ok(Json(cancelled)),
     }
 }
 
-async fn end(
-    operations: &Operations,
-    served: &Served,
-    key: Option<String>,
-    id: u32,
-) -> Result<Cancelled, Problem> {
-    let batch = Batch { key, ..Op::CancelKeys { id }.into() };
-    let outcome = operations.perform(served, batch).await?;
+async fn end(selected: &SelectedEmulator, id: u32) -> Result<Cancelled, Problem> {
+    let outcome = selected.perform(selected.keyed(Op::CancelKeys { id })).await?;
     let frame = outcome.frame;
     Ok(Cancelled { frame, cancelled: outcome.single()? == Value::Bool(true) })
 }
 
-async fn begin(
-    operations: &Operations,
-    served: &Served,
-    key: Option<String>,
-    wait: Wait,
-    timeline: Timeline,
-) -> Result<Json<Played>, Problem> {
-    let events = wait.wait.then(|| served.emulator.events());
-    // A repeat of what was done before: it may be over by now.
-    let may_be_over = key.is_some();
-    let outcome = operations.perform(served, Batch { key, ..timeline.op().into() }).await?;
+async fn begin(selected: &SelectedEmulator, wait: Wait, timeline: Timeline) -> Result<Json<Played>, Problem> {
+    let events = if wait.wait { Some(selected.emulator.events()) } else { None };
+    let outcome = selected.perform(selected.keyed(timeline.op())).await?;
     let frame = outcome.frame;
-    let Value::Int(id) = outcome.single().map_err(unplayed)? else {
-        return Err(Problem::new(StatusCode::BAD_GATEWAY, "the emulator gave its timeline no number"));
-    };
+    let id = outcome.single().map_err(unplayed)?.try_into()?;
     let planned = Planned::new(&timeline, frame.into(), id);
     let over = match events {
         None => None,
         Some(events) => {
-            let usual = || operations.deadline + usual_time(served, timeline.frames());
+            let usual = || selected.operations.deadline + usual_time(selected, timeline.frames());
             let given = wait.timeout.map(|timeout| Duration::from_millis(timeout.get().into()));
-            let limit = given.unwrap_or_else(usual);
-            Some(wait_for_end(operations, served, events, planned.id, may_be_over, limit).await?)
+            Some(wait_for_end(selected, events, id, given.unwrap_or_else(usual)).await?)
         }
     };
     Ok(Json(Played { frame, planned, over }))
 }
 
 /// Twice the time that this number of frames takes at the present rate.
-fn usual_time(served: &Served, frames: u32) -> Duration {
-    let rate = served.emulator.state().frames_per_second;
+fn usual_time(selected: &SelectedEmulator, frames: u32) -> Duration {
+    let rate = selected.emulator.state().frames_per_second;
     let rate = if rate < 1.0 { 60.0 } else { rate };
     Duration::from_secs_f64((2.0 * f64::from(frames) / rate).min(f64::from(MAX_WAIT) / 1000.0))
 }
@@ -286,18 +232,18 @@ fn usual_time(served: &Served, frames: u32) -> Duration {
 /// Waits until the emulator says that a timeline is over. It says so by an event; where that may have come before or was lost,
 /// it is asked.
 async fn wait_for_end(
-    operations: &Operations,
-    served: &Served,
+    selected: &SelectedEmulator,
     mut events: Receiver<Event>,
     id: i64,
-    mut may_be_over: bool,
     limit: Duration,
 ) -> Result<Over, Problem> {
+    // A repeat of what was done before: it may be over by now.
+    let mut may_be_over = selected.key.is_some();
     let end = sleep_until(Instant::now() + limit);
     let mut end = std::pin::pin!(end);
     loop {
         if std::mem::take(&mut may_be_over)
-            && let Some(over) = over_already(operations, served, id).await?
+            && let Some(over) = over_already(selected, id).await?
         {
             return Ok(over);
         }
@@ -306,7 +252,7 @@ async fn wait_for_end(
                 "timeline {id} is not over after {} ms: few frames go by, or none. It is still being played; \
                  DELETE /v1/input/{id} ends it", limit.as_millis()
             ))),
-            () = operations.stopping.wait() => return Err(Problem::new(
+            () = selected.operations.stopping.wait() => return Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE, format!("{STOPPING}; the keys are played all the same"),
             )),
             event = events.recv() => match event {
@@ -316,15 +262,15 @@ async fn wait_for_end(
                 Ok(Event { what: Happening::Connected | Happening::Missed { .. } | Happening::Running, .. })
                 | Err(RecvError::Lagged(_)) => may_be_over = true,
                 Ok(_) => {}
-                Err(RecvError::Closed) => return Err(framewire_emulator::EmulatorError::Stopped.into()),
+                Err(RecvError::Closed) => return Err(EmulatorError::Stopped.into()),
             },
         }
     }
 }
 
 /// How a timeline ended, if it has, and if the emulator can be asked now.
-async fn over_already(operations: &Operations, served: &Served, id: i64) -> Result<Option<Over>, Problem> {
-    match ask(operations, served, id.try_into().unwrap_or_default()).await {
+async fn over_already(selected: &SelectedEmulator, id: i64) -> Result<Option<Over>, Problem> {
+    match ask(selected, id.try_into().unwrap_or_default()).await {
         Ok(over) => Ok(over),
         Err(problem) if problem.status() == StatusCode::NOT_FOUND => Err(Problem::new(
             StatusCode::BAD_GATEWAY,
@@ -336,17 +282,14 @@ async fn over_already(operations: &Operations, served: &Served, id: i64) -> Resu
 }
 
 /// Asks the emulator how a timeline ended; `None` while it is played.
-async fn ask(operations: &Operations, served: &Served, id: u32) -> Result<Option<Over>, Problem> {
-    let outcome = operations.perform(served, Op::Timeline { id }.into()).await?;
-    let value = outcome.single().map_err(|error| {
+async fn ask(selected: &SelectedEmulator, id: u32) -> Result<Option<Over>, Problem> {
+    let value = selected.perform(Op::Timeline { id }).await?.single().map_err(|error| {
         if error.status == Status::BadArgument {
             return Problem::not_found(error.message);
         }
         Problem::from(error)
     })?;
-    let Value::List(words) = value else {
-        return Err(Problem::new(StatusCode::BAD_GATEWAY, "the emulator did not say how the timeline is"));
-    };
+    let words: Vec<Value> = value.try_into()?;
     let (Some(Value::Text(how)), Some(Value::Text(frame))) = (words.first(), words.get(1)) else {
         return Ok(None);
     };

@@ -7,22 +7,16 @@
 //! route may answer with are added to each description by [`crate::docs::openapi`].
 
 pub(crate) mod batch;
-pub(crate) mod bounds;
 pub(crate) mod control;
 pub(crate) mod convenience;
 mod emulators;
-mod events;
 mod input;
-pub(crate) mod json;
 mod media;
 mod memory;
-mod operations;
-mod page;
-pub(crate) mod plan;
-pub(crate) mod recordings;
+pub(crate) mod operations;
+mod recordings;
 pub(crate) mod schemas;
 mod search;
-mod sse;
 mod states;
 mod symbols;
 pub(crate) mod timeline;
@@ -38,7 +32,7 @@ use crate::routing::catalog;
 use crate::routing::state::AppState;
 
 /// The routers, in the order in which the page for people shows their groups.
-fn routers() -> [OpenApiRouter<AppState>; 14] {
+fn routers() -> [OpenApiRouter<AppState>; 13] {
     [
         batch::router(),
         operations::router(),
@@ -49,7 +43,6 @@ fn routers() -> [OpenApiRouter<AppState>; 14] {
         emulators::router(),
         media::router(),
         watches::router(),
-        events::router(),
         wait::router(),
         recordings::router(),
         search::router(),

@@ -1,15 +1,13 @@
-//! The table of operations, for programs.
+//! Operations and results as JSON, by the table of operations: a new row needs nothing here.
 
-use axum::Json;
-use framewire_protocol::op::{OPS, ResultKind};
-use framewire_protocol::{Effect, OpInfo};
-use serde::Serialize;
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use framewire_protocol::op::{ArgInfo, ArgKind, OPS, ResultKind};
+use framewire_protocol::wire::{Reader, Wire};
+use framewire_protocol::{Effect, Op, OpInfo, Value};
+use serde_json::{Value as Json, json};
 
-use super::{convenience, json};
-use crate::routing::state::AppState;
+use super::convenience;
+use crate::reading::fields::{Context, Encoding, Fields, Object};
+use crate::routing::prelude::*;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(table))
@@ -17,7 +15,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 
 /// The table of operations.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Table {
+struct Table {
     /// Those that any emulator knows by one name.
     operations: Vec<Operation>,
     /// Those that are made of them, for batches only.
@@ -62,21 +60,17 @@ struct Argument {
 /// The operations that POST /v1/batch takes.
 #[utoipa::path(get, path = "/v1/operations", operation_id = "operations", tag = "batch",
     responses((status = 200, description = "The table.", body = Table)))]
-pub(super) async fn table() -> Json<Table> {
+async fn table() -> axum::Json<Table> {
     let conveniences = convenience::ALL.iter().map(|(name, doc)| Convenience { name, doc });
-    Json(Table {
-        operations: json::public(OPS).map(Operation::from).collect(),
+    axum::Json(Table {
+        operations: public(OPS).map(Operation::from).collect(),
         conveniences: conveniences.collect(),
     })
 }
 
 impl From<&'static OpInfo> for Operation {
     fn from(info: &'static OpInfo) -> Operation {
-        let arg = |arg: &framewire_protocol::op::ArgInfo| Argument {
-            name: arg.name,
-            kind: arg.kind.name(),
-            doc: arg.doc,
-        };
+        let arg = |arg: &ArgInfo| Argument { name: arg.name, kind: arg.kind.name(), doc: arg.doc };
         Operation {
             name: info.name,
             doc: info.doc,
@@ -94,5 +88,85 @@ impl From<&'static OpInfo> for Operation {
                 ResultKind::Names => "names",
             },
         }
+    }
+}
+
+/// Operations that only the product itself asks for.
+const INTERNAL: [&str; 2] = ["watch", "unwatch"];
+
+/// The rows that users may ask for.
+pub(crate) fn public(ops: &'static [OpInfo]) -> impl Iterator<Item = &'static OpInfo> {
+    ops.iter().filter(|info| !INTERNAL.contains(&info.name))
+}
+
+/// The row of this name, if users may ask for it.
+pub(crate) fn row(name: &str) -> Option<&'static OpInfo> {
+    public(OPS).find(|info| info.name == name)
+}
+
+/// The row of the operation that does in a memory domain what `name` does on the bus.
+pub(crate) fn in_domain(name: &str) -> Option<&'static OpInfo> {
+    row(&format!("domain_{name}"))
+}
+
+/// Reads the operation `info` from its arguments as fields.
+pub(crate) fn op(info: &OpInfo, arguments: Object, context: Context<'_>) -> Result<Op, Problem> {
+    let mut fields = Fields::new(arguments, context);
+    let mut binary = vec![info.code];
+    for arg in info.args {
+        argument(info, arg, &mut fields, &mut binary)?;
+    }
+    fields.end()?;
+    from_binary(&binary)
+}
+
+/// Reads an operation that was put together from its code and the binary forms of its arguments.
+pub(crate) fn from_binary(binary: &[u8]) -> Result<Op, Problem> {
+    Op::decode(&mut Reader::new(binary)).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+/// The smallest and the largest number that an argument may be; (0, 0) if it is not a number.
+pub(crate) fn range(arg: &ArgInfo) -> (i64, i64) {
+    match arg.kind {
+        // The bits of a register may also be an unsigned number.
+        ArgKind::I32 => (i32::MIN.into(), u32::MAX.into()),
+        _ => arg.range.unwrap_or_default(),
+    }
+}
+
+/// Reads an argument and appends its binary form.
+fn argument(
+    info: &OpInfo,
+    arg: &ArgInfo,
+    fields: &mut Fields<'_>,
+    binary: &mut Vec<u8>,
+) -> Result<(), Problem> {
+    let on_bus = !info.args.iter().any(|arg| arg.name == "domain");
+    let (least, most) = range(arg);
+    match (arg.name, arg.kind) {
+        ("address", ArgKind::U32) if on_bus => fields.address(arg.name)?.encode(binary),
+        ("address", ArgKind::U32) => fields.offset(arg.name)?.encode(binary),
+        ("keys", ArgKind::U16) => fields.keys(arg.name)?.mask().encode(binary),
+        ("key", ArgKind::U8) => (fields.key(arg.name)? as u8).encode(binary),
+        (name, ArgKind::U8) => (fields.integer(name, least, most)? as u8).encode(binary),
+        (name, ArgKind::U16) => (fields.integer(name, least, most)? as u16).encode(binary),
+        (name, ArgKind::U32) => (fields.integer(name, least, most)? as u32).encode(binary),
+        (name, ArgKind::I32) => (fields.integer(name, least, most)? as i32).encode(binary),
+        (name, ArgKind::Bool) => fields.boolean(name)?.encode(binary),
+        (name, ArgKind::Text) => fields.text(name)?.encode(binary),
+        (name, ArgKind::Bytes) => fields.bytes(name)?.encode(binary),
+    }
+    Ok(())
+}
+
+/// Writes a result.
+pub(crate) fn value(value: &Value, encoding: Encoding) -> Json {
+    match value {
+        Value::None => Json::Null,
+        Value::Bool(value) => json!(value),
+        Value::Int(number) => json!(number),
+        Value::Text(text) => json!(text),
+        Value::Bytes(bytes) => json!(encoding.text(bytes)),
+        Value::List(items) => items.iter().map(|item| self::value(item, encoding)).collect(),
     }
 }

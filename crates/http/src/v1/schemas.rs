@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use framewire_expression::Type as NumberType;
 use framewire_protocol::op::{ArgInfo, ArgKind, OPS};
 use framewire_protocol::{Key, OpInfo};
 use utoipa::openapi::extensions::Extensions;
@@ -12,9 +13,8 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::json::{in_domain, public, range};
+use super::operations::{in_domain, public, range};
 use super::timeline::{Input, KeySet, Press, Step};
-use crate::reading::fields::NumberType;
 
 /// An operation of a batch, for documents: one of the components [`operations`] gives, by the name in `op`.
 pub(crate) struct BatchOp;
@@ -42,7 +42,7 @@ impl ToSchema for BatchOp {
         schemas.extend(all);
         schemas.push((Address::name().into(), Address::schema()));
         schemas.push((Number::name().into(), Number::schema()));
-        schemas.push((NumberType::name().into(), NumberType::schema()));
+        schemas.push((<NumberType as ToSchema>::name().into(), NumberType::schema()));
         schemas.push((KeyName::name().into(), KeyName::schema()));
         schemas.push((KeySet::name().into(), KeySet::schema()));
         schemas.push((Input::name().into(), Input::schema()));
@@ -188,7 +188,7 @@ fn text(doc: &str) -> ObjectBuilder {
 
 fn kind() -> Ref {
     RefBuilder::new()
-        .ref_location_from_schema_name(NumberType::name())
+        .ref_location_from_schema_name(<NumberType as ToSchema>::name())
         .description(Some("Left out, that of the symbol, or u8."))
         .build()
 }

@@ -1,14 +1,6 @@
 //! Names for addresses.
 
-use axum::Json;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
-
-use crate::problem::Problem;
-use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::routing::prelude::*;
 
 /// Most symbols in one answer.
 const MAX: usize = 10_000;
@@ -57,12 +49,12 @@ struct Symbol {
 #[utoipa::path(get, path = "/v1/symbols", operation_id = "symbols", tag = "memory", params(EmulatorParam, SymbolQuery),
     responses((status = 200, description = "The symbols.", body = SymbolList)))]
 async fn list(
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
     Query(wanted): Query<SymbolQuery>,
 ) -> Result<Json<SymbolList>, Problem> {
     let part = wanted.contains.to_lowercase();
     let after = |name: &str| wanted.after.as_deref().is_none_or(|after| name > after);
-    let all = served.symbols().await;
+    let all = selected.symbols().await;
     let mut found = all
         .iter()
         .filter(|(name, _)| after(name) && (part.is_empty() || name.to_lowercase().contains(&part)));

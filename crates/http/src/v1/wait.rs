@@ -1,28 +1,15 @@
 //! An answer once a condition on memory holds.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
-use framewire_emulator::{Run, Watch};
+use framewire_emulator::{EmulatorError, Run, Watch};
 use framewire_expression::Expression;
-use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::failure::{Failure, STOPPING};
 use crate::feeds::definition::{Subjects, WatchedMemory};
 use crate::feeds::registry::Feeds;
-use crate::operations::Operations;
-use crate::operations::emulators::Served;
-use crate::problem::Problem;
 use crate::reading::Whole;
 use crate::reading::fields::name_problem;
-use crate::routing::declare::Declare;
-use crate::routing::extract::{EmulatorParam, OpensStream, Payload, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::routing::prelude::*;
 use crate::transport::streams::StreamKind;
 
 /// Frames where a caller does not say how many: ten seconds.
@@ -69,43 +56,41 @@ pub(crate) struct Waited {
 #[utoipa::path(post, path = "/v1/wait", operation_id = "wait", tag = "watches", params(EmulatorParam), request_body = Condition,
     responses((status = 200, description = "It holds, or the frames have passed.", body = Waited)))]
 async fn wait(
-    State(operations): State<Arc<Operations>>,
     State(feeds): State<Arc<Feeds>>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
     stream: OpensStream,
     Payload(request): Payload<Condition>,
 ) -> Result<Json<Waited>, Problem> {
     let _open = stream.open()?;
-    until(&operations, &feeds, &served, request).await.map(Json)
+    until(&selected, &feeds, request).await.map(Json)
 }
 
 /// Waits as [`Condition`] says. What the emulator is asked for after the first poll comes after the beginning of the wait.
 pub(crate) async fn until(
-    operations: &Operations,
+    selected: &SelectedEmulator,
     feeds: &Feeds,
-    served: &Served,
     request: Condition,
 ) -> Result<Waited, Problem> {
-    let symbols = served.symbols().await;
+    let symbols = selected.symbols().await;
     let condition = Expression::parse(&request.until, &*symbols)
         .map_err(|error| name_problem(&symbols, Problem::in_body("until", &error.to_string())))?;
     drop(symbols);
     let over = |frame| Waited { held: true, frame, frames: 0 };
     if condition.places().is_empty() && !condition.uses_frame() {
-        let frame = served.emulator.state().frame;
+        let frame = selected.emulator.state().frame;
         if condition.value(frame, &[]).is_some_and(|number| number != 0) {
             return Ok(over(frame));
         }
     }
     let every = request.frames.get();
     let (mut watch, frame, mut memory) =
-        feeds.watch(served, Subjects::only(condition, "until"), every).await?;
+        feeds.watch(selected, Subjects::only(condition, "until"), every).await?;
     if holds(&memory, frame) {
         return Ok(over(frame));
     }
     tokio::select! {
-        waited = held(operations, served, &mut watch, &mut memory, every.into()) => waited,
-        () = operations.stopping.wait() => Err(Failure::busy(STOPPING.to_owned()).into()),
+        waited = held(selected, &mut watch, &mut memory, every.into()) => waited,
+        () = selected.operations.stopping.wait() => Err(Failure::busy(STOPPING.to_owned()).into()),
     }
 }
 
@@ -114,19 +99,18 @@ fn holds(memory: &WatchedMemory, frame: u32) -> bool {
 }
 
 async fn held(
-    operations: &Operations,
-    served: &Served,
+    selected: &SelectedEmulator,
     watch: &mut Watch,
     memory: &mut WatchedMemory,
     frames: u64,
 ) -> Result<Waited, Problem> {
-    let mut alive = Alive::new(served);
+    let mut last = selected.emulator.state().frame;
     loop {
-        let Ok(event) = timeout(operations.deadline, watch.next()).await else {
-            alive.check(served)?;
+        let Ok(event) = timeout(selected.operations.deadline, watch.next()).await else {
+            last = check_alive(selected, last)?;
             continue;
         };
-        let Some(event) = event else { return Err(framewire_emulator::EmulatorError::Stopped.into()) };
+        let Some(event) = event else { return Err(EmulatorError::Stopped.into()) };
         memory.apply(event.changes);
         let held = holds(memory, event.frame);
         if held || event.ticks >= frames {
@@ -135,29 +119,17 @@ async fn held(
     }
 }
 
-/// Sees to it that frames go by.
-struct Alive {
-    frame: u32,
-}
-
-impl Alive {
-    fn new(served: &Served) -> Alive {
-        Alive { frame: served.emulator.state().frame }
+/// The present frame. Fails if it is still the `last` one.
+fn check_alive(selected: &SelectedEmulator, last: u32) -> Result<u32, Problem> {
+    let state = selected.emulator.state();
+    if state.frame != last {
+        return Ok(state.frame);
     }
-
-    /// Fails if no frame has gone by since it was asked last.
-    fn check(&mut self, served: &Served) -> Result<(), Problem> {
-        let state = served.emulator.state();
-        if state.frame != self.frame {
-            self.frame = state.frame;
-            return Ok(());
-        }
-        let why = match (state.problem, state.run) {
-            (Some(problem), _) => problem,
-            (None, Run::Paused) => "the emulator is paused; POST /v1/resume lets it go on".to_owned(),
-            (None, _) => "the emulator stands still: it is paused in its window, or has no ROM".to_owned(),
-        };
-        let status = axum::http::StatusCode::GATEWAY_TIMEOUT;
-        Err(Problem::new(status, format!("no frame went by while waiting: {why}")))
-    }
+    let why = match (state.problem, state.run) {
+        (Some(problem), _) => problem,
+        (None, Run::Paused) => "the emulator is paused; POST /v1/resume lets it go on".to_owned(),
+        (None, _) => "the emulator stands still: it is paused in its window, or has no ROM".to_owned(),
+    };
+    let detail = format!("no frame went by while waiting: {why}");
+    Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, detail))
 }

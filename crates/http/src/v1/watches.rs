@@ -1,33 +1,34 @@
-//! Watches over HTTP: read by what they watch, or made first and read by id.
+//! Watches and events over HTTP, as server-sent events. A watch is read by what it watches, or made first and read by id.
 
-use std::sync::Arc;
+use std::convert::Infallible;
+use std::time::Duration;
 
-use axum::extract::State;
+use axum::Extension;
+use axum::http::HeaderMap;
 use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, HeaderName, StatusCode};
-use axum::response::Response;
-use axum::{Extension, Json};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::stream::unfold;
 
-use super::sse;
 use crate::access::caller::Owner;
+use crate::failure::STOPPING;
 use crate::feeds::definition::{BUFFER, Definition};
+use crate::feeds::feed::Reader;
 use crate::feeds::registry::{Feeds, Listed};
-use crate::problem::Problem;
 use crate::reading::fields::Encoding;
-use crate::routing::declare::Declare;
-use crate::routing::extract::{EmulatorParam, OpensStream, Path, Payload, Query, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::routing::prelude::*;
 use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
-use crate::transport::streams::StreamKind;
+use crate::transport::streams::{OpenStream, StreamKind};
+
+/// How long a stream may be silent. Both ends notice by it that the other is gone.
+const SILENCE: Duration = Duration::from_secs(5);
+/// When clients are to come back if the connection breaks.
+const RETRY: Duration = Duration::from_secs(1);
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(read).counted_as(StreamKind::Events))
+        .routes(routes!(events).counted_as(StreamKind::Events))
         .routes(routes!(create, list).judged_later())
         .routes(routes!(show, delete).judged_later())
 }
@@ -57,8 +58,8 @@ struct Parameters {
 /// The header by which a client goes on where it was.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
-#[expect(dead_code, reason = "describes what `sse::last_id` reads")]
-pub(super) struct Resumed {
+#[expect(dead_code, reason = "describes what `last_id` reads")]
+struct Resumed {
     /// The id of the last event that was seen. Browsers send it by themselves.
     #[param(rename = "Last-Event-ID")]
     last_event_id: Option<String>,
@@ -113,14 +114,13 @@ impl From<Listed> for Watch {
 async fn read(
     State(stopping): State<Stopping>,
     State(feeds): State<Arc<Feeds>>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
     stream: OpensStream,
     Extension(outflow): Extension<Outflow>,
     headers: HeaderMap,
     Query(query): Query<Parameters>,
 ) -> Result<Response, Problem> {
     let Parameters { watch, events, encoding, buffer, id } = query;
-    let last_id = sse::last_id(&headers);
     let definition = Definition { watch, events, encoding, buffer: buffer.unwrap_or(BUFFER) };
     let open = stream.open()?;
     let reader = match id {
@@ -128,10 +128,10 @@ async fn read(
             let problem = "is given next to other parameters, but says already what is watched";
             return Err(Problem::parameter("id", problem, "either id or the others"));
         }
-        Some(id) => feeds.get(&id)?.feed.read(last_id),
-        None => feeds.read(&served, definition, last_id).await?,
+        Some(id) => feeds.get(&id)?.feed.read(last_id(&headers)),
+        None => feeds.read(&selected, definition, last_id(&headers)).await?,
     };
-    Ok(sse::response(stopping, reader, open, &outflow))
+    Ok(stream_of(stopping, reader, open, &outflow))
 }
 
 /// Makes a watch, to be read by its id. It ends when nobody reads it for 10 minutes.
@@ -140,11 +140,11 @@ async fn read(
     responses((status = 201, description = "It was made.", body = Watch, headers(("location" = String, description = "Where it is.")))))]
 async fn create(
     State(feeds): State<Arc<Feeds>>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
     owner: Owner,
     Payload(definition): Payload<Definition>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Watch>), Problem> {
-    let listed = feeds.create(&served, definition, owner).await?;
+) -> Result<Created<Watch>, Problem> {
+    let listed = feeds.create(&selected, definition, owner).await?;
     let watch = Watch::from(listed);
     let location = [(LOCATION, format!("/v1/watches/{}", watch.id))];
     Ok((StatusCode::CREATED, location, Json(watch)))
@@ -153,11 +153,8 @@ async fn create(
 /// The watches of an emulator, those made by GET /v1/watch too.
 #[utoipa::path(get, path = "/v1/watches", operation_id = "watches", tag = "watches", params(EmulatorParam),
     responses((status = 200, description = "All of them.", body = WatchList)))]
-async fn list(
-    State(feeds): State<Arc<Feeds>>,
-    SelectedEmulator(served): SelectedEmulator,
-) -> Json<WatchList> {
-    Json(WatchList { watches: feeds.list(&served.name).into_iter().map(Watch::from).collect() })
+async fn list(State(feeds): State<Arc<Feeds>>, selected: SelectedEmulator) -> Json<WatchList> {
+    Json(WatchList { watches: feeds.list(&selected.name).into_iter().map(Watch::from).collect() })
 }
 
 /// A watch, and what its expressions are.
@@ -179,4 +176,64 @@ async fn delete(
 ) -> Result<StatusCode, Problem> {
     feeds.delete(&id, caller)?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// What happens to an emulator, as server-sent events.
+///
+/// They are `reset`, `state` (one was loaded), `game`, `connected`, `disconnected`, `stalled`, `running`, `paused`, `input`
+/// (a timeline is over), `lockstep` (it ended by itself), `save` (the battery save cannot be written, or can again), `missed`
+/// (how many events were not taken in time, or lost with the connection to mGBA; null if the number is not known) and `end`.
+/// Each has the `frame`.
+#[utoipa::path(get, path = "/v1/events", operation_id = "events", tag = "watches", params(EmulatorParam, Resumed),
+    responses((status = 200, description = "Events, until either side ends it.", content_type = "text/event-stream",
+        body = String)))]
+async fn events(
+    State(stopping): State<Stopping>,
+    State(feeds): State<Arc<Feeds>>,
+    selected: SelectedEmulator,
+    stream: OpensStream,
+    Extension(outflow): Extension<Outflow>,
+    headers: HeaderMap,
+    Query(NoParameters {}): Query<NoParameters>,
+) -> Result<Response, Problem> {
+    let open = stream.open()?;
+    let reader = feeds.read(&selected, Definition::of_events(), last_id(&headers)).await?;
+    Ok(stream_of(stopping, reader, open, &outflow))
+}
+
+/// The id of the event that a client saw last, if it says so.
+fn last_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default())
+}
+
+/// Streams until the feed ends, the client goes or the server stops.
+fn stream_of(stopping: Stopping, reader: Reader, open: OpenStream, outflow: &Outflow) -> Response {
+    outflow.has_no_end();
+    struct SseState {
+        stopping: Stopping,
+        reader: Reader,
+        _open: OpenStream,
+        begun: bool,
+        over: bool,
+    }
+    let state = SseState { stopping, reader, _open: open, begun: false, over: false };
+    let events = unfold(state, |mut state| async move {
+        if !state.begun {
+            state.begun = true;
+            return Some((Ok::<_, Infallible>(Event::default().retry(RETRY).comment("framewire")), state));
+        }
+        if state.over {
+            return None;
+        }
+        let next = tokio::select! {
+            next = state.reader.next() => next?,
+            () = state.stopping.wait() => state.reader.end(STOPPING),
+        };
+        state.over = next.name == "end";
+        let event = Event::default().id(&next.id).event(next.name).data(&next.data);
+        Some((Ok(event), state))
+    });
+    let response = Sse::new(events).keep_alive(KeepAlive::new().interval(SILENCE));
+    // nginx would hold events back to fill its buffer.
+    ([("x-accel-buffering", "no")], response).into_response()
 }

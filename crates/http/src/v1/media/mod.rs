@@ -1,24 +1,15 @@
 //! Pictures and sound: `docs/video.md` describes what goes over the wire.
 //!
-//! - [`screen`]: one picture; [`video`]: the stream of what changed; [`multipart`]: one picture after another;
-//!   [`audio`]: the sound;
-//! - [`pace`]: limits how many pictures a client gets each second.
+//! - `screen`: one picture;
+//! - `multipart`: one picture after another, as JPEG or PNG;
+//! - `stream`: over WebSockets, what changed from picture to picture, and the sound.
 
-mod audio;
 mod multipart;
-mod pace;
-mod params;
 mod screen;
-mod video;
+mod stream;
 
-use utoipa_axum::router::OpenApiRouter;
-
-use crate::routing::state::AppState;
+use crate::routing::prelude::*;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .merge(screen::router())
-        .merge(video::router())
-        .merge(multipart::router())
-        .merge(audio::router())
+    screen::router().merge(stream::router()).merge(multipart::router())
 }

@@ -1,28 +1,19 @@
+//! One picture after another in a reply without end, and the limit on pictures each second.
+
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
-use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::pace::Pace;
-use super::params::{number, word};
 use crate::pictures::encoder::{Newest, PictureEncoders, ViewerLimit, ViewerPlace};
 use crate::pictures::picture::SharedPicture;
-use crate::problem::Problem;
-use crate::routing::declare::Declare;
-use crate::routing::extract::{EmulatorParam, OpensStream, Query, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::reading::Whole;
+use crate::routing::prelude::*;
 use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
@@ -45,15 +36,18 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 struct MjpegQuery {
     /// Most pictures each second.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 60, default = 30)]
-    rate: Option<String>,
-    /// What a part is: `jpeg` or `png`.
-    #[param(pattern = "^(jpeg|png)$", default = "jpeg")]
-    format: Option<String>,
+    rate: Option<Whole<1, 60>>,
+    /// What a part is.
+    #[serde(default)]
+    #[param(inline)]
+    format: MjpegFormat,
 }
 
 /// What a part is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
 enum MjpegFormat {
+    #[default]
     Jpeg,
     Png,
 }
@@ -66,22 +60,19 @@ async fn multipart(
     State(stopping): State<Stopping>,
     State(viewers): State<ViewerLimit>,
     State(encoders): State<Arc<PictureEncoders>>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
     stream: OpensStream,
     Extension(outflow): Extension<Outflow>,
-    Query(params): Query<MjpegQuery>,
+    Query(MjpegQuery { rate, format }): Query<MjpegQuery>,
 ) -> Result<Response, Problem> {
-    let rate = number("rate", params.rate.as_deref(), 1..=60, 30)?;
-    let format =
-        word("format", params.format.as_deref(), &[("jpeg", MjpegFormat::Jpeg), ("png", MjpegFormat::Png)])?;
     let place = viewers.take(stream.open()?)?;
-    let newest = encoders.watch(&served).await?;
+    let newest = encoders.watch(&selected.served).await?;
     outflow.keep_short();
     outflow.has_no_end();
     let parts = MjpegStream {
         newest,
         format,
-        pace: Pace::new(rate, Instant::now()),
+        pace: Pace::new(rate.map_or(30, Whole::get), Instant::now()),
         last: None,
         outflow,
         stopping,
@@ -147,5 +138,68 @@ impl MjpegStream {
                 _ => return Some(picture),
             }
         }
+    }
+}
+
+/// How many pictures in a row may come early because those before came late.
+const EARLY: u32 = 2;
+
+/// Limits pictures each second, however unevenly they come.
+#[derive(Debug)]
+pub(super) struct Pace {
+    interval: Duration,
+    /// When the next picture would be due if all came evenly.
+    due: Instant,
+}
+
+impl Pace {
+    /// `rate` pictures a second.
+    pub fn new(rate: u32, now: Instant) -> Pace {
+        Pace { interval: Duration::from_secs(1) / rate, due: now }
+    }
+
+    /// From when on a picture may go.
+    pub fn opens(&self) -> Instant {
+        self.due.checked_sub(self.interval * EARLY).unwrap_or(self.due)
+    }
+
+    /// A picture goes at `now`.
+    pub fn went(&mut self, now: Instant) {
+        self.due = self.due.max(now) + self.interval;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of pictures that come at these microseconds go at once.
+    fn count(rate: u32, times: impl Iterator<Item = u64>) -> usize {
+        let start = Instant::now();
+        let mut pace = Pace::new(rate, start);
+        times
+            .filter(|micros| {
+                let now = start + Duration::from_micros(*micros);
+                let goes = pace.opens() <= now;
+                if goes {
+                    pace.went(now);
+                }
+                goes
+            })
+            .count()
+    }
+
+    #[test]
+    fn a_console_s_rate_goes_through_whole_however_unevenly() {
+        assert_eq!(count(60, (0..6000).map(|frame| frame * 16_743)), 6000);
+        assert_eq!(count(60, (0..6000).map(|frame| frame * 16_743 + frame % 3 * 8_000)), 6000);
+    }
+
+    #[test]
+    fn more_than_the_rate_does_not() {
+        let fast = count(60, (0..10_000).map(|millisecond| millisecond * 1000));
+        assert!((598..=605).contains(&fast), "{fast} in ten seconds");
+        let half = count(30, (0..600).map(|frame| frame * 16_743));
+        assert!((300..=304).contains(&half), "{half} in ten seconds");
     }
 }

@@ -1,30 +1,20 @@
-use std::sync::Arc;
+//! One picture.
+
 use std::time::Duration;
 
-use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use framewire_emulator::{EmulatorError, Past, Picture};
 use framewire_media::Image;
 use framewire_media::png::{self, Pixels};
-use serde::Deserialize;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::params::{number, word};
 use crate::headers::{FRAME, HEIGHT, WIDTH};
-use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::pictures::encoder::ViewerLimit;
 use crate::pictures::screenshots::{Screenshot, screenshot};
-use crate::problem::Problem;
-use crate::routing::declare::Declare;
-use crate::routing::extract::{EmulatorParam, OpensStream, Query, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::reading::Whole;
+use crate::routing::prelude::*;
 use crate::transport::streams::StreamKind;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -36,19 +26,21 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[into_params(parameter_in = Query)]
 struct ScreenQuery {
     /// What the body is: `png`, or `rgb` or `rgba` for three or four bytes a pixel in rows from the top.
-    #[param(pattern = "^(png|rgb|rgba)$", default = "png")]
-    format: Option<String>,
+    #[serde(default)]
+    #[param(inline)]
+    format: ScreenFormat,
     /// The picture of exactly this frame, by the emulator's frame counter; left out, the last one.
-    #[param(value_type = Option<u32>)]
-    frame: Option<String>,
+    frame: Option<u32>,
     /// For how many milliseconds to wait for that frame.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 60_000, default = 10_000)]
-    timeout: Option<String>,
+    timeout: Option<Whole<1, 60_000>>,
 }
 
 /// What the body is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
 enum ScreenFormat {
+    #[default]
     Png,
     Rgb,
     Rgba,
@@ -64,23 +56,20 @@ enum ScreenFormat {
             ("framewire-width" = u32, description = "In pixels."),
             ("framewire-height" = u32, description = "In pixels.")))))]
 async fn screen(
-    State(operations): State<Arc<Operations>>,
     State(viewers): State<ViewerLimit>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
     stream: OpensStream,
-    Query(params): Query<ScreenQuery>,
+    Query(ScreenQuery { format, frame, timeout }): Query<ScreenQuery>,
 ) -> Result<Response, Problem> {
-    let formats = [("png", ScreenFormat::Png), ("rgb", ScreenFormat::Rgb), ("rgba", ScreenFormat::Rgba)];
-    let format = word("format", params.format.as_deref(), &formats)?;
-    let timeout = number("timeout", params.timeout.as_deref(), 1..=60_000, 10_000)?;
-    let taken = match params.frame {
-        None => ScreenPicture::of(screenshot(&served, Instant::now() + operations.deadline).await?),
+    let operations = &selected.operations;
+    let taken = match frame {
+        None => ScreenPicture::of(screenshot(&selected, Instant::now() + operations.deadline).await?),
         Some(frame) => {
-            let frame = number("frame", Some(&frame), 0..=u32::MAX, 0)?;
             let _place = viewers.take(stream.open()?)?;
-            let wait = FrameWait::new(frame, Duration::from_millis(timeout));
+            let patience = Duration::from_millis(timeout.map_or(10_000, Whole::get).into());
+            let wait = FrameWait::new(frame, patience);
             tokio::select! {
-                taken = wait.picture(&served) => taken?,
+                taken = wait.picture(&selected) => taken?,
                 () = operations.stopping.wait() => return Err(EmulatorError::Stopped.into()),
             }
         }
@@ -149,8 +138,9 @@ struct FrameWait {
     deadline: Instant,
 }
 
-/// So many frames before the one that is wanted every frame is looked at, and so often in the time of a frame.
+/// From this many frames before the one that is wanted on, every frame is looked at.
 const NEAR: u32 = 4;
+/// Time between two looks then.
 const LOOK: Duration = Duration::from_millis(4);
 
 impl FrameWait {

@@ -1,29 +1,15 @@
 //! Recordings as files.
 
-use std::sync::Arc;
-
-use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
+use axum::http::header::CONTENT_DISPOSITION;
 use framewire_recording::{Ending, Entry, Head, Listed, Recording, Recordings};
 use framewire_states::Name;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::making::Beginning;
+use super::Beginning;
 use crate::operations::Operations;
-use crate::operations::budget::BudgetShare;
-use crate::problem::Problem;
-use crate::routing::extract::{Path, Query};
-use crate::routing::state::AppState;
-use crate::storage::{Storage, blocking, unwritten};
+use crate::routing::prelude::*;
+use crate::storage::{blocking, unwritten};
 use crate::transport::incoming::BodyReader;
-use crate::v1::page::Page;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(one, remove)).routes(routes!(download, upload))
@@ -151,14 +137,11 @@ async fn list(
     State(recordings): State<Storage<Recordings>>,
     Query(page): Query<Page>,
 ) -> Result<Json<RecordingList>, Problem> {
-    page.check()?;
     let recordings = recordings.get()?;
     let all = blocking(move || recordings.list()).await?;
     let total = all.len();
-    let part: Vec<RecordingResponse> =
-        all.into_iter().skip(page.offset).take(page.limit).map(RecordingResponse::from).collect();
-    let next = page.next(part.len(), total).filter(|_| !part.is_empty());
-    Ok(Json(RecordingList { recordings: part, total, next }))
+    let (recordings, next) = page.part(all);
+    Ok(Json(RecordingList { recordings, total, next }))
 }
 
 /// What a recording holds.
@@ -167,25 +150,20 @@ async fn list(
     responses((status = 200, description = "The recording.", body = RecordingInFull)))]
 async fn one(
     State(operations): State<Arc<Operations>>,
-    State(recordings): State<Storage<Recordings>>,
-    Path(name): Path<String>,
+    recording: StoredFile<Recordings>,
 ) -> Result<Json<RecordingInFull>, Problem> {
-    let (recordings, name) = complete(&recordings, &name).await?;
-    let _share = share(&operations, &recordings, &name).await?;
-    blocking(move || RecordingInFull::new(&name, &recordings.folder().read(&name)?)).await.map(Json)
+    let _share = recording.share(&operations).await?;
+    let read =
+        |recordings: &Recordings, name: &Name| RecordingInFull::new(name, &recordings.folder().read(name)?);
+    recording.with(read).await.map(Json)
 }
 
 /// Deletes a recording.
 #[utoipa::path(delete, path = "/v1/recordings/{name}", operation_id = "deleteRecording", tag = "recordings",
     params(("name" = String, Path, description = "The recording.")),
     responses((status = 204, description = "It is gone.")))]
-async fn remove(
-    State(recordings): State<Storage<Recordings>>,
-    Path(name): Path<String>,
-) -> Result<StatusCode, Problem> {
-    let (recordings, name) = complete(&recordings, &name).await?;
-    blocking(move || recordings.folder().remove(&name)).await?;
-    Ok(StatusCode::NO_CONTENT)
+async fn remove(recording: StoredFile<Recordings>) -> Result<StatusCode, Problem> {
+    recording.remove().await
 }
 
 /// The file of a recording.
@@ -194,48 +172,13 @@ async fn remove(
     description = "The file, as docs/recordings.md has it.", body = Vec<u8>, content_type = "application/octet-stream")))]
 async fn download(
     State(operations): State<Arc<Operations>>,
-    State(recordings): State<Storage<Recordings>>,
-    Path(name): Path<String>,
+    recording: StoredFile<Recordings>,
 ) -> Result<Response, Problem> {
-    let (recordings, name) = complete(&recordings, &name).await?;
-    let attachment = format!("attachment; filename=\"{name}.fwr\"");
-    let share = share(&operations, &recordings, &name).await?;
-    let bytes = blocking(move || recordings.folder().read(&name)).await?;
-    let headers = [
-        (CONTENT_TYPE, "application/octet-stream"),
-        (CACHE_CONTROL, "no-store"),
-        (CONTENT_DISPOSITION, &attachment),
-    ];
-    Ok((headers, share.body(bytes)).into_response())
-}
-
-/// The folder, and the name of a recording in it that is not being made just now.
-pub(super) async fn complete(
-    recordings: &Storage<Recordings>,
-    name: &str,
-) -> Result<(Arc<Recordings>, Name), Problem> {
-    let (recordings, name) = (recordings.get()?, name.parse::<Name>()?);
-    match recordings.subject_of(&name).await {
-        None => Ok((recordings, name)),
-        Some(emulator) => {
-            let detail = format!(
-                "the recording {name} is being made; DELETE /v1/recording?emulator={emulator} completes it, and GET says \
-                 how far it is"
-            );
-            Err(Problem::new(StatusCode::CONFLICT, detail))
-        }
-    }
-}
-
-/// The memory that a recording's file takes.
-pub(super) async fn share(
-    operations: &Operations,
-    recordings: &Arc<Recordings>,
-    name: &Name,
-) -> Result<BudgetShare, Problem> {
-    let (recordings, name) = (recordings.clone(), name.clone());
-    let size = blocking(move || recordings.folder().size(&name)).await?;
-    Ok(operations.replies.share_bytes(size as usize)?)
+    let attachment = format!("attachment; filename=\"{}.fwr\"", recording.name);
+    let share = recording.share(&operations).await?;
+    let bytes = recording.with(|recordings, name| recordings.folder().read(name)).await?;
+    let reply = share.bytes("application/octet-stream", bytes);
+    Ok(([(CONTENT_DISPOSITION, attachment)], reply).into_response())
 }
 
 /// Keeps a recording's file.
@@ -247,24 +190,21 @@ pub(super) async fn share(
     responses((status = 201, description = "It is kept.", body = RecordingInFull),
         (status = 200, description = "It is kept in place of one of its name.", body = RecordingInFull)))]
 async fn upload(
-    State(recordings): State<Storage<Recordings>>,
     State(bodies): State<Arc<BodyReader>>,
-    Path(name): Path<String>,
+    recording: StoredFile<Recordings>,
     Query(Upload { replace }): Query<Upload>,
     body: Body,
 ) -> Result<(StatusCode, Json<RecordingInFull>), Problem> {
-    let (recordings, name) = complete(&recordings, &name).await?;
     let file = bodies.read(body).await?;
-    let told = blocking(move || {
-        let told = RecordingInFull::new(&name, &file)?;
-        if let Some(damage) = told.damage {
+    let kept = recording.with(move |recordings, name| {
+        let recording = RecordingInFull::new(name, &file)?;
+        if let Some(damage) = recording.damage {
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, damage));
         }
-        let before = recordings.folder().size(&name).is_ok();
-        let written = recordings.folder().write(&name, &file, replace);
+        let before = recordings.folder().size(name).is_ok();
+        let written = recordings.folder().write(name, &file, replace);
         written.map_err(|error| unwritten(error, "?replace=true"))?;
-        Ok((told, before))
+        Ok((if before { StatusCode::OK } else { StatusCode::CREATED }, Json(recording)))
     });
-    let (told, before) = told.await?;
-    Ok((if before { StatusCode::OK } else { StatusCode::CREATED }, Json(told)))
+    kept.await
 }

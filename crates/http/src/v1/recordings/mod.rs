@@ -1,13 +1,168 @@
-//! Recordings: made, kept as files, and replayed.
+//! Recordings: made, one for each emulator at a time, kept as files, and replayed.
+
+use axum::http::header::LOCATION;
+use framewire_recording::{Active, Options, RecordError, Recordings, Start, Summary};
+use framewire_states::Name;
+
+use crate::reading::Whole;
+use crate::routing::prelude::*;
+use crate::storage::{checked_note, unwritten};
 
 mod files;
-mod making;
 mod replay;
 
-use utoipa_axum::router::OpenApiRouter;
-
-use crate::routing::state::AppState;
+/// Most frames from one hash of the picture to the next: a minute.
+const MAX_EVERY: u32 = 3600;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
-    making::router().merge(files::router()).merge(replay::router())
+    let own = OpenApiRouter::new().routes(routes!(start)).routes(routes!(under_way, stop));
+    own.merge(files::router()).merge(replay::router())
+}
+
+/// A recording to begin.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewRecording)]
+struct NewRecording {
+    /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`.
+    name: String,
+    /// Where it begins: here, or with a reset of the console.
+    #[serde(default)]
+    start: Beginning,
+    /// Frames from one hash of the picture to the next. Where there are none, as in an attached mGBA, there is one of the
+    /// memory about as often.
+    #[serde(default = "usual")]
+    #[schema(value_type = u32, default = 60, minimum = 1, maximum = 3600)]
+    every: Whole<1, MAX_EVERY>,
+    /// Whatever is to be remembered.
+    #[serde(default)]
+    #[schema(max_length = 1024)]
+    note: String,
+    /// Whether one of this name is replaced.
+    #[serde(default)]
+    replace: bool,
+}
+
+fn usual() -> Whole<1, MAX_EVERY> {
+    Whole::usual(60)
+}
+
+/// Where a recording begins.
+#[derive(Clone, Copy, Default, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schema(as = RecordingStart)]
+enum Beginning {
+    /// In the middle of a game.
+    #[default]
+    State,
+    /// After a reset of the console.
+    PowerOn,
+}
+
+impl From<Start> for Beginning {
+    fn from(start: Start) -> Beginning {
+        match start {
+            Start::State => Beginning::State,
+            Start::PowerOn => Beginning::PowerOn,
+        }
+    }
+}
+
+/// A recording being made, or one that has ended.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RecordingUnderWay)]
+struct RecordingUnderWay {
+    /// What it is called.
+    name: String,
+    /// The emulator that is recorded.
+    emulator: String,
+    /// Frames recorded.
+    frames: u64,
+    /// Bytes of its file.
+    size: u64,
+    /// Why it has ended; null as long as it is being made.
+    ended: Option<String>,
+}
+
+impl RecordingUnderWay {
+    fn new(emulator: &str, active: Active) -> RecordingUnderWay {
+        let ended = active.ended.map(|ended| match ended {
+            Ok(summary) => summary.reason,
+            Err(error) => error.to_string(),
+        });
+        let (frames, size) = (active.progress.frames, active.progress.bytes);
+        RecordingUnderWay {
+            name: active.name.to_string(),
+            emulator: emulator.to_owned(),
+            frames,
+            size,
+            ended,
+        }
+    }
+
+    fn ended(emulator: &str, summary: Summary) -> RecordingUnderWay {
+        RecordingUnderWay {
+            name: summary.name.to_string(),
+            emulator: emulator.to_owned(),
+            frames: summary.frames,
+            size: summary.bytes,
+            ended: Some(summary.reason),
+        }
+    }
+}
+
+/// Begins to record an emulator: every key with its frame, until it is stopped.
+///
+/// A reset, a state or a game that is loaded, or a connection that breaks ends it in its own frame, and `ended` says which.
+#[utoipa::path(post, path = "/v1/recordings", operation_id = "startRecording", tag = "recordings", params(EmulatorParam),
+    request_body = NewRecording, responses((status = 201, description = "It is being made.", body = RecordingUnderWay,
+        headers(("location" = String, description = "Where it will be, once complete.")))))]
+async fn start(
+    State(recordings): State<Storage<Recordings>>,
+    selected: SelectedEmulator,
+    Payload(request): Payload<NewRecording>,
+) -> Result<Created<RecordingUnderWay>, Problem> {
+    let NewRecording { name, start, every, note, replace } = request;
+    let name: Name = name.parse()?;
+    let note = checked_note(note)?;
+    let start = match start {
+        Beginning::State => Start::State,
+        Beginning::PowerOn => Start::PowerOn,
+    };
+    let recordings = recordings.get()?;
+    let options = Options { start, every: every.get(), note, replace };
+    let started = recordings.start(&selected.name, selected.emulator.clone(), name, options).await;
+    started.map_err(|error| match error {
+        RecordError::Folder(error) => unwritten(error, "\"replace\": true"),
+        other => other.into(),
+    })?;
+    let active = recordings.active(&selected.name).await.ok_or_else(|| none(&selected.name))?;
+    let location = [(LOCATION, format!("/v1/recordings/{}", active.name))];
+    Ok((StatusCode::CREATED, location, Json(RecordingUnderWay::new(&selected.name, active))))
+}
+
+/// The recording that is being made of an emulator, or the last one, if it ended by itself.
+#[utoipa::path(get, path = "/v1/recording", operation_id = "recordingUnderWay", tag = "recordings", params(EmulatorParam),
+    responses((status = 200, description = "How far it is.", body = RecordingUnderWay)))]
+async fn under_way(
+    State(recordings): State<Storage<Recordings>>,
+    selected: SelectedEmulator,
+) -> Result<Json<RecordingUnderWay>, Problem> {
+    let active = recordings.get()?.active(&selected.name).await.ok_or_else(|| none(&selected.name))?;
+    Ok(Json(RecordingUnderWay::new(&selected.name, active)))
+}
+
+/// Ends the recording of an emulator after the present frame.
+#[utoipa::path(delete, path = "/v1/recording", operation_id = "stopRecording", tag = "recordings", params(EmulatorParam),
+    responses((status = 200, description = "It is complete.", body = RecordingUnderWay)))]
+async fn stop(
+    State(recordings): State<Storage<Recordings>>,
+    selected: SelectedEmulator,
+) -> Result<Json<RecordingUnderWay>, Problem> {
+    let summary = recordings.get()?.stop(&selected.name).await?;
+    Ok(Json(RecordingUnderWay::ended(&selected.name, summary)))
+}
+
+fn none(emulator: &str) -> Problem {
+    Problem::not_found(format!("{emulator} is not being recorded"))
 }

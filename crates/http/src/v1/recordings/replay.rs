@@ -1,25 +1,9 @@
 //! Recordings played on an emulator that can be stepped.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
 use framewire_recording::replay::{Divergence, Options, ReplayError, Report};
-use framewire_recording::{Damage, Recording, ReplayTask, Replays};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use framewire_recording::{Damage, Recording, Recordings, ReplayTask, Replays};
 
-use super::files::{complete, share};
-use crate::operations::Operations;
-use crate::problem::Problem;
-use crate::routing::extract::{EmulatorParam, Path, Payload, SelectedEmulator};
-use crate::routing::state::AppState;
-use crate::storage::Storage;
-use crate::storage::blocking;
-use framewire_recording::Recordings;
+use crate::routing::prelude::*;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(start)).routes(routes!(last, cancel))
@@ -108,7 +92,7 @@ struct Damaged {
 
 impl ReplayResponse {
     fn new(task: &ReplayTask) -> ReplayResponse {
-        let mut told = ReplayResponse {
+        let mut response = ReplayResponse {
             recording: task.name.to_string(),
             frames: task.frames,
             played: task.played(),
@@ -122,16 +106,16 @@ impl ReplayResponse {
             cancelled: false,
             problem: None,
         };
-        let Some(result) = task.result() else { return told };
-        told.over = true;
+        let Some(result) = task.result() else { return response };
+        response.over = true;
         match result {
-            Ok(report) => told.report(report),
+            Ok(report) => response.report(report),
             Err(error) => {
-                told.equal = Some(false);
-                told.problem = Some(Problem::from(&*error));
+                response.equal = Some(false);
+                response.problem = Some(Problem::from(&*error));
             }
         }
-        told
+        response
     }
 
     fn report(&mut self, report: Report) {
@@ -179,11 +163,9 @@ impl From<&ReplayError> for Problem {
     (status = 200, description = "It is over; `equal` says whether it went as recorded.", body = ReplayResponse),
     (status = 202, description = "It is under way; GET /v1/replay says how far.", body = ReplayResponse)))]
 async fn start(
-    State(operations): State<Arc<Operations>>,
-    State(recordings): State<Storage<Recordings>>,
     State(replays): State<Arc<Replays>>,
-    SelectedEmulator(served): SelectedEmulator,
-    Path(name): Path<String>,
+    selected: SelectedEmulator,
+    recording: StoredFile<Recordings>,
     Payload(ReplayOptions { speed, restore, through, wait }): Payload<ReplayOptions>,
 ) -> Result<(StatusCode, Json<ReplayResponse>), Problem> {
     if let Some(speed) = speed
@@ -191,17 +173,18 @@ async fn start(
     {
         return Err(Problem::parameter("speed", &format!("is {speed}"), "a number from 0.01 to 1000"));
     }
-    let (recordings, name) = complete(&recordings, &name).await?;
-    let _share = share(&operations, &recordings, &name).await?;
-    let place = name.clone();
-    let read = move || -> Result<_, Problem> { Ok(Recording::read(&recordings.folder().read(&place)?)?) };
-    let recording = blocking(read).await?;
+    let _share = recording.share(&selected.operations).await?;
+    let name = recording.name.clone();
+    let read = |recordings: &Recordings, name: &_| -> Result<_, Problem> {
+        Ok(Recording::read(&recordings.folder().read(name)?)?)
+    };
+    let recording = recording.with(read).await?;
     let options = Options { speed, restore, through, ..Options::default() };
-    let task = replays.start(&served.name, served.emulator.clone(), name, recording, options);
+    let task = replays.start(&selected.name, selected.emulator.clone(), name, recording, options);
     let task = task.map_err(|busy| {
         let detail = format!(
             "{} is busy with a replay of {} (frame {} of {}); wait for it, or end it by DELETE /v1/replay",
-            served.name,
+            selected.name,
             busy.name,
             busy.played(),
             busy.frames
@@ -213,7 +196,7 @@ async fn start(
     }
     tokio::select! {
         () = task.wait() => {}
-        () = operations.stopping.wait() => task.cancel(),
+        () = selected.operations.stopping.wait() => task.cancel(),
     }
     task.wait().await;
     match task.result() {
@@ -227,9 +210,9 @@ async fn start(
     responses((status = 200, description = "How far it is, or how it went.", body = ReplayResponse)))]
 async fn last(
     State(replays): State<Arc<Replays>>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
 ) -> Result<Json<ReplayResponse>, Problem> {
-    find(&replays, &served.name).map(|task| Json(ReplayResponse::new(&task)))
+    find(&replays, &selected.name).map(|task| Json(ReplayResponse::new(&task)))
 }
 
 /// Ends the replay that is under way on an emulator, after a few frames more.
@@ -237,9 +220,9 @@ async fn last(
     responses((status = 200, description = "It is over.", body = ReplayResponse)))]
 async fn cancel(
     State(replays): State<Arc<Replays>>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
 ) -> Result<Json<ReplayResponse>, Problem> {
-    let task = find(&replays, &served.name)?;
+    let task = find(&replays, &selected.name)?;
     task.cancel();
     task.wait().await;
     Ok(Json(ReplayResponse::new(&task)))

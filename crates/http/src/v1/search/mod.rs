@@ -1,33 +1,28 @@
 //! Searches in memory: begun, narrowed step by step, and asked for what is left.
 
-mod memory;
-mod shapes;
-
-use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Json;
-use axum::extract::State;
 use axum::http::header::LOCATION;
-use axum::http::{HeaderName, StatusCode};
 use framewire_expression::Type;
-use framewire_states::search::{OtherSize, Plan, PlanError, Search, Test};
+use framewire_protocol::Op;
+use framewire_states::Console;
+use framewire_states::search::{Area, OtherSize, Plan, PlanError, Search, Test};
 use parking_lot::Mutex;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::page::Page;
+use self::shapes::{
+    NewSearch, SearchArea, SearchCandidate, SearchCandidates, SearchList, SearchResponse, SearchTest,
+};
+use super::batch::refused;
+use super::states::next;
 use crate::access::caller::Owner;
 use crate::failure::Failure;
 use crate::operations::Operations;
 use crate::operations::emulators::Served;
-use crate::problem::Problem;
-use crate::routing::declare::Declare;
-use crate::routing::extract::{EmulatorParam, Path, Payload, Query, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::reading::fields::place_in;
+use crate::routing::prelude::*;
 use crate::storage::{SEARCHES, SearchSubject, SearchTable, blocking};
-use memory::{areas, console, read};
-use shapes::{NewSearch, SearchCandidate, SearchCandidates, SearchList, SearchResponse, SearchTest};
+
+mod shapes;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -56,18 +51,20 @@ async fn list(State(searches): State<Arc<SearchTable>>) -> Json<SearchList> {
     request_body = NewSearch,
     responses((status = 201, description = "It was begun.", body = SearchResponse, headers(("location" = String, description = "Where it is.")))))]
 async fn begin(
-    State(operations): State<Arc<Operations>>,
     State(searches): State<Arc<SearchTable>>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
     owner: Owner,
     Payload(request): Payload<NewSearch>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<SearchResponse>), Problem> {
-    let console = console(&operations, &served).await?;
-    let areas = areas(&operations, &served, console, request.areas).await?;
-    let plan = Plan::new(areas, request.kind.into(), request.alignment)?.of(console);
-    let (frame, memory) = read(&operations, &served, &plan).await?;
+) -> Result<Created<SearchResponse>, Problem> {
+    let console = match i64::try_from(selected.ask(Op::Platform {}).await?)? {
+        0 => Console::Gba,
+        _ => Console::Gb,
+    };
+    let areas = areas(&selected, console, request.areas).await?;
+    let plan = Plan::new(areas, request.kind, request.alignment)?.of(console);
+    let (frame, memory) = read(&selected.operations, &selected, &plan).await?;
     let search = Search::begin(plan, memory, frame)?;
-    let of = SearchSubject { emulator: served.name.clone(), owner };
+    let of = SearchSubject { emulator: selected.name.clone(), owner };
     let added = searches.add(search, of, Instant::now(), |other| owner.may_change(&other.owner));
     let (id, search) = added.ok_or_else(|| {
         Failure::busy(format!(
@@ -75,7 +72,7 @@ async fn begin(
         ))
     })?;
     let location = [(LOCATION, format!("/v1/search/{id}"))];
-    Ok((StatusCode::CREATED, location, Json(respond(&searches, id, served.name.clone(), &search))))
+    Ok((StatusCode::CREATED, location, Json(respond(&searches, id, selected.name.clone(), &search))))
 }
 
 /// What is left of a search.
@@ -88,14 +85,13 @@ async fn candidates(
     Path(id): Path<String>,
     Query(page): Query<Page>,
 ) -> Result<Json<SearchCandidates>, Problem> {
-    page.check()?;
     let Open { id, search, served } = Open::find(&operations, &searches, &id)?;
     let response = respond(&searches, id, served.name.clone(), &search);
     let symbols = served.symbols().await;
     let search = search.lock();
-    let found: Vec<_> = search.candidates(page.offset).take(page.limit).collect();
+    let found: Vec<_> = search.candidates(page.offset).take(page.limit()).collect();
     let found = SearchCandidate::page(found, search.plan().number(), &symbols);
-    let next = page.next(found.len(), search.count()).filter(|_| !found.is_empty());
+    let next = page.next(found.len(), search.count());
     Ok(Json(SearchCandidates { search: response, candidates: found, next }))
 }
 
@@ -237,4 +233,77 @@ impl From<OtherSize> for Problem {
     fn from(error: OtherSize) -> Problem {
         Problem::new(StatusCode::BAD_GATEWAY, error.to_string())
     }
+}
+
+/// The areas that a caller wants; without any, all of the console's work RAM.
+async fn areas(
+    selected: &SelectedEmulator,
+    console: Console,
+    wanted: Vec<SearchArea>,
+) -> Result<Vec<Area>, Problem> {
+    let domain = |name: &str| SearchArea { domain: Some(name.to_owned()), address: None, length: None };
+    let wanted = match (wanted.is_empty(), console) {
+        (false, _) => wanted,
+        (true, Console::Gba) => vec![domain("wram"), domain("iwram")],
+        (true, Console::Gb) => vec![domain("wram"), domain("hram")],
+    };
+    let mut areas = Vec::new();
+    for (number, wanted) in wanted.into_iter().enumerate() {
+        areas.push(area(selected, wanted, &format!("areas[{number}]")).await?);
+    }
+    Ok(areas)
+}
+
+async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Result<Area, Problem> {
+    let SearchArea { domain, address, length } = wanted;
+    let name = format!("{at}.address");
+    let symbols = selected.symbols().await;
+    let place = |address| place_in(&address, domain.as_deref(), &symbols, &name);
+    let address = address.map(place).transpose()?;
+    let address = address.map(|place| place.address);
+    let Some(domain) = domain else {
+        let missing = |field: &str, accepts: &str| {
+            Problem::parameter(
+                format!("{at}.{field}"),
+                "is missing",
+                format!("{accepts}, or a domain with it"),
+            )
+        };
+        let address = address.ok_or_else(|| missing("address", "an address on the bus"))?;
+        let length = length.ok_or_else(|| missing("length", "a number of bytes"))?;
+        return Ok(Area { domain: None, address, length });
+    };
+    // Asked for even if it is not needed: so a domain that is not there is named.
+    let size: i64 = selected.ask(Op::DomainSize { domain: domain.clone() }).await?.try_into()?;
+    let (address, size) = (address.unwrap_or(0), u32::try_from(size).unwrap_or(u32::MAX));
+    let room = size.saturating_sub(address);
+    match length.unwrap_or(room) {
+        length if (1..=room).contains(&length) => Ok(Area { domain: Some(domain), address, length }),
+        length => {
+            let problem = format!("is {length} from offset {address} on, where {domain} has {size} bytes");
+            Err(Problem::parameter(format!("{at}.length"), &problem, format!("1 to {room}")))
+        }
+    }
+}
+
+/// What the areas hold at one frame boundary, joined, and which that is.
+async fn read(operations: &Operations, served: &Served, plan: &Plan) -> Result<(u32, Vec<u8>), Problem> {
+    let op = |area: &Area| match &area.domain {
+        None => Op::ReadRange { address: area.address, length: area.length },
+        Some(domain) => {
+            Op::DomainReadRange { domain: domain.clone(), address: area.address, length: area.length }
+        }
+    };
+    let ops: Vec<Op> = plan.areas().iter().map(op).collect();
+    let _share = operations.replies.share_all(&ops)?;
+    let outcome = operations.perform(served, ops.into()).await?;
+    if let Some((index, error)) = outcome.refusal() {
+        return Err(refused(&format!("areas[{index}].address"), error));
+    }
+    let mut results = outcome.results.into_iter();
+    let mut memory = Vec::new();
+    for _ in plan.areas() {
+        memory.extend(Vec::<u8>::try_from(next(&mut results)?)?);
+    }
+    Ok((outcome.frame, memory))
 }

@@ -3,12 +3,10 @@
 use framewire_expression::Type;
 use framewire_states::search::{Candidate, Search};
 use framewire_symbols::Symbols;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
-use crate::reading::fields::NumberType;
+use crate::routing::prelude::*;
 use crate::v1::schemas::Address;
-use crate::v1::states::place::MemoryPlace;
+use crate::v1::states::diff::MemoryPlace;
 
 /// A search to begin.
 #[derive(Deserialize, ToSchema)]
@@ -17,7 +15,7 @@ use crate::v1::states::place::MemoryPlace;
 pub(super) struct NewSearch {
     /// The type of the numbers.
     #[serde(rename = "type")]
-    pub(super) kind: NumberType,
+    pub(super) kind: Type,
     /// Where to look; left out, in the console's work RAM.
     #[serde(default)]
     #[schema(max_items = 16)]
@@ -47,8 +45,8 @@ pub(super) struct SearchArea {
 #[serde(deny_unknown_fields)]
 #[schema(as = SearchTest)]
 pub(super) struct SearchTest {
-    /// By itself, compared with `value`: equal, not_equal, greater, less, at_least, at_most. Beside what it held when memory
-    /// was read before: changed, unchanged, increased, decreased, and by exactly `value` increased_by, decreased_by.
+    /// Compared with `value`: equal, not_equal, greater, less, at_least, at_most. Compared with what it held when memory was
+    /// read before: changed, unchanged, increased, decreased, and by exactly `value` increased_by, decreased_by.
     pub(super) is: String,
     /// What is compared with.
     pub(super) value: Option<i64>,
@@ -64,7 +62,7 @@ pub(super) struct SearchResponse {
     emulator: String,
     /// The type of the numbers.
     #[serde(rename = "type")]
-    #[schema(value_type = NumberType)]
+    #[schema(value_type = Type)]
     kind: &'static str,
     /// How many bytes numbers are apart.
     alignment: u32,

@@ -1,29 +1,16 @@
 //! What memory changed between two snapshots, or since one.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use axum::Json;
-use axum::extract::State;
-use framewire_protocol::{Op, Value};
-use framewire_states::diff::{Difference, differences};
-use framewire_states::{Name, Snapshot, Snapshots, State as StateFile};
+use framewire_protocol::Op;
+use framewire_states::diff::{Difference, LONGEST, differences};
+use framewire_states::{Name, OnBus, Snapshot, Snapshots, State as StateFile};
 use framewire_symbols::Symbols;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::load::unexpected_reply;
-use super::place::MemoryPlace;
-use crate::operations::Operations;
-use crate::operations::emulators::Served;
-use crate::problem::Problem;
+use crate::reading::Whole;
 use crate::reading::fields::Encoding;
-use crate::routing::extract::{EmulatorParam, Query, SelectedEmulator};
-use crate::routing::state::AppState;
-use crate::storage::Storage;
+use crate::routing::prelude::*;
 use crate::storage::blocking;
-use crate::v1::page::Page;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(diff))
@@ -51,13 +38,9 @@ struct Between {
     #[param(default = 0)]
     offset: usize,
     /// How many ranges at most.
-    #[serde(default = "usual")]
-    #[param(default = 100, minimum = 1, maximum = 1000)]
-    limit: usize,
-}
-
-fn usual() -> usize {
-    100
+    #[serde(default = "Page::usual")]
+    #[param(value_type = usize, default = 100, minimum = 1, maximum = 1000)]
+    limit: Whole<1, 1000>,
 }
 
 /// What changed.
@@ -96,18 +79,16 @@ struct Range {
 #[utoipa::path(get, path = "/v1/snapshots/diff", operation_id = "diffSnapshots", tag = "states",
     params(EmulatorParam, Between), responses((status = 200, description = "The ranges that differ.", body = Diff)))]
 async fn diff(
-    State(operations): State<Arc<Operations>>,
     State(snapshots): State<Storage<Snapshots>>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
     Query(between): Query<Between>,
 ) -> Result<Json<Diff>, Problem> {
     let page = Page { offset: between.offset, limit: between.limit };
-    page.check()?;
     let from = between.from.parse::<Name>().map_err(|error| Problem::in_body("from", &error.to_string()))?;
     let to = between.to.as_deref().map(str::parse::<Name>).transpose();
     let to = to.map_err(|error| Problem::in_body("to", &error.to_string()))?;
     let snapshots = snapshots.get()?;
-    let _share = operations.replies.share(&Op::SaveState { flags: 31 })?;
+    let _share = selected.share(&Op::SaveState { flags: 31 })?;
     let (old, new) = blocking(move || -> Result<_, Problem> {
         let read = |name: &Name| -> Result<Snapshot, Problem> { Ok(snapshots.read(name)?) };
         Ok((read(&from)?, to.as_ref().map(read).transpose()?))
@@ -115,20 +96,13 @@ async fn diff(
     .await?;
     let new = match new {
         Some(snapshot) => snapshot.into_file(),
-        None => now(&operations, &served).await?,
+        // With what snapshots have of memory.
+        None => selected.ask(Op::SaveState { flags: 2 }).await?.try_into()?,
     };
-    let symbols = served.symbols().await;
+    let symbols = selected.symbols().await;
     let compared =
         move || compare(&StateFile::read(old.file())?, &StateFile::read(&new)?, &between, &page, &symbols);
     blocking(compared).await.map(Json)
-}
-
-/// The emulator's state, with what snapshots have of memory.
-async fn now(operations: &Operations, served: &Served) -> Result<Vec<u8>, Problem> {
-    match operations.perform(served, Op::SaveState { flags: 2 }.into()).await?.single()? {
-        Value::Bytes(state) => Ok(state),
-        _ => Err(unexpected_reply()),
-    }
 }
 
 fn compare(
@@ -140,7 +114,7 @@ fn compare(
 ) -> Result<Diff, Problem> {
     if old.console() != new.console() {
         let detail = format!("a {} and a {} have no memory in common", old.console(), new.console());
-        return Err(Problem::new(axum::http::StatusCode::CONFLICT, detail));
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
     let domains: Vec<&str> = old.memory().map(|region| region.domain).collect();
     if let Some(domain) = &between.domain
@@ -150,12 +124,12 @@ fn compare(
         return Err(Problem::parameter("domain", &format!("is {domain:?}"), accepts));
     }
     let (mut ranges, mut total, mut bytes) = (Vec::new(), 0, 0);
-    for found in differences(old, new, between.join.min(framewire_states::diff::LONGEST)) {
+    for found in differences(old, new, between.join.min(LONGEST)) {
         if between.domain.as_deref().is_some_and(|domain| domain != found.domain) {
             continue;
         }
         let length = found.new.len();
-        if (page.offset..page.offset.saturating_add(page.limit)).contains(&total) {
+        if (page.offset..page.offset.saturating_add(page.limit())).contains(&total) {
             ranges.push(found);
         }
         total += 1;
@@ -173,6 +147,56 @@ fn compare(
         }
     };
     let ranges: Vec<Range> = ranges.into_iter().map(shown).collect();
-    let next = page.next(ranges.len(), total).filter(|_| !ranges.is_empty());
+    let next = page.next(ranges.len(), total);
     Ok(Diff { from: old.frame(), to: new.frame(), ranges, total, bytes, next })
+}
+
+/// Where a byte of memory is.
+#[derive(Serialize, ToSchema)]
+#[schema(as = MemoryPlace)]
+pub(in crate::v1) struct MemoryPlace {
+    /// The memory domain; null for the bus.
+    domain: Option<String>,
+    /// Its offset in the domain; null for the bus.
+    offset: Option<u32>,
+    /// Its bank, in memory of which the bus shows one bank at a time; otherwise null.
+    bank: Option<u32>,
+    /// Its address on the bus, where it is while its bank is mapped; null if it is not there.
+    address: Option<u32>,
+    /// The symbol at this address, if one is loaded.
+    symbol: Option<String>,
+}
+
+impl MemoryPlace {
+    /// A byte at an offset of a domain, or at an address of the bus, with its name among those of addresses.
+    pub(in crate::v1) fn new(
+        domain: Option<&str>,
+        at: u32,
+        on_bus: Option<OnBus>,
+        names: &BTreeMap<u32, String>,
+    ) -> MemoryPlace {
+        let symbol = MemoryPlace::unbanked(on_bus).and_then(|address| names.get(&address).cloned());
+        MemoryPlace {
+            domain: domain.map(str::to_owned),
+            offset: domain.map(|_| at),
+            bank: on_bus.and_then(|place| place.bank),
+            address: on_bus.map(|place| place.address),
+            symbol,
+        }
+    }
+
+    /// The address that symbols name, which know of no banks: there is one only in the first two, which programs without
+    /// banks see.
+    pub(in crate::v1) fn unbanked(on_bus: Option<OnBus>) -> Option<u32> {
+        on_bus.filter(|place| place.bank.is_none_or(|bank| bank < 2)).map(|place| place.address)
+    }
+
+    /// It as expressions and areas name it: the bus address, or in banked memory the domain and the offset.
+    pub(in crate::v1) fn in_brackets(&self) -> String {
+        match (self, &self.domain) {
+            (MemoryPlace { bank: None, address: Some(address), .. }, _) => format!("{address:#x}"),
+            (MemoryPlace { offset: Some(offset), .. }, Some(domain)) => format!("{domain}:{offset:#x}"),
+            (MemoryPlace { address, .. }, _) => format!("{:#x}", address.unwrap_or_default()),
+        }
+    }
 }

@@ -1,16 +1,144 @@
 //! Savestates as bytes and as named snapshots, what changed between two, and searches in memory.
 
-mod bytes;
-mod diff;
-pub(super) mod load;
-pub(super) mod place;
+use axum::body::Body;
+use framewire_protocol::{Op, OpError, Value};
+
+use super::control::{AtFrame, not_taken};
+use crate::headers::FRAME;
+use crate::routing::prelude::*;
+use crate::transport::incoming::BodyReader;
+
+pub(super) mod diff;
 mod snapshots;
 
-use utoipa_axum::router::OpenApiRouter;
-
-use crate::routing::state::AppState;
+/// What is loaded by default: everything except the battery save, as mGBA does.
+const USUAL: u8 = 29;
+/// mGBA's flags of states, added up.
+const MOST: u8 = 31;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
-    let routers = [bytes::router(), snapshots::router(), diff::router()];
-    routers.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)
+    let own = OpenApiRouter::new().routes(routes!(save, restore));
+    own.merge(snapshots::router()).merge(diff::router())
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct SaveQuery {
+    /// What goes in, added up: 1 picture, 2 battery save, 4 cheats, 8 clock, 16 metadata. With a picture the state is a PNG
+    /// file.
+    #[serde(default = "everything")]
+    #[param(default = 31, maximum = 31)]
+    flags: u8,
+}
+
+fn everything() -> u8 {
+    31
+}
+
+/// The state of the machine, in the form of mGBA's own files.
+#[utoipa::path(get, path = "/v1/state", operation_id = "saveState", tag = "states", params(EmulatorParam, SaveQuery), responses(
+    (status = 200, description = "The state. The header Framewire-Frame has the frame counter.", content(
+        (Vec<u8> = "image/png"), (Vec<u8> = "application/octet-stream")))))]
+async fn save(
+    selected: SelectedEmulator,
+    Query(SaveQuery { flags }): Query<SaveQuery>,
+) -> Result<Response, Problem> {
+    let op = Op::SaveState { flags: check_flags(flags)? };
+    let share = selected.share(&op)?;
+    let outcome = selected.perform(op).await?;
+    let frame = outcome.frame;
+    let kind = if flags & 1 != 0 { "image/png" } else { "application/octet-stream" };
+    let reply = share.bytes(kind, outcome.single()?.try_into()?);
+    Ok(([(FRAME, frame.to_string())], reply).into_response())
+}
+
+/// Puts the machine into a state.
+///
+/// The body is a state as GET gives it, or one of mGBA's own files, bare or as a PNG.
+#[utoipa::path(put, path = "/v1/state", operation_id = "loadState", tag = "states", params(EmulatorParam, LoadOptions),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, description = "It was loaded.", body = AtFrame)))]
+async fn restore(
+    State(bodies): State<Arc<BodyReader>>,
+    selected: SelectedEmulator,
+    Query(how): Query<LoadOptions>,
+    body: Body,
+) -> Result<Json<AtFrame>, Problem> {
+    let bytes = bodies.read(body).await?;
+    load(&selected, bytes.into(), how).await.map(Json)
+}
+
+/// How to load a state.
+#[derive(Clone, Copy, Deserialize, IntoParams, ToSchema)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+#[schema(as = How)]
+struct LoadOptions {
+    /// What to load, added up: 1 picture, 2 battery save (it overwrites the game's save file), 4 cheats, 8 clock.
+    #[serde(default = "usual")]
+    #[schema(default = 29, maximum = 31)]
+    #[param(default = 29, maximum = 31)]
+    flags: u8,
+    /// Whether to load it although it is another game's.
+    #[serde(default)]
+    #[param(default = false)]
+    force: bool,
+}
+
+fn usual() -> u8 {
+    USUAL
+}
+
+/// Checks the flags of a state.
+fn check_flags(flags: u8) -> Result<u8, Problem> {
+    if flags <= MOST {
+        return Ok(flags);
+    }
+    let accepts = "the sum of any of 1 (picture), 2 (battery save), 4 (cheats), 8 (clock), 16 (metadata)";
+    Err(Problem::parameter("flags", &format!("is {flags}"), accepts))
+}
+
+/// Loads a state, if it is of the running game or is to be loaded all the same.
+async fn load(selected: &SelectedEmulator, bytes: Vec<u8>, how: LoadOptions) -> Result<AtFrame, Problem> {
+    check_flags(how.flags)?;
+    let state = framewire_states::State::read(&bytes)?;
+    let mut ops = vec![Op::Checksum {}, Op::GameTitle {}];
+    if how.force {
+        ops.push(Op::SaveState { flags: 0 });
+    }
+    let mut results = selected.perform(ops).await?.results.into_iter();
+    let (checksum, title): (i64, String) = (next(&mut results)?.try_into()?, next(&mut results)?.try_into()?);
+    let ours = checksum as u32 == state.checksum();
+    let data = match results.next() {
+        _ if ours => bytes,
+        Some(now) => {
+            let now: Vec<u8> = now?.try_into()?;
+            state.as_of(&framewire_states::State::read(&now)?)?
+        }
+        None => {
+            let detail = format!(
+                "the state is of {} (checksum {:08x}), and {title} (checksum {checksum:08x}) is running; with \"force\" it \
+                 is loaded all the same, and the game may crash",
+                state.title(),
+                state.checksum(),
+            );
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
+    };
+    let batch = selected.keyed(Op::LoadState { data, flags: how.flags });
+    let outcome = selected.perform(batch).await?;
+    let frame = outcome.frame;
+    if bool::try_from(outcome.single().map_err(not_taken)?)? {
+        return Ok(AtFrame { frame });
+    }
+    Err(Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "the emulator does not take this state: it is damaged, or of another game or version",
+    ))
+}
+
+/// The next result of a batch, in which none may be missing.
+pub(super) fn next(results: &mut impl Iterator<Item = Result<Value, OpError>>) -> Result<Value, OpError> {
+    results.next().unwrap_or_else(|| Err(OpError::failed("the reply does not hold all results")))
 }

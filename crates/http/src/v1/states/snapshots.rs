@@ -1,35 +1,19 @@
 //! Snapshots: states with a name, a picture and what they are of, kept on disk.
 
-use std::sync::Arc;
 use std::time::SystemTime;
 
-use axum::Json;
-use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
-use axum::http::{HeaderName, StatusCode};
-use axum::response::{IntoResponse, Response};
-use framewire_protocol::{Batch, Op, Value};
+use axum::http::header::LOCATION;
+use framewire_protocol::Op;
 use framewire_states::{About, Listed, Name, Snapshot, Snapshots, time};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::load::{LoadOptions, load, next, unexpected_reply};
+use super::{LoadOptions, load, next};
 use crate::operations::Operations;
-use crate::operations::budget::BudgetShare;
-use crate::problem::Problem;
-use crate::routing::extract::{EmulatorParam, Path, Payload, Query, RequestKey, SelectedEmulator};
-use crate::routing::state::AppState;
-use crate::storage::Storage;
-use crate::storage::{blocking, unwritten};
+use crate::routing::prelude::*;
+use crate::storage::{blocking, checked_note, unwritten};
 use crate::v1::control::AtFrame;
-use crate::v1::page::Page;
 
 /// How a caller has a snapshot replaced.
 const REPLACE: &str = "\"replace\": true";
-/// Longest note in bytes.
-const MAX_NOTE: usize = 1024;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -127,13 +111,11 @@ async fn list(
     State(snapshots): State<Storage<Snapshots>>,
     Query(page): Query<Page>,
 ) -> Result<Json<SnapshotList>, Problem> {
-    page.check()?;
     let snapshots = snapshots.get()?;
     let all = blocking(move || snapshots.list()).await?;
     let total = all.len();
-    let part: Vec<SnapshotResponse> =
-        all.into_iter().skip(page.offset).take(page.limit).map(SnapshotResponse::from).collect();
-    Ok(Json(SnapshotList { next: page.next(part.len(), total), snapshots: part, total }))
+    let (snapshots, next) = page.part(all);
+    Ok(Json(SnapshotList { snapshots, total, next }))
 }
 
 /// Makes a snapshot of an emulator.
@@ -142,33 +124,29 @@ async fn list(
     (status = 201, description = "It was made.", body = SnapshotResponse, headers(("location" = String, description = "Where it is."))),
     (status = 200, description = "It was made in place of one of its name.", body = SnapshotResponse, headers(("location" = String, description = "Where it is.")))))]
 async fn save(
-    State(operations): State<Arc<Operations>>,
     State(snapshots): State<Storage<Snapshots>>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
     Payload(request): Payload<NewSnapshot>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<SnapshotResponse>), Problem> {
+) -> Result<Created<SnapshotResponse>, Problem> {
     let NewSnapshot { name, note, replace } = request;
     let note = checked_note(note)?;
     let now = SystemTime::now();
     let name: Name = name.unwrap_or_else(|| name_of(now)).parse()?;
     let snapshots = snapshots.get()?;
-    let (folder, place) = (snapshots.clone(), name.clone());
+    let (files, place) = (snapshots.clone(), name.clone());
     let before = blocking(move || -> Result<bool, Problem> {
-        folder.check_free(&place, replace).map_err(|error| unwritten(error, REPLACE))?;
-        Ok(folder.size(&place).is_ok())
+        files.folder().check_free(&place, replace).map_err(|error| unwritten(error, REPLACE))?;
+        Ok(files.folder().size(&place).is_ok())
     })
     .await?;
 
     let ops = vec![Op::GameTitle {}, Op::GameCode {}, Op::Checksum {}, Op::SaveState { flags: 31 }];
-    let _share = operations.replies.share(&ops[3])?;
-    let outcome = operations.perform(&served, Batch::new(ops)).await?;
+    let _share = selected.share(&ops[3])?;
+    let outcome = selected.perform(ops).await?;
     let mut results = outcome.results.into_iter();
     let mut value = || next(&mut results);
-    let (Value::Text(title), Value::Text(code), Value::Int(checksum), Value::Bytes(state)) =
-        (value()?, value()?, value()?, value()?)
-    else {
-        return Err(unexpected_reply());
-    };
+    let (title, code) = (value()?.try_into()?, value()?.try_into()?);
+    let (checksum, state): (i64, Vec<u8>) = (value()?.try_into()?, value()?.try_into()?);
     let time = time::seconds(now);
     let about = About { title, code, checksum: checksum as u32, frame: outcome.frame, time, note };
     let listed = blocking(move || -> Result<Listed, Problem> {
@@ -186,24 +164,12 @@ fn name_of(time: SystemTime) -> String {
     time::millis(time).replace(':', "-")
 }
 
-fn checked_note(note: String) -> Result<String, Problem> {
-    if note.len() <= MAX_NOTE {
-        return Ok(note);
-    }
-    let problem = format!("has {} bytes", note.len());
-    Err(Problem::parameter("note", &problem, format!("a text of at most {MAX_NOTE} bytes")))
-}
-
 /// What a snapshot is of.
 #[utoipa::path(get, path = "/v1/snapshots/{name}", operation_id = "snapshot", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
     responses((status = 200, description = "The snapshot.", body = SnapshotResponse)))]
-async fn one(
-    State(snapshots): State<Storage<Snapshots>>,
-    Path(name): Path<String>,
-) -> Result<Json<SnapshotResponse>, Problem> {
-    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
-    Ok(Json(blocking(move || snapshots.listed(&name)).await?.into()))
+async fn one(snapshot: StoredFile<Snapshots>) -> Result<Json<SnapshotResponse>, Problem> {
+    Ok(Json(snapshot.with(Snapshots::listed).await?.into()))
 }
 
 /// Gives a snapshot another name or note.
@@ -211,16 +177,14 @@ async fn one(
     params(("name" = String, Path, description = "The snapshot.")), request_body = SnapshotEdit,
     responses((status = 200, description = "The snapshot as it is now.", body = SnapshotResponse)))]
 async fn change(
-    State(snapshots): State<Storage<Snapshots>>,
-    Path(name): Path<String>,
+    snapshot: StoredFile<Snapshots>,
     Payload(SnapshotEdit { name: new, note }): Payload<SnapshotEdit>,
 ) -> Result<Json<SnapshotResponse>, Problem> {
-    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
     let new = new.map(|new| new.parse::<Name>()).transpose()?;
     let note = note.map(checked_note).transpose()?;
-    let listed = blocking(move || -> Result<Listed, Problem> {
-        snapshots.change(&name, new.as_ref(), note)?;
-        Ok(snapshots.listed(new.as_ref().unwrap_or(&name))?)
+    let listed = snapshot.with(move |snapshots, name| -> Result<Listed, Problem> {
+        snapshots.change(name, new.as_ref(), note)?;
+        Ok(snapshots.listed(new.as_ref().unwrap_or(name))?)
     });
     Ok(Json(listed.await?.into()))
 }
@@ -229,13 +193,8 @@ async fn change(
 #[utoipa::path(delete, path = "/v1/snapshots/{name}", operation_id = "deleteSnapshot", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
     responses((status = 204, description = "It is gone.")))]
-async fn remove(
-    State(snapshots): State<Storage<Snapshots>>,
-    Path(name): Path<String>,
-) -> Result<StatusCode, Problem> {
-    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
-    blocking(move || snapshots.remove(&name)).await?;
-    Ok(StatusCode::NO_CONTENT)
+async fn remove(snapshot: StoredFile<Snapshots>) -> Result<StatusCode, Problem> {
+    snapshot.remove().await
 }
 
 /// The picture of a snapshot.
@@ -248,13 +207,11 @@ async fn remove(
     responses((status = 200, description = "The picture.", body = Vec<u8>, content_type = "image/png")))]
 async fn picture(
     State(operations): State<Arc<Operations>>,
-    State(snapshots): State<Storage<Snapshots>>,
-    Path(name): Path<String>,
+    snapshot: StoredFile<Snapshots>,
 ) -> Result<Response, Problem> {
-    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
-    let share = share(&operations, &snapshots, &name).await?;
-    let png = blocking(move || -> Result<_, Problem> { Ok(snapshots.read(&name)?.picture()?) }).await?;
-    Ok(as_png(share, png))
+    let share = snapshot.share(&operations).await?;
+    let png = snapshot.with(|snapshots, name| -> Result<_, Problem> { Ok(snapshots.read(name)?.picture()?) });
+    Ok(share.bytes("image/png", png.await?))
 }
 
 /// The file of a snapshot, which mGBA loads as a state.
@@ -263,28 +220,11 @@ async fn picture(
     responses((status = 200, description = "A PNG with the state inside.", body = Vec<u8>, content_type = "image/png")))]
 async fn file(
     State(operations): State<Arc<Operations>>,
-    State(snapshots): State<Storage<Snapshots>>,
-    Path(name): Path<String>,
+    snapshot: StoredFile<Snapshots>,
 ) -> Result<Response, Problem> {
-    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
-    let share = share(&operations, &snapshots, &name).await?;
-    let snapshot = blocking(move || snapshots.read(&name)).await?;
-    Ok(as_png(share, snapshot.into_file()))
-}
-
-/// The memory that a snapshot's file takes.
-async fn share(
-    operations: &Operations,
-    snapshots: &Arc<Snapshots>,
-    name: &Name,
-) -> Result<BudgetShare, Problem> {
-    let (snapshots, name) = (snapshots.clone(), name.clone());
-    let size = blocking(move || snapshots.size(&name)).await?;
-    Ok(operations.replies.share_bytes(size as usize)?)
-}
-
-fn as_png(share: BudgetShare, bytes: Vec<u8>) -> Response {
-    ([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], share.body(bytes)).into_response()
+    let share = snapshot.share(&operations).await?;
+    let snapshot = snapshot.with(Snapshots::read).await?;
+    Ok(share.bytes("image/png", snapshot.into_file()))
 }
 
 /// Puts an emulator into the state of a snapshot.
@@ -294,15 +234,11 @@ fn as_png(share: BudgetShare, bytes: Vec<u8>) -> Response {
     params(EmulatorParam, ("name" = String, Path, description = "The snapshot.")), request_body = LoadOptions,
     responses((status = 200, description = "It was loaded.", body = AtFrame)))]
 async fn restore(
-    State(operations): State<Arc<Operations>>,
-    State(snapshots): State<Storage<Snapshots>>,
-    SelectedEmulator(served): SelectedEmulator,
-    Path(name): Path<String>,
-    RequestKey(key): RequestKey,
+    selected: SelectedEmulator,
+    snapshot: StoredFile<Snapshots>,
     Payload(how): Payload<LoadOptions>,
 ) -> Result<Json<AtFrame>, Problem> {
-    let (snapshots, name) = (snapshots.get()?, name.parse::<Name>()?);
-    let _share = share(&operations, &snapshots, &name).await?;
-    let snapshot = blocking(move || snapshots.read(&name)).await?;
-    load(&operations, &served, key, snapshot.into_file(), how).await.map(Json)
+    let _share = snapshot.share(&selected.operations).await?;
+    let snapshot = snapshot.with(Snapshots::read).await?;
+    load(&selected, snapshot.into_file(), how).await.map(Json)
 }

@@ -1,25 +1,20 @@
-use std::sync::Arc;
+//! Pictures and sound over WebSockets.
+
+use std::convert::Infallible;
 
 use axum::Extension;
-use axum::extract::State;
 use axum::extract::ws::Message;
-use axum::response::Response;
+use framewire_emulator::{Audio, Sound};
 use prometheus_client::metrics::counter::Counter;
-use serde::Deserialize;
+use serde_json::json;
 use tokio::time::{Instant, sleep_until};
-use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::pace::Pace;
-use super::params::number;
+use super::multipart::Pace;
 use crate::metrics::Meter;
 use crate::pictures::encoder::{Newest, PictureEncoders, ViewerLimit};
 use crate::pictures::picture::SharedPicture;
-use crate::problem::Problem;
-use crate::routing::declare::Declare;
-use crate::routing::extract::{EmulatorParam, OpensStream, Query, SelectedEmulator};
-use crate::routing::state::AppState;
+use crate::reading::Whole;
+use crate::routing::prelude::*;
 use crate::sockets::Upgrade;
 use crate::sockets::sender::{Heard, PacedSocket, SocketEnd, bounded};
 use crate::transport::Stopping;
@@ -30,9 +25,13 @@ use crate::transport::streams::StreamKind;
 const KEY: &str = "key";
 /// The reason for closing the connection of a viewer that sends anything else.
 const TAKES: &str = "this stream takes the text message key, which asks for a whole picture, and no other";
+/// Left and right.
+const CHANNELS: usize = 2;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(video).counted_as(StreamKind::Video))
+    OpenApiRouter::new()
+        .routes(routes!(video).counted_as(StreamKind::Video))
+        .routes(routes!(audio).counted_as(StreamKind::Audio))
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -41,7 +40,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 struct VideoQuery {
     /// Most pictures each second.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 120, default = 60)]
-    rate: Option<String>,
+    rate: Option<Whole<1, 120>>,
 }
 
 /// The pictures as they are drawn, over a WebSocket: a binary message each, with what differs from the one before.
@@ -55,16 +54,16 @@ async fn video(
     State(viewers): State<ViewerLimit>,
     State(encoders): State<Arc<PictureEncoders>>,
     State(meter): State<Arc<Meter>>,
-    SelectedEmulator(served): SelectedEmulator,
+    selected: SelectedEmulator,
     stream: OpensStream,
     Extension(outflow): Extension<Outflow>,
-    Query(params): Query<VideoQuery>,
+    Query(VideoQuery { rate }): Query<VideoQuery>,
     upgrade: Result<Upgrade, Problem>,
 ) -> Result<Response, Problem> {
-    let rate = number("rate", params.rate.as_deref(), 1..=120, 60)?;
+    let rate = rate.map_or(60, Whole::get);
     let Upgrade(upgrade) = upgrade?;
     let place = viewers.take(stream.open()?)?;
-    let newest = encoders.watch(&served).await?;
+    let newest = encoders.watch(&selected.served).await?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
         let skipped = meter.pictures_skipped.clone();
         let mut socket = PacedSocket::new(socket, stopping, outflow);
@@ -80,7 +79,7 @@ async fn show(
     mut newest: Newest,
     rate: u32,
     skipped: &Counter,
-) -> Result<std::convert::Infallible, SocketEnd> {
+) -> Result<Infallible, SocketEnd> {
     let mut pace = Pace::new(rate, Instant::now());
     let mut sent: Option<Arc<SharedPicture>> = None;
     let mut waiting = false;
@@ -115,4 +114,67 @@ async fn show(
             }
         }
     }
+}
+
+/// The sound as it is made, over a WebSocket: a text message with its format, then samples in binary messages.
+///
+/// docs/video.md describes the messages. A slow listener misses sound and learns how much.
+#[utoipa::path(get, path = "/v1/audio", operation_id = "audio", tag = "media", params(EmulatorParam),
+    responses((status = 101, description = "The stream begins.")))]
+async fn audio(
+    State(stopping): State<Stopping>,
+    State(viewers): State<ViewerLimit>,
+    selected: SelectedEmulator,
+    stream: OpensStream,
+    Extension(outflow): Extension<Outflow>,
+    Query(NoParameters {}): Query<NoParameters>,
+    upgrade: Result<Upgrade, Problem>,
+) -> Result<Response, Problem> {
+    let Upgrade(upgrade) = upgrade?;
+    let place = viewers.take(stream.open()?)?;
+    let audio = selected.emulator.audio().ok_or_else(|| {
+        Problem::unsupported(
+            "this emulator gives no sound: a stock mGBA plays it on its own machine and hands its script none; a game \
+             that Framewire runs itself (serve --rom) has it",
+        )
+    })?;
+    Ok(bounded(upgrade).on_upgrade(move |socket| async move {
+        let mut socket = PacedSocket::new(socket, stopping, outflow);
+        let Err(end) = play(&mut socket, audio).await;
+        socket.close(end).await;
+        drop(place);
+    }))
+}
+
+async fn play(socket: &mut PacedSocket, mut audio: Audio) -> Result<Infallible, SocketEnd> {
+    let mut rate = None;
+    let mut missed = 0;
+    loop {
+        let sound = tokio::select! {
+            heard = socket.next() => match heard? {
+                Heard::Pong => continue,
+                Heard::Text(_) => return Err(SocketEnd::Nonsense("this stream takes no messages")),
+            },
+            sound = audio.next() => sound.ok_or(SocketEnd::NoEmulator)?,
+        };
+        if !socket.is_open() {
+            missed += sound.samples.len() / CHANNELS;
+            continue;
+        }
+        let mut messages = Vec::new();
+        let mut say = |text: serde_json::Value| messages.push(Message::Text(text.to_string().into()));
+        if rate != Some(sound.rate) {
+            say(json!({"format": "s16le", "channels": CHANNELS, "rate": sound.rate}));
+        }
+        if missed > 0 {
+            say(json!({"missed": missed}));
+        }
+        messages.push(Message::Binary(bytes(&sound).into()));
+        socket.send(messages).await?;
+        (rate, missed) = (Some(sound.rate), 0);
+    }
+}
+
+fn bytes(sound: &Sound) -> Vec<u8> {
+    sound.samples.iter().flat_map(|sample| sample.to_le_bytes()).collect()
 }

@@ -1,0 +1,322 @@
+//! Memory by address: numbers and bytes, on the bus or in a memory domain.
+
+use axum::extract::Request;
+use axum::http::header::CONTENT_TYPE;
+use framewire_expression::Type;
+use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Value};
+use framewire_symbols::{Location, Symbols};
+
+use super::batch::perform_one;
+use super::control::AtFrame;
+use super::convenience::{number, read_op, write_op};
+use super::schemas::Number;
+use super::states::next;
+use crate::headers::FRAME;
+use crate::reading;
+use crate::reading::fields::{Encoding, integer, place_in, shown};
+use crate::routing::prelude::*;
+use crate::transport::incoming::BodyReader;
+
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(scattered)).routes(routes!(read, write)).routes(routes!(domains))
+}
+
+/// An address in a path or query, or with a domain an offset there.
+fn place(text: &str, domain: Option<&str>, symbols: &Symbols) -> Result<Location, Problem> {
+    place_in(&text.into(), domain, symbols, "address")
+}
+
+/// How bytes are given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum BytesFormat {
+    /// In JSON, as text.
+    #[default]
+    Json,
+    /// As they are.
+    Raw,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ReadQuery {
+    /// The type of the number; left out, that of the symbol, or u8.
+    #[serde(rename = "type")]
+    #[param(inline)]
+    kind: Option<Type>,
+    /// Number of bytes to read instead of a number.
+    #[param(minimum = 0, maximum = 16777216)]
+    length: Option<u32>,
+    /// The memory domain, such as wram; left out, the bus.
+    domain: Option<String>,
+    /// How bytes are written in JSON.
+    #[serde(default)]
+    #[param(inline)]
+    encoding: Encoding,
+    /// Whether bytes come in JSON or as they are.
+    #[serde(default)]
+    #[param(inline)]
+    format: BytesFormat,
+}
+
+/// A number, or bytes.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Content)]
+struct MemoryContent {
+    /// The frame counter when it was read.
+    frame: u32,
+    /// Bus address, or offset in the domain.
+    address: u32,
+    /// The type of the number.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    /// The number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i64>)]
+    value: Option<serde_json::Value>,
+    /// The bytes, in the encoding that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+}
+
+/// Reads a number, or with length bytes.
+///
+/// The address is decimal, hex after 0x, or a symbol such as score, score+2 or presses\[1\].
+#[utoipa::path(get, path = "/v1/memory/{address}", operation_id = "readMemory", tag = "memory",
+    params(("address" = String, Path, description = "The address."), EmulatorParam, ReadQuery),
+    responses((status = 200, description = "What is there.", content(
+        (MemoryContent = "application/json"), (Vec<u8> = "application/octet-stream")))))]
+async fn read(
+    selected: SelectedEmulator,
+    Path(text): Path<String>,
+    Query(wanted): Query<ReadQuery>,
+) -> Result<Response, Problem> {
+    let symbols = selected.symbols().await;
+    let Location { address, kind } = place(&text, wanted.domain.as_deref(), &symbols)?;
+    let Some(length) = wanted.length else {
+        if wanted.format == BytesFormat::Raw {
+            return Err(Problem::parameter("format", "is raw for a number", "raw together with length"));
+        }
+        let kind = wanted.kind.or(kind).unwrap_or(Type::U8);
+        let outcome = perform_one(&selected, read_op(kind, address, wanted.domain)).await?;
+        let frame = outcome.frame;
+        let value = Some(number(kind, &outcome.single()?));
+        let content = MemoryContent { frame, address, kind: Some(kind.name()), value, data: None };
+        return Ok(Json(content).into_response());
+    };
+    if length > MAX_RANGE {
+        return Err(Problem::parameter("length", &format!("is {length}"), format!("0 to {MAX_RANGE} bytes")));
+    }
+    let op = match wanted.domain {
+        None => Op::ReadRange { address, length },
+        Some(domain) => Op::DomainReadRange { domain, address, length },
+    };
+    let share = selected.share(&op)?;
+    let outcome = perform_one(&selected, op).await?;
+    let frame = outcome.frame;
+    let bytes: Vec<u8> = outcome.single()?.try_into()?;
+    Ok(match wanted.format {
+        BytesFormat::Raw => {
+            let reply = share.bytes("application/octet-stream", bytes);
+            ([(FRAME, frame.to_string())], reply).into_response()
+        }
+        BytesFormat::Json => {
+            let data = Some(wanted.encoding.text(&bytes));
+            let content = MemoryContent { frame, address, kind: None, value: None, data };
+            share.json(&content)
+        }
+    })
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ScatteredQuery {
+    /// An address, repeated for each: decimal, hex after 0x, or a symbol such as score, score+2 or presses[1].
+    #[serde(default)]
+    #[param(min_items = 1, max_items = 4096)]
+    address: Vec<String>,
+    /// The type of all of them; left out, that of each symbol, or u8.
+    #[serde(rename = "type")]
+    #[param(inline)]
+    kind: Option<Type>,
+    /// The memory domain, such as wram; left out, the bus.
+    domain: Option<String>,
+}
+
+/// Numbers read at one frame.
+#[derive(Serialize, ToSchema)]
+struct Numbers {
+    /// The frame counter then.
+    frame: u32,
+    /// One for each address, in order.
+    #[schema(value_type = Vec<i64>)]
+    values: Vec<serde_json::Value>,
+}
+
+/// Reads numbers at scattered addresses, all at one frame.
+#[utoipa::path(get, path = "/v1/memory", operation_id = "readScattered", tag = "memory", params(EmulatorParam, ScatteredQuery),
+    responses((status = 200, description = "The numbers.", body = Numbers)))]
+async fn scattered(
+    selected: SelectedEmulator,
+    Query(many): Query<ScatteredQuery>,
+) -> Result<Json<Numbers>, Problem> {
+    if !(1..=MAX_OPS).contains(&many.address.len()) {
+        let problem = format!("is given {} times", many.address.len());
+        return Err(Problem::parameter(
+            "address",
+            &problem,
+            "1 to 4096 addresses (address=score&address=lives)",
+        ));
+    }
+    let (mut ops, mut types) = (Vec::new(), Vec::new());
+    let symbols = selected.symbols().await;
+    for text in &many.address {
+        let place = place(text, many.domain.as_deref(), &symbols)?;
+        let kind = many.kind.or(place.kind).unwrap_or(Type::U8);
+        ops.push(read_op(kind, place.address, many.domain.clone()));
+        types.push(kind);
+    }
+    let outcome = perform_one(&selected, ops).await?;
+    let values: Vec<Value> = outcome.results.into_iter().collect::<Result<_, OpError>>()?;
+    let values = types.iter().zip(&values).map(|(kind, value)| number(*kind, value)).collect();
+    Ok(Json(Numbers { frame: outcome.frame, values }))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct WriteQuery {
+    /// The memory domain, such as wram; left out, the bus.
+    domain: Option<String>,
+}
+
+/// What to write: a value or data.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"value": 1}))]
+struct NewContent {
+    /// A number, or text in hex such as 0x1f.
+    #[schema(value_type = Number, required = false)]
+    value: Option<serde_json::Value>,
+    /// The type of the number; left out, that of the symbol, or u8.
+    #[serde(rename = "type")]
+    kind: Option<Type>,
+    /// Bytes as text.
+    data: Option<String>,
+    /// How the bytes are written.
+    #[serde(default)]
+    encoding: Encoding,
+}
+
+/// Writes a number, or bytes.
+///
+/// The address is decimal, hex after 0x, or a symbol. A body of type application/octet-stream is written as it is.
+#[utoipa::path(put, path = "/v1/memory/{address}", operation_id = "writeMemory", tag = "memory",
+    params(("address" = String, Path, description = "The address."), EmulatorParam, WriteQuery),
+    request_body(description = "What to write.", content(
+        (NewContent = "application/json"), (Vec<u8> = "application/octet-stream"))),
+    responses((status = 200, description = "It was written.", body = AtFrame)))]
+async fn write(
+    State(bodies): State<Arc<BodyReader>>,
+    selected: SelectedEmulator,
+    Path(text): Path<String>,
+    Query(WriteQuery { domain }): Query<WriteQuery>,
+    request: Request,
+) -> Result<Json<AtFrame>, Problem> {
+    let symbols = selected.symbols().await;
+    let place = place(&text, domain.as_deref(), &symbols)?;
+    let raw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/octet-stream");
+    let bytes = bodies.read(request.into_body()).await?;
+    let op = if raw {
+        write_bytes(place.address, domain, bytes.into())?
+    } else {
+        new_content(reading::body(&bytes)?, place, domain)?
+    };
+    let outcome = perform_one(&selected, selected.keyed(op)).await?;
+    let frame = outcome.frame;
+    outcome.single()?;
+    Ok(Json(AtFrame { frame }))
+}
+
+fn new_content(content: NewContent, place: Location, domain: Option<String>) -> Result<Op, Problem> {
+    match content {
+        NewContent { value: Some(value), data: None, kind, .. } => {
+            let kind = kind.or(place.kind).unwrap_or(Type::U8);
+            let (min, max) = kind.range();
+            let bits = integer(&value).filter(|bits| (min..=max).contains(bits)).ok_or_else(|| {
+                let accepts = format!("a whole number from {min} to {max} ({}), or text in hex", kind.name());
+                Problem::parameter("value", &format!("is {}", shown(&value)), accepts)
+            })?;
+            Ok(write_op(kind, place.address, domain, bits as u32))
+        }
+        NewContent { value: None, data: Some(data), kind: None, encoding } => {
+            let bytes = encoding.bytes(&data).ok_or_else(|| {
+                Problem::parameter("data", "cannot be read", "base64 text, or hex with \"encoding\": \"hex\"")
+            })?;
+            write_bytes(place.address, domain, bytes)
+        }
+        _ => Err(Problem::bad_request("either value, with or without type, or data is accepted")),
+    }
+}
+
+fn write_bytes(address: u32, domain: Option<String>, data: Vec<u8>) -> Result<Op, Problem> {
+    match domain {
+        None => Ok(Op::WriteRange { address, data }),
+        Some(_) => Err(Problem::parameter(
+            "domain",
+            "is given with bytes",
+            "no domain: bytes are written to the bus, and GET /v1/domains says where each domain is there",
+        )),
+    }
+}
+
+/// A memory domain.
+#[derive(Serialize, ToSchema)]
+struct Domain {
+    /// What `domain` calls it.
+    id: String,
+    /// What it is called for people.
+    name: String,
+    /// The bus address at which it begins.
+    base: u32,
+    /// Its size in bytes.
+    size: u32,
+}
+
+/// Memory domains.
+#[derive(Serialize, ToSchema)]
+struct Domains {
+    /// In the emulator's order.
+    domains: Vec<Domain>,
+}
+
+/// The memory domains of the game's console.
+#[utoipa::path(get, path = "/v1/domains", operation_id = "domains", tag = "memory", params(EmulatorParam),
+    responses((status = 200, description = "The domains.", body = Domains)))]
+async fn domains(selected: SelectedEmulator) -> Result<Json<Domains>, Problem> {
+    let names: Vec<Value> = selected.ask(Op::Domains {}).await?.try_into()?;
+    let ids = names.into_iter().map(String::try_from).collect::<Result<Vec<String>, OpError>>()?;
+    let ask = |id: &String| {
+        let domain = || id.clone();
+        [
+            Op::DomainName { domain: domain() },
+            Op::DomainBase { domain: domain() },
+            Op::DomainSize { domain: domain() },
+        ]
+    };
+    let ops: Vec<Op> = ids.iter().flat_map(ask).collect();
+    let mut values = selected.perform(ops).await?.results.into_iter();
+    let mut next = || next(&mut values);
+    let mut domains = Vec::with_capacity(ids.len());
+    for id in ids {
+        let (name, base, size) = (next()?.try_into()?, unsigned(next()?)?, unsigned(next()?)?);
+        domains.push(Domain { id, name, base, size });
+    }
+    Ok(Json(Domains { domains }))
+}
+
+fn unsigned(value: Value) -> Result<u32, OpError> {
+    Ok(i64::try_from(value)? as u32)
+}
