@@ -25,7 +25,8 @@ local int_box = ffi.new("int[1]")
 local length_box = ffi.new("uint32_t[1]")
 local storage = ffi.new("struct fw_sockaddr_storage")
 local text_buffer = ffi.new("char[64]")
-local chunk = ffi.new("uint8_t[65536]")
+local CHUNK = 65536
+local chunk = ffi.new("uint8_t[?]", CHUNK)
 
 local function generic(address)
   return ffi.cast("struct fw_sockaddr *", address)
@@ -41,24 +42,44 @@ local function describe()
   return ffi.string(text_buffer), bit.rshift(port, 16)
 end
 
--- Calls `try` for every address of a name until it returns a socket. `hints` are getaddrinfo's flags.
-local function each_address(host, port, hints, try)
+-- Appends the addresses of a name to a list. `hints` are getaddrinfo's flags.
+local function find(addresses, host, port, hints)
   local want = ffi.new("struct fw_addrinfo")
   want.flags, want.family, want.socktype = hints, sys.AF_UNSPEC, sys.SOCK_STREAM
   local list = ffi.new("struct fw_addrinfo *[1]")
   local status = net.getaddrinfo(host, tostring(port), want, list)
-  if status ~= 0 then
-    return nil, ("cannot find '%s': %s"):format(tostring(host), sys.gai_message(status))
-  end
-  local result, message, number
+  if status ~= 0 then return nil, ("cannot find '%s': %s"):format(tostring(host), sys.gai_message(status)) end
   local entry = list[0]
-  while entry ~= nil and not result do
-    result, message, number = try(entry)
+  while entry ~= nil do
+    addresses[#addresses + 1] = { family = entry.family, bytes = ffi.string(entry.addr, entry.addrlen) }
     entry = entry.next
   end
   net.freeaddrinfo(list[0])
-  return result, message, number
+  return addresses
 end
+
+-- The addresses of a name, or of each name in a list.
+local function find_all(hosts, port, hints)
+  if type(port) ~= "number" or not (port >= 0 and port <= 65535) or port % 1 ~= 0 then
+    return nil, ("'%s' is not a port; use a whole number from 0 to 65535"):format(tostring(port))
+  end
+  if type(hosts) ~= "table" then hosts = { hosts } end
+  local addresses, message = {}, "there is no address; name one"
+  for _, host in ipairs(hosts) do
+    local found
+    found, message = find(addresses, host, port, hints)
+    if not found and #hosts == 1 then return nil, message end
+  end
+  if #addresses == 0 then return nil, message end
+  return addresses
+end
+
+local function address_of(entry)
+  return ffi.cast("const struct fw_sockaddr *", entry.bytes), #entry.bytes
+end
+
+-- Seconds; poll does not accept any number.
+local LONGEST_POLL = 60
 
 local function set_option(fd, level, name, value)
   int_box[0] = value
@@ -73,13 +94,14 @@ function M.wrap(fd)
 end
 
 --- Opens a listening socket.
----@param options table `port` (0: any free one), `host` ("127.0.0.1"; "::" or "0.0.0.0" for every interface),
+---@param options? table `port` (0: any free one), `host` ("127.0.0.1"; "::" or "0.0.0.0" for every interface),
 --- `backlog` (1024), `reuse_port` (several sockets share the port and its connections)
 ---@return table|nil socket
 ---@return string? message
 function M.listen(options)
+  options = options or {}
   local host, port = options.host or "127.0.0.1", options.port or 0
-  local socket, message, number = each_address(host, port, sys.AI_PASSIVE + sys.AI_NUMERICSERV, function(entry)
+  local function try(entry)
     local fd = net.socket(entry.family, sys.SOCK_STREAM + sys.socket_flags, 0)
     if fd < 0 then return sys.fail("socket") end
     if sys.after_socket then sys.after_socket(fd) end
@@ -87,57 +109,97 @@ function M.listen(options)
     if options.reuse_port and sys.SO_REUSEPORT then set_option(fd, sys.SOL_SOCKET, sys.SO_REUSEPORT, 1) end
     -- Connections inherit this from their listener.
     set_option(fd, sys.IPPROTO_TCP, sys.TCP_NODELAY, 1)
-    if net.bind(fd, entry.addr, entry.addrlen) ~= 0 or net.listen(fd, options.backlog or 1024) ~= 0 then
+    local address, length = address_of(entry)
+    if net.bind(fd, address, length) ~= 0 or net.listen(fd, options.backlog or 1024) ~= 0 then
       local _, text, code = sys.fail("listen")
       sys.close(fd)
       return nil, text, code
     end
     return M.wrap(fd)
-  end)
-  if not socket then
-    return nil, ("cannot listen on %s port %s: %s"):format(host, port, message), number
   end
-  return socket
+  local addresses, message = find_all(host, port, sys.AI_PASSIVE + sys.AI_NUMERICSERV)
+  local socket, number
+  for _, entry in ipairs(addresses or {}) do
+    socket, message, number = try(entry)
+    if socket then return socket end
+  end
+  return nil, ("cannot listen on %s port %s: %s"):format(tostring(host), tostring(port), message), number
+end
+
+-- Starts a connection to the next address that does not fail at once.
+local function start_next(socket)
+  local message, number = "no address is left", nil
+  while socket.addresses[1] do
+    local entry = table.remove(socket.addresses, 1)
+    local fd = net.socket(entry.family, sys.SOCK_STREAM + sys.socket_flags, 0)
+    if fd < 0 then
+      message, number = select(2, sys.fail("socket"))
+    else
+      if sys.after_socket then sys.after_socket(fd) end
+      set_option(fd, sys.IPPROTO_TCP, sys.TCP_NODELAY, 1)
+      if net.connect(fd, address_of(entry)) == 0 or sys.errno() == sys.EINPROGRESS then
+        socket.fd = fd
+        return true
+      end
+      message, number = select(2, sys.fail("connect"))
+      sys.close(fd)
+    end
+  end
+  return nil, message, number
 end
 
 --- Starts a connection and returns at once. When the socket is writable, the connection is made or has failed.
----@param host string name or address
+---@param host string|string[] name or address, or several, of which one is enough
 ---@param port integer
 ---@return table|nil socket call its `connected` when it is writable
 ---@return string? message
 function M.start_connect(host, port)
-  return each_address(host, port, sys.AI_NUMERICSERV, function(entry)
-    local fd = net.socket(entry.family, sys.SOCK_STREAM + sys.socket_flags, 0)
-    if fd < 0 then return sys.fail("socket") end
-    if sys.after_socket then sys.after_socket(fd) end
-    set_option(fd, sys.IPPROTO_TCP, sys.TCP_NODELAY, 1)
-    if net.connect(fd, entry.addr, entry.addrlen) ~= 0 and sys.errno() ~= sys.EINPROGRESS then
-      local _, text, code = sys.fail("connect")
-      sys.close(fd)
-      return nil, text, code
-    end
-    return M.wrap(fd)
-  end)
+  local addresses, message = find_all(host, port, sys.AI_NUMERICSERV)
+  if not addresses then return nil, message end
+  local socket = M.wrap(-1)
+  socket.addresses = addresses
+  local ok, number
+  ok, message, number = start_next(socket)
+  if not ok then return nil, message, number end
+  return socket
 end
 
---- Connects and waits for it. Tries each address of the name in turn.
----@param host string name or address
+--- After a failed connection: starts one to the next address of the name. The descriptor changes, so stop watching it
+--- before this call, and watch the new one afterwards.
+---@return true|nil ok nil if there is no other address, or a connection to it fails at once
+---@return string? message
+function Socket:try_next()
+  if not self.addresses then return nil, "this socket was not made by start_connect" end
+  self:close()
+  return start_next(self)
+end
+
+--- Connects and waits for it. Tries each address of the name in turn, and divides the remaining time between them.
+---@param host string|string[] name or address, or several, of which one is enough
 ---@param port integer
 ---@param timeout? number seconds, 5 by default
 ---@return table|nil socket
 ---@return string? message
 function M.connect(host, port, timeout)
+  local deadline = time.deadline(timeout or 5)
   local socket, message = M.start_connect(host, port)
-  if socket then
+  local started = socket
+  while started do
     local ready
-    ready, message = socket:wait(poller.WRITE, timeout or 5)
+    ready, message = socket:wait(poller.WRITE, (deadline - time.monotonic()) / (#socket.addresses + 1))
     if ready then
       ready, message = socket:connected()
-      if ready then return socket end
+      if ready then
+        socket.addresses = nil
+        return socket
+      end
     end
-    socket:close()
+    local next_message
+    started, next_message = socket:try_next()
+    if next_message ~= "no address is left" then message = next_message or message end
   end
-  return nil, ("cannot connect to %s port %s: %s"):format(host, port, message)
+  if type(host) == "table" then host = table.concat(host, ", ") end
+  return nil, ("cannot connect to %s port %s: %s"):format(tostring(host), tostring(port), message)
 end
 
 --- Whether a started connection has been made.
@@ -172,7 +234,9 @@ end
 ---@return integer|nil sent how many bytes
 ---@return string? message "again" if the buffer is full
 function Socket:send(data, from)
+  if type(data) ~= "string" then error("a socket sends strings, not a " .. type(data), 2) end
   local skip = (from or 1) - 1
+  if not (skip >= 0 and skip <= #data) then error(("there is no byte %s in %d bytes"):format(from, #data), 2) end
   return self:send_bytes(ffi.cast("const uint8_t *", data) + skip, #data - skip)
 end
 
@@ -208,26 +272,30 @@ end
 ---@return string|nil data
 ---@return string? message "again" if there is nothing yet, "closed" if the other side has finished
 function Socket:receive(limit)
-  local got, message, number = self:receive_into(chunk, math.min(limit or 65536, 65536))
+  limit = limit or CHUNK
+  if limit < 1 or limit ~= limit then error(("a socket receives at least one byte, not %s"):format(limit), 2) end
+  local got, message, number = self:receive_into(chunk, math.min(limit, CHUNK))
   if not got then return nil, message, number end
   return ffi.string(chunk, got)
 end
 
 --- Waits until the socket is ready.
 ---@param interest integer READ, WRITE or their sum
----@param timeout number seconds
+---@param timeout? number seconds; for ever if left out
 ---@return true|nil ready
 ---@return string? message "timeout"
 function Socket:wait(interest, timeout)
+  -- poll would ignore the descriptor -1, and wait.
+  if self.fd < 0 then return nil, "the socket is closed" end
   local task = tasks.current()
   if task then return task:wait(self.fd, interest, timeout) end
   local one = ffi.new("struct fw_pollfd[1]")
-  local deadline = time.monotonic() + timeout
+  local deadline = time.deadline(timeout)
   one[0].fd = self.fd
   one[0].events = (interest % 2 == 1 and sys.POLLIN or 0) + (interest >= 2 and sys.POLLOUT or 0)
   repeat
     local left = math.max(0, deadline - time.monotonic())
-    local count = net[sys.poll_name](one, 1, math.ceil(left * 1000))
+    local count = net[sys.poll_name](one, 1, math.ceil(math.min(left, LONGEST_POLL) * 1000))
     if count > 0 then return true end
     if count < 0 and sys.errno() ~= EINTR then return sys.fail("poll") end
   until left <= 0
@@ -236,11 +304,11 @@ end
 
 --- Sends everything and waits if necessary.
 ---@param data string
----@param timeout number seconds for all of it
+---@param timeout? number seconds for all of it; for ever if left out
 ---@return true|nil ok
 ---@return string? message
 function Socket:write(data, timeout)
-  local deadline = time.monotonic() + timeout
+  local deadline = time.deadline(timeout)
   local from = 1
   while from <= #data do
     local sent, message = self:send(data, from)
@@ -257,12 +325,12 @@ function Socket:write(data, timeout)
 end
 
 --- Receives something and waits for it if necessary.
----@param limit integer maximum number of bytes
----@param timeout number seconds
+---@param limit? integer maximum number of bytes, 65,536 by default
+---@param timeout? number seconds; for ever if left out
 ---@return string|nil data
 ---@return string? message "timeout" or "closed"
 function Socket:read(limit, timeout)
-  local deadline = time.monotonic() + timeout
+  local deadline = time.deadline(timeout)
   while true do
     local data, message = self:receive(limit)
     if data then return data end

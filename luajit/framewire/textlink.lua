@@ -111,11 +111,20 @@ local function send(self)
   self.loop:change(self.socket.fd, self.loop.READ)
 end
 
+local attend
+
+-- The name can have another address.
+local function try_next(self, message)
+  self.loop:forget(self.socket.fd)
+  if not self.socket:try_next() then return lose(self, message) end
+  attend(self)
+end
+
 local function on_ready(self, readable, writable)
   if not self.ready then
     if not (readable or writable) then return end
     local ok, message = self.socket:connected()
-    if not ok then return lose(self, message) end
+    if not ok then return try_next(self, message) end
     self.ready = true
     self.loop:change(self.socket.fd, self.loop.READ)
     return pump(self)
@@ -124,16 +133,19 @@ local function on_ready(self, readable, writable)
   if readable and self.socket then receive(self) end
 end
 
+function attend(self)
+  local ok, message = self.loop:watch(self.socket.fd, self.loop.READ + self.loop.WRITE, function(readable, writable)
+    on_ready(self, readable, writable)
+  end)
+  if not ok then lose(self, message) end
+end
+
 local function connect(self)
   local link, message = socket.start_connect(self.host, self.port)
   if not link then return lose(self, message) end
   self.socket, self.fresh = link, true
   self.connecting_since = monotonic()
-  local ok
-  ok, message = self.loop:watch(link.fd, self.loop.READ + self.loop.WRITE, function(readable, writable)
-    on_ready(self, readable, writable)
-  end)
-  if not ok then lose(self, message) end
+  attend(self)
 end
 
 -- Sends the oldest message, and connects first if necessary.

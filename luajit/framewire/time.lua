@@ -46,6 +46,17 @@ else
   end
 end
 
+--- The time at which a wait has to end.
+---@param timeout? number seconds; nil to wait without an end
+---@return number deadline as `monotonic` counts; math.huge without a time-out
+function M.deadline(timeout)
+  if timeout == nil then return math.huge end
+  if type(timeout) ~= "number" or timeout ~= timeout then
+    error(("a time-out is a number of seconds, or nil for no time-out, not '%s'"):format(tostring(timeout)), 3)
+  end
+  return M.monotonic() + timeout
+end
+
 local days = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" }
 local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" }
 local month_number = {}

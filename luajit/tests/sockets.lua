@@ -66,3 +66,58 @@ check.test("several listeners share a port when asked to", function()
   first:close()
   second:close()
 end)
+
+-- A listener on another address of this machine whose queue is full: connections to it begin and get no answer.
+local function silent_listener(port)
+  local listener = assert(socket.listen { host = "127.0.0.2", port = port, backlog = 1 })
+  local waiting = {}
+  repeat
+    local one = assert(socket.start_connect("127.0.0.2", port))
+    waiting[#waiting + 1] = one
+    local ready = one:wait(poller.WRITE, 0.05)
+    assert(#waiting < 100, "the queue of the listener does not become full")
+  until not ready
+  return function()
+    for _, one in ipairs(waiting) do one:close() end
+    listener:close()
+  end
+end
+
+check.test("an address that does not answer is not the end: the next one is tried", function()
+  local listener = assert(socket.listen { port = 0 })
+  local _, port = listener:name()
+  local close = silent_listener(port)
+  local seconds = process.timed(function()
+    local client = assert(socket.connect({ "127.0.0.2", "127.0.0.1" }, port, 1))
+    check.equal(client:peer(), "127.0.0.1")
+    client:close()
+  end)
+  assert(seconds >= 0.4 and seconds < 0.9, "half of the time is for the first address: " .. seconds)
+  local _, message = socket.connect({ "127.0.0.2", "127.0.0.2" }, port, 0.2)
+  check.contains(message, "cannot connect to 127.0.0.2, 127.0.0.2")
+  check.contains(message, "timeout")
+  close()
+  listener:close()
+end)
+
+check.test("a started connection goes on with the next address when it is asked to", function()
+  local listener = assert(socket.listen { port = 0 })
+  local _, port = listener:name()
+  local close = silent_listener(port)
+  local client = assert(socket.start_connect({ "127.0.0.2", "no-such-host.invalid", "127.0.0.1" }, port))
+  check.equal(client:wait(poller.WRITE, 0.05), nil)
+  assert(client:try_next())
+  assert(client:wait(poller.WRITE, 1))
+  assert(client:connected())
+  check.equal(client:peer(), "127.0.0.1")
+  check.equal(select(2, client:try_next()), "no address is left")
+  check.contains(select(2, listener:try_next()), "start_connect")
+  close()
+end)
+
+check.test("ports are checked, because the system would take some other number instead", function()
+  for _, port in ipairs { -1, 65536, 99999, 1.5, 0 / 0 } do
+    check.contains(select(2, socket.connect("127.0.0.1", port)), "is not a port")
+    check.contains(select(2, socket.listen { port = port }), "is not a port")
+  end
+end)
