@@ -39,6 +39,7 @@ end
 ---@param source ffi.cdata* uint8_t *
 ---@param length integer
 function Buffer:append_bytes(source, length)
+  if type(source) ~= "cdata" then error("append_bytes takes an address; append takes a string", 2) end
   if self.size - self.stop < length then self:reserve(length) end
   copy(self.data + self.stop, source, length)
   self.stop = self.stop + length
@@ -61,6 +62,7 @@ local M = {}
 ---@param size integer bytes to begin with, at least 1
 ---@return table buffer
 function M.new(size)
+  if size < 1 or size ~= size then error(("a buffer has at least one byte, not %s"):format(tostring(size)), 2) end
   return setmetatable({ data = bytes_type(size), size = size, start = 0, stop = 0 }, Buffer)
 end
 

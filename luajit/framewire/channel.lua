@@ -12,6 +12,7 @@
 -- Open channels after forking: a child that inherits an endpoint keeps its side alive.
 
 local ffi = require "ffi"
+local closed = require "framewire.closed"
 local blocks = require "framewire.channel.block"
 local layout = require "framewire.channel.layout"
 local receivers = require "framewire.channel.receiver"
@@ -95,12 +96,12 @@ end
 ---@return true|nil ok
 ---@return string? message "timeout", or how the channel is damaged
 function Endpoint:accept(timeout)
-  local deadline = timeout and time.monotonic() + timeout
+  local deadline = time.deadline(timeout)
   while true do
     local damage = self.block:damage()
     if damage then return nil, damage end
     if is_attached(self) then return true end
-    local rest = deadline and deadline - time.monotonic() or 1
+    local rest = deadline - time.monotonic()
     if rest <= 0 then return nil, "timeout" end
     shm.wait(self.block.data + layout.AT_ATTACHED, 0, math.min(rest, 1))
   end
@@ -116,10 +117,12 @@ function Endpoint:receive(timeout)
   return self.receiver:receive(timeout)
 end
 
---- Closes the channel: the other side still gets the messages that were sent, and then "closed".
+local Closed = closed.of(Endpoint, "the channel is closed")
+
+--- Closes the channel: the other side still gets the messages that were sent, and then "closed". Do not use places in
+--- the memory afterwards, such as those from `reserve` and `await`: they read as zeros.
 function Endpoint:close()
   local block = self.block
-  if block.fd < 0 then return end
   -- After this, none of the memory that is used below is missing.
   block:damage()
   local side = block.side
@@ -128,6 +131,10 @@ function Endpoint:close()
   waiting.wake(word(self, layout.AT_READER[1 - side]))
   waiting.wake(word(self, layout.AT_WRITER[1 - side]))
   block:close()
+  senders.close(self.sender)
+  receivers.close(self.receiver)
+  self.extra, self.extra_size = nil, 0
+  setmetatable(self, Closed)
 end
 
 return M

@@ -13,6 +13,7 @@
 local ffi = require "ffi"
 local bit = require "bit"
 local channel = require "framewire.channel"
+local closed = require "framewire.closed"
 local codec = require "framewire.emulator.codec"
 local time = require "framewire.time"
 
@@ -185,16 +186,18 @@ function Emulator:picture()
   return self.line.extra + place, width, height, stride
 end
 
---- A pixel of the picture.
----@param x integer from the left
----@param y integer from the top
+--- A pixel of the picture. Raises an error for a place outside of it.
+---@param x integer from the left, from 0
+---@param y integer from the top, from 0
 ---@return integer colour 0xRRGGBB
 function Emulator:pixel(x, y)
   local screen, line = self.screen, self.line
-  local place = screen.picture + y * screen.stride + x * 4
-  if place < 0 or place + 3 >= line.extra_size then
-    error(("pixel %d, %d lies outside of the channel's memory; use one of the picture"):format(x, y), 2)
+  local width, height = screen.width, screen.height
+  if not (x >= 0 and x < width and y >= 0 and y < height and x % 1 == 0 and y % 1 == 0) then
+    error(("there is no pixel %s, %s; the picture has %d x %d, counted from 0"):format(x, y, width, height), 2)
   end
+  local place = screen.picture + y * screen.stride + x * 4
+  if place + 3 >= line.extra_size then error("the channel is damaged: the picture lies outside of it", 2) end
   local at = line.extra + place
   return at[0] * 65536 + at[1] * 256 + at[2]
 end
@@ -239,9 +242,14 @@ function Emulator:call(name, ...)
   return outcome[1]
 end
 
---- Disconnects. The game runs by itself, and its keys are released.
+local Closed = closed.of(Emulator, "the emulator is closed; connect again", { picture = true, pixel = true })
+
+--- Disconnects. The game runs by itself, and its keys are released. The picture and watched memory read as zeros
+--- afterwards.
 function Emulator:close()
   self.line:close()
+  self.screen = nil
+  setmetatable(self, Closed)
 end
 
 return M

@@ -41,7 +41,11 @@ end
 ---@return true|nil ok
 ---@return string? message
 function Loop:watch(fd, interest, watcher)
-  if type(watcher) == "function" then watcher = setmetatable({ callback = watcher }, Watcher) end
+  if type(watcher) == "function" then
+    watcher = setmetatable({ callback = watcher }, Watcher)
+  elseif type(watcher) ~= "table" then
+    error("a descriptor is watched by a function, or an object with the method on_ready", 2)
+  end
   local ok, message = self.poller:add(fd, interest)
   if not ok then return nil, message end
   self.watchers[fd] = watcher
@@ -99,7 +103,7 @@ function Loop:every(seconds, callback)
 end
 
 --- Calls back when the process gets one of some signals, instead of the system's default action.
----@param names string[] of "INT", "TERM", "HUP", "CHLD", "USR1", "USR2"
+---@param names string[] such as "INT", "TERM", "HUP", "WINCH"; see framewire.signal
 ---@param callback fun(name: string)
 ---@return true|nil ok
 ---@return string? message

@@ -15,6 +15,9 @@ local C = ffi.C
 
 local M = {}
 
+-- All that a process can address.
+local MAX_SIZE = 2 ^ 47
+
 local Block = {}
 Block.__index = Block
 
@@ -40,6 +43,9 @@ end
 function M.create(name, size)
   local path, message = path_of(name)
   if not path then return nil, message end
+  if type(size) ~= "number" or not (size >= 1 and size <= MAX_SIZE) or size % 1 ~= 0 then
+    return nil, ("%s is not a size of shared memory; use a whole number of bytes from 1 to 2^47"):format(tostring(size))
+  end
   local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CREAT + sys.O_EXCL + sys.O_CLOEXEC, 384) -- 0600
   if fd < 0 then return sys.fail("shared memory '" .. name .. "'") end
   local block, number
@@ -89,13 +95,22 @@ function M.remove(name)
   return true
 end
 
---- Unmaps the block; do not use its `data` afterwards. The memory exists until every process has closed it and its name
---- is removed.
+--- Puts zeros in place of mapped memory, so that addresses that a program has kept do no harm.
+---@param data ffi.cdata* uint8_t *
+---@param size integer
+---@return any zeros keep it as long as the addresses may be used
+function M.retire(data, size)
+  local access, kind = sys.PROT_READ + sys.PROT_WRITE, sys.MAP_PRIVATE + sys.MAP_ANONYMOUS + sys.MAP_FIXED
+  C.mmap(data, size, access, kind, -1, 0)
+  return ffi.gc(data, function(place) C.munmap(place, size) end)
+end
+
+--- Closes the block. `data` becomes nil, and addresses that were made from it lead to zeros as long as the block's
+--- object exists. The memory exists until every process has closed it and its name is removed.
 function Block:close()
-  if self.data ~= nil then
-    C.munmap(self.data, self.size)
-    self.data = nil
-  end
+  if self.data == nil then return end
+  self.zeros = M.retire(self.data, self.size)
+  self.data = nil
 end
 
 --- A call that does nothing, for the body of a loop that waits for a change of memory.
@@ -103,13 +118,19 @@ function M.pause()
   C.abs(0)
 end
 
+local function address(word)
+  local place = ffi.cast("void *", word)
+  if place == nil then error("there is no word to wait on; is the block closed?", 3) end
+  return place
+end
+
 if not sys.futex_wait then
   -- Without a futex, check the word every millisecond.
   function M.wait(word, value, seconds)
-    local deadline = seconds and time.monotonic() + seconds
-    word = ffi.cast("volatile uint32_t *", word)
+    local deadline = time.deadline(seconds)
+    word = ffi.cast("volatile uint32_t *", address(word))
     while word[0] == value do
-      if deadline and time.monotonic() >= deadline then return false end
+      if time.monotonic() >= deadline then return false end
       time.sleep(0.001)
     end
     return true
@@ -120,6 +141,8 @@ if not sys.futex_wait then
   end
 else
   local limit = ffi.new("struct fw_timespec")
+  -- Seconds; the kernel does not accept any number.
+  local FOREVER = 2 ^ 31
 
   --- Sleeps while a word has a value; returns at once if it has another.
   ---@param word ffi.cdata* pointer to 32 aligned bits of shared memory
@@ -128,12 +151,13 @@ else
   ---@return boolean woken false after the time; true means: read the word again
   function M.wait(word, value, seconds)
     local timeout = nil
-    if seconds then
+    if seconds and seconds < FOREVER then
+      seconds = math.max(seconds, 0)
       limit.sec = math.floor(seconds)
       limit.nsec = seconds % 1 * 1e9
       timeout = limit
     end
-    return sys.futex_wait(word, value, timeout) == 0 or sys.errno() ~= sys.ETIMEDOUT
+    return sys.futex_wait(address(word), value, timeout) == 0 or sys.errno() ~= sys.ETIMEDOUT
   end
 
   --- Wakes processes that sleep on a word.
@@ -141,7 +165,7 @@ else
   ---@param count? integer how many at most, 1 by default
   ---@return integer woken
   function M.wake(word, count)
-    return sys.futex_wake(word, count or 1)
+    return sys.futex_wake(address(word), count or 1)
   end
 end
 

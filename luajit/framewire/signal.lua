@@ -9,14 +9,29 @@ local C = ffi.C
 
 local M = {}
 
--- `numbers` has the names for which the library has constants.
-local numbers, names = {}, {}
-for _, name in ipairs { "HUP", "INT", "KILL", "USR1", "USR2", "TERM", "CHLD" } do
-  local number = sys["SIG" .. name]
-  if number then numbers[name], names[number] = number, name end
+-- Signals that a program can wait for.
+local RECEIVED = {
+  "HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CHLD", "CONT", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+  "VTALRM", "PROF", "WINCH", "IO",
+}
+-- The system does not let a program wait for the first two. The others mean that a program has failed, or that nobody
+-- reads what it writes.
+local ONLY_SENT = { "KILL", "STOP", "ABRT", "BUS", "FPE", "ILL", "SEGV", "SYS", "TRAP", "PIPE" }
+
+local numbers, names, can_receive = {}, {}, {}
+
+local function add(list)
+  for _, name in ipairs(list) do
+    local number = sys["SIG" .. name]
+    if number then numbers[name], names[number] = number, name end
+  end
 end
 
---- Signal numbers by name.
+add(RECEIVED)
+add(ONLY_SENT)
+for _, name in ipairs(RECEIVED) do can_receive[name] = true end
+
+--- Signal numbers by name. `open` does not accept KILL, STOP and those of a program's own faults.
 M.numbers = numbers
 
 --- Signal names by number.
@@ -29,11 +44,11 @@ local function set_of(list)
   local set = ffi.new("struct fw_sigset")
   C.sigemptyset(set)
   for _, name in ipairs(list) do
-    local number = numbers[name]
-    if not number then
-      return nil, "unknown signal '" .. tostring(name) .. "'; use INT, TERM, HUP, CHLD, USR1 or USR2"
+    if not can_receive[name] then
+      return nil, ("a program cannot wait for the signal '%s'; use some of: %s")
+        :format(tostring(name), table.concat(RECEIVED, ", "))
     end
-    C.sigaddset(set, number)
+    C.sigaddset(set, numbers[name])
   end
   return set
 end
@@ -47,7 +62,9 @@ end
 
 --- Closes the descriptor and restores the signals' default actions.
 function Signals:close()
+  if self.fd < 0 then return end
   C.close(self.fd)
+  self.fd = -1
   C.sigprocmask(sys.SIG_UNBLOCK, self.set, nil)
 end
 
@@ -71,7 +88,12 @@ end
 ---@return true|nil ok
 ---@return string? message
 function M.send(pid, name)
-  if C.kill(pid, numbers[name] or -1) ~= 0 then return sys.fail("kill") end
+  -- To the system, 0 and negative numbers mean whole groups of processes.
+  if type(pid) ~= "number" or not (pid >= 1 and pid < 2 ^ 31) or pid % 1 ~= 0 then
+    return nil, tostring(pid) .. " is not a process"
+  end
+  if not numbers[name] then return nil, "there is no signal '" .. tostring(name) .. "'; use a name such as TERM" end
+  if C.kill(pid, numbers[name]) ~= 0 then return sys.fail("kill") end
   return true
 end
 

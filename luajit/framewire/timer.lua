@@ -57,6 +57,11 @@ end
 ---@param interval? number seconds between further calls; none by default
 ---@return table timer with a method `cancel`
 function Timers:add(at, callback, interval)
+  if type(at) ~= "number" or at ~= at then error("a timer needs a time, not '" .. tostring(at) .. "'", 3) end
+  if type(callback) ~= "function" then error("a timer calls a function, not a " .. type(callback), 3) end
+  if interval and (interval <= 0 or interval ~= interval) then
+    error(("a timer cannot fire every %s seconds"):format(interval), 3)
+  end
   local timer = setmetatable({ at = at, callback = callback, interval = interval }, Timer)
   push(self.heap, timer)
   return timer

@@ -14,6 +14,8 @@ local Worker = {}
 Worker.__index = Worker
 
 local status_box = ffi.new("int[1]")
+-- Workers of a group.
+local MOST = 4096
 
 -- How a process ended, from waitpid's status: its exit code, or the signal that killed it.
 local function ending(status)
@@ -34,6 +36,9 @@ end
 ---@return string? message
 function M.pin(core)
   if not sys.pin then return nil, "pinning is not supported on " .. sys.name end
+  if type(core) ~= "number" or core < 0 or core % 1 ~= 0 then
+    return nil, tostring(core) .. " is not a processor core; they are counted from 0"
+  end
   if sys.pin(core) ~= 0 then return sys.fail("sched_setaffinity") end
   return true
 end
@@ -43,6 +48,7 @@ end
 ---@return table|nil worker with `pid`
 ---@return string? message
 function M.start(main)
+  if type(main) ~= "function" then error("a worker runs a function, not a " .. type(main), 2) end
   io.stdout:flush()
   io.stderr:flush()
   local pid = C.fork()
@@ -62,6 +68,7 @@ end
 ---@return nil
 ---@return string message
 function M.become(arguments)
+  if not arguments[1] then return nil, "there is nothing to run; name a program" end
   local list = ffi.new("const char *[?]", #arguments + 1)
   for index, argument in ipairs(arguments) do list[index - 1] = argument end
   C.execvp(arguments[1], ffi.cast("char *const *", list))
@@ -73,16 +80,18 @@ end
 ---@return integer|nil code exit code; nil if a signal ended it or time ran out
 ---@return string? message the signal's name, or "timeout"
 function Worker:wait(timeout)
-  local deadline = timeout and time.monotonic() + timeout
-  while true do
-    local pid = C.waitpid(self.pid, status_box, deadline and sys.WNOHANG or 0)
-    if pid == self.pid then return ending(status_box[0]) end
+  local deadline = time.deadline(timeout)
+  while not self.status do
+    local pid = C.waitpid(self.pid, status_box, timeout and sys.WNOHANG or 0)
     if pid < 0 and sys.errno() ~= sys.EINTR then return sys.fail("waitpid") end
-    if deadline then
+    if pid == self.pid then
+      self.status = status_box[0]
+    elseif timeout then
       if time.monotonic() >= deadline then return nil, "timeout" end
       time.sleep(0.002)
     end
   end
+  return ending(self.status)
 end
 
 --- Sends the process a signal.
@@ -90,6 +99,8 @@ end
 ---@return true|nil ok
 ---@return string? message
 function Worker:signal(name)
+  -- Another process can have the number by now.
+  if self.status then return nil, "the process has ended" end
   return signal.send(self.pid, name)
 end
 
@@ -136,6 +147,10 @@ end
 ---@return string? message
 function M.group(count, main, options)
   options = options or {}
+  if type(count) ~= "number" or not (count >= 1 and count <= MOST) or count % 1 ~= 0 then
+    return nil, ("%s is not a number of workers; use 1 to %d"):format(tostring(count), MOST)
+  end
+  if type(main) ~= "function" then error("a worker runs a function, not a " .. type(main), 2) end
   local loop, message = loops.new()
   if not loop then return nil, message end
   local state = { loop = loop, main = main, workers = {}, stopping = false }

@@ -302,7 +302,9 @@ check.test("a picture that lies elsewhere is an error and no read", function()
   with_emulator(function()
     local game = connect()
     assert(game:step(0, 60))
-    check.contains(select(2, pcall(game.pixel, game, 0, 1e6)), "lies outside")
+    for _, place in ipairs { { -1, -1 }, { 240, 0 }, { 0, 160 }, { 1e5, 1e5 }, { 0.5, 0 }, { 0 / 0, 0 } } do
+      check.contains(select(2, pcall(game.pixel, game, place[1], place[2])), "the picture has 240 x 160")
+    end
     local screen = game.screen
     screen.picture = 0xfffffff0
     check.contains(select(2, pcall(game.pixel, game, 0, 0)), "lies outside")

@@ -26,9 +26,28 @@ check.test("a signal reaches the loop's callback", function()
   end)
 end)
 
-check.test("unknown signals are refused", function()
-  local _, message = signal.open { "STOP" }
-  check.contains(message, "unknown signal 'STOP'")
+check.test("signals that cannot be waited for are refused", function()
+  for _, name in ipairs { "STOP", "KILL", "SEGV", "nothing" } do
+    local _, message = signal.open { name }
+    check.contains(message, "cannot wait for the signal '" .. name .. "'")
+  end
+end)
+
+check.test("every other signal is received", function()
+  process.run_with(function()
+    local count = 0
+    for name in pairs(signal.numbers) do
+      local signals = signal.open { name }
+      if signals then
+        assert(signal.send(ffi.C.getpid(), name))
+        local got = signals:read()
+        if got ~= name then error(name .. " was received as " .. tostring(got)) end
+        signals:close()
+        count = count + 1
+      end
+    end
+    assert(count >= 19, count)
+  end, function() end, true)
 end)
 
 check.test("a process reports how it ended", function()

@@ -8,9 +8,30 @@ local check = require "tests.support.check"
 local time = require "framewire.time"
 
 local files = {
-  "declarations", "numbers", "json", "loop", "streams", "sockets", "processes", "threads", "memory", "channel",
-  "emulator", "watching", "parser", "http", "routes", "forms", "hostile", "timeouts", "static", "many", "textlink",
-  "programs", "documentation",
+  "declarations",
+  "numbers",
+  "json",
+  "loop",
+  "streams",
+  "sockets",
+  "processes",
+  "threads",
+  "memory",
+  "channel",
+  "emulator",
+  "watching",
+  "parser",
+  "http",
+  "routes",
+  "forms",
+  "hostile",
+  "timeouts",
+  "static",
+  "many",
+  "textlink",
+  "programs",
+  "documentation",
+  "misuse",
 }
 
 check.root = root

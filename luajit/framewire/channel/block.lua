@@ -4,8 +4,10 @@
 -- attaches on byte 1. The kernel releases the lock when the process ends, for any reason. Byte 2 is for the name: a
 -- process that replaces a leftover locks only that byte, so a leftover never looks alive.
 
+local closed = require "framewire.closed"
 local ffi = require "ffi"
 local layout = require "framewire.channel.layout"
+local shm = require "framewire.shm"
 local sys = require "framewire.sys"
 local time = require "framewire.time"
 
@@ -233,13 +235,16 @@ function Block:say_closed()
   word(self.data, layout.AT_CLOSED[self.side])[0] = 1
 end
 
---- Releases the memory and this side's lock. The creator also removes the name.
+local Closed = closed.of(Block, "the channel is closed")
+
+--- Releases the memory and this side's lock. The creator also removes the name. Addresses in the memory that a program
+--- has kept lead to zeros, as long as this object exists.
 function Block:close()
-  if self.fd < 0 then return end
   if self.side == 0 then C.shm_unlink(self.path) end
-  C.munmap(self.data, self.size)
+  self.zeros = shm.retire(self.data, self.size)
   C.close(self.fd)
   self.fd, self.data = -1, nil
+  setmetatable(self, Closed)
 end
 
 return M

@@ -1,6 +1,7 @@
 --- The receiving half of a channel's endpoint.
 
 local bit = require "bit"
+local closed = require "framewire.closed"
 local ffi = require "ffi"
 local layout = require "framewire.channel.layout"
 local waiting = require "framewire.channel.wait"
@@ -175,6 +176,15 @@ function Receiver:receive(timeout)
   local text = ffi.string(data, length)
   self:release()
   return text
+end
+
+local Closed = closed.of(Receiver, "the channel is closed", { release = true })
+
+--- Called by the endpoint when it closes.
+---@param receiver table
+function M.close(receiver)
+  receiver.state = nil
+  setmetatable(receiver, Closed)
 end
 
 return M

@@ -1,6 +1,7 @@
 --- The sending half of a channel's endpoint.
 
 local bit = require "bit"
+local closed = require "framewire.closed"
 local ffi = require "ffi"
 local layout = require "framewire.channel.layout"
 local receivers = require "framewire.channel.receiver"
@@ -186,6 +187,15 @@ function Sender:send(data, timeout)
   ffi.copy(place, data, #data)
   self:commit()
   return true
+end
+
+local Closed = closed.of(Sender, "the channel is closed", { commit = true })
+
+--- Called by the endpoint when it closes.
+---@param sender table
+function M.close(sender)
+  sender.state, sender.reader = nil, nil
+  setmetatable(sender, Closed)
 end
 
 return M

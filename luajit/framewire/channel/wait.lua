@@ -58,7 +58,7 @@ end
 function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
   local block = endpoint.block
   local look = block.barriers and LOOK or LOOK_WITHOUT_BARRIERS
-  local deadline = timeout and time.monotonic() + timeout
+  local deadline = time.deadline(timeout)
   local next_look = 0
   while true do
     local now = time.monotonic()
@@ -75,7 +75,7 @@ function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
     -- Messages that were published before the end still count.
     if is_ready(argument) then return true end
     if problem then return nil, problem end
-    local rest = deadline and deadline - now or look
+    local rest = deadline - now
     if rest <= 0 then return nil, "timeout" end
     word[0] = 1
     -- SYNC POINT (sleep): pairs with publishing before reading the word, in `commit` and the receiver's `publish`.

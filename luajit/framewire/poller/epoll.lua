@@ -48,13 +48,15 @@ function Epoll:wait(milliseconds)
 end
 
 function Epoll:ready(i)
+  if not (i >= 0 and i < CAPACITY) then error("there is no ready descriptor of that number", 2) end
   local event = self.events[i]
   local flags = event.events
   return event.fd, band(flags, READABLE) ~= 0, band(flags, WRITABLE) ~= 0, band(flags, BROKEN) ~= 0
 end
 
 function Epoll:close()
-  C.close(self.fd)
+  if self.fd >= 0 then C.close(self.fd) end
+  self.fd = -1
 end
 
 local M = {}

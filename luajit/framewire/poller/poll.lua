@@ -1,6 +1,7 @@
 --- POSIX poll. Works everywhere; the cost of waiting grows with the number of descriptors.
 
 local bit = require "bit"
+local closed = require "framewire.closed"
 local ffi = require "ffi"
 local sys = require "framewire.sys"
 
@@ -80,8 +81,13 @@ function Poll:ready(i)
   return self.ready_fds[i], band(flags, READABLE) ~= 0, band(flags, WRITABLE) ~= 0, band(flags, BROKEN) ~= 0
 end
 
--- There is nothing to close: the system keeps no state for poll.
-function Poll.close() end
+local Closed = closed.of(Poll, "the poller is closed")
+
+-- The system keeps no state for poll, so this is only for the sake of order.
+function Poll:close()
+  self.watched, self.count = nil, nil
+  setmetatable(self, Closed)
+end
 
 local M = {}
 

@@ -79,7 +79,8 @@ end
 
 --- Stops watching everything.
 function Watch:close()
-  C.close(self.fd)
+  if self.fd >= 0 then C.close(self.fd) end
+  self.fd = -1
 end
 
 local M = {}

@@ -1,0 +1,24 @@
+--- What becomes of an object after `close`: the methods of a closed object fail with a message and touch no memory.
+-- Replacing the metatable costs nothing while the object is open, unlike a check in every method.
+
+local M = {}
+
+--- The metatable for closed objects of a class. Every method returns nil and the message; `close` does nothing.
+---@param class table with the methods of open objects
+---@param message string such as "the channel is closed"
+---@param raises? table<string, true> methods that raise the message, because their callers expect no failure
+---@return table metatable
+function M.of(class, message, raises)
+  local closed = {}
+  closed.__index = closed
+  for name, value in pairs(class) do
+    if type(value) == "function" then
+      closed[name] = raises and raises[name] and function() error(message, 2) end
+        or function() return nil, message end
+    end
+  end
+  closed.close = function() end
+  return closed
+end
+
+return M
