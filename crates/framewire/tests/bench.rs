@@ -114,7 +114,7 @@ fn the_embedded_core_answers_and_a_goal_decides_the_exit_code() {
 fn a_limit_is_found_and_confirmed() {
     // One connection that takes 10 ms for each. At 125 requests a second it is 250 ms late after a second.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let url = format!("http://{}/?message={{}}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             std::thread::spawn(move || answer_slowly(stream));
@@ -257,7 +257,7 @@ fn what_cannot_be_measured_is_refused_with_what_to_type() {
         (&["embedded", "--goal", "p99<40"], "40ms"),
         (&["embedded", "--duration", "0s"], "5s"),
         (&["embedded", "--json", "/nowhere/at/all.json"], "a folder that exists"),
-        (&["https://localhost/"], "http://"),
+        (&["ftp://localhost/"], "https://"),
         (&["link://localhost:1", "--strategy", "many"], "per-request"),
     ];
     for (args, advice) in cases {

@@ -142,8 +142,9 @@ pub fn differences(before: &Report, after: &Report) -> Vec<String> {
             ("target", target.url.clone()),
             ("strategy", target.strategy.clone()),
             ("arrivals", settings.arrivals.clone()),
+            ("requests", target.requests.join(", ")),
             ("payload", settings.payload.clone()),
-            ("replies checked", settings.checked.to_string()),
+            ("check of replies", check(report)),
             ("seconds a run", settings.seconds.to_string()),
             ("warm-up seconds", settings.warmup.to_string()),
             ("workers", settings.workers.to_string()),
@@ -158,6 +159,12 @@ pub fn differences(before: &Report, after: &Report) -> Vec<String> {
         .filter(|(before, after)| before != after)
         .map(|((what, before), (_, after))| format!("{what}: {before} before, {after} now"))
         .collect()
+}
+
+/// Reports of older versions say only whether a reply had to equal its message.
+fn check(report: &Report) -> String {
+    let older = if report.settings.checked { "echo" } else { "status" };
+    if report.target.check.is_empty() { older.to_owned() } else { report.target.check.clone() }
 }
 
 /// Reasons to doubt one of the reports, in words.

@@ -8,8 +8,8 @@
 //!
 //! - [`plan`]: one run: load model, duration, payload, limits; [`rates`]: lists and ranges of rates;
 //! - [`Strategy`]: when connections are opened, shared and closed;
-//! - [`target`]: **what to implement for a new kind of server**; [`http`]: the built-in HTTP/1.1 one; [`url`]: addresses;
-//! - [`payload`]: fresh payloads; [`schedule`]: when requests are due;
+//! - [`target`]: **what to implement for a new kind of server**; [`http`]: the built-in one for HTTP; [`url`]: addresses;
+//! - [`check`]: which replies are right; [`payload`]: fresh payloads; [`schedule`]: when requests are due;
 //! - [`engine`]: runs a plan: one thread and one async runtime a worker, paced to microseconds;
 //! - [`record`]: histograms and counts of an interval; [`probe`]: a counter sampled during the run;
 //! - [`row`]: the figures of one run; [`metric`]: figures by name; [`goal`]: what is good enough; [`search`]: the
@@ -18,6 +18,7 @@
 //!
 //! The crate knows nothing of what it measures: another protocol implements [`target::Target`].
 
+pub mod check;
 pub mod compare;
 pub mod engine;
 pub mod goal;
@@ -36,6 +37,7 @@ mod strategy;
 pub mod target;
 pub mod url;
 
+pub use check::Check;
 pub use engine::{Stop, run};
 pub use plan::{Arrivals, Load, Plan};
 pub use row::Row;

@@ -45,8 +45,6 @@ pub struct Plan {
     pub warmup: Duration,
     /// What a request carries.
     pub payload: Payload,
-    /// Whether a reply must equal its payload; else every reply that is not an error is right.
-    pub check: bool,
     /// Threads that send, each with a runtime of its own.
     pub workers: usize,
     /// Most exchanges under way at a time over all workers; requests that are due beyond it wait, clock running.
@@ -62,7 +60,6 @@ impl Default for Plan {
             duration: Duration::from_secs(10),
             warmup: Duration::ZERO,
             payload: Payload::Uuid,
-            check: true,
             workers: 1,
             connections: 256,
             timeout: Duration::from_secs(10),

@@ -1,14 +1,14 @@
 //! A counter that is sampled during the run, and how fast it went.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Runtime;
 
-use crate::url::{Url, UrlError};
+use crate::http::{HttpClient, HttpTarget};
+use crate::target::{Call, Client, Session, Target};
 
 /// Time between two samples.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -16,8 +16,6 @@ const PERIOD: Duration = Duration::from_millis(250);
 const WINDOW: Duration = Duration::from_secs(1);
 /// Longest a sample may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Largest answer read, in bytes.
-const LARGEST: u64 = 1024 * 1024;
 
 /// Reads a counter.
 pub trait Probe: Send + 'static {
@@ -122,41 +120,31 @@ impl Sampler {
 /// A number in a JSON document that an HTTP server gives.
 #[derive(Debug)]
 pub struct JsonProbe {
-    address: SocketAddr,
-    request: String,
+    runtime: Runtime,
+    client: HttpClient,
     pointer: String,
 }
 
 impl JsonProbe {
-    /// `field` is the number's name, or the names that lead to it joined by dots.
-    pub fn new(url: &Url, field: &str) -> Result<JsonProbe, UrlError> {
-        Ok(JsonProbe {
-            address: url.resolve()?,
-            request: format!(
-                "GET {} HTTP/1.0\r\nHost: {}\r\nAccept: application/json\r\n\r\n",
-                url.path,
-                url.authority()
-            ),
-            pointer: format!("/{}", field.replace('.', "/")),
-        })
-    }
-
-    fn ask(&self) -> std::io::Result<Vec<u8>> {
-        let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.write_all(self.request.as_bytes())?;
-        let mut answer = Vec::new();
-        stream.take(LARGEST).read_to_end(&mut answer)?;
-        Ok(answer)
+    /// `target` is asked for the document. `field` is the number's name, or the names that lead to it joined by dots.
+    ///
+    /// # Errors
+    /// If the system denies an event queue.
+    pub fn new(target: &HttpTarget, field: &str) -> std::io::Result<JsonProbe> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let client = target.session().client();
+        Ok(JsonProbe { runtime, client, pointer: format!("/{}", field.replace('.', "/")) })
     }
 }
 
 impl Probe for JsonProbe {
     fn read(&mut self) -> Option<f64> {
-        let answer = self.ask().ok()?;
-        let body = answer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
-        let json: serde_json::Value = serde_json::from_slice(&answer[body..]).ok()?;
+        let mut document = Vec::new();
+        let mut call = Call::new(&[], &mut document);
+        let client = &mut self.client;
+        let exchange = async { tokio::time::timeout(PATIENCE, client.exchange(&mut call)).await };
+        self.runtime.block_on(exchange).ok()?.ok()?;
+        let json: serde_json::Value = serde_json::from_slice(&document).ok()?;
         json.pointer(&self.pointer)?.as_f64()
     }
 }

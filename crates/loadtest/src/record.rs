@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use crate::target::Failure;
+use crate::target::{Failure, Trace};
 
 /// Largest latency that is recorded: an hour, in nanoseconds. Larger ones count as this.
 const LONGEST: u64 = 3_600_000_000_000;
@@ -18,19 +18,20 @@ pub struct Latencies(Histogram<u64>);
 
 impl Default for Latencies {
     fn default() -> Self {
-        Latencies(Histogram::new_with_bounds(1, LONGEST, 3).expect("these bounds are allowed"))
+        // It grows with what is recorded: a record of an interval has five of them.
+        Latencies(Histogram::new(3).expect("three digits are allowed"))
     }
 }
 
 impl Latencies {
     /// Counts one.
     pub fn record(&mut self, latency: Duration) {
-        self.0.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
+        // It grows as needed, so nothing can lie outside.
+        let _ = self.0.record(u64::try_from(latency.as_nanos()).unwrap_or(LONGEST).min(LONGEST));
     }
 
     /// Counts all of another's.
     pub fn add(&mut self, other: &Latencies) {
-        // All have the same bounds, so nothing can lie outside.
         let _ = self.0.add(&other.0);
     }
 
@@ -76,6 +77,10 @@ pub struct Counts {
     pub connected: u64,
     /// Further tries of requests that had failed.
     pub retries: u64,
+    /// Bytes of the requests, where the target reports them.
+    pub bytes_sent: u64,
+    /// Bytes of the replies, where the target reports them.
+    pub bytes_received: u64,
     /// Requests that were still open when the run was cut short. They are neither right nor wrong.
     pub cut_off: u64,
 }
@@ -98,6 +103,8 @@ impl Counts {
         self.waited += other.waited;
         self.connected += other.connected;
         self.retries += other.retries;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
         self.cut_off += other.cut_off;
         for (mine, more) in self.failures.iter_mut().zip(other.failures) {
             *mine += more;
@@ -114,8 +121,14 @@ pub struct Record {
     pub sent: Latencies,
     /// How much later than due the tester itself began requests for which a connection was free.
     pub late: Latencies,
+    /// How long it took to open connections, whatever became of the requests.
+    pub connect: Latencies,
+    /// From the time a request was sent to the first byte of its right reply, where the target reports it.
+    pub first_byte: Latencies,
     /// How requests ended.
     pub counts: Counts,
+    /// How many replies had which status, right or not.
+    pub statuses: BTreeMap<u16, u64>,
     /// Error texts and how often each came.
     pub texts: BTreeMap<String, u64>,
 }
@@ -124,10 +137,8 @@ pub struct Record {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) intended: Instant,
-    pub(crate) sent: Option<Instant>,
     pub(crate) end: Instant,
-    pub(crate) connected: u32,
-    pub(crate) retries: u32,
+    pub(crate) trace: Trace,
     pub(crate) in_window: bool,
     pub(crate) result: Result<(), Failure>,
 }
@@ -138,21 +149,39 @@ impl Record {
         self.intended.add(&other.intended);
         self.sent.add(&other.sent);
         self.late.add(&other.late);
+        self.connect.add(&other.connect);
+        self.first_byte.add(&other.first_byte);
         self.counts.add(&other.counts);
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
         for (text, count) in &other.texts {
             self.text(text, *count);
         }
     }
 
     pub(crate) fn ended(&mut self, ended: Ended) {
-        self.counts.connected += u64::from(ended.connected);
-        self.counts.retries += u64::from(ended.retries);
+        let Trace { sent, first_byte, connecting, connected, retries, status, .. } = ended.trace;
+        self.counts.connected += u64::from(connected);
+        self.counts.retries += u64::from(retries);
+        self.counts.bytes_sent += ended.trace.bytes_sent;
+        self.counts.bytes_received += ended.trace.bytes_received;
+        if let Some(took) = connecting {
+            self.connect.record(took);
+        }
+        if let Some(status) = status {
+            *self.statuses.entry(status).or_default() += 1;
+        }
         match ended.result {
             Ok(()) => {
                 self.counts.correct += 1;
                 self.counts.in_window += u64::from(ended.in_window);
                 self.intended.record(ended.end.saturating_duration_since(ended.intended));
-                self.sent.record(ended.end.saturating_duration_since(ended.sent.unwrap_or(ended.intended)));
+                let sent = sent.unwrap_or(ended.intended);
+                self.sent.record(ended.end.saturating_duration_since(sent));
+                if let Some(first) = first_byte {
+                    self.first_byte.record(first.saturating_duration_since(sent));
+                }
             }
             Err(failure) => self.failed(&failure, 1),
         }

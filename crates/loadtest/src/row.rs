@@ -54,12 +54,24 @@ pub struct Row {
     pub success: f64,
     /// Requests without a right reply, by kind; kinds that did not occur are left out.
     pub failures: BTreeMap<String, u64>,
+    /// How many replies had which status, right or not, for protocols that have one.
+    #[serde(default)]
+    pub statuses: BTreeMap<u16, u64>,
     /// The errors in words, the first few different ones.
     pub failure_texts: BTreeMap<String, u64>,
     /// From the intended send time to the reply.
     pub intended: Summary,
     /// From the actual send to the reply.
     pub sent: Summary,
+    /// How long it took to open connections: with TLS, until they were secure.
+    #[serde(default)]
+    pub connect: Summary,
+    /// From the actual send to the first byte of the reply.
+    #[serde(default)]
+    pub first_byte: Summary,
+    /// Bytes sent and received, where the target reports them: heads and bodies, without TLS.
+    #[serde(default)]
+    pub bytes: Option<Bytes>,
     /// How late the tester itself began requests for which a connection was free.
     pub late: Summary,
     /// Share of the processor time it could get that the tester's busiest thread used, waiting not counted.
@@ -84,6 +96,15 @@ pub struct Row {
     /// Requests that were still open when the run was stopped. They are neither right nor wrong.
     #[serde(default)]
     pub cut_off: u64,
+}
+
+/// Bytes of all requests of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Of requests.
+    pub sent: u64,
+    /// Of replies.
+    pub received: u64,
 }
 
 /// Latencies in milliseconds.
@@ -205,9 +226,14 @@ impl Row {
             correct: counts.correct,
             success: if ended > 0 { 100.0 * counts.correct as f64 / ended as f64 } else { 0.0 },
             failures: named.map(|(name, count)| ((*name).to_owned(), count)).collect(),
+            statuses: outcome.total.statuses.clone(),
             failure_texts: outcome.total.texts.clone(),
             intended: Summary::of(&outcome.total.intended, ended),
             sent: Summary::of(&outcome.total.sent, ended),
+            connect: Summary::of(&outcome.total.connect, 0),
+            first_byte: Summary::of(&outcome.total.first_byte, 0),
+            bytes: (counts.bytes_sent + counts.bytes_received > 0)
+                .then_some(Bytes { sent: counts.bytes_sent, received: counts.bytes_received }),
             late: Summary::of(&outcome.total.late, 0),
             tester_busy: outcome.busy,
             waited: counts.waited,

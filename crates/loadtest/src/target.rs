@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A server to be measured, and how to talk to it.
 pub trait Target: Send + Sync + 'static {
@@ -24,7 +24,7 @@ pub trait Session: 'static {
 
 /// Sends one request at a time.
 pub trait Client: 'static {
-    /// Sends the payload and puts the reply into `call.reply`, which is empty.
+    /// Sends the payload, puts the reply into `call.reply`, which is empty, and decides whether it is right.
     ///
     /// The future is dropped when the request times out; the client must be fit for another exchange after that.
     fn exchange(&mut self, call: &mut Call<'_>) -> impl Future<Output = Result<(), Failure>>;
@@ -37,48 +37,70 @@ pub struct Call<'a> {
     pub payload: &'a [u8],
     /// Where the reply goes.
     pub reply: &'a mut Vec<u8>,
-    /// When the request was first given to the operating system, if it was.
-    sent: Option<Instant>,
+    trace: Trace,
+}
+
+/// What became of a request, step by step.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Trace {
+    /// When it was first given to the operating system, if it was.
+    pub sent: Option<Instant>,
+    /// When the first byte of the last try's reply came, if one did.
+    pub first_byte: Option<Instant>,
+    /// How long connecting took, if a connection was opened for it.
+    pub connecting: Option<Duration>,
     /// Connections opened for it.
-    connected: u32,
+    pub connected: u32,
     /// Further tries after the first.
-    retries: u32,
+    pub retries: u32,
+    /// The reply's status, for protocols that have one.
+    pub status: Option<u16>,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
 }
 
 impl<'a> Call<'a> {
     /// A request that is not sent yet; `reply` is empty.
     pub fn new(payload: &'a [u8], reply: &'a mut Vec<u8>) -> Self {
-        Call { payload, reply, sent: None, connected: 0, retries: 0 }
+        Call { payload, reply, trace: Trace::default() }
     }
 
-    /// When it was first sent, if it was.
-    pub fn sent(&self) -> Option<Instant> {
-        self.sent
+    /// What became of it so far.
+    pub fn trace(&self) -> Trace {
+        self.trace
     }
 
-    /// How many connections were opened for it.
-    pub fn connected(&self) -> u32 {
-        self.connected
+    /// To be called for each connection that was opened, with the time it took where that is known.
+    pub fn mark_connected(&mut self, took: Option<Duration>) {
+        self.trace.connected += 1;
+        self.trace.connecting = took.map(|took| took + self.trace.connecting.unwrap_or_default());
     }
 
-    /// How many times it was tried again.
-    pub fn retries(&self) -> u32 {
-        self.retries
+    /// To be called right before the request is written: the second clock starts. Only the first call starts it.
+    pub fn mark_sent(&mut self, bytes: usize) {
+        self.trace.sent.get_or_insert_with(Instant::now);
+        self.trace.bytes_sent += bytes as u64;
     }
 
-    /// To be called for each try after the first.
+    /// To be called when bytes of the reply came.
+    pub fn mark_received(&mut self, bytes: usize) {
+        self.trace.first_byte.get_or_insert_with(Instant::now);
+        self.trace.bytes_received += bytes as u64;
+    }
+
+    /// To be called with the reply's status.
+    pub fn mark_status(&mut self, status: u16) {
+        self.trace.status = Some(status);
+    }
+
+    /// To be called before each try after the first. What was received so far is dropped.
     pub fn mark_retry(&mut self) {
-        self.retries += 1;
-    }
-
-    /// To be called right before the request is written: the second clock starts. Only the first call counts.
-    pub fn mark_sent(&mut self) {
-        self.sent.get_or_insert_with(Instant::now);
-    }
-
-    /// To be called for each connection that was opened.
-    pub fn mark_connected(&mut self) {
-        self.connected += 1;
+        self.trace.retries += 1;
+        self.trace.first_byte = None;
+        self.trace.status = None;
+        self.reply.clear();
     }
 }
 
@@ -93,7 +115,7 @@ pub enum Failure {
     TimedOut,
     /// The server answered with a status other than success.
     Status(u16),
-    /// A reply that differs from the payload.
+    /// A reply that is not what it should be.
     Wrong,
     /// Never sent: no connection became free before the run was over.
     NotSent,

@@ -13,7 +13,7 @@ pub struct Url {
     pub scheme: String,
     /// Name or address, brackets of IPv6 taken off.
     pub host: String,
-    /// Port; 80 if none is given.
+    /// Port; if none is given, 443 for https and 80 for all others.
     pub port: u16,
     /// Everything after the port, at least `/`.
     pub path: String,
@@ -28,6 +28,11 @@ pub enum UrlError {
     /// A space, control or non-ASCII character.
     #[error("{0:?} contains a character that is not allowed in an address; write it as %XX")]
     Character(String),
+    /// A user name.
+    #[error(
+        "an address cannot have a user name or a password; use --token-file, or --header 'Authorization: ...'"
+    )]
+    Credentials,
     /// The name is not known.
     #[error("the host {host:?} cannot be found; correct the address")]
     Unknown {
@@ -50,9 +55,13 @@ impl FromStr for Url {
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(malformed());
         };
+        if authority.as_str().contains('@') {
+            return Err(UrlError::Credentials);
+        }
         let host = authority.host();
         let port = match authority.port_u16() {
             Some(port) => port,
+            None if authority.as_str() == host && scheme == "https" => 443,
             None if authority.as_str() == host => 80,
             None => return Err(malformed()),
         };
@@ -100,12 +109,22 @@ mod tests {
         let url: Url = "http://[::1]?b".parse().unwrap();
         assert_eq!((url.host.as_str(), url.port, url.path.as_str()), ("::1", 80, "/?b"));
         assert_eq!(url.authority(), "[::1]:80");
+        assert_eq!("https://localhost/x".parse::<Url>().unwrap().port, 443);
         assert_eq!("link://localhost:8888".parse::<Url>().unwrap().to_string(), "link://localhost:8888/");
     }
 
     #[test]
     fn refuses_what_is_none() {
-        for text in ["", "localhost:1", "http://", "http://:80", "http://a:b", "http://a:0", "http://a b"] {
+        for text in [
+            "",
+            "localhost:1",
+            "http://",
+            "http://:80",
+            "http://a:b",
+            "http://a:0",
+            "http://a b",
+            "http://u:p@a:1/",
+        ] {
             assert!(text.parse::<Url>().is_err(), "{text:?}");
         }
     }

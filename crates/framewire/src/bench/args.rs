@@ -3,15 +3,17 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use framewire_loadtest::goal::Goal;
+use framewire_loadtest::http::request;
+use framewire_loadtest::http::request::{HeaderName, HeaderValue, Method};
 use framewire_loadtest::payload::Payload;
 use framewire_loadtest::search::Search;
-use framewire_loadtest::{Arrivals, Load, Plan, Strategy, rates};
+use framewire_loadtest::{Arrivals, Check, Load, Plan, Strategy, rates};
 
 /// What to measure and how.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// What to measure: http://HOST:PORT/PATH (the message goes into `?message=`, or where `{}` stands),
-    /// link://HOST:PORT (the script, binary frames), marker://HOST:PORT (the script, text), or embedded
+    /// What to measure: http://HOST:PORT/PATH or https:// (`{}` in it is a place for the message; /mgbaendpoint alone gets
+    /// `?message={}`), link://HOST:PORT (the script, binary frames), marker://HOST:PORT (the script, text), or embedded
     #[arg(value_name = "TARGET")]
     pub target: Option<String>,
 
@@ -37,6 +39,44 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "uuid|BYTES|A..B", default_value = "uuid", help_heading = "Load")]
     pub payload: Payload,
 
+    /// The method [default: GET; with --body: POST]
+    #[arg(long, value_name = "METHOD", value_parser = request::method, help_heading = "Request (http:// and https://)")]
+    pub method: Option<Method>,
+    /// A header line, 'Name: value'; may be given again
+    #[arg(long = "header", short = 'H', value_name = "LINE", value_parser = request::header, help_heading = "Request (http:// and https://)")]
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The body, or @FILE with the body; `{}` is a place for the message (`{{}}` means `{}` itself)
+    #[arg(long, value_name = "TEXT|@FILE", help_heading = "Request (http:// and https://)")]
+    pub body: Option<String>,
+    /// A TOML file with several requests and their weights, instead of a path, --method and --body
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body", "check"], help_heading = "Request (http:// and https://)")]
+    pub requests: Option<PathBuf>,
+    /// Send the token in this file: Authorization: Bearer TOKEN
+    #[arg(long, value_name = "FILE", help_heading = "Request (http:// and https://)")]
+    pub token_file: Option<PathBuf>,
+    /// Which replies are right: echo (equal to the message), status (200 to 299), status=404, equals=TEXT, contains=TEXT
+    /// (or @FILE), or none (all of them) [default: echo if the message is sent, else status]
+    #[arg(long, value_name = "CHECK", help_heading = "Request (http:// and https://)")]
+    pub check: Option<Check>,
+
+    /// Trust the certificates in this PEM file instead of the system's
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "insecure",
+        help_heading = "Connection (http:// and https://)"
+    )]
+    pub cacert: Option<PathBuf>,
+    /// Trust every certificate
+    #[arg(long, help_heading = "Connection (http:// and https://)")]
+    pub insecure: bool,
+    /// Connect to this Unix socket instead of the host and port
+    #[arg(long, value_name = "FILE", help_heading = "Connection (http:// and https://)")]
+    pub unix_socket: Option<PathBuf>,
+    /// HTTP/2: one connection a worker, with many requests in flight; over http:// without an upgrade
+    #[arg(long, help_heading = "Connection (http:// and https://)")]
+    pub http2: bool,
+
     /// Search the highest rate that meets --goal, beginning at the first of --rates
     #[arg(long, requires = "goal", help_heading = "Goal")]
     pub find_limit: bool,
@@ -44,7 +84,7 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "CONDITIONS", help_heading = "Goal")]
     pub goal: Option<Goal>,
 
-    /// How sockets are used: single, per-request, pool, pool-retry or mux [default: pool; link://: mux]
+    /// How sockets are used: single, per-request, pool, pool-retry or mux [default: pool; link:// and --http2: mux]
     #[arg(short, long, value_name = "NAME", help_heading = "Client")]
     pub strategy: Option<Strategy>,
     /// Most requests under way at a time; those that are due beyond it wait, clock running
@@ -56,9 +96,6 @@ pub struct RunArgs {
     /// Longest wait for a reply
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration, help_heading = "Client")]
     pub timeout: Duration,
-    /// Take every reply for right, not only one that equals the message
-    #[arg(long, help_heading = "Client")]
-    pub no_check: bool,
     /// marker://: send the bare message, for scripts that send back whatever comes, instead of framewire.echo,MESSAGE
     #[arg(long, help_heading = "Client")]
     pub raw: bool,
@@ -109,6 +146,22 @@ impl RunArgs {
         )
     }
 
+    /// An option that was given and only HTTP servers understand.
+    pub fn http_option(&self) -> Option<&'static str> {
+        let given = [
+            ("--method", self.method.is_some()),
+            ("--header", !self.headers.is_empty()),
+            ("--body", self.body.is_some()),
+            ("--requests", self.requests.is_some()),
+            ("--token-file", self.token_file.is_some()),
+            ("--cacert", self.cacert.is_some()),
+            ("--insecure", self.insecure),
+            ("--unix-socket", self.unix_socket.is_some()),
+            ("--http2", self.http2),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
     /// The runs that are asked for, in order. At least one.
     pub fn plans(&self) -> anyhow::Result<Vec<Plan>> {
         let arrivals = if self.poisson { Arrivals::Poisson } else { Arrivals::Constant };
@@ -122,7 +175,6 @@ impl RunArgs {
                 duration: self.duration,
                 warmup: self.warmup,
                 payload: self.payload,
-                check: !self.no_check,
                 workers: self.workers,
                 connections: self.connections,
                 timeout: self.timeout,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_emulator::{Clock, Emulator, EmulatorError};
-use framewire_loadtest::{Call, Client, Failure, Session, Target};
+use framewire_loadtest::{Call, Check, Client, Failure, Session, Target};
 use framewire_protocol::{Op, Value};
 
 use super::args::RunArgs;
@@ -14,11 +14,12 @@ use super::args::RunArgs;
 pub struct EmbeddedTarget {
     emulator: Arc<Embedded>,
     timeout: Duration,
+    check: Check,
 }
 
 impl EmbeddedTarget {
     /// Starts the core.
-    pub fn start(args: &RunArgs) -> anyhow::Result<Self> {
+    pub fn start(args: &RunArgs, check: Check) -> anyhow::Result<Self> {
         ensure!(
             args.speed.is_finite() && args.speed >= 0.0,
             "--speed {} is not a speed; use 1, 2.5, or 0 for as fast as the processor allows",
@@ -38,7 +39,12 @@ impl EmbeddedTarget {
             console: || Box::new(|_, _| {}),
         };
         let emulator = Embedded::start(config).context("cannot start the embedded core")?;
-        Ok(EmbeddedTarget { emulator: Arc::new(emulator), timeout: args.timeout })
+        Ok(EmbeddedTarget { emulator: Arc::new(emulator), timeout: args.timeout, check })
+    }
+
+    /// Which answers are right.
+    pub fn check(&self) -> &Check {
+        &self.check
     }
 
     /// Frames finished since the last reset.
@@ -66,14 +72,13 @@ impl Session for EmbeddedTarget {
 impl Client for EmbeddedTarget {
     async fn exchange(&mut self, call: &mut Call<'_>) -> Result<(), Failure> {
         let op = Op::Echo { data: call.payload.to_vec() };
-        call.mark_sent();
+        call.mark_sent(call.payload.len());
         let outcome = self.emulator.submit(op.into(), Instant::now() + self.timeout).await;
         let value = outcome.map_err(failure)?.single().map_err(|error| Failure::Other(error.to_string()))?;
         match value {
-            Value::Bytes(bytes) => *call.reply = bytes,
-            other => return Err(Failure::Other(format!("{other:?} to an echo"))),
+            Value::Bytes(bytes) => self.check.reply(call.payload, &bytes),
+            other => Err(Failure::Other(format!("{other:?} to an echo"))),
         }
-        Ok(())
     }
 }
 

@@ -5,6 +5,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use framewire_loadtest::http::request::Request;
+use framewire_loadtest::http::{HttpOptions, HttpTarget};
 use framewire_loadtest::probe::{JsonProbe, Probe};
 use framewire_loadtest::url::Url;
 use framewire_protocol::{Decoder, Frame, Hello, marker};
@@ -27,7 +29,11 @@ pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<
         },
         text => {
             let url: Url = text.parse().context("--emulator takes a URL, auto or none")?;
-            let mut probe = JsonProbe::new(&url, &args.counter)?;
+            let target = match measured {
+                Measured::Http(http) => http.with_path(&url)?,
+                _ => HttpTarget::new(&url, &[Request::get(&url.path)], &HttpOptions::default())?,
+            };
+            let mut probe = JsonProbe::new(&target, &args.counter)?;
             if probe.read().is_none() {
                 bail!(
                     "{url} gives no JSON with a number {:?}; name it with --counter, or leave it out with --emulator \
@@ -46,10 +52,7 @@ pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<
 
 fn automatic(args: &RunArgs, measured: &Measured) -> Option<Box<dyn Probe>> {
     match measured {
-        Measured::Http { url, .. } => {
-            let url = Url { path: STATE.to_owned(), ..url.clone() };
-            Some(Box::new(JsonProbe::new(&url, &args.counter).ok()?))
-        }
+        Measured::Http(http) => Some(Box::new(JsonProbe::new(&http.state(STATE).ok()?, &args.counter).ok()?)),
         Measured::Script { target, .. } => {
             let probe = ScriptProbe { address: target.address().to_owned(), connection: None, pings: 0 };
             target.is_ours().then(|| -> Box<dyn Probe> { Box::new(probe) })

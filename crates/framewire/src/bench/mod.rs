@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use framewire_loadtest::Stop;
-use framewire_loadtest::report::{Report, TargetInfo, markdown};
+use framewire_loadtest::report::{Report, markdown};
 
 use measure::Bench;
 use output::Output;
@@ -77,7 +77,7 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(STOPPED));
     }
 
-    let info = TargetInfo { url: measured.url(), strategy: measured.strategy(), counter };
+    let info = measured.info(counter);
     let tool = format!("framewire {}", env!("CARGO_PKG_VERSION"));
     let report = Report::new(tool, command_line(), info, &plans[0]);
     let mut bench = Bench { measured, probe, stop, output, report, rest: args.rest };

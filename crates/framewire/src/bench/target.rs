@@ -1,32 +1,32 @@
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use framewire_loadtest::engine::{Interval, Outcome};
-use framewire_loadtest::http::{HttpTarget, Reuse};
+use framewire_loadtest::http::request::{self, HeaderName, HeaderValue, Method, Request};
+use framewire_loadtest::http::{HttpOptions, HttpTarget, Reuse, Trust};
 use framewire_loadtest::probe::Probe;
+use framewire_loadtest::report::TargetInfo;
 use framewire_loadtest::url::Url;
-use framewire_loadtest::{Plan, Stop, Strategy};
+use framewire_loadtest::{Check, Plan, Stop, Strategy};
 
 use super::args::RunArgs;
 use super::script::{Dialect, Options, ScriptTarget};
 
 /// How long the check before the first run waits for the target.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// The path that gets the message without a place for it, as in the study of 2025.
+const ECHO: &str = "/mgbaendpoint";
+
+type Headers = Vec<(HeaderName, HeaderValue)>;
 
 /// What an address leads to, ready to be measured.
 pub enum Measured {
     /// An HTTP server.
-    Http {
-        /// Where.
-        url: Url,
-        /// How its connections are used.
-        strategy: Strategy,
-        /// The target itself.
-        target: Arc<HttpTarget>,
-    },
+    Http(Box<Http>),
     /// A script in an emulator.
     Script {
         /// Where.
@@ -39,6 +39,38 @@ pub enum Measured {
     Embedded(Arc<super::embedded_target::EmbeddedTarget>),
 }
 
+/// An HTTP server.
+pub struct Http {
+    /// Where.
+    url: Url,
+    /// How its connections are used.
+    strategy: Strategy,
+    /// The target itself.
+    target: Arc<HttpTarget>,
+    /// What it is sent.
+    requests: Vec<Request>,
+    /// How it is reached.
+    options: HttpOptions,
+    /// What all requests have.
+    headers: Headers,
+}
+
+impl Http {
+    /// A target for one more request: `GET` of `url`. The same server gets the headers of the other requests.
+    pub fn with_path(&self, url: &Url) -> anyhow::Result<HttpTarget> {
+        let same = url.authority() == self.url.authority();
+        let headers = if same { self.headers.clone() } else { Vec::new() };
+        let unix_socket = self.options.unix_socket.clone().filter(|_| same);
+        let options = HttpOptions { reuse: Reuse::default(), unix_socket, ..self.options.clone() };
+        Ok(HttpTarget::new(url, &[Request { headers, ..Request::get(&url.path) }], &options)?)
+    }
+
+    /// Its state, where Framewire's server has it.
+    pub fn state(&self, path: &str) -> anyhow::Result<HttpTarget> {
+        self.with_path(&Url { path: path.to_owned(), ..self.url.clone() })
+    }
+}
+
 impl Measured {
     /// Of what was typed. Connects nowhere.
     pub fn new(args: &RunArgs) -> anyhow::Result<Measured> {
@@ -48,8 +80,12 @@ impl Measured {
         }
         let url: Url = text.parse()?;
         ensure!(!args.raw || url.scheme == "marker", "--raw is for marker:// targets");
+        let is_http = matches!(url.scheme.as_str(), "http" | "https");
+        if let Some(option) = args.http_option().filter(|_| !is_http) {
+            bail!("{option} is for http:// and https:// targets, and {url} is neither");
+        }
         match url.scheme.as_str() {
-            "http" => http(url, args),
+            "http" | "https" => http(url, args),
             "link" => script(url, Dialect::Binary, args.strategy.unwrap_or(Strategy::Mux), args),
             "marker" => {
                 let dialect =
@@ -57,7 +93,7 @@ impl Measured {
                 script(url, dialect, args.strategy.unwrap_or(Strategy::Pool), args)
             }
             scheme => bail!(
-                "{scheme}:// is not a kind of target; use http://, link:// or marker:// with HOST:PORT, or embedded"
+                "{scheme}:// is not a kind of target; use http://, https://, link:// or marker:// with HOST:PORT, or embedded"
             ),
         }
     }
@@ -65,12 +101,12 @@ impl Measured {
     /// Fits a plan to the strategy.
     pub fn fit(&self, mut plan: Plan) -> anyhow::Result<Plan> {
         match self {
-            Measured::Http { strategy, .. } => {
-                if *strategy == Strategy::Single {
+            Measured::Http(http) => {
+                if http.strategy == Strategy::Single {
                     ensure!(plan.workers == 1, "--strategy single has one connection; leave --workers at 1");
                     plan.connections = 1;
                 }
-                if *strategy == Strategy::PoolRetry {
+                if http.strategy == Strategy::PoolRetry {
                     plan.timeout = with_retries(plan.timeout);
                 }
             }
@@ -93,8 +129,13 @@ impl Measured {
     /// Refuses a target where nobody listens.
     pub fn check(&self) -> anyhow::Result<()> {
         let (url, advice) = match self {
-            Measured::Http { url, .. } => {
-                (url, "start the server first (`framewire serve`), or correct the address")
+            Measured::Http(http) => {
+                let advice = if http.url.scheme == "https" {
+                    "start the server first, correct the address, or name its certificate with --cacert"
+                } else {
+                    "start the server first (`framewire serve`), or correct the address"
+                };
+                return http.target.reach(PATIENCE).with_context(|| unreachable(&http.url, advice));
             }
             Measured::Script { url, .. } => (
                 url,
@@ -108,8 +149,7 @@ impl Measured {
             let address = address.ok_or(io::ErrorKind::NotFound)?;
             TcpStream::connect_timeout(&address, PATIENCE).map(drop)
         };
-        attempt()
-            .with_context(|| format!("{url} cannot be reached; {advice} (--skip-check measures it anyway)"))
+        attempt().with_context(|| unreachable(url, advice))
     }
 
     /// Does one run.
@@ -121,31 +161,50 @@ impl Measured {
         watch: &mut dyn FnMut(&Interval),
     ) -> io::Result<Outcome> {
         match self {
-            Measured::Http { target, .. } => framewire_loadtest::run(target, plan, probe, stop, watch),
+            Measured::Http(http) => framewire_loadtest::run(&http.target, plan, probe, stop, watch),
             Measured::Script { target, .. } => framewire_loadtest::run(target, plan, probe, stop, watch),
             #[cfg(feature = "embedded")]
             Measured::Embedded(target) => framewire_loadtest::run(target, plan, probe, stop, watch),
         }
     }
 
-    /// Its address for the report.
-    pub fn url(&self) -> String {
+    /// What the report says about it. `counter` is what the sampled counter counts.
+    pub fn info(&self, counter: Option<String>) -> TargetInfo {
         match self {
-            Measured::Http { url, .. } | Measured::Script { url, .. } => url.to_string(),
+            Measured::Http(http) => {
+                let (check, requests) = match &http.requests[..] {
+                    [one] => (one.check.to_string(), vec![one.to_string()]),
+                    several => {
+                        let named = several
+                            .iter()
+                            .map(|request| format!("{} x {request} ({})", request.weight, request.check));
+                        ("a list".to_owned(), named.collect())
+                    }
+                };
+                let (url, strategy) = (http.url.to_string(), http.strategy.to_string());
+                TargetInfo { url, strategy, counter, check, requests }
+            }
+            Measured::Script { url, target } => TargetInfo {
+                url: url.to_string(),
+                strategy: target.strategy().to_string(),
+                counter,
+                check: target.check().to_string(),
+                requests: Vec::new(),
+            },
             #[cfg(feature = "embedded")]
-            Measured::Embedded(_) => "embedded".to_owned(),
+            Measured::Embedded(target) => TargetInfo {
+                url: "embedded".to_owned(),
+                strategy: "in this process".to_owned(),
+                counter,
+                check: target.check().to_string(),
+                requests: Vec::new(),
+            },
         }
     }
+}
 
-    /// How it is used, for the report.
-    pub fn strategy(&self) -> String {
-        match self {
-            Measured::Http { strategy, .. } => strategy.to_string(),
-            Measured::Script { target, .. } => target.strategy().to_string(),
-            #[cfg(feature = "embedded")]
-            Measured::Embedded(_) => "in this process".to_owned(),
-        }
-    }
+fn unreachable(url: &Url, advice: &str) -> String {
+    format!("{url} cannot be reached; {advice} (--skip-check measures it anyway)")
 }
 
 /// Time for all tries and the waits between them.
@@ -155,22 +214,87 @@ fn with_retries(timeout: Duration) -> Duration {
 }
 
 fn http(url: Url, args: &RunArgs) -> anyhow::Result<Measured> {
-    let strategy = args.strategy.unwrap_or(Strategy::Pool);
+    let strategy = args.strategy.unwrap_or(if args.http2 { Strategy::Mux } else { Strategy::Pool });
     let Options { tries, delay, .. } = Options::default();
     let reuse = match strategy {
-        Strategy::Single | Strategy::Pool => Reuse { delay, ..Reuse::default() },
         Strategy::PerRequest => Reuse { keep_alive: false, delay, ..Reuse::default() },
+        Strategy::Mux if args.http2 => Reuse::default(),
+        _ if args.http2 => bail!(
+            "--strategy {strategy} is for HTTP/1.1; with --http2, requests share a connection (mux), or each has its own \
+             (per-request)"
+        ),
+        Strategy::Single | Strategy::Pool => Reuse { delay, ..Reuse::default() },
         Strategy::PoolRetry => Reuse { tries, delay, ..Reuse::default() },
-        Strategy::Mux => bail!("HTTP/1.1 has one request at a time on a connection; use --strategy pool"),
+        Strategy::Mux => {
+            bail!("HTTP/1.1 has one request at a time on a connection; use --strategy pool, or --http2")
+        }
     };
-    let target = Arc::new(HttpTarget::new(&url, reuse)?);
-    Ok(Measured::Http { url, strategy, target })
+    let trust = match &args.cacert {
+        _ if args.insecure => Trust::Anyone,
+        Some(path) => Trust::File(path.clone()),
+        None => Trust::System,
+    };
+    let options = HttpOptions { reuse, trust, unix_socket: args.unix_socket.clone(), http2: args.http2 };
+    let headers = headers(args)?;
+    let requests = match &args.requests {
+        Some(path) => {
+            ensure!(
+                url.path == "/",
+                "{url} has a path, and so have the requests in {}; give only {}://HOST:PORT",
+                path.display(),
+                url.scheme
+            );
+            request::read_list(path, &headers)?
+        }
+        None => vec![one_request(&url, &headers, args)?],
+    };
+    let target = Arc::new(HttpTarget::new(&url, &requests, &options)?);
+    Ok(Measured::Http(Box::new(Http { url, strategy, target, requests, options, headers })))
+}
+
+/// Those that were typed, and the token.
+fn headers(args: &RunArgs) -> anyhow::Result<Headers> {
+    let mut headers = args.headers.clone();
+    if let Some(path) = &args.token_file {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the token in {}", path.display()))?;
+        let token = text.trim();
+        ensure!(!token.is_empty(), "{} is empty; `framewire token FILE` writes a token", path.display());
+        headers.push(request::header(&format!("Authorization: Bearer {token}")).with_context(|| {
+            format!("{} has more than a token; it must be one line of printable characters", path.display())
+        })?);
+    }
+    Ok(headers)
+}
+
+/// The request of the command line.
+fn one_request(url: &Url, headers: &Headers, args: &RunArgs) -> anyhow::Result<Request> {
+    let mut path = url.path.clone();
+    if path == ECHO && args.method.is_none() && args.body.is_none() {
+        path += "?message={}";
+    }
+    let body = args.body.as_deref().map(|text| request::body(text, Path::new(""))).transpose()?;
+    let unnamed = if body.is_some() { Method::POST } else { Method::GET };
+    let method = args.method.clone().unwrap_or(unnamed);
+    let mut request = Request { method, headers: headers.clone(), body, ..Request::get(&path) };
+    if request.has_place() {
+        request.check = Check::Echo;
+    }
+    if let Some(check) = &args.check {
+        ensure!(
+            *check != Check::Echo || request.has_place(),
+            "--check echo needs a message to compare with; write {{}} where it goes, in the address or in --body"
+        );
+        request.check = check.clone();
+    }
+    Ok(request)
 }
 
 fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> anyhow::Result<Measured> {
     ensure!(url.path == "/", "{url} has a path; give only {}://HOST:PORT", url.scheme);
     url.resolve()?;
-    let options = Options { timeout: args.timeout, ..Options::default() };
+    let check = args.check.clone().unwrap_or(Check::Echo);
+    let options = Options { timeout: args.timeout, check, ..Options::default() };
     let target = Arc::new(ScriptTarget::new(url.authority(), strategy, dialect, options));
     Ok(Measured::Script { url, target })
 }
@@ -178,7 +302,11 @@ fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> any
 #[cfg(feature = "embedded")]
 fn embedded(args: &RunArgs) -> anyhow::Result<Measured> {
     ensure!(args.strategy.is_none(), "the embedded core has no sockets; leave --strategy out");
-    let target = super::embedded_target::EmbeddedTarget::start(args)?;
+    if let Some(option) = args.http_option() {
+        bail!("{option} is for http:// and https:// targets");
+    }
+    let check = args.check.clone().unwrap_or(Check::Echo);
+    let target = super::embedded_target::EmbeddedTarget::start(args, check)?;
     Ok(Measured::Embedded(Arc::new(target)))
 }
 

@@ -224,21 +224,9 @@ async fn serve<C: Client>(shared: Rc<Shared>, mut client: C, index: usize, mut j
         let polled = || shared.activity.set(shared.activity.get().wrapping_add(1));
         let result = limit.run(start, polled, client.exchange(&mut call)).await;
         let end = Instant::now();
-        let (sent, connected, retries) = (call.sent(), call.connected(), call.retries());
-        let result = match result {
-            None => Err(Failure::TimedOut),
-            Some(Ok(())) if shared.plan.check && reply != payload => Err(Failure::Wrong),
-            Some(result) => result,
-        };
-        shared.ended(Ended {
-            intended: job.intended,
-            sent,
-            end,
-            connected,
-            retries,
-            in_window: end < shared.end.get(),
-            result,
-        });
+        let trace = call.trace();
+        let result = result.unwrap_or(Err(Failure::TimedOut));
+        shared.ended(Ended { intended: job.intended, end, trace, in_window: end < shared.end.get(), result });
         job = shared.slots.next(index).await;
     }
 }

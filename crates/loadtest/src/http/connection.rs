@@ -1,49 +1,55 @@
 use std::io;
-use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Waker};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 
+use super::connector::{Connector, Stream};
 use super::response::{Head, Parser, Step};
-use crate::target::Failure;
+use crate::target::{Call, Failure};
 
 /// Read at a time, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// One connection to a server.
+/// One connection to a server, for one HTTP/1.1 request at a time.
 #[derive(Debug)]
 pub(super) struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     /// What was read and not used yet.
     buffer: Vec<u8>,
 }
 
 impl Connection {
-    pub(super) async fn open(address: SocketAddr) -> io::Result<Connection> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(Connection { stream, buffer: Vec::with_capacity(PIECE) })
+    pub(super) async fn open(connector: &Connector) -> io::Result<Connection> {
+        Ok(Connection { stream: connector.connect().await?, buffer: Vec::with_capacity(PIECE) })
     }
 
-    /// Whether the server has neither closed the connection nor sent what nobody asked for.
-    pub(super) fn is_open(&self) -> bool {
-        let quiet = self.stream.try_read(&mut [0]);
-        quiet.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    /// The connection, unless the server has closed it or sent what nobody asked for.
+    pub(super) fn if_open(mut self) -> Option<Connection> {
+        let mut byte = [0];
+        let mut context = Context::from_waker(Waker::noop());
+        let quiet =
+            Pin::new(&mut self.stream).poll_read(&mut context, &mut ReadBuf::new(&mut byte)).is_pending();
+        if quiet { Some(self) } else { None }
     }
 
     pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<()> {
-        self.stream.write_all(request).await
+        self.stream.write_all(request).await?;
+        // TLS keeps what does not fit into the socket.
+        self.stream.flush().await
     }
 
-    /// Reads a response, its body into `body`.
-    pub(super) async fn receive(&mut self, body: &mut Vec<u8>) -> Result<Head, Failure> {
+    /// Reads a response, its body into the call's reply. `bodiless`: the request was a HEAD.
+    pub(super) async fn receive(&mut self, call: &mut Call<'_>, bodiless: bool) -> Result<Head, Failure> {
         self.buffer.clear();
-        let mut parser = Parser::default();
+        let mut parser = Parser::new(bodiless);
         loop {
-            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+            let count = self.stream.read_buf(&mut self.buffer).await?;
+            if count == 0 {
                 return parser.closed();
             }
-            if let Step::Done(head) = parser.step(&mut self.buffer, body)? {
+            call.mark_received(count);
+            if let Step::Done(head) = parser.step(&mut self.buffer, call.reply)? {
                 return Ok(head);
             }
             self.buffer.reserve(PIECE);

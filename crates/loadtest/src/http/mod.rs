@@ -1,22 +1,34 @@
-//! The built-in target: HTTP/1.1 in the clear, as lean as a load tester needs it.
+//! The built-in target: HTTP/1.1 as lean as a load tester needs it, and HTTP/2; in the clear or with TLS.
 //!
-//! - [`HttpTarget`]: what is asked of which server, and how connections are used;
-//! - `connection`: one connection, one request at a time;
-//! - `response`: where a response ends, and its body.
+//! - [`HttpTarget`]: which server is sent which requests, and how connections are used;
+//! - [`request`]: the requests; [`template`]: where the payload goes in them;
+//! - `connector`: how connections are made; [`Trust`]: which servers are trusted;
+//! - `connection`: one connection, one request at a time; `response`: where a response ends, and its body;
+//! - `http2`: one connection, many requests at a time.
 
 mod connection;
+mod connector;
+mod http2;
+pub mod request;
 mod response;
+pub mod template;
 
-use std::net::SocketAddr;
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method, Uri, header};
+
+use crate::check::Check;
 use crate::target::{Call, Client, Failure, Session, Target};
-use crate::url::{Url, UrlError};
+use crate::url::Url;
 use connection::Connection;
-
-/// Where the payload goes in a URL.
-pub const PLACE: &str = "{}";
+use connector::Connector;
+pub use connector::{ConnectorError, Trust};
+use request::Request;
+use template::Template;
 
 /// How connections are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,18 +47,20 @@ impl Default for Reuse {
     }
 }
 
-/// Why a URL cannot be a target.
-#[derive(Debug, thiserror::Error)]
-pub enum HttpTargetError {
-    /// Not an address, or one that leads nowhere.
-    #[error(transparent)]
-    Url(#[from] UrlError),
-    /// TLS or something else.
-    #[error("{0}:// is not supported; use an http:// address")]
-    Scheme(String),
+/// How a server is reached.
+#[derive(Debug, Clone, Default)]
+pub struct HttpOptions {
+    /// How connections are used.
+    pub reuse: Reuse,
+    /// Which servers are trusted over TLS.
+    pub trust: Trust,
+    /// The server's socket, instead of the host and port in the URL.
+    pub unix_socket: Option<PathBuf>,
+    /// HTTP/2 instead of HTTP/1.1, without an upgrade: the server must expect it.
+    pub http2: bool,
 }
 
-/// A server that is asked `GET` with the payload in the URL and shall answer with the payload as the body.
+/// A server that is sent requests.
 #[derive(Debug, Clone)]
 pub struct HttpTarget {
     config: Arc<Config>,
@@ -54,82 +68,188 @@ pub struct HttpTarget {
 
 #[derive(Debug)]
 struct Config {
-    address: SocketAddr,
-    /// The request before the payload.
-    before: Vec<u8>,
-    /// The request after the payload.
-    after: Vec<u8>,
+    connector: Connector,
+    requests: Vec<Prepared>,
     reuse: Reuse,
+    http2: bool,
+}
+
+/// A request, ready to be filled.
+#[derive(Debug)]
+struct Prepared {
+    method: Method,
+    /// The whole address, for HTTP/2.
+    uri: Template,
+    headers: Vec<(HeaderName, Template)>,
+    /// Everything before the body but its length, for HTTP/1.1.
+    head: Template,
+    body: Option<Template>,
+    check: Check,
+    /// Sum of the weights of all requests up to this one.
+    until: f64,
+}
+
+impl Prepared {
+    fn new(request: &Request, url: &Url, keep_alive: bool, before: f64) -> Prepared {
+        let Request { method, path, headers, body, check, weight } = request;
+        let authority = url.authority();
+        let mut head = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
+        let mut line = |name: &str, value: &[u8]| {
+            head.extend_from_slice(name.as_bytes());
+            head.extend_from_slice(b": ");
+            head.extend_from_slice(value);
+            head.extend_from_slice(b"\r\n");
+        };
+        let host = headers.iter().find(|(name, _)| name == header::HOST);
+        line("Host", host.map_or(authority.as_bytes(), |(_, value)| value.as_bytes()));
+        if !keep_alive {
+            line("Connection", b"close");
+        }
+        let others = || headers.iter().filter(|(name, _)| name != header::HOST);
+        for (name, value) in others() {
+            line(name.as_str(), value.as_bytes());
+        }
+        Prepared {
+            method: method.clone(),
+            uri: Template::new(format!("{}://{authority}{path}", url.scheme).as_bytes()),
+            headers: others().map(|(name, value)| (name.clone(), Template::new(value.as_bytes()))).collect(),
+            head: Template::new(&head),
+            body: body.clone(),
+            check: check.clone(),
+            until: before + weight,
+        }
+    }
+
+    /// Adds the request as HTTP/1.1 sends it.
+    fn fill(&self, payload: &[u8], out: &mut Vec<u8>) {
+        self.head.fill(payload, out);
+        let length = self.body.as_ref().map(|body| body.len(payload.len()));
+        // A method that usually has a body says that there is not one.
+        let length = length.or((self.method == Method::POST || self.method == Method::PUT).then_some(0));
+        if let Some(length) = length {
+            // Writing to memory does not fail.
+            let _ = write!(out, "Content-Length: {length}\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+        if let Some(body) = &self.body {
+            body.fill(payload, out);
+        }
+    }
+
+    /// The request as HTTP/2 sends it.
+    fn http2(&self, payload: &[u8]) -> Result<(http::Request<()>, Bytes), Failure> {
+        fn filled(template: &Template, payload: &[u8]) -> Vec<u8> {
+            let mut out = Vec::with_capacity(template.len(payload.len()));
+            template.fill(payload, &mut out);
+            out
+        }
+        let unfit = |error: http::Error| Failure::Other(format!("not a request: {error}"));
+        let uri = Uri::from_maybe_shared(filled(&self.uri, payload)).map_err(|error| unfit(error.into()))?;
+        let mut request = http::Request::builder().method(&self.method).uri(uri);
+        for (name, value) in &self.headers {
+            let value = HeaderValue::from_maybe_shared(filled(value, payload));
+            request = request.header(name, value.map_err(|error| unfit(error.into()))?);
+        }
+        let body = self.body.as_ref().map(|body| Bytes::from(filled(body, payload)));
+        Ok((request.body(()).map_err(unfit)?, body.unwrap_or_default()))
+    }
 }
 
 impl HttpTarget {
-    /// The payload takes the place of `{}` in the URL; without one, `?message={}` is added.
-    pub fn new(url: &Url, reuse: Reuse) -> Result<HttpTarget, HttpTargetError> {
-        if url.scheme != "http" {
-            return Err(HttpTargetError::Scheme(url.scheme.clone()));
-        }
-        let (before, after) = match url.path.split_once(PLACE) {
-            Some((before, after)) => (before.to_owned(), after),
-            None if url.path.contains('?') => (format!("{}&message=", url.path), ""),
-            None => (format!("{}?message=", url.path), ""),
+    /// The server at `url`. Each request is chosen from `requests` by their weights.
+    ///
+    /// # Errors
+    /// If connections to it cannot be made.
+    ///
+    /// # Panics
+    /// Without any request.
+    pub fn new(url: &Url, requests: &[Request], options: &HttpOptions) -> Result<HttpTarget, ConnectorError> {
+        assert!(!requests.is_empty(), "a target needs a request");
+        let HttpOptions { reuse, trust, unix_socket, http2 } = options;
+        let connector = Connector::new(url, unix_socket.as_deref(), trust, *http2)?;
+        let mut sum = 0.0;
+        let prepare = |request: &Request| {
+            let prepared = Prepared::new(request, url, reuse.keep_alive, sum);
+            sum = prepared.until;
+            prepared
         };
-        let connection = if reuse.keep_alive { "" } else { "Connection: close\r\n" };
-        let host = url.authority();
-        let config = Config {
-            address: url.resolve()?,
-            before: format!("GET {before}").into_bytes(),
-            after: format!("{after} HTTP/1.1\r\nHost: {host}\r\n{connection}\r\n").into_bytes(),
-            reuse,
-        };
+        let requests = requests.iter().map(prepare).collect();
+        let config = Config { connector, requests, reuse: *reuse, http2: *http2 };
         Ok(HttpTarget { config: Arc::new(config) })
     }
 
-    /// Where connections go.
-    pub fn address(&self) -> SocketAddr {
-        self.config.address
+    /// Connects once, to see whether the server is there and trusted.
+    ///
+    /// # Errors
+    /// If it is not, or does not answer within `patience`.
+    pub fn reach(&self, patience: Duration) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            match tokio::time::timeout(patience, self.config.connector.connect()).await {
+                Ok(connected) => connected.map(drop),
+                Err(_) => Err(io::ErrorKind::TimedOut.into()),
+            }
+        })
     }
 }
 
 impl Target for HttpTarget {
-    type Session = HttpTarget;
+    type Session = HttpSession;
 
-    fn session(&self) -> HttpTarget {
-        self.clone()
+    fn session(&self) -> HttpSession {
+        HttpSession { config: Arc::clone(&self.config), shared: http2::Shared::default() }
     }
 }
 
-impl Session for HttpTarget {
+/// What the clients of one worker have in common.
+#[derive(Debug)]
+pub struct HttpSession {
+    config: Arc<Config>,
+    shared: http2::Shared,
+}
+
+impl Session for HttpSession {
     type Client = HttpClient;
 
     fn client(&self) -> HttpClient {
-        HttpClient { config: Arc::clone(&self.config), connection: None, request: Vec::new() }
+        HttpClient {
+            config: Arc::clone(&self.config),
+            connection: None,
+            shared: self.shared.clone(),
+            request: Vec::new(),
+            random: fastrand::Rng::new(),
+        }
     }
 }
 
-/// One client of an HTTP server, with a connection of its own.
+/// One client of an HTTP server. With HTTP/1.1 it has a connection of its own.
 #[derive(Debug)]
 pub struct HttpClient {
     config: Arc<Config>,
     /// Kept for the next request. Taken out while a request is under way, so that a dropped request drops it.
     connection: Option<Connection>,
+    /// The connection of HTTP/2.
+    shared: http2::Shared,
     request: Vec<u8>,
+    random: fastrand::Rng,
 }
 
 impl Client for HttpClient {
     async fn exchange(&mut self, call: &mut Call<'_>) -> Result<(), Failure> {
+        let config = Arc::clone(&self.config);
+        let prepared = self.choose(&config);
         self.request.clear();
-        self.request.extend_from_slice(&self.config.before);
-        self.request.extend_from_slice(call.payload);
-        self.request.extend_from_slice(&self.config.after);
-        let mut delay = self.config.reuse.delay;
-        let mut left = self.config.reuse.tries.max(1);
+        if !config.http2 {
+            prepared.fill(call.payload, &mut self.request);
+        }
+        let mut delay = config.reuse.delay;
+        let mut left = config.reuse.tries.max(1);
         loop {
             left -= 1;
-            match self.attempt(call).await {
+            match self.attempt(prepared, call).await {
                 Err(_) if left > 0 => {
                     tokio::time::sleep(delay).await;
                     delay *= 2;
-                    call.reply.clear();
                     call.mark_retry();
                 }
                 result => return result,
@@ -139,24 +259,49 @@ impl Client for HttpClient {
 }
 
 impl HttpClient {
-    async fn attempt(&mut self, call: &mut Call<'_>) -> Result<(), Failure> {
-        let mut connection = match self.connection.take().filter(Connection::is_open) {
+    fn choose<'a>(&mut self, config: &'a Config) -> &'a Prepared {
+        let requests = &config.requests;
+        let last = &requests[requests.len() - 1];
+        if requests.len() == 1 {
+            return last;
+        }
+        let place = self.random.f64() * last.until;
+        requests.iter().find(|request| place < request.until).unwrap_or(last)
+    }
+
+    async fn attempt(&mut self, prepared: &Prepared, call: &mut Call<'_>) -> Result<(), Failure> {
+        let status = if self.config.http2 {
+            let (request, body) = prepared.http2(call.payload)?;
+            if self.config.reuse.keep_alive {
+                self.shared.exchange(&self.config.connector, request, body, call).await?
+            } else {
+                http2::Shared::default().exchange(&self.config.connector, request, body, call).await?
+            }
+        } else {
+            self.http1(prepared.method == Method::HEAD, call).await?
+        };
+        call.mark_status(status);
+        prepared.check.status(status)?;
+        prepared.check.reply(call.payload, call.reply)
+    }
+
+    async fn http1(&mut self, bodiless: bool, call: &mut Call<'_>) -> Result<u16, Failure> {
+        let kept = self.connection.take().and_then(Connection::if_open);
+        let mut connection = match kept {
             Some(connection) => connection,
             None => {
-                let connection = Connection::open(self.config.address).await?;
-                call.mark_connected();
+                let start = Instant::now();
+                let connection = Connection::open(&self.config.connector).await?;
+                call.mark_connected(Some(start.elapsed()));
                 connection
             }
         };
-        call.mark_sent();
+        call.mark_sent(self.request.len());
         connection.send(&self.request).await?;
-        let answer = connection.receive(call.reply).await?;
+        let answer = connection.receive(call, bodiless).await?;
         if answer.keep_alive && self.config.reuse.keep_alive {
             self.connection = Some(connection);
         }
-        match answer.status {
-            200..=299 => Ok(()),
-            status => Err(Failure::Status(status)),
-        }
+        Ok(answer.status)
     }
 }

@@ -7,7 +7,7 @@ const LINES: usize = 64;
 /// Longest head accepted, in bytes.
 const HEAD: usize = 64 * 1024;
 /// Longest body accepted, in bytes.
-const BODY: usize = 64 * 1024 * 1024;
+pub(super) const BODY: usize = 64 * 1024 * 1024;
 
 /// What the head of a response said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub(super) enum Step {
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     head: Option<(Head, Length)>,
+    /// Whether there is no body whatever the head says: the request was a HEAD.
+    bodiless: bool,
 }
 
 fn malformed(what: &str) -> Failure {
@@ -54,13 +56,17 @@ fn malformed(what: &str) -> Failure {
 }
 
 impl Parser {
+    pub(super) fn new(bodiless: bool) -> Parser {
+        Parser { head: None, bodiless }
+    }
+
     /// Uses what it can of `buffer` and takes it out.
     pub(super) fn step(&mut self, buffer: &mut Vec<u8>, body: &mut Vec<u8>) -> Result<Step, Failure> {
         let mut used = 0;
         let (head, length) = loop {
             match &mut self.head {
                 Some((head, length)) => break (*head, length),
-                None => match read_head(&buffer[used..])? {
+                None => match read_head(&buffer[used..], self.bodiless)? {
                     None => {
                         buffer.drain(..used);
                         return Ok(Step::More);
@@ -117,7 +123,7 @@ impl Parser {
 }
 
 /// Its size, what it said, and how the body's end is known; `None` if it is not complete.
-fn read_head(bytes: &[u8]) -> Result<Option<(usize, Head, Length)>, Failure> {
+fn read_head(bytes: &[u8], bodiless: bool) -> Result<Option<(usize, Head, Length)>, Failure> {
     let mut lines = [httparse::EMPTY_HEADER; LINES];
     let mut response = httparse::Response::new(&mut lines);
     let size = match response.parse(bytes) {
@@ -149,7 +155,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<(usize, Head, Length)>, Failure> {
             }
         }
     }
-    if matches!(status, 100..200 | 204 | 304) {
+    if bodiless || matches!(status, 100..200 | 204 | 304) {
         length = Length::Left(0);
     }
     keep_alive &= !closes && !matches!(length, Length::UntilClose);
@@ -220,6 +226,13 @@ mod tests {
             "hello",
         );
         all("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, true, "x");
+    }
+
+    #[test]
+    fn the_response_to_a_head_has_no_body() {
+        let mut buffer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".to_vec();
+        let step = Parser::new(true).step(&mut buffer, &mut Vec::new());
+        assert!(matches!(step, Ok(Step::Done(Head { status: 200, keep_alive: true }))), "{step:?}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub struct Report {
 }
 
 /// What was measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetInfo {
     /// Its address.
     pub url: String,
@@ -62,6 +62,12 @@ pub struct TargetInfo {
     pub strategy: String,
     /// What the sampled counter counts, if one was sampled; its rate is [`Row::pace`].
     pub counter: Option<String>,
+    /// Which replies counted as right.
+    #[serde(default)]
+    pub check: String,
+    /// The requests that were sent, for a target that can be sent different ones.
+    #[serde(default)]
+    pub requests: Vec<String>,
 }
 
 /// How it was measured, for all rows.
@@ -88,8 +94,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Of a plan.
-    pub fn of(plan: &Plan) -> Self {
+    /// Of a plan for a target.
+    pub fn of(plan: &Plan, target: &TargetInfo) -> Self {
         use crate::plan::{Arrivals, Load};
         let arrivals = match plan.load {
             Load::Open { arrivals: Arrivals::Constant, .. } => "constant",
@@ -100,7 +106,7 @@ impl Settings {
             arrivals: arrivals.to_owned(),
             payload: plan.payload.to_string(),
             payload_bytes: plan.payload.size(),
-            checked: plan.check,
+            checked: target.check == "echo",
             seconds: plan.duration.as_secs_f64(),
             warmup: plan.warmup.as_secs_f64(),
             workers: plan.workers,
@@ -136,8 +142,8 @@ impl Report {
             command,
             started: format::time(SystemTime::now()),
             machine: Machine::here(),
+            settings: Settings::of(plan, &target),
             target,
-            settings: Settings::of(plan),
             rows: Vec::new(),
             limit: None,
             cut_short: false,

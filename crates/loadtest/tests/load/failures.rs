@@ -6,6 +6,7 @@ use std::time::Duration;
 use framewire_loadtest::goal::Goal;
 use framewire_loadtest::http::Reuse;
 use framewire_loadtest::row::Row;
+use framewire_loadtest::{Check, Stop};
 
 use crate::server::{Action, Server, closed_port};
 
@@ -64,9 +65,11 @@ fn wrong_reply() {
 #[test]
 fn without_the_check_any_reply_will_do() {
     let server = Server::start(|_| Action::Reply("static"));
-    let mut plan = crate::plan(40.0, SECOND);
-    plan.check = false;
-    assert_eq!(crate::run(server.port, Reuse::default(), &plan).success, 100.0);
+    let run = |check| {
+        let plan = crate::plan(40.0, SECOND);
+        crate::run_checked(server.port, Reuse::default(), &plan, &Stop::default(), check).success
+    };
+    assert_eq!((run(Check::Echo), run(Check::Success)), (0.0, 100.0));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod failures;
 mod freeze;
+mod http;
 mod models;
 mod reports;
 mod server;
@@ -9,9 +10,10 @@ mod server;
 use std::sync::Arc;
 use std::time::Duration;
 
-use framewire_loadtest::http::{HttpTarget, Reuse};
+use framewire_loadtest::http::request::Request;
+use framewire_loadtest::http::{HttpOptions, HttpTarget, Reuse};
 use framewire_loadtest::row::{Phase, Row};
-use framewire_loadtest::{Arrivals, Load, Plan, Stop};
+use framewire_loadtest::{Arrivals, Check, Load, Plan, Stop};
 
 /// Constant rate for a time.
 pub fn plan(rate: f64, duration: Duration) -> Plan {
@@ -27,8 +29,19 @@ pub fn run(port: u16, reuse: Reuse, plan: &Plan) -> Row {
 /// Runs a plan that may be stopped.
 pub fn run_until(port: u16, reuse: Reuse, plan: &Plan, stop: &Stop) -> Row {
     plan.check().unwrap();
-    let url = format!("http://127.0.0.1:{port}/echo").parse().unwrap();
-    let target = Arc::new(HttpTarget::new(&url, reuse).unwrap());
+    run_checked(port, reuse, plan, stop, Check::Echo)
+}
+
+/// A target that is sent messages and echoes them.
+pub fn target(port: u16, reuse: Reuse, check: Check) -> HttpTarget {
+    let url = format!("http://127.0.0.1:{port}/").parse().unwrap();
+    let request = Request { check, ..Request::get("/echo?message={}") };
+    HttpTarget::new(&url, &[request], &HttpOptions { reuse, ..HttpOptions::default() }).unwrap()
+}
+
+/// Runs a plan that may be stopped, with a check of the replies.
+pub fn run_checked(port: u16, reuse: Reuse, plan: &Plan, stop: &Stop, check: Check) -> Row {
+    let target = Arc::new(target(port, reuse, check));
     let outcome = framewire_loadtest::run(&target, plan, &mut None, stop, &mut |_| {}).unwrap();
     Row::new(plan, &outcome, Phase::Measure)
 }

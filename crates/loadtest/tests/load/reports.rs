@@ -5,16 +5,21 @@ use std::time::{Duration, SystemTime};
 
 use framewire_loadtest::compare::{self, FailOn};
 use framewire_loadtest::goal::Goal;
-use framewire_loadtest::http::{HttpTarget, Reuse};
+use framewire_loadtest::http::Reuse;
 use framewire_loadtest::report::hdr_log::HdrLog;
 use framewire_loadtest::report::{Report, TargetInfo, html, markdown};
 use framewire_loadtest::row::{Phase, Row};
-use framewire_loadtest::{Arrivals, Load, Plan, Stop};
+use framewire_loadtest::{Arrivals, Check, Load, Plan, Stop};
 
 use crate::server::{Action, Server};
 
 fn report(plan: &Plan, rows: Vec<Row>) -> Report {
-    let target = TargetInfo { url: "http://<here>/".to_owned(), strategy: "pool".to_owned(), counter: None };
+    let target = TargetInfo {
+        url: "http://<here>/".to_owned(),
+        strategy: "pool".to_owned(),
+        check: "echo".to_owned(),
+        ..TargetInfo::default()
+    };
     let mut report = Report::new("test 1.0".to_owned(), vec!["bench".to_owned()], target, plan);
     report.rows = rows;
     report
@@ -84,19 +89,19 @@ fn a_comparison_reports_loads_of_one_side_and_every_setting_that_differs() {
     let before = report(&Plan::default(), vec![row(50.0), row(100.0)]);
     let other = Plan {
         load: Load::Open { rate: 1.0, arrivals: Arrivals::Poisson },
-        check: false,
         workers: 2,
         connections: 3,
         timeout: Duration::from_secs(1),
         ..Plan::default()
     };
-    let after = report(&other, vec![row(100.0), row(200.0)]);
+    let mut after = report(&other, vec![row(100.0), row(200.0)]);
+    after.target.check = "status".to_owned();
     let matched = compare::matched(&before, &after);
     let asked = |rows: &[&Row]| rows.iter().filter_map(|row| row.asked).collect::<Vec<_>>();
     assert_eq!((asked(&matched.only_before), asked(&matched.only_after)), (vec![50.0], vec![200.0]));
     let differences = compare::differences(&before, &after);
     let named: Vec<_> = differences.iter().filter_map(|text| text.split(':').next()).collect();
-    assert_eq!(named, ["arrivals", "replies checked", "workers", "connections", "time-out seconds"]);
+    assert_eq!(named, ["arrivals", "check of replies", "workers", "connections", "time-out seconds"]);
     assert!(differences[0].contains("constant before, poisson now"), "{differences:?}");
 }
 
@@ -107,8 +112,7 @@ fn the_hdr_log_holds_every_reply() {
 
     let server = Server::start(|_| Action::Echo);
     let plan = crate::plan(100.0, Duration::from_secs(1));
-    let url = format!("http://127.0.0.1:{}/", server.port).parse().unwrap();
-    let target = Arc::new(HttpTarget::new(&url, Reuse::default()).unwrap());
+    let target = Arc::new(crate::target(server.port, Reuse::default(), Check::Echo));
     let log = HdrLog::begin(SystemTime::now());
     let outcome = framewire_loadtest::run(&target, &plan, &mut None, &Stop::default(), &mut |interval| {
         log.add("asked-100", Duration::ZERO, interval);

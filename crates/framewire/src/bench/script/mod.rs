@@ -16,7 +16,7 @@ mod tests;
 
 use std::time::Duration;
 
-use framewire_loadtest::{Failure, Strategy, Target};
+use framewire_loadtest::{Check, Failure, Strategy, Target};
 
 pub use dialect::Dialect;
 pub use session::ScriptSession;
@@ -32,6 +32,8 @@ pub struct Options {
     pub tries: u32,
     /// Its wait before the second try; doubled before each further one.
     pub delay: Duration,
+    /// Which answers are right.
+    pub check: Check,
 }
 
 impl Default for Options {
@@ -41,6 +43,7 @@ impl Default for Options {
             timeout: Duration::from_secs(10),
             tries: 3,
             delay: Duration::from_millis(50),
+            check: Check::Echo,
         }
     }
 }
@@ -68,6 +71,11 @@ impl ScriptTarget {
     /// Whether it must be Framewire's script.
     pub fn is_ours(&self) -> bool {
         self.dialect == Dialect::Binary || self.dialect == Dialect::marker()
+    }
+
+    /// Which answers are right.
+    pub fn check(&self) -> &Check {
+        &self.options.check
     }
 
     /// Where it is.

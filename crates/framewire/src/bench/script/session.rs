@@ -43,7 +43,7 @@ impl Session for ScriptSession {
 impl Client for ScriptSession {
     async fn exchange(&mut self, call: &mut Call<'_>) -> Result<(), Failure> {
         *call.reply = self.0.exchange(call).await?;
-        Ok(())
+        self.0.target.options.check.reply(call.payload, call.reply)
     }
 }
 
@@ -120,7 +120,7 @@ impl Inner {
                         }
                     }
                 };
-                call.mark_sent();
+                call.mark_sent(call.payload.len());
                 pipeline.send(call.payload).await.unwrap_or(Err(closed()))
             }
             Kept::Link(link) => self.through_link(link, call).await,
@@ -137,14 +137,15 @@ impl Inner {
             return Ok(connection);
         }
         let ScriptTarget { address, dialect, options, .. } = &self.target;
+        let start = Instant::now();
         let connection = Connection::open(address, dialect, options.connect_timeout).await?;
-        call.mark_connected();
+        call.mark_connected(Some(start.elapsed()));
         Ok(connection)
     }
 
     async fn through_link(&self, link: &SyncMutex<Option<Arc<Link>>>, call: &mut Call<'_>) -> Answer {
         let link = Arc::clone(link.lock().get_or_insert_with(|| {
-            call.mark_connected();
+            call.mark_connected(None);
             let config = Config { address: self.target.address.clone(), ..Config::default() };
             Arc::new(Link::start(config, &Handle::current()))
         }));
@@ -154,7 +155,7 @@ impl Inner {
             let _ = sender.send(result);
         });
         let op = Op::Echo { data: call.payload.to_vec() };
-        call.mark_sent();
+        call.mark_sent(call.payload.len());
         link.submit(op.into(), Instant::now() + self.target.options.timeout, respond);
         match receiver.await {
             Ok(Ok(outcome)) => dialect::answer(outcome),

@@ -120,8 +120,8 @@ async fn exchange(session: &ScriptSession, payload: &[u8]) -> Result<(Vec<u8>, u
     let mut reply = Vec::new();
     let mut call = Call::new(payload, &mut reply);
     session.clone().exchange(&mut call).await?;
-    assert!(call.sent().is_some());
-    let connected = call.connected();
+    assert!(call.trace().sent.is_some());
+    let connected = call.trace().connected;
     Ok((reply, connected))
 }
 

@@ -128,7 +128,7 @@ fn report(row: Row) -> Report {
         command: Vec::new(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         machine: Machine::here(),
-        target: TargetInfo { url: String::new(), strategy: "pool".to_owned(), counter: None },
+        target: TargetInfo { strategy: "pool".to_owned(), ..TargetInfo::default() },
         settings: Settings {
             arrivals: "constant".to_owned(),
             payload: "uuid".to_owned(),

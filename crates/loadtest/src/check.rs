@@ -1,0 +1,162 @@
+//! Which replies are right.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use crate::target::Failure;
+
+/// What a reply must be to count as right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Check {
+    /// It is a success (status 200 to 299 where there is one) and equals the payload.
+    Echo,
+    /// It is a success, whatever it holds.
+    Success,
+    /// It has this status.
+    Status(u16),
+    /// It is a success and equals this.
+    Equals(Vec<u8>),
+    /// It is a success and has this somewhere.
+    Contains(Vec<u8>),
+    /// It is whole, whatever its status.
+    Nothing,
+}
+
+/// Why text does not name a check.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// Not of a known form.
+    #[error(
+        "{0:?} is not a check of replies; use echo, status, status=404, equals=TEXT, contains=TEXT or none (@FILE as TEXT \
+         reads a file)"
+    )]
+    Unknown(String),
+    /// A text that every reply has.
+    #[error("contains= has no text; every reply would pass; use status or none")]
+    Empty,
+    /// The file after `@`.
+    #[error("cannot read {0}")]
+    File(String, #[source] std::io::Error),
+}
+
+/// Text as it stands, or, after `@`, what a file holds. A relative path starts at `folder`.
+///
+/// # Errors
+/// If the file cannot be read: its path and the reason.
+pub fn text_or_file(text: &str, folder: &Path) -> Result<Vec<u8>, (String, std::io::Error)> {
+    match text.strip_prefix('@') {
+        None => Ok(text.as_bytes().to_vec()),
+        Some(name) => {
+            let path = folder.join(name);
+            std::fs::read(&path).map_err(|error| (path.display().to_string(), error))
+        }
+    }
+}
+
+impl Check {
+    /// Reads what people type. Files are looked for in `folder`.
+    ///
+    /// # Errors
+    /// If it is not of a known form, or a file cannot be read.
+    pub fn parse(text: &str, folder: &Path) -> Result<Check, CheckError> {
+        let unknown = || CheckError::Unknown(text.to_owned());
+        let bytes =
+            |value| text_or_file(value, folder).map_err(|(path, error)| CheckError::File(path, error));
+        match text.split_once('=') {
+            None => match text {
+                "echo" => Ok(Check::Echo),
+                "status" => Ok(Check::Success),
+                "none" => Ok(Check::Nothing),
+                _ => Err(unknown()),
+            },
+            Some(("status", status)) => {
+                let status = status.parse().ok().filter(|status| (200..600).contains(status));
+                status.map(Check::Status).ok_or_else(unknown)
+            }
+            Some(("equals", value)) => Ok(Check::Equals(bytes(value)?)),
+            Some(("contains", value)) => {
+                let wanted = bytes(value)?;
+                if wanted.is_empty() { Err(CheckError::Empty) } else { Ok(Check::Contains(wanted)) }
+            }
+            Some(_) => Err(unknown()),
+        }
+    }
+
+    /// Whether a status is right.
+    ///
+    /// # Errors
+    /// [`Failure::Status`] if it is not.
+    pub fn status(&self, status: u16) -> Result<(), Failure> {
+        let right = match self {
+            Check::Nothing => true,
+            Check::Status(wanted) => status == *wanted,
+            _ => (200..300).contains(&status),
+        };
+        if right { Ok(()) } else { Err(Failure::Status(status)) }
+    }
+
+    /// Whether the reply to `payload` is right.
+    ///
+    /// # Errors
+    /// [`Failure::Wrong`] if it is not.
+    pub fn reply(&self, payload: &[u8], reply: &[u8]) -> Result<(), Failure> {
+        let right = match self {
+            Check::Echo => reply == payload,
+            Check::Equals(wanted) => reply == wanted,
+            Check::Contains(wanted) => reply.windows(wanted.len()).any(|window| window == wanted),
+            Check::Success | Check::Status(_) | Check::Nothing => true,
+        };
+        if right { Ok(()) } else { Err(Failure::Wrong) }
+    }
+}
+
+impl FromStr for Check {
+    type Err = CheckError;
+
+    fn from_str(text: &str) -> Result<Self, CheckError> {
+        Check::parse(text, Path::new(""))
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Check::Echo => f.write_str("echo"),
+            Check::Success => f.write_str("status"),
+            Check::Status(status) => write!(f, "status={status}"),
+            Check::Equals(wanted) => write!(f, "equals={}", String::from_utf8_lossy(wanted)),
+            Check::Contains(wanted) => write!(f, "contains={}", String::from_utf8_lossy(wanted)),
+            Check::Nothing => f.write_str("none"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_check_takes_what_it_should_and_nothing_else() {
+        let passes = |check: &str, status, reply: &str| {
+            let check: Check = check.parse().unwrap();
+            assert_eq!(check.to_string().parse::<Check>().unwrap(), check);
+            check.status(status).and_then(|()| check.reply(b"payload", reply.as_bytes())).is_ok()
+        };
+        assert!(
+            passes("echo", 200, "payload") && !passes("echo", 200, "x") && !passes("echo", 500, "payload")
+        );
+        assert!(passes("status", 204, "") && !passes("status", 304, "x"));
+        assert!(passes("status=404", 404, "x") && !passes("status=404", 200, "x"));
+        assert!(passes("equals=a=b", 200, "a=b") && !passes("equals=a", 200, "a=b"));
+        assert!(passes("contains=lo w", 200, "hello world") && !passes("contains=x", 200, "hello"));
+        assert!(passes("none", 500, "x"));
+    }
+
+    #[test]
+    fn what_is_not_a_check_is_refused() {
+        for text in ["", "yes", "status=x", "status=99", "contains=", "equals=@/nowhere/at/all"] {
+            assert!(text.parse::<Check>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! How connections to a server are made: TCP or a Unix socket, in the clear or with TLS.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::url::{Url, UrlError};
+
+/// A connection's bytes.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + fmt::Debug {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send + fmt::Debug> Stream for T {}
+
+/// Which servers are trusted over TLS.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Those with a certificate of an authority that this machine trusts.
+    #[default]
+    System,
+    /// Those with a certificate of an authority in this PEM file, or with one of these certificates.
+    File(PathBuf),
+    /// Every server, whatever it shows. Only for tests.
+    Anyone,
+}
+
+/// Why connections cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectorError {
+    /// An address that leads nowhere.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// Not a kind of address that HTTP has.
+    #[error("{0}:// is not supported; use an http:// or https:// address")]
+    Scheme(String),
+    /// A file of certificates.
+    #[error("{path} has no certificate in PEM form that can be used: {reason}")]
+    Certificates {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The machine trusts nobody.
+    #[error("this machine has no certificates of authorities; name a file with --cacert")]
+    NoAuthorities,
+    /// A name that no certificate can have.
+    #[error("{0:?} cannot be the name of a TLS server")]
+    Name(String),
+    /// TLS as a whole.
+    #[error("TLS cannot be set up")]
+    Tls(#[from] rustls::Error),
+    /// A system without them.
+    #[error("this system has no Unix sockets; leave --unix-socket out")]
+    NoUnixSockets,
+}
+
+/// Where a server is.
+#[derive(Debug, Clone)]
+enum Place {
+    Tcp(SocketAddr),
+    #[cfg(unix)]
+    Unix(PathBuf),
+}
+
+/// Makes connections to one server.
+#[derive(Clone)]
+pub(super) struct Connector {
+    place: Place,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector").field("place", &self.place).field("tls", &self.tls.is_some()).finish()
+    }
+}
+
+impl Connector {
+    /// To the server at `url`, or to the one that listens on `unix_socket`. `http2` is what TLS asks for.
+    pub(super) fn new(
+        url: &Url,
+        unix_socket: Option<&Path>,
+        trust: &Trust,
+        http2: bool,
+    ) -> Result<Connector, ConnectorError> {
+        let tls = match url.scheme.as_str() {
+            "http" => None,
+            "https" => {
+                let name = ServerName::try_from(url.host.clone());
+                let name = name.map_err(|_| ConnectorError::Name(url.host.clone()))?;
+                Some((TlsConnector::from(Arc::new(config(trust, http2)?)), name))
+            }
+            other => return Err(ConnectorError::Scheme(other.to_owned())),
+        };
+        let place = match unix_socket {
+            None => Place::Tcp(url.resolve()?),
+            #[cfg(unix)]
+            Some(path) => Place::Unix(path.to_owned()),
+            #[cfg(not(unix))]
+            Some(_) => return Err(ConnectorError::NoUnixSockets),
+        };
+        Ok(Connector { place, tls })
+    }
+
+    pub(super) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
+        match &self.place {
+            Place::Tcp(address) => {
+                let stream = TcpStream::connect(address).await?;
+                stream.set_nodelay(true)?;
+                self.secure(stream).await
+            }
+            #[cfg(unix)]
+            Place::Unix(path) => self.secure(tokio::net::UnixStream::connect(path).await?).await,
+        }
+    }
+
+    async fn secure(&self, stream: impl Stream + 'static) -> io::Result<Box<dyn Stream>> {
+        match &self.tls {
+            None => Ok(Box::new(stream)),
+            Some((connector, name)) => Ok(Box::new(connector.connect(name.clone(), stream).await?)),
+        }
+    }
+}
+
+fn config(trust: &Trust, http2: bool) -> Result<ClientConfig, ConnectorError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+    let mut config = match trust {
+        Trust::Anyone => {
+            let verifier = Arc::new(Unverified(provider));
+            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+        }
+        trust => builder.with_root_certificates(authorities(trust)?).with_no_client_auth(),
+    };
+    let protocol: &[u8] = if http2 { b"h2" } else { b"http/1.1" };
+    config.alpn_protocols = vec![protocol.to_vec()];
+    Ok(config)
+}
+
+fn authorities(trust: &Trust) -> Result<RootCertStore, ConnectorError> {
+    let mut store = RootCertStore::empty();
+    let Trust::File(path) = trust else {
+        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        return if store.is_empty() { Err(ConnectorError::NoAuthorities) } else { Ok(store) };
+    };
+    let unusable = |reason: String| ConnectorError::Certificates { path: path.display().to_string(), reason };
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
+        store.add(certificate).map_err(|error| unusable(error.to_string()))?;
+    }
+    if store.is_empty() { Err(unusable("it is empty".to_owned())) } else { Ok(store) }
+}
+
+/// Takes every certificate, for tests of servers whose certificate nobody vouches for.
+#[derive(Debug)]
+struct Unverified(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _certificate: &CertificateDer<'_>,
+        _chain: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

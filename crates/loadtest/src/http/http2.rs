@@ -1,0 +1,97 @@
+//! HTTP/2: one connection for the requests of all clients of a worker.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use h2::client::{self, SendRequest};
+use http::Request;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+use super::connector::Connector;
+use super::response::BODY;
+use crate::target::{Call, Failure};
+
+/// A connection that clients share. It is made when the first request needs it, and again after its end.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared(Arc<Mutex<Option<Open>>>);
+
+#[derive(Debug)]
+struct Open {
+    sender: SendRequest<Bytes>,
+    /// Ends with the connection.
+    driver: JoinHandle<()>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl Shared {
+    async fn sender(
+        &self,
+        connector: &Connector,
+        call: &mut Call<'_>,
+    ) -> Result<SendRequest<Bytes>, Failure> {
+        let mut open = self.0.lock().await;
+        if let Some(open) = open.as_ref().filter(|open| !open.driver.is_finished()) {
+            return Ok(open.sender.clone());
+        }
+        let start = Instant::now();
+        let stream = connector.connect().await?;
+        let (sender, connection) = client::handshake(stream).await.map_err(failure)?;
+        call.mark_connected(Some(start.elapsed()));
+        let driver = tokio::spawn(async move {
+            // The requests under way get the error too.
+            let _ = connection.await;
+        });
+        *open = Some(Open { sender: sender.clone(), driver });
+        Ok(sender)
+    }
+
+    /// Sends a request and returns its status; the reply's body goes into the call.
+    pub(super) async fn exchange(
+        &self,
+        connector: &Connector,
+        request: Request<()>,
+        body: Bytes,
+        call: &mut Call<'_>,
+    ) -> Result<u16, Failure> {
+        let sender = self.sender(connector, call).await?;
+        // Waits while the server does not take more requests at a time.
+        let mut sender = sender.ready().await.map_err(failure)?;
+        call.mark_sent(body.len());
+        let (response, mut stream) = sender.send_request(request, body.is_empty()).map_err(failure)?;
+        if !body.is_empty() {
+            stream.send_data(body, true).map_err(failure)?;
+        }
+        let response = response.await.map_err(failure)?;
+        call.mark_received(0);
+        let status = response.status().as_u16();
+        let mut body = response.into_body();
+        while let Some(data) = poll_fn(|context| body.poll_data(context)).await {
+            let data = data.map_err(failure)?;
+            call.mark_received(data.len());
+            call.reply.extend_from_slice(&data);
+            if call.reply.len() > BODY {
+                return Err(Failure::Other(format!("a body of more than {BODY} bytes")));
+            }
+            let _ = body.flow_control().release_capacity(data.len());
+        }
+        Ok(status)
+    }
+}
+
+fn failure(error: h2::Error) -> Failure {
+    if error.is_go_away() || error.is_reset() {
+        return Failure::Reset;
+    }
+    match error.get_io() {
+        Some(io) => std::io::Error::from(io.kind()).into(),
+        None => Failure::Other(error.to_string()),
+    }
+}

@@ -1,0 +1,244 @@
+//! What is sent: one request, or a list with weights.
+
+use std::fmt;
+use std::path::Path;
+
+use http::Uri;
+pub use http::{HeaderName, HeaderValue, Method};
+use serde::Deserialize;
+
+use super::template::Template;
+use crate::check::{Check, CheckError, text_or_file};
+
+/// A request that is sent again and again, each time with a fresh payload in its places.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Its method.
+    pub method: Method,
+    /// Path and query; `{}` is a place for the payload.
+    pub path: String,
+    /// Header lines, in order. One with the name `Host` replaces the target's.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Its body, if it has one.
+    pub body: Option<Template>,
+    /// Which replies are right.
+    pub check: Check,
+    /// How often it is sent, compared with the others in the list.
+    pub weight: f64,
+}
+
+/// Why something is not a request.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// Not a method.
+    #[error("{0:?} is not a method; use for example GET or POST")]
+    Method(String),
+    /// Not a header line.
+    #[error("{0:?} is not a header; write it as 'Name: value'")]
+    Header(String),
+    /// A path without its `/`, or with a character that must be escaped.
+    #[error("{0:?} is not a path; write for example /v1/batch, and other characters as %XX")]
+    Path(String),
+    /// Not above 0.
+    #[error("a weight of {0}; give a number above 0, such as 1 or 0.5")]
+    Weight(f64),
+    /// A check that cannot be read.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// A file cannot be read.
+    #[error("cannot read {0}")]
+    File(String, #[source] std::io::Error),
+    /// A file of another form.
+    #[error("{0} is not a list of requests; docs/load-testing.md shows one")]
+    Malformed(String, #[source] toml::de::Error),
+    /// A list without requests.
+    #[error("{0} has no [[request]]; docs/load-testing.md shows a list")]
+    Empty(String),
+    /// One of a list.
+    #[error("request {number} of {file}")]
+    InList {
+        /// Its place, from 1.
+        number: usize,
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        source: Box<RequestError>,
+    },
+}
+
+impl Request {
+    /// `GET` of a path, without checks of the reply's content.
+    pub fn get(path: &str) -> Request {
+        Request {
+            method: Method::GET,
+            path: path.to_owned(),
+            headers: Vec::new(),
+            body: None,
+            check: Check::Success,
+            weight: 1.0,
+        }
+    }
+
+    /// Whether the payload goes anywhere.
+    pub fn has_place(&self) -> bool {
+        Template::new(self.path.as_bytes()).has_place() || self.body.as_ref().is_some_and(Template::has_place)
+    }
+}
+
+/// Reads a method.
+///
+/// # Errors
+/// If it has other characters than a method.
+pub fn method(text: &str) -> Result<Method, RequestError> {
+    text.parse().map_err(|_| RequestError::Method(text.to_owned()))
+}
+
+/// Reads a header line, `Name: value`.
+///
+/// # Errors
+/// If it is of another form.
+pub fn header(line: &str) -> Result<(HeaderName, HeaderValue), RequestError> {
+    let malformed = || RequestError::Header(line.to_owned());
+    let (name, value) = line.split_once(':').ok_or_else(malformed)?;
+    let name = name.trim().parse().map_err(|_| malformed())?;
+    let value = value.trim().parse().map_err(|_| malformed())?;
+    Ok((name, value))
+}
+
+/// A body as people type it: text, or `@FILE`.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn body(text: &str, folder: &Path) -> Result<Template, RequestError> {
+    let bytes = text_or_file(text, folder).map_err(|(path, error)| RequestError::File(path, error))?;
+    Ok(Template::new(&bytes))
+}
+
+/// A file with a list of requests.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    #[serde(default)]
+    request: Vec<Entry>,
+}
+
+/// One of the list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    method: Option<String>,
+    path: String,
+    #[serde(default)]
+    headers: std::collections::BTreeMap<String, String>,
+    body: Option<String>,
+    check: Option<String>,
+    weight: Option<f64>,
+}
+
+/// Reads a list of requests. All get `headers` before their own.
+///
+/// # Errors
+/// If the file cannot be read, or something in it is not a request.
+pub fn read_list(path: &Path, headers: &[(HeaderName, HeaderValue)]) -> Result<Vec<Request>, RequestError> {
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| RequestError::File(file.clone(), error))?;
+    let list: List = toml::from_str(&text).map_err(|error| RequestError::Malformed(file.clone(), error))?;
+    if list.request.is_empty() {
+        return Err(RequestError::Empty(file));
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let requests = list.request.into_iter().enumerate().map(|(index, entry)| {
+        entry.read(folder, headers).map_err(|source| RequestError::InList {
+            number: index + 1,
+            file: file.clone(),
+            source: Box::new(source),
+        })
+    });
+    requests.collect()
+}
+
+impl Entry {
+    fn read(self, folder: &Path, common: &[(HeaderName, HeaderValue)]) -> Result<Request, RequestError> {
+        let mut headers = common.to_vec();
+        for (name, value) in &self.headers {
+            headers.push(header(&format!("{name}: {value}"))?);
+        }
+        let parsed: Option<Uri> = self.path.parse().ok();
+        if !self.path.starts_with('/') || parsed.is_none() {
+            return Err(RequestError::Path(self.path));
+        }
+        let weight = self.weight.unwrap_or(1.0);
+        if !(weight.is_finite() && weight > 0.0) {
+            return Err(RequestError::Weight(weight));
+        }
+        let body = self.body.map(|text| body(&text, folder)).transpose()?;
+        let unnamed = if body.is_some() { Method::POST } else { Method::GET };
+        let mut request = Request { headers, body, weight, ..Request::get(&self.path) };
+        request.method = self.method.map_or(Ok(unnamed), |text| method(&text))?;
+        request.check = match self.check {
+            Some(text) => Check::parse(&text, folder)?,
+            None if request.has_place() => Check::Echo,
+            None => Check::Success,
+        };
+        Ok(request)
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(text: &str) -> Result<Vec<Request>, RequestError> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("body.json"), r#"{"id": "{}"}"#).unwrap();
+        let path = folder.path().join("list.toml");
+        std::fs::write(&path, text).unwrap();
+        read_list(&path, &[header("Authorization: Bearer x").unwrap()])
+    }
+
+    #[test]
+    fn a_list_has_methods_headers_bodies_checks_and_weights() {
+        let text = r#"
+            [[request]]
+            path = "/v1/emulator"
+            weight = 3
+
+            [[request]]
+            path = "/v1/batch?x={}"
+            headers = { "Content-Type" = "application/json" }
+            body = "@body.json"
+            check = "contains=results"
+        "#;
+        let [one, two] = &list(text).unwrap()[..] else { panic!("two requests") };
+        assert_eq!(
+            (one.to_string(), one.weight, &one.check),
+            ("GET /v1/emulator".to_owned(), 3.0, &Check::Success)
+        );
+        assert_eq!(two.method, Method::POST);
+        assert_eq!(two.headers.len(), 2);
+        assert!(two.has_place() && two.body.as_ref().is_some_and(Template::has_place));
+        assert_eq!(two.check.to_string(), "contains=results");
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_used_says_which_request_and_why() {
+        for (text, reason) in [
+            ("", "has no [[request]]"),
+            ("[[request]]\nmethod = 'GET'", "is not a list of requests"),
+            ("[[request]]\npath = '/'\nverb = 'GET'", "is not a list of requests"),
+            ("[[request]]\npath = 'x'", "request 1 of"),
+            ("[[request]]\npath = '/'\n[[request]]\npath = '/'\nweight = 0", "request 2 of"),
+            ("[[request]]\npath = '/'\nheaders = { 'a b' = 'c' }", "request 1 of"),
+            ("[[request]]\npath = '/'\nbody = '@none'", "request 1 of"),
+        ] {
+            let error = list(text).unwrap_err().to_string();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}

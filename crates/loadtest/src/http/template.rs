@@ -1,0 +1,82 @@
+//! Text with places for the payload.
+
+/// Where the payload goes.
+pub const PLACE: &str = "{}";
+/// What stands for `{}` itself.
+const ESCAPED: &str = "{{}}";
+
+/// Bytes with places for the payload: `{}`. Where `{}` itself is meant, it is written `{{}}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Template {
+    first: Vec<u8>,
+    /// What follows each place.
+    rest: Vec<Vec<u8>>,
+}
+
+impl Template {
+    /// Reads text.
+    pub fn new(text: &[u8]) -> Template {
+        let mut template = Template::default();
+        let mut left = text;
+        while let Some(byte) = left.first() {
+            if let Some(after) = left.strip_prefix(ESCAPED.as_bytes()) {
+                template.last().extend_from_slice(PLACE.as_bytes());
+                left = after;
+            } else if let Some(after) = left.strip_prefix(PLACE.as_bytes()) {
+                template.rest.push(Vec::new());
+                left = after;
+            } else {
+                template.last().push(*byte);
+                left = &left[1..];
+            }
+        }
+        template
+    }
+
+    fn last(&mut self) -> &mut Vec<u8> {
+        self.rest.last_mut().unwrap_or(&mut self.first)
+    }
+
+    /// Whether the payload goes anywhere.
+    pub fn has_place(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
+    /// Its length with a payload of this length.
+    pub fn len(&self, payload: usize) -> usize {
+        self.first.len() + self.rest.iter().map(|part| payload + part.len()).sum::<usize>()
+    }
+
+    /// Adds it to `out`, with the payload in its places.
+    pub fn fill(&self, payload: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.first);
+        for part in &self.rest {
+            out.extend_from_slice(payload);
+            out.extend_from_slice(part);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_goes_into_every_place_and_braces_can_be_escaped() {
+        for (text, filled) in [
+            ("", ""),
+            ("plain", "plain"),
+            ("/a?b={}", "/a?b=P"),
+            ("{}-{}", "P-P"),
+            (r#"{"a": {{}}, "b": "{}"}"#, r#"{"a": {}, "b": "P"}"#),
+            (r#"{"a": {"b": 1}}"#, r#"{"a": {"b": 1}}"#),
+        ] {
+            let template = Template::new(text.as_bytes());
+            let mut out = Vec::new();
+            template.fill(b"P", &mut out);
+            assert_eq!(out, filled.as_bytes(), "{text}");
+            assert_eq!(template.len(1), filled.len());
+            assert_eq!(template.has_place(), filled.contains('P'));
+        }
+    }
+}
