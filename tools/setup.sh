@@ -1,10 +1,12 @@
 #!/bin/sh
-# Installs missing Debian packages: `setup.sh run` those that the program needs, `setup.sh test` also those that its tests
-# need. Safe to repeat.
+# Installs missing Debian packages: `setup.sh run` those that building the program needs, `setup.sh test` also those that its
+# tests need. Safe to repeat.
 set -eu
 
-run="libmgba-dev"
-test="$run mgba-qt openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core faketime"
+# For tools/libmgba.sh.
+run="cmake dpkg-dev liblua5.4-dev libpng-dev zlib1g-dev libminizip-dev libinih-dev"
+# libmgba-dev is for the benchmark, which compares with the packaged library.
+test="$run libmgba-dev mgba-qt openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core faketime"
 
 case "${1:-run}" in
     run) wanted=$run ;;

@@ -1,14 +1,20 @@
-//! Finds the installed libmgba and compiles the shim against its headers.
+//! Gets libmgba and compiles the shim against its headers.
 //!
-//! Looked up in this order: `LIBMGBA_INCLUDE_DIR` (the folder that holds
-//! `mgba/core/core.h`) and `LIBMGBA_LIB_DIR` (the folder that holds the
-//! library), then the usual folders of the system. Debian ships no pkg-config
-//! file for libmgba, so none is asked for.
+//! `tools/libmgba.sh` builds libmgba from source, once, as a static library. With
+//! the feature `system-libmgba` the installed library is used. That one is looked up
+//! in `LIBMGBA_INCLUDE_DIR` (the folder that holds `mgba/core/core.h`) and
+//! `LIBMGBA_LIB_DIR` (the folder that holds the library), then in the usual folders
+//! of the system. Debian ships no pkg-config file for libmgba, so none is asked for.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::exit;
+use std::process::{Command, Stdio, exit};
+
+/// From this crate's folder.
+const SCRIPT: &str = "../../tools/libmgba.sh";
+/// The variables that [`SCRIPT`] reads.
+const SCRIPT_VARIABLES: [&str; 4] = ["FRAMEWIRE_LIBMGBA_DIR", "FRAMEWIRE_LIBMGBA_SOURCE", "CC", "CFLAGS"];
 
 const SOURCES: [&str; 10] = [
     "buffer.c",
@@ -39,20 +45,32 @@ const FEATURES: [(&str, &str, &str); 4] = [
 ];
 
 fn main() {
-    println!("cargo::rerun-if-env-changed=LIBMGBA_INCLUDE_DIR");
-    println!("cargo::rerun-if-env-changed=LIBMGBA_LIB_DIR");
     for file in SOURCES.iter().chain(&HEADERS) {
         println!("cargo::rerun-if-changed=shim/{file}");
     }
-
-    let include = find_headers();
+    // `--all-features` has both features on: then the source wins.
+    let system = is_on("SYSTEM_LIBMGBA") && !is_on("SOURCE_LIBMGBA");
+    let include = if system { find_headers() } else { build_library().join("include") };
     println!("cargo::rerun-if-changed={}", include.join("mgba/core/core.h").display());
+    compile_shim(&include);
+    // After the shim, which needs it.
+    if system {
+        println!("cargo::rustc-link-lib=mgba");
+    } else {
+        println!("cargo::rustc-link-lib=static=framewire_mgba");
+    }
+}
 
+fn is_on(feature: &str) -> bool {
+    env::var_os(format!("CARGO_FEATURE_{feature}")).is_some()
+}
+
+fn compile_shim(include: &Path) {
     let mut shim = cc::Build::new();
     shim.std("gnu11").warnings(true).extra_warnings(true);
     // A system folder goes without saying, and naming it can upset its order.
     if include != Path::new("/usr/include") {
-        shim.include(&include);
+        shim.include(include);
     }
     for (header, words, name) in FEATURES {
         let text = fs::read_to_string(include.join(header)).unwrap_or_default();
@@ -62,14 +80,31 @@ fn main() {
     }
     shim.files(SOURCES.map(|file| format!("shim/{file}")));
     shim.compile("framewire_mgba_shim");
+}
 
+/// Builds libmgba, if that was not done before, and gives the folder of the library and its headers.
+fn build_library() -> PathBuf {
+    println!("cargo::rerun-if-changed={SCRIPT}");
+    for name in SCRIPT_VARIABLES {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+    let run = Command::new(SCRIPT).stderr(Stdio::inherit()).output();
+    let run = run.unwrap_or_else(|error| fail(&format!("{SCRIPT} could not be run: {error}")));
+    if !run.status.success() {
+        fail(&format!("{SCRIPT} could not build libmgba; its messages are below"));
+    }
+    let folder = PathBuf::from(String::from_utf8_lossy(&run.stdout).trim_end());
+    println!("cargo::rustc-link-search=native={}", folder.join("lib").display());
+    folder
+}
+
+/// The folder of the installed library's headers.
+fn find_headers() -> PathBuf {
+    println!("cargo::rerun-if-env-changed=LIBMGBA_INCLUDE_DIR");
+    println!("cargo::rerun-if-env-changed=LIBMGBA_LIB_DIR");
     if let Some(dir) = env::var_os("LIBMGBA_LIB_DIR") {
         println!("cargo::rustc-link-search=native={}", dir.display());
     }
-    println!("cargo::rustc-link-lib=mgba");
-}
-
-fn find_headers() -> PathBuf {
     let candidates: Vec<PathBuf> = match env::var_os("LIBMGBA_INCLUDE_DIR") {
         Some(dir) => vec![dir.into()],
         None => ["/usr/include", "/usr/local/include", "/opt/homebrew/include"].map(PathBuf::from).into(),
@@ -80,13 +115,15 @@ fn find_headers() -> PathBuf {
         }
     }
     let looked: Vec<_> = candidates.iter().map(|d| d.display().to_string()).collect();
-    println!(
-        "cargo::error=the headers of libmgba (mGBA 0.10.1 or newer) were not found in {}",
+    fail(&format!(
+        "the headers of libmgba (mGBA 0.10.1 or newer) were not found in {}. On Debian or Ubuntu: \
+         apt install libmgba-dev; elsewhere set LIBMGBA_INCLUDE_DIR and LIBMGBA_LIB_DIR; or build without the \
+         feature system-libmgba",
         looked.join(", ")
-    );
-    println!(
-        "cargo::error=on Debian or Ubuntu: apt install libmgba-dev (`make setup` does it); \
-         elsewhere set LIBMGBA_INCLUDE_DIR and LIBMGBA_LIB_DIR"
-    );
+    ))
+}
+
+fn fail(message: &str) -> ! {
+    println!("cargo::error={message}");
     exit(1)
 }

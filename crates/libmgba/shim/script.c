@@ -34,7 +34,7 @@ struct fw_scripts {
 	void* user;
 	struct fw_core* host;
 	int running; /* calls into Lua under way */
-	char* reported; /* the last error of a callback, told once */
+	char* reported; /* the last error that was told */
 };
 
 /* Runs before any script. It makes print write to the console, because stdout
@@ -55,6 +55,22 @@ static const char PRELUDE[] =
 	"pcall(function() local s = socket.tcp(); touch(s._s, 'error'); s._s:close() end)\n"
 	"pcall(function() touch(console:createBuffer(''), 'print') end)\n";
 
+static const char* engine_error(struct fw_scripts* scripts) {
+	struct mScriptEngineContext* engine = HashTableLookup(&scripts->context.engines, "lua");
+	return engine ? engine->getError(engine) : NULL;
+}
+
+/* A script that fails in silence every frame helps nobody, and neither does the
+ * same line sixty times a second. */
+static void report(struct fw_scripts* scripts, const char* error) {
+	if (scripts->reported && !strcmp(error, scripts->reported)) {
+		return;
+	}
+	free(scripts->reported);
+	scripts->reported = strdup(error);
+	scripts->console(scripts->user, mLOG_ERROR, error);
+}
+
 static void console_log(struct mLogger* logger, int category, enum mLogLevel level, const char* format, va_list args) {
 	UNUSED(category);
 	struct fw_scripts* scripts = (struct fw_scripts*) ((char*) logger - offsetof(struct fw_scripts, logger));
@@ -65,7 +81,13 @@ static void console_log(struct mLogger* logger, int category, enum mLogLevel lev
 	char* message = len >= 0 ? malloc((size_t) len + 1) : NULL;
 	if (message) {
 		vsnprintf(message, (size_t) len + 1, format, args);
-		scripts->console(scripts->user, level, message);
+		/* From 0.10.2 on the engine writes its errors to the console itself. */
+		const char* error = level == mLOG_ERROR ? engine_error(scripts) : NULL;
+		if (error && !strcmp(error, message)) {
+			report(scripts, message);
+		} else {
+			scripts->console(scripts->user, level, message);
+		}
 		free(message);
 	}
 }
@@ -73,23 +95,6 @@ static void console_log(struct mLogger* logger, int category, enum mLogLevel lev
 static void print_buffer(void* user, const char* text) {
 	struct fw_scripts* scripts = user;
 	scripts->console(scripts->user, mLOG_DEBUG, text);
-}
-
-static struct mScriptEngineContext* lua(struct fw_scripts* scripts) {
-	return HashTableLookup(&scripts->context.engines, "lua");
-}
-
-/* libmgba drops the errors of callbacks; a script that fails in silence every
- * frame helps nobody, and neither does the same line sixty times a second. */
-static void report_callback_error(struct fw_scripts* scripts) {
-	struct mScriptEngineContext* engine = lua(scripts);
-	const char* error = engine ? engine->getError(engine) : NULL;
-	if (!error || (scripts->reported && !strcmp(error, scripts->reported))) {
-		return;
-	}
-	free(scripts->reported);
-	scripts->reported = strdup(error);
-	scripts->console(scripts->user, mLOG_ERROR, error);
 }
 
 static void trigger(struct fw_scripts* scripts, const char* callback) {
@@ -105,7 +110,11 @@ static void trigger(struct fw_scripts* scripts, const char* callback) {
 	fw_saves_enter(before);
 	--scripts->running;
 	fw_mind_rom(scripts->host);
-	report_callback_error(scripts);
+	/* libmgba before 0.10.2 drops the errors of callbacks. */
+	const char* error = engine_error(scripts);
+	if (error) {
+		report(scripts, error);
+	}
 }
 
 void fw_scripts_trigger(struct fw_core* self, const char* callback) {
@@ -151,7 +160,7 @@ static void detach_core(struct fw_scripts* scripts) {
 }
 
 static int run(struct fw_scripts* scripts, const char* name, const void* source, size_t len, char** error) {
-	struct mScriptEngineContext* engine = lua(scripts);
+	struct mScriptEngineContext* engine = HashTableLookup(&scripts->context.engines, "lua");
 	if (!engine) {
 		return FW_NO_SCRIPTING;
 	}
@@ -159,6 +168,9 @@ static int run(struct fw_scripts* scripts, const char* name, const void* source,
 	if (!vf) {
 		return FW_NO_MEMORY;
 	}
+	/* A script that is run again and fails again is told again. */
+	free(scripts->reported);
+	scripts->reported = NULL;
 	++scripts->running;
 	struct fw_core* before = fw_saves_enter(scripts->host);
 	bool ok = engine->load(engine, name, vf) && engine->run(engine);
@@ -172,9 +184,7 @@ static int run(struct fw_scripts* scripts, const char* name, const void* source,
 	}
 	const char* message = engine->getError(engine);
 	*error = strdup(message ? message : "the script failed without a message");
-	scripts->console(scripts->user, mLOG_ERROR, *error ? *error : "out of memory");
-	free(scripts->reported);
-	scripts->reported = *error ? strdup(*error) : NULL;
+	report(scripts, *error ? *error : "out of memory");
 	return FW_SCRIPT_FAILED;
 }
 

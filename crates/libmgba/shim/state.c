@@ -4,6 +4,7 @@
 #include <mgba-util/memory.h>
 #include <mgba/core/serialize.h>
 #include <mgba/internal/gba/gba.h>
+#include <mgba/internal/gba/serialize.h>
 
 /* One byte in place of the empty save of a game that has not used it yet: libmgba puts no save of 0 bytes into a state, so
  * that loading the state would keep the save that is there. When the game first uses its save, libmgba fills it up with
@@ -61,6 +62,18 @@ static enum mPlatform state_platform(const void* state) {
 	}
 }
 
+/* From 0.10.2 on libmgba runs the sound channels of a GBA up to the present after it has restored them, so that the state,
+ * saved again, is another one. They are restored once more. */
+static void restore_sound(struct mCore* core, const void* from) {
+	if (core->platform(core) != mPLATFORM_GBA) {
+		return;
+	}
+	struct GBA* gba = core->board;
+	const struct GBASerializedState* state = from;
+	mTimingDeschedule(&gba->timing, &gba->audio.psg.frameEvent);
+	GBAudioPSGDeserialize(&gba->audio.psg, &state->audio.psg, &state->audio.flags);
+}
+
 /* Takes the state proper, or puts the machine back as it was. */
 static int try_state(struct mCore* core, const void* state) {
 	enum mPlatform platform = state_platform(state);
@@ -78,6 +91,7 @@ static int try_state(struct mCore* core, const void* state) {
 	core->saveState(core, backup);
 	if (!core->loadState(core, state)) {
 		core->loadState(core, backup);
+		restore_sound(core, backup);
 		status = FW_STATE_OTHER_GAME;
 	}
 	free(backup);
@@ -119,15 +133,17 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 	}
 	int64_t before = fw_clock_before_load(self);
 	int status = try_state(core, found);
-	mappedMemoryFree(found, size);
 	if (status == FW_OK) {
 		vf->seek(vf, 0, SEEK_SET);
-		if (!mCoreLoadStateNamed(core, vf, flags)) {
+		if (mCoreLoadStateNamed(core, vf, flags)) {
+			restore_sound(core, found);
+		} else {
 			status = FW_STATE_FORMAT;
 		}
 		fw_clock_after_load(self, before, flags & SAVESTATE_RTC ? &extra : NULL);
 		finish_unused_save(core, &extra, flags);
 	}
+	mappedMemoryFree(found, size);
 	mStateExtdataDeinit(&extra);
 	vf->close(vf);
 	return status;

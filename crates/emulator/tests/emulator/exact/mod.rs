@@ -99,6 +99,7 @@ impl<E: Emulator> Session<'_, E> {
         if matches!(self.model.console, Console::Gba) {
             self.domains.extend(["cart1", "cart2"]);
         }
+        self.model.cartridge = self.domain_size("cart0");
         let Value::Bytes(clean) = self.do_one(Op::SaveState { flags: 0 }) else { panic!("no state") };
         self.clean = clean;
         self.learn();
@@ -118,14 +119,24 @@ impl<E: Emulator> Session<'_, E> {
             // Not a domain in a script that began before the game used it.
             ("sram", Console::Gba) => Op::ReadRange { address: 0x0E00_0000, length: 0x8000 },
             _ => {
-                let size =
-                    if name == "cart0" { Op::RomSize {} } else { Op::DomainSize { domain: name.to_owned() } };
-                let Value::Int(size) = self.do_one(size) else { panic!("no size") };
-                Op::DomainReadRange { domain: name.to_owned(), address: 0, length: size as u32 }
+                let length = if name == "cart0" {
+                    let Value::Int(size) = self.do_one(Op::RomSize {}) else { panic!("no size") };
+                    size as u32
+                } else {
+                    self.domain_size(name)
+                };
+                Op::DomainReadRange { domain: name.to_owned(), address: 0, length }
             }
         };
         let Value::Bytes(bytes) = self.do_one(op) else { panic!("no bytes") };
         bytes
+    }
+
+    fn domain_size(&self, name: &str) -> u32 {
+        let Value::Int(size) = self.do_one(Op::DomainSize { domain: name.to_owned() }) else {
+            panic!("no size")
+        };
+        size as u32
     }
 
     fn assert_all_memory(&self) {

@@ -40,6 +40,8 @@ pub enum Cell {
 
 pub struct Model {
     pub console: Console,
+    /// Bytes of the domain "cart0": mGBA before 0.10.2 gives that of a Game Boy the size of the largest cartridge.
+    pub cartridge: u32,
     domains: Vec<(&'static str, Vec<u8>)>,
 }
 
@@ -70,7 +72,7 @@ const GBC_BUS: [(u32, u32); 9] = [
 
 impl Model {
     pub fn new(console: Console) -> Model {
-        Model { console, domains: Vec::new() }
+        Model { console, cartridge: 0, domains: Vec::new() }
     }
 
     /// The names of all domains with bytes of their own.
@@ -91,11 +93,10 @@ impl Model {
         found.map(|(_, bytes)| bytes.as_slice())
     }
 
-    /// Bytes of a memory domain; that of a cartridge is as large as one can be.
+    /// Bytes of a memory domain.
     pub fn size(&self, name: &str) -> u32 {
-        match (name, self.console) {
-            ("cart0" | "cart1" | "cart2", Console::Gba) => 0x200_0000,
-            ("cart0", Console::Gbc(_)) => 0x80_0000,
+        match name {
+            "cart0" | "cart1" | "cart2" => self.cartridge,
             _ => self.domain(name).expect("a domain").len() as u32,
         }
     }

@@ -1,0 +1,165 @@
+#!/bin/sh
+# Builds libmgba as a static library and prints the folder that holds it: `include/` with its headers,
+# `lib/libframewire_mgba.a`, `licences/`, and `build.env` with what it was made from. Quick when that folder exists.
+#
+# The source is Debian's package of mGBA, or the source tree in FRAMEWIRE_LIBMGBA_SOURCE. The package comes through apt with
+# a private list of sources: the machine's own lists stay as they are, and apt checks the signatures.
+#
+# FRAMEWIRE_LIBMGBA_DIR names the folder for the source and the built libraries; checkouts may share one. The default is
+# target/libmgba of this checkout.
+set -eu
+
+version=0.10.5
+suite=trixie
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+# The libraries that go into the archive, by the names of Debian's packages: lib*-dev.
+libraries="lua5.4 png16 z minizip inih"
+
+say() { echo "libmgba: $*" >&2; }
+die() { say "$@"; exit 1; }
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=${FRAMEWIRE_LIBMGBA_DIR:-$here/../target/libmgba}
+mkdir -p "$top"
+top=$(cd "$top" && pwd)
+cc=${CC:-cc}
+command -v "$cc" >/dev/null || die "there is no C compiler '$cc'; install gcc, or name a compiler in CC"
+
+# ---- the name of this build: from everything that its result depends on ----
+
+if [ -n "${FRAMEWIRE_LIBMGBA_SOURCE:-}" ]; then
+    [ -f "$FRAMEWIRE_LIBMGBA_SOURCE/src/core/flags.h.in" ] ||
+        die "FRAMEWIRE_LIBMGBA_SOURCE=$FRAMEWIRE_LIBMGBA_SOURCE is not mGBA's source: it has no src/core/flags.h.in"
+    source=$(cd "$FRAMEWIRE_LIBMGBA_SOURCE" && pwd)
+    origin="the source in $source"
+    contents=$(cd "$source" && find CMakeLists.txt version.cmake include src -type f -exec cksum {} + | LC_ALL=C sort)
+else
+    source=$top/mgba-$version
+    origin="Debian's source package of mGBA $version"
+    contents=$version
+fi
+key=$({ cat "$0"; echo "$contents ${CFLAGS:-}"; "$cc" --version; } | cksum | tr ' ' '-')
+out=$top/$key
+
+if [ -f "$out/build.env" ]; then
+    echo "$out"
+    exit
+fi
+
+# One build at a time; a build that waited for another finds its result.
+if [ -z "${FRAMEWIRE_LIBMGBA_LOCKED:-}" ] && command -v flock >/dev/null; then
+    export FRAMEWIRE_LIBMGBA_LOCKED=1
+    exec flock "$top/lock" "$0" "$@"
+fi
+
+for tool in cmake make ar nm objcopy; do
+    command -v $tool >/dev/null || die "the program $tool is missing; \`make setup\` installs it (Debian: apt install cmake make binutils)"
+done
+archives=""
+for name in $libraries; do
+    archive=$("$cc" -print-file-name="lib$name.a")
+    [ -f "$archive" ] ||
+        die "the static library lib$name.a is missing; \`make setup\` installs it (Debian: apt install liblua5.4-dev libpng-dev zlib1g-dev libminizip-dev libinih-dev)"
+    archives="$archives $archive"
+done
+
+# ---- the source ----
+
+# The addresses of the Debian archives in this machine's own lists.
+mirrors() {
+    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | sort -u | grep -v security
+}
+
+# Downloads the source package from the mirror $1 into the folder $2.
+download() {
+    apt=$2/apt
+    mkdir -p "$apt/empty" "$apt/lists/partial" "$apt/archives/partial"
+    echo "deb-src [signed-by=$keyring] $1 $suite main" >"$apt/sources.list"
+    set -- "$2" -q -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/empty" \
+        -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt" -o Acquire::Languages=none -o APT::Sandbox::User= \
+        -o APT::Get::List-Cleanup=false
+    folder=$1
+    shift
+    apt-get "$@" update >&2 || return 1
+    found=$(apt-cache "$@" showsrc --only-source mgba | sed -n 's/^Version: //p' | grep "^$version[+-]" | tail -n 1)
+    [ -n "$found" ] || { say "Debian $suite has no mGBA $version"; return 1; }
+    (cd "$folder" && apt-get "$@" source --download-only "mgba=$found" >&2)
+}
+
+fetch() {
+    for tool in apt-get dpkg-source; do
+        command -v $tool >/dev/null || die "the program $tool is missing. Install dpkg-dev on Debian; on other systems set" \
+            "FRAMEWIRE_LIBMGBA_SOURCE to a folder with the source of mGBA $version, or build with" \
+            "--features system-libmgba to use an installed libmgba"
+    done
+    [ -f "$keyring" ] || die "$keyring, which the source is checked with, is missing: apt install debian-archive-keyring"
+    new=$source.new
+    for mirror in $(mirrors); do
+        rm -rf "$new"
+        mkdir -p "$new"
+        if download "$mirror" "$new"; then
+            dpkg-source --no-check -x "$new"/mgba_*.dsc "$new/tree" >&2
+            # apt has checked the package's sums, from the archive's signature on.
+            rm -rf "$source"
+            mv "$new/tree" "$source"
+            rm -rf "$new"
+            return
+        fi
+    done
+    rm -rf "$new"
+    die "the source of mGBA $version could not be downloaded (see above). With no network, set FRAMEWIRE_LIBMGBA_SOURCE" \
+        "to a folder with that source, or build with --features system-libmgba to use an installed libmgba"
+}
+
+if [ -z "${FRAMEWIRE_LIBMGBA_SOURCE:-}" ] && [ ! -d "$source" ]; then
+    say "downloading $origin"
+    fetch
+fi
+
+# ---- the build ----
+
+say "building $origin; this takes about a minute"
+build=$out.build
+rm -rf "$build"
+mkdir -p "$build"
+# mGBA asks git for its version, which must not find this repository's.
+GIT_CEILING_DIRECTORIES=$(dirname "$source")
+export GIT_CEILING_DIRECTORIES
+lua=$("$cc" -print-file-name=liblua5.4.a)
+features="-DUSE_DEBUGGERS=ON -DUSE_ZLIB=ON -DUSE_MINIZIP=ON -DUSE_PNG=ON -DUSE_LZMA=ON -DENABLE_SCRIPTING=ON -DUSE_LUA=5.4"
+for feature in EDITLINE GDB_STUB FFMPEG LIBZIP SQLITE3 ELF DISCORD_RPC EPOXY; do
+    features="$features -DUSE_$feature=OFF"
+done
+for part in QT SDL GL GLES2 GLES3 LTO SHARED; do
+    features="$features -DBUILD_$part=OFF"
+done
+# shellcheck disable=SC2086
+cmake -S "$source" -B "$build" -Wno-dev -G "Unix Makefiles" -DCMAKE_C_COMPILER="$cc" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_C_FLAGS="-w -fvisibility=hidden -ffunction-sections -fdata-sections ${CFLAGS:-}" \
+    -DCMAKE_C_FLAGS_RELEASE="-O3 -DNDEBUG" \
+    -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_STATIC=ON -DLUA_LIBRARY="$lua" $features >"$build/configure.log" 2>&1 ||
+    { tail -n 30 "$build/configure.log" >&2; die "configuring mGBA failed"; }
+MAKEFLAGS="" cmake --build "$build" --target mgba -j "${NUM_JOBS:-$(getconf _NPROCESSORS_ONLN)}" >"$build/build.log" 2>&1 ||
+    { tail -n 30 "$build/build.log" >&2; die "building mGBA failed"; }
+
+# ---- one archive, in which only mGBA's own names can be seen ----
+
+made=$out.new
+rm -rf "$made"
+mkdir -p "$made/include" "$made/lib" "$made/licences"
+nm --defined-only --format=posix "$build/libmgba.a" 2>/dev/null | awk 'NF > 1 && $2 ~ /[A-Z]/ { print $1 }' | sort -u >"$build/names"
+# shellcheck disable=SC2086
+"$cc" -r -nostdlib -o "$build/all.o" -Wl,--whole-archive "$build/libmgba.a" -Wl,--no-whole-archive \
+    -Wl,--start-group $archives -Wl,--end-group
+objcopy --keep-global-symbols="$build/names" "$build/all.o"
+ar crD "$made/lib/libframewire_mgba.a" "$build/all.o"
+cp -R "$source/include/." "$made/include/"
+cp -R "$build/include/." "$made/include/"
+cp "$source/LICENSE" "$made/licences/mgba.txt"
+cp "$source"/res/licenses/blip_buf.txt "$made/licences/"
+cat >"$made/build.env" <<END
+FRAMEWIRE_LIBMGBA_ORIGIN=$origin
+END
+rm -rf "$out" "$build"
+mv "$made" "$out"
+echo "$out"
