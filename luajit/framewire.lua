@@ -13,11 +13,14 @@
 --   options  command lines                    textlink a lasting connection to a script in mGBA
 --   channel  messages through shared memory    emulator a core served by `framewire serve --channel`
 --   json     JSON                              utf8     checks UTF-8
+--   resolve  names and addresses of hosts      files    folders and facts about files
+--   terminal keys and raw mode                 show     values as text
 --   stream   buffered streams on a loop        task     coroutines on a loop
 
 local names = {
   "socket", "http", "loop", "poller", "timer", "signal", "thread", "worker", "watch", "shm", "time", "num", "buffer",
   "sys", "options", "textlink", "channel", "emulator", "json", "utf8", "stream", "task",
+  "resolve", "files", "terminal", "show",
 }
 
 local known = {}

@@ -62,4 +62,40 @@ function M.power_of_two(value)
   return power
 end
 
+--- Rounds to decimal places; halves go away from zero.
+---@param value number
+---@param places? integer 0 by default; negative ones round to tens, hundreds and so on
+---@return number
+function M.round(value, places)
+  local factor = 10 ^ (places or 0)
+  local scaled = math.abs(value) * factor
+  -- Beyond 2^52 there are no fractions to round.
+  if scaled ~= scaled or scaled >= 4503599627370496 then return value end
+  -- A value such as 1.005 is stored as a little less; 15 digits say what was meant.
+  scaled = tonumber(("%.15g"):format(scaled))
+  local rounded = math.floor(scaled + 0.5) / factor
+  return value < 0 and -rounded or rounded
+end
+
+--- A number as people write it: 1,234,567.89.
+---@param value number
+---@param places? integer digits after the point; as many as the number has by default
+---@param separator? string between thousands, "," by default
+---@return string
+function M.group(value, places, separator)
+  if value ~= value or value == math.huge or value == -math.huge then return tostring(value) end
+  local text
+  if places then
+    text = ("%." .. places .. "f"):format(M.round(value, places))
+  else
+    text = ("%.14g"):format(value)
+    if text:find("e", 1, true) then text = ("%.0f"):format(value) end
+  end
+  local sign, whole, rest = text:match("^(%-?)(%d+)(.*)$")
+  if not whole:find("[1-9]") and not rest:find("[1-9]") then sign = "" end
+  local first = (#whole - 1) % 3 + 1
+  local groups = whole:sub(first + 1):gsub("%d%d%d", function(three) return (separator or ",") .. three end)
+  return sign .. whole:sub(1, first) .. groups .. rest
+end
+
 return M

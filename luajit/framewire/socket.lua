@@ -9,6 +9,7 @@
 local bit = require "bit"
 local ffi = require "ffi"
 local poller = require "framewire.poller"
+local resolve = require "framewire.resolve"
 local sys = require "framewire.sys"
 local tasks = require "framewire.task"
 local time = require "framewire.time"
@@ -42,22 +43,6 @@ local function describe()
   return ffi.string(text_buffer), bit.rshift(port, 16)
 end
 
--- Appends the addresses of a name to a list. `hints` are getaddrinfo's flags.
-local function find(addresses, host, port, hints)
-  local want = ffi.new("struct fw_addrinfo")
-  want.flags, want.family, want.socktype = hints, sys.AF_UNSPEC, sys.SOCK_STREAM
-  local list = ffi.new("struct fw_addrinfo *[1]")
-  local status = net.getaddrinfo(host, tostring(port), want, list)
-  if status ~= 0 then return nil, ("cannot find '%s': %s"):format(tostring(host), sys.gai_message(status)) end
-  local entry = list[0]
-  while entry ~= nil do
-    addresses[#addresses + 1] = { family = entry.family, bytes = ffi.string(entry.addr, entry.addrlen) }
-    entry = entry.next
-  end
-  net.freeaddrinfo(list[0])
-  return addresses
-end
-
 -- The addresses of a name, or of each name in a list.
 local function find_all(hosts, port, hints)
   if type(port) ~= "number" or not (port >= 0 and port <= 65535) or port % 1 ~= 0 then
@@ -65,10 +50,18 @@ local function find_all(hosts, port, hints)
   end
   if type(hosts) ~= "table" then hosts = { hosts } end
   local addresses, message = {}, "there is no address; name one"
-  for _, host in ipairs(hosts) do
+  local function add(name)
     local found
-    found, message = find(addresses, host, port, hints)
-    if not found and #hosts == 1 then return nil, message end
+    found, message = resolve.find(name, tostring(port), hints)
+    for _, entry in ipairs(found or {}) do addresses[#addresses + 1] = entry end
+  end
+  for _, host in ipairs(hosts) do
+    local names = { host }
+    -- Looking up a name must not stop the loop.
+    if tasks.current() then
+      names, message = resolve.addresses(host)
+    end
+    for _, name in ipairs(names or {}) do add(name) end
   end
   if #addresses == 0 then return nil, message end
   return addresses

@@ -42,9 +42,9 @@ Thread.__index = Thread
 -- Runs in the new state, on the starting thread. Returns the address of a C function for the new thread to run, and a
 -- function that returns the results afterwards.
 local BOOTSTRAP = [[
-local path, code = ...
+local path, code, notify = ...
 local ffi = require "ffi"
-local arguments, count = { select(3, ...) }, select("#", ...) - 2
+local arguments, count = { select(4, ...) }, select("#", ...) - 3
 package.path = path
 local results, result_count
 local function keep(...) results, result_count = { ... }, select("#", ...) end
@@ -55,6 +55,7 @@ local run = ffi.cast("void *(*)(void *)", function()
   else
     keep(xpcall(function() return main(unpack(arguments, 1, count)) end, debug.traceback))
   end
+  if notify then require("framewire.sys").notify(notify) end
   return nil
 end)
 FW_THREAD = run -- otherwise the collector would free it
@@ -94,6 +95,7 @@ end
 
 local function bytecode_of(main)
   if type(main) == "string" then return main end
+  if type(main) ~= "function" then return nil, "a thread runs a function or Lua source, not a " .. type(main) end
   if debug.getinfo(main, "S").what == "C" then return nil, "only a function written in Lua can run in a thread" end
   local name = debug.getupvalue(main, 1)
   if name then
@@ -104,32 +106,29 @@ local function bytecode_of(main)
 end
 
 -- Loads and runs the bootstrap with all arguments; leaves its two results on the state's stack.
-local function prepare(state, code, count, ...)
+local function prepare(state, code, notify, count, ...)
   C.luaL_openlibs(state)
   C.lua_checkstack(state, count + 8)
   if C.luaL_loadbuffer(state, BOOTSTRAP, #BOOTSTRAP, "=framewire.thread") ~= 0 then return nil, value_at(state, -1) end
   push(state, package.path)
   push(state, code)
+  push(state, notify or false)
   for i = 1, count do
     local ok, message = push(state, (select(i, ...)))
     if not ok then return nil, message end
   end
-  if C.lua_pcall(state, count + 2, 2, 0) ~= 0 then return nil, value_at(state, -1) end
+  if C.lua_pcall(state, count + 3, 2, 0) ~= 0 then return nil, value_at(state, -1) end
   return true
 end
 
---- Runs a function in a new thread.
----@param main function|string without variables from outside; or Lua source
----@param ... any strings, numbers, booleans and nil
----@return table|nil thread with a method `join`
----@return string? message
-function M.start(main, ...)
+-- Starts a thread that wakes a loop by `notify` when it ends.
+local function start(notify, main, ...)
   local code, message = bytecode_of(main)
   if not code then return nil, message end
   local state = C.luaL_newstate()
   if state == nil then return nil, "not enough memory for a Lua state" end
   local ok
-  ok, message = prepare(state, code, select("#", ...), ...)
+  ok, message = prepare(state, code, notify, select("#", ...), ...)
   if not ok then
     C.lua_close(state)
     return nil, message
@@ -142,6 +141,47 @@ function M.start(main, ...)
     return nil, "pthread_create: " .. sys.strerror(status)
   end
   return setmetatable({ state = state, handle = handle }, Thread)
+end
+
+--- Runs a function in a new thread.
+---@param main function|string without variables from outside; or Lua source
+---@param ... any strings, numbers, booleans and nil
+---@return table|nil thread with a method `join`
+---@return string? message
+function M.start(main, ...)
+  return start(nil, main, ...)
+end
+
+--- Runs a function in a new thread, and calls back on a loop when it has ended. The loop is free meanwhile.
+---@param loop table
+---@param callback function called with what `join` returns
+---@param main function|string as for `start`
+---@param ... any as for `start`
+---@return true|nil ok
+---@return string? message
+function M.start_on(loop, callback, main, ...)
+  local receiving, sending = sys.open_pair()
+  if not receiving then return sys.fail("cannot make a pair of descriptors") end
+  local thread, message = start(sending, main, ...)
+  local ok = thread
+  if thread then
+    ok, message = loop:watch(receiving, loop.READ, function()
+      loop:forget(receiving)
+      sys.close(receiving)
+      sys.close(sending)
+      callback(thread:join())
+    end)
+  end
+  if ok then return true end
+  if thread then thread:join() end
+  sys.close(receiving)
+  sys.close(sending)
+  return nil, message
+end
+
+--- Gives the processor to another thread or process that waits for it.
+function M.yield()
+  sys.yield()
 end
 
 --- Waits for the thread to end.
@@ -162,6 +202,6 @@ end
 
 -- These call into other Lua states. The compiler must not keep values of this state in registers or leave them
 -- unfinished.
-for _, f in ipairs { prepare, M.start, Thread.join } do jit.off(f) end
+for _, f in ipairs { prepare, start, M.start, M.start_on, Thread.join } do jit.off(f) end
 
 return M

@@ -6,10 +6,10 @@ local process = require "tests.support.process"
 local sys = require "framewire.sys"
 
 local HEADERS = {
-  "arpa/inet.h", "errno.h", "fcntl.h", "linux/futex.h", "linux/membarrier.h", "linux/openat2.h", "netdb.h",
-  "netinet/in.h", "netinet/tcp.h", "poll.h", "pthread.h", "signal.h", "stddef.h", "stdio.h", "sys/epoll.h",
-  "sys/inotify.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/signalfd.h", "sys/socket.h", "sys/stat.h",
-  "sys/syscall.h", "sys/wait.h", "time.h", "unistd.h",
+  "arpa/inet.h", "dirent.h", "errno.h", "fcntl.h", "linux/futex.h", "linux/membarrier.h", "linux/openat2.h",
+  "netdb.h", "netinet/in.h", "netinet/tcp.h", "poll.h", "pthread.h", "signal.h", "stddef.h", "stdio.h", "sys/epoll.h",
+  "sys/inotify.h", "sys/ioctl.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/signalfd.h", "sys/socket.h",
+  "sys/stat.h", "sys/syscall.h", "sys/wait.h", "termios.h", "time.h", "unistd.h",
 }
 
 -- Returns the output of a C program with the compiler's values, and the same lines from our declarations.

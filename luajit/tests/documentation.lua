@@ -1,6 +1,7 @@
 --- Runs every Lua example of docs/luajit.md. A `text` block after an example is its output. A `console` block has
 -- commands to run meanwhile, and their output. "..." stands for any text, PORT for any number, and port 8080 for a free
--- one. An example that talks to an emulator gets one, on a channel with another name than "demo".
+-- one. An `input` block is what the program reads; "\27" stands for the byte 27. An example that talks to an emulator
+-- gets one, on a channel with another name than "demo".
 
 local ffi = require "ffi"
 local check = require "tests.support.check"
@@ -76,7 +77,12 @@ local function run_example(example)
   local port = process.free_port()
   local path = os.tmpname()
   process.write(path, (example.code:gsub("8080", tostring(port)):gsub('"demo"', '"' .. channel .. '"')))
-  local program = process.start(("sh -c \"cd \\\"%s\\\" && exec luajit %s\""):format(check.root, path))
+  local input = "/dev/null"
+  if example.input then
+    input = os.tmpname()
+    process.write(input, (table.concat(example.input, "\n"):gsub("\\(%d+)", string.char)))
+  end
+  local program = process.start(("sh -c \"cd \\\"%s\\\" && exec luajit %s < %s\""):format(check.root, path, input))
   local ok, message = true, nil
   if example.console then
     ok, message = pcall(run_commands, example.console, port)
@@ -84,6 +90,7 @@ local function run_example(example)
   end
   local code, output = program.finish()
   os.remove(path)
+  if example.input then os.remove(input) end
   if not ok then error(message .. "\n" .. output, 0) end
   check.equal(code, 0, "exit code; it printed: " .. output)
   if example.text then

@@ -39,7 +39,8 @@ local WAITS = {
   ["Loop.run"] = true, ["Epoll.wait"] = true, ["Poll.wait"] = true,
   ["Socket.wait"] = true, ["Socket.read"] = true, ["Socket.write"] = true, ["Worker.wait"] = true,
   ["Socket.accept"] = true,
-  ["framewire.time.sleep"] = true, ["framewire.channel.connect"] = true, ["framewire.channel.block.attach"] = true,
+  ["framewire.time.sleep"] = true, ["framewire.terminal.key"] = true,
+  ["framewire.channel.connect"] = true, ["framewire.channel.block.attach"] = true,
   ["framewire.channel.wait.spin"] = true, ["framewire.channel.wait.sleep"] = true,
   ["framewire.emulator.connect"] = true, ["framewire.socket.connect"] = true,
 }
@@ -102,6 +103,7 @@ local objects = {
   Endpoint = { make = endpoints },
   Epoll = { make = function() return assert(poller.new("epoll")) end },
   Link = { make = function() return textlink.new(assert(loops.new()), "127.0.0.1", 1) end },
+  Form = { make = function() return require("framewire.http.form").parse_urlencoded("a=1") end },
   Loop = { make = function() return assert(loops.new()) end },
   Poll = { make = function() return assert(poller.new("poll")) end },
   Receiver = { make = function()

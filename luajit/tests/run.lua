@@ -16,6 +16,7 @@ local files = {
   "sockets",
   "processes",
   "threads",
+  "system",
   "memory",
   "channel",
   "emulator",

@@ -40,6 +40,13 @@ struct fw_statx {
   uint32_t rdev_major; uint32_t rdev_minor; uint32_t dev_major; uint32_t dev_minor; uint64_t spare[14];
 };
 
+struct fw_dirent { unsigned long ino; long off; unsigned short reclen; uint8_t type; char name[256]; };
+struct fw_winsize { uint16_t rows; uint16_t columns; uint16_t width; uint16_t height; };
+struct fw_termios {
+  uint32_t iflag; uint32_t oflag; uint32_t cflag; uint32_t lflag; uint8_t line; uint8_t cc[32];
+  uint32_t ispeed; uint32_t ospeed;
+};
+
 int socket(int, int, int);
 int bind(int, const struct fw_sockaddr *, uint32_t);
 int listen(int, int);
@@ -56,6 +63,7 @@ long sendfile(int, int, long *, size_t);
 int getaddrinfo(const char *, const char *, const struct fw_addrinfo *, struct fw_addrinfo **);
 void freeaddrinfo(struct fw_addrinfo *);
 const char *gai_strerror(int);
+int getnameinfo(const struct fw_sockaddr *, uint32_t, char *, uint32_t, char *, uint32_t, int);
 const char *inet_ntop(int, const void *, char *, uint32_t);
 
 int poll(struct fw_pollfd *, unsigned long, int);
@@ -67,6 +75,18 @@ long read(int, void *, size_t);
 long write(int, const void *, size_t);
 long pread(int, void *, size_t, long);
 int close(int);
+int pipe(int *);
+int fw_fcntl_int(int, int, int) __asm__("fcntl");
+void *opendir(const char *);
+struct fw_dirent *readdir(void *);
+int closedir(void *);
+char *getcwd(char *, size_t);
+int isatty(int);
+int fw_ioctl(int, unsigned long, void *) __asm__("ioctl");
+int tcgetattr(int, struct fw_termios *);
+int tcsetattr(int, int, const struct fw_termios *);
+void cfmakeraw(struct fw_termios *);
+int sched_yield(void);
 int fw_open(const char *, int, uint32_t) __asm__("open");
 int fw_openat(int, const char *, int, uint32_t) __asm__("openat");
 long fw_openat2(long, int, const char *, struct fw_open_how *, size_t) __asm__("syscall");
@@ -130,7 +150,7 @@ M.constants = {
   IPPROTO_TCP = 6, TCP_NODELAY = 1, IPPROTO_IPV6 = 41, IPV6_V6ONLY = 26,
   MSG_PEEK = 2, MSG_NOSIGNAL = 0x4000, MSG_MORE = 0x8000,
   SHUT_WR = 1,
-  AI_PASSIVE = 1, AI_NUMERICSERV = 0x400,
+  AI_PASSIVE = 1, AI_NUMERICHOST = 4, AI_NUMERICSERV = 0x400, NI_NUMERICHOST = 1, NI_NAMEREQD = 8,
   EPERM = 1, ENOENT = 2, EINTR = 4, EAGAIN = 11, EACCES = 13, EEXIST = 17, EXDEV = 18, ENOTDIR = 20, EINVAL = 22,
   ENFILE = 23, EMFILE = 24, EPIPE = 32, ENAMETOOLONG = 36, ENOSYS = 38, ELOOP = 40, ECONNABORTED = 103,
   ECONNRESET = 104, ENOBUFS = 105, ETIMEDOUT = 110, ECONNREFUSED = 111, EINPROGRESS = 115,
@@ -140,8 +160,11 @@ M.constants = {
   O_RDONLY = 0, O_RDWR = 2, O_CREAT = 0x40, O_EXCL = 0x80, O_NONBLOCK = 0x800, O_CLOEXEC = 0x80000,
   O_DIRECTORY = is_arm and 0x4000 or 0x10000,
   RESOLVE_NO_MAGICLINKS = 2, RESOLVE_BENEATH = 8,
-  AT_FDCWD = -100, AT_EMPTY_PATH = 0x1000, STATX_BASIC_STATS = 0x7ff,
-  S_IFMT = 0xf000, S_IFREG = 0x8000, S_IFDIR = 0x4000,
+  AT_FDCWD = -100, AT_EMPTY_PATH = 0x1000, AT_SYMLINK_NOFOLLOW = 0x100, STATX_BASIC_STATS = 0x7ff,
+  S_IFMT = 0xf000, S_IFREG = 0x8000, S_IFDIR = 0x4000, S_IFLNK = 0xa000,
+  DT_UNKNOWN = 0, DT_DIR = 4, DT_REG = 8, DT_LNK = 10,
+  F_SETFD = 2, FD_CLOEXEC = 1,
+  TIOCGWINSZ = 0x5413, TCSANOW = 0, ISIG = 1,
   PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1, MAP_PRIVATE = 2, MAP_FIXED = 16, MAP_ANONYMOUS = 32,
   FUTEX_WAIT = 0, FUTEX_WAKE = 1,
   F_WRLCK = 1, F_UNLCK = 2, F_OFD_GETLK = 36, F_OFD_SETLK = 37, SEEK_SET = 0,
@@ -151,7 +174,7 @@ M.constants = {
   SIGUSR1 = 10, SIGSEGV = 11, SIGUSR2 = 12, SIGPIPE = 13, SIGALRM = 14, SIGTERM = 15, SIGCHLD = 17, SIGCONT = 18,
   SIGSTOP = 19, SIGTSTP = 20, SIGTTIN = 21, SIGTTOU = 22, SIGURG = 23, SIGXCPU = 24, SIGXFSZ = 25, SIGVTALRM = 26,
   SIGPROF = 27, SIGWINCH = 28, SIGIO = 29, SIGSYS = 31,
-  SIG_BLOCK = 0, SIG_UNBLOCK = 1, SFD_NONBLOCK = 0x800, SFD_CLOEXEC = 0x80000,
+  SIG_BLOCK = 0, SIG_UNBLOCK = 1, SIG_SETMASK = 2, SFD_NONBLOCK = 0x800, SFD_CLOEXEC = 0x80000,
   IN_MODIFY = 2, IN_CLOSE_WRITE = 8, IN_MOVED_FROM = 0x40, IN_MOVED_TO = 0x80, IN_CREATE = 0x100, IN_DELETE = 0x200,
   IN_DELETE_SELF = 0x400, IN_MOVE_SELF = 0x800, IN_Q_OVERFLOW = 0x4000, IN_IGNORED = 0x8000, IN_ISDIR = 0x40000000,
   IN_NONBLOCK = 0x800, IN_CLOEXEC = 0x80000,
@@ -176,6 +199,9 @@ M.structs = {
   { "struct fw_pollfd", "struct pollfd", { { "events", "events" }, { "revents", "revents" } } },
   { "struct fw_epoll_event", "struct epoll_event", { { "events", "events" }, { "fd", "data" } } },
   { "struct fw_timespec", "struct timespec", { { "sec", "tv_sec" }, { "nsec", "tv_nsec" } } },
+  { "struct fw_dirent", "struct dirent", { { "type", "d_type" }, { "name", "d_name" } } },
+  { "struct fw_winsize", "struct winsize", { { "rows", "ws_row" }, { "columns", "ws_col" } } },
+  { "struct fw_termios", "struct termios", { { "oflag", "c_oflag" }, { "lflag", "c_lflag" }, { "cc", "c_cc" } } },
   { "struct fw_flock", "struct flock",
     { { "type", "l_type" }, { "whence", "l_whence" }, { "start", "l_start" }, { "len", "l_len" } } },
   { "struct fw_rlimit", "struct rlimit", { { "current", "rlim_cur" }, { "maximum", "rlim_max" } } },
@@ -233,21 +259,78 @@ function M.strerror(number)
 end
 
 local stat = ffi.new("struct fw_statx")
+local kinds = { [M.S_IFREG] = "file", [M.S_IFDIR] = "directory", [M.S_IFLNK] = "link" }
+
+local function facts()
+  return tonumber(stat.size), tonumber(stat.mtime.sec), kinds[bit.band(stat.mode, M.S_IFMT)] or "other",
+    tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)
+end
 
 --- Size, time of change and kind of an open file.
 ---@param fd integer
 ---@return integer|nil size
 ---@return integer modified whole seconds since 1970
----@return string kind "file", "directory" or "other"
+---@return string kind "file", "directory", "link" or "other"
 ---@return integer inode
 ---@return integer owner user number
 ---@return integer mode permission bits
 function M.stat(fd)
   if ffi.C.statx(fd, "", M.AT_EMPTY_PATH, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
-  local kind = bit.band(stat.mode, M.S_IFMT)
-  return tonumber(stat.size), tonumber(stat.mtime.sec),
-    kind == M.S_IFREG and "file" or kind == M.S_IFDIR and "directory" or "other",
-    tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)
+  return facts()
+end
+
+--- The same of a path. With `follow`, of what a symbolic link leads to.
+function M.facts(path, follow)
+  local flags = follow and 0 or M.AT_SYMLINK_NOFOLLOW
+  if ffi.C.statx(M.AT_FDCWD, path, flags, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
+  return facts()
+end
+
+local entry_kinds = { [M.DT_REG] = "file", [M.DT_DIR] = "directory", [M.DT_LNK] = "link" }
+
+--- Calls a function with the name and the kind of each entry of a folder; the kind can be nil if it is not known.
+---@return true|nil ok
+function M.list(path, add)
+  local folder = ffi.C.opendir(path)
+  if folder == nil then return nil end
+  while true do
+    local entry = ffi.C.readdir(folder)
+    if entry == nil then break end
+    local kind = entry_kinds[entry.type]
+    if not kind and entry.type ~= M.DT_UNKNOWN then kind = "other" end
+    add(ffi.string(entry.name), kind)
+  end
+  ffi.C.closedir(folder)
+  return true
+end
+
+M.getcwd_name = "getcwd"
+
+--- There is such a structure, so framewire/ffi/terminal.lua works here.
+M.struct_termios = true
+
+--- Keeps a descriptor out of programs started later.
+function M.close_on_exec(fd)
+  ffi.C.fw_fcntl_int(fd, M.F_SETFD, M.FD_CLOEXEC)
+end
+
+--- Gives the processor to another thread that waits for it.
+function M.yield()
+  ffi.C.sched_yield()
+end
+
+--- Creates a way to wake a loop: a descriptor to watch, and one for `notify`. Returns nil if that fails.
+function M.open_pair()
+  local ends = ffi.new("int[2]")
+  if ffi.C.pipe(ends) ~= 0 then return nil end
+  M.close_on_exec(ends[0])
+  M.close_on_exec(ends[1])
+  return ends[0], ends[1]
+end
+
+--- Wakes the loop that watches the other descriptor of the pair.
+function M.notify(fd)
+  ffi.C.write(fd, "x", 1)
 end
 
 --- Opens a folder for `open_beneath`. Returns a descriptor or -1.

@@ -1,0 +1,156 @@
+--- The terminal: its size, single keys, and raw mode.
+--
+--   print "Press a key."
+--   print(terminal.key())                      -- "a", "enter", "up", "ctrl+x", "f5", "ü"
+--
+-- `raw` makes keys arrive one by one and unseen, until `restore` or the end of the program, however it ends.
+
+local bit = require "bit"
+local sys = require "framewire.sys"
+local time = require "framewire.time"
+
+local M = {}
+
+-- Seconds in which the rest of a key's bytes arrives. A lone escape means the key itself.
+local REST = 0.05
+
+local input = sys.terminal
+
+--- Whether a standard stream is a terminal.
+---@param stream? integer 0: input (the default), 1: output, 2: errors
+---@return boolean
+function M.is_terminal(stream)
+  return input.is_terminal(stream or 0)
+end
+
+--- The size of the terminal.
+---@return integer|nil columns
+---@return integer|string rows, or the message
+function M.size()
+  for stream = 1, 2 do
+    local columns, rows = input.size(stream)
+    if columns then return columns, rows end
+  end
+  local columns, rows = input.size(0)
+  if not columns then return nil, "there is no terminal" end
+  return columns, rows
+end
+
+-- What `raw` has changed, to put it back.
+local changed
+
+--- Puts the terminal back as it was before `raw`.
+function M.restore()
+  if not changed then return end
+  input.restore(changed)
+  changed = nil
+end
+
+--- Makes keys arrive one by one, and does not show them. The terminal is put back when the program ends.
+---@param options? table `signals = false`: Ctrl+C, Ctrl+Z and Ctrl+\ are keys, too
+---@return true|nil ok
+---@return string? message
+function M.raw(options)
+  if changed then return true end
+  if not M.is_terminal() then return nil, "the input is not a terminal" end
+  local message
+  changed, message = input.raw(not options or options.signals ~= false)
+  if not changed then return nil, message end
+  -- The collector calls this at the end of the program, too.
+  changed.guard = newproxy(true)
+  getmetatable(changed.guard).__gc = M.restore
+  return true
+end
+
+local CONTROL = {
+  [0] = "ctrl+space", [8] = "backspace", [9] = "tab", [10] = "enter", [13] = "enter", [27] = "escape",
+  [127] = "backspace",
+}
+
+-- The last bytes of the sequences that terminals send.
+local LETTERS = { A = "up", B = "down", C = "right", D = "left", F = "end", H = "home", P = "f1", Q = "f2", R = "f3",
+  S = "f4", Z = "shift+tab" }
+local NUMBERS = { [1] = "home", [2] = "insert", [3] = "delete", [4] = "end", [5] = "pageup", [6] = "pagedown",
+  [7] = "home", [8] = "end", [11] = "f1", [12] = "f2", [13] = "f3", [14] = "f4", [15] = "f5", [17] = "f6", [18] = "f7",
+  [19] = "f8", [20] = "f9", [21] = "f10", [23] = "f11", [24] = "f12" }
+
+-- Shift, Alt and Ctrl come as a number.
+local function with_modifiers(name, number)
+  local bits = (tonumber(number) or 1) - 1
+  if bit.band(bits, 1) ~= 0 then name = "shift+" .. name end
+  if bit.band(bits, 2) ~= 0 then name = "alt+" .. name end
+  if bit.band(bits, 4) ~= 0 then name = "ctrl+" .. name end
+  return name
+end
+
+local function next_byte(seconds)
+  local ready, message = input.wait(seconds)
+  if not ready then return nil, message end
+  return input.read()
+end
+
+-- The rest of a sequence that began with an escape.
+local function sequence()
+  local byte = next_byte(REST)
+  if not byte then return "escape" end
+  if byte ~= 91 and byte ~= 79 then -- "[" or "O"
+    local name = CONTROL[byte] or byte > 31 and string.char(byte)
+    return name and "alt+" .. name or "escape"
+  end
+  local parts = {}
+  repeat
+    byte = next_byte(REST)
+    if not byte then return "alt+" .. "[" end
+    parts[#parts + 1] = string.char(byte)
+  until byte >= 64 or #parts == 16
+  local text = table.concat(parts)
+  local number, modifiers = text:match("^(%d*);?(%d*)")
+  local last = text:sub(-1)
+  local name = last == "~" and NUMBERS[tonumber(number)] or LETTERS[last]
+  return name and with_modifiers(name, modifiers ~= "" and modifiers or nil) or "unknown"
+end
+
+-- A character of several bytes.
+local function character(first)
+  local length = first >= 0xf0 and 4 or first >= 0xe0 and 3 or first >= 0xc0 and 2 or 1
+  local parts = { string.char(first) }
+  for place = 2, length do
+    local byte = next_byte(REST)
+    if not byte then break end
+    parts[place] = string.char(byte)
+  end
+  return table.concat(parts)
+end
+
+local function read_key(timeout)
+  local deadline = time.deadline(timeout)
+  local ready, message = input.wait(deadline - time.monotonic())
+  if not ready then return nil, message end
+  local byte
+  byte, message = input.read()
+  if not byte then return nil, message end
+  if byte == 27 then return sequence() end
+  if CONTROL[byte] then return CONTROL[byte] end
+  if byte < 27 then return "ctrl+" .. string.char(byte + 96) end
+  if byte < 32 then return "ctrl+" .. string.char(byte + 64) end
+  return character(byte)
+end
+
+--- Waits for a key. Outside of raw mode, it is on for that time only. If the input is not a terminal, its characters
+--- count as keys.
+---@param timeout? number seconds; for ever if left out
+---@return string|nil key a character, or a name such as "enter", "escape", "up", "f1", "ctrl+a", "alt+x", "shift+tab"
+---@return string? message "timeout", or "closed" if the input has ended
+function M.key(timeout)
+  local was_raw = changed ~= nil
+  local is_terminal = M.is_terminal()
+  if is_terminal and not was_raw then
+    local ok, message = M.raw()
+    if not ok then return nil, message end
+  end
+  local key, message = read_key(timeout)
+  if is_terminal and not was_raw then M.restore() end
+  return key, message
+end
+
+return M

@@ -1,0 +1,334 @@
+--- Names of hosts, files, the terminal, threads on a loop, and values as text.
+
+local bit = require "bit"
+local ffi = require "ffi"
+local check = require "tests.support.check"
+local files = require "framewire.files"
+local loops = require "framewire.loop"
+local num = require "framewire.num"
+local process = require "tests.support.process"
+local resolve = require "framewire.resolve"
+local show = require "framewire.show"
+local signal = require "framewire.signal"
+local socket = require "framewire.socket"
+local sys = require "framewire.sys"
+local terminal = require "framewire.terminal"
+local thread = require "framewire.thread"
+local time = require "framewire.time"
+local worker = require "framewire.worker"
+
+local function contains(list, wanted)
+  for _, value in ipairs(list) do
+    if value == wanted then return true end
+  end
+  return false
+end
+
+check.test("names have addresses, and addresses have names", function()
+  check.equal(contains(assert(resolve.addresses("localhost")), "127.0.0.1"), true)
+  check.equal(table.concat(assert(resolve.addresses("127.0.0.1"))), "127.0.0.1")
+  check.equal(table.concat(assert(resolve.addresses("::1"))), "::1")
+  check.equal(resolve.name("127.0.0.1"), "localhost")
+  check.contains(select(2, resolve.addresses("no-such-host.invalid")), "cannot find 'no-such-host.invalid'")
+  check.contains(select(2, resolve.name("localhost")), "'localhost' is not an address")
+  check.contains(select(2, resolve.name("192.0.2.1")), "cannot find the name of 192.0.2.1")
+end)
+
+check.test("looking up leaves the loop free, with callbacks and in tasks", function()
+  local loop = assert(loops.new())
+  local seen, left = {}, 4
+  local function done(key)
+    return function(value, message)
+      seen[key] = value or message
+      left = left - 1
+      if left == 0 then loop:stop() end
+    end
+  end
+  assert(resolve.addresses_on(loop, "localhost", done "addresses"))
+  assert(resolve.addresses_on(loop, "no-such-host.invalid", done "missing"))
+  assert(resolve.name_on(loop, "127.0.0.1", done "name"))
+  loop:spawn(function()
+    done "task"(resolve.addresses("localhost"))
+  end)
+  check.equal(left, 4, "nothing was looked up before the loop ran")
+  loop:after(10, function() error("no answer") end)
+  assert(loop:run())
+  loop:close()
+  check.equal(contains(seen.addresses, "127.0.0.1"), true)
+  check.equal(contains(seen.task, "127.0.0.1"), true)
+  check.equal(seen.name, "localhost")
+  check.contains(seen.missing, "no-such-host.invalid")
+end)
+
+check.test("a task connects to a name", function()
+  local loop = assert(loops.new())
+  local listener = assert(socket.listen())
+  local peer
+  loop:spawn(function()
+    local client = assert(socket.connect("localhost", select(2, listener:name()), 5))
+    peer = client:peer()
+    client:close()
+    loop:stop()
+  end)
+  assert(loop:run())
+  check.equal(peer, "127.0.0.1")
+  listener:close()
+  loop:close()
+end)
+
+check.test("a thread's results come to the loop, which runs meanwhile", function()
+  local loop = assert(loops.new())
+  local ticks, results = 0, nil
+  loop:every(0.01, function() ticks = ticks + 1 end)
+  assert(thread.start_on(loop, function(...)
+    results = { ... }
+    loop:stop()
+  end, function(a)
+    require("framewire.time").sleep(0.2)
+    return a * 2, "end"
+  end, 21))
+  assert(loop:run())
+  check.equal(results[1], true)
+  check.equal(results[2], 42)
+  check.equal(results[3], "end")
+  assert(ticks >= 5, ticks)
+  assert(thread.start_on(loop, function(ok, message)
+    results = { ok, message }
+    loop:stop()
+  end, function() error("went wrong") end))
+  assert(loop:run())
+  check.equal(results[1], false)
+  check.contains(results[2], "went wrong")
+  check.contains(select(2, thread.start_on(loop, print, function() return ticks end)), "'ticks'")
+  loop:close()
+  thread.yield()
+end)
+
+check.test("folders are listed, and files have facts", function()
+  local folder = process.folder()
+  process.write(folder .. "/b.txt", "12345")
+  assert(os.execute(("mkdir '%s/a' && ln -s b.txt '%s/link' && ln -s none '%s/lost' && mkfifo '%s/pipe'")
+    :format(folder, folder, folder, folder)) == 0)
+  local found = {}
+  for _, entry in ipairs(assert(files.list(folder))) do found[#found + 1] = entry.name .. " " .. entry.kind end
+  check.equal(table.concat(found, ", "), "a directory, b.txt file, link link, lost link, pipe other")
+  local facts = assert(files.facts(folder .. "/b.txt"))
+  check.equal(facts.kind, "file")
+  check.equal(facts.size, 5)
+  assert(math.abs(facts.modified - os.time()) < 10)
+  check.equal(facts.owner, ffi.C.geteuid())
+  check.equal(files.facts(folder .. "/link").kind, "file")
+  check.equal(files.facts(folder .. "/link", { follow = false }).kind, "link")
+  local _, message, number = files.facts(folder .. "/lost")
+  check.contains(message, "/lost': No such file")
+  check.equal(number, sys.ENOENT)
+  check.equal(files.exists(folder .. "/lost"), true)
+  check.equal(files.exists(folder .. "/none"), false)
+  check.contains(select(2, files.list(folder .. "/none")), "No such file")
+  check.contains(select(2, files.list(folder .. "/b.txt")), "Not a directory")
+  check.equal(files.home(), os.getenv("HOME"))
+  local pipe = io.popen("pwd -P")
+  check.equal(files.here(), pipe:read("*l"))
+  pipe:close()
+  process.remove_folder(folder)
+end)
+
+ffi.cdef [[
+int posix_openpt(int); int grantpt(int); int unlockpt(int); char *ptsname(int); int setsid(void); int dup2(int, int);
+]]
+
+-- Runs a function in a process whose terminal is a new one. Calls `body` with a function to type, one that returns what
+-- was printed so far, and the terminal's descriptor.
+local function with_terminal(main, body)
+  local master = ffi.C.posix_openpt(sys.O_RDWR)
+  assert(master >= 0 and ffi.C.grantpt(master) == 0 and ffi.C.unlockpt(master) == 0)
+  local path = ffi.string(ffi.C.ptsname(master))
+  local child = assert(worker.start(function()
+    ffi.C.setsid()
+    local slave = ffi.C.fw_open(path, sys.O_RDWR, 0)
+    for fd = 0, 2 do ffi.C.dup2(slave, fd) end
+    io.stdout:setvbuf("no")
+    main()
+  end))
+  -- Stays open, so that the terminal outlives the program and its settings can be read.
+  local slave = ffi.C.fw_open(path, sys.O_RDWR, 0)
+  local output, bytes = "", ffi.new("char[4096]")
+  local one = ffi.new("struct fw_pollfd[1]")
+  local function printed()
+    one[0].fd, one[0].events = master, sys.POLLIN
+    while ffi.C.poll(one, 1, 0) > 0 do
+      local got = tonumber(ffi.C.read(master, bytes, 4096))
+      if got <= 0 then break end
+      output = output .. ffi.string(bytes, got)
+    end
+    return output
+  end
+  local function type_keys(text) ffi.C.write(master, text, #text) end
+  local ok, message = xpcall(body, debug.traceback, type_keys, printed, slave, child)
+  child:signal("KILL")
+  child:wait()
+  ffi.C.close(slave)
+  ffi.C.close(master)
+  if not ok then error(message .. "\nprinted: " .. output, 0) end
+end
+
+local function is_raw(fd)
+  local now = ffi.new("struct fw_termios")
+  assert(ffi.C.tcgetattr(fd, now) == 0)
+  return bit.band(now.lflag, 2) == 0 -- ICANON
+end
+
+local function read_keys()
+  assert(terminal.is_terminal())
+  assert(terminal.raw { signals = false })
+  print("ready")
+  while true do
+    local key, problem = terminal.key()
+    print("[" .. tostring(key or problem) .. "]")
+    if key == "q" then break end
+  end
+end
+
+check.test("keys arrive one by one, with their names", function()
+  with_terminal(read_keys, function(type_keys, printed, slave, child)
+    check.eventually(5, function() return printed():find("ready") end, "the program is ready")
+    check.equal(is_raw(slave), true)
+    for bytes, name in pairs {
+      a = "a", ["\27[A"] = "up", ["\27OD"] = "left", ["\27[1;5C"] = "ctrl+right", ["\27[3~"] = "delete",
+      ["\27[15~"] = "f5", ["\27[Z"] = "shift+tab", ["\3"] = "ctrl+c", ["\r"] = "enter", ["\27x"] = "alt+x",
+      ["\127"] = "backspace", ["\27"] = "escape", ["ü"] = "ü", ["€"] = "€", ["\28"] = "ctrl+\\",
+    } do
+      local before = #printed()
+      type_keys(bytes)
+      check.eventually(5, function() return printed():sub(before + 1):find("[" .. name .. "]", 1, true) end, name)
+    end
+    type_keys("q")
+    check.equal(child:wait(5), 0)
+    check.eventually(5, function() return not is_raw(slave) end, "the terminal is restored")
+  end)
+end)
+
+for how, signal_name in pairs { ["an error"] = false, ["os.exit"] = false, KILL = "KILL", TERM = "TERM" } do
+  check.test("the terminal is restored after " .. how, function()
+    with_terminal(function()
+      assert(terminal.raw())
+      print("ready")
+      terminal.key()
+      if how == "os.exit" then os.exit(0) end
+      error("a mistake")
+    end, function(type_keys, printed, slave, child)
+      check.eventually(5, function() return printed():find("ready") end, "the program is ready")
+      check.equal(is_raw(slave), true)
+      if signal_name then child:signal(signal_name) else type_keys("x") end
+      check.eventually(5, function() return not is_raw(slave) end, "the terminal is restored")
+    end)
+  end)
+end
+
+check.test("without raw mode, a key puts the terminal back; a time-out ends the wait", function()
+  with_terminal(function()
+    print("ready " .. tostring(select(2, terminal.key(0.05))))
+    print("key " .. terminal.key())
+    local columns, rows = terminal.size()
+    print("size " .. tostring(columns) .. " " .. tostring(rows))
+    time.sleep(60)
+  end, function(type_keys, printed, slave)
+    check.eventually(5, function() return printed():find("ready timeout", 1, true) end, "the wait has ended")
+    check.eventually(5, function() return is_raw(slave) end, "it waits for a key")
+    type_keys("k")
+    check.eventually(5, function() return printed():find("size") end, "the key has arrived")
+    check.contains(printed(), "key k")
+    check.equal(is_raw(slave), false)
+  end)
+end)
+
+check.test("a connection that is closed in raw mode ends for the other side", function()
+  local listener = assert(socket.listen())
+  local client = assert(socket.connect("127.0.0.1", select(2, listener:name()), 1))
+  local server = assert(listener:accept(1))
+  with_terminal(function()
+    server:close()
+    assert(terminal.raw())
+    client:close()
+    listener:close()
+    time.sleep(60)
+  end, function()
+    client:close()
+    check.equal(select(2, server:read(1, 5)), "closed")
+    server:close()
+    listener:close()
+  end)
+end)
+
+check.test("input that is not a terminal has keys, too", function()
+  local path = os.tmpname()
+  process.write(path, ([[package.path = %q .. "/?.lua;" .. package.path
+    local terminal = require "framewire.terminal"
+    print(terminal.is_terminal(), select(2, terminal.raw()))
+    print(terminal.key(), terminal.key(), terminal.key())]]):format(check.root))
+  local pipe = io.popen("printf 'x\\n' | luajit " .. path)
+  check.equal(pipe:read("*a"), "false\tthe input is not a terminal\nx\tenter\tnil\tclosed\n")
+  pipe:close()
+  os.remove(path)
+end)
+
+check.test("WINCH comes when the terminal changes its size", function()
+  with_terminal(function()
+    local loop = assert(loops.new())
+    ffi.C.fw_ioctl(0, 0x540e, ffi.cast("void *", 0)) -- TIOCSCTTY
+    assert(loop:on_signal({ "WINCH" }, function() print("size " .. table.concat({ terminal.size() }, "x")) end))
+    print("ready")
+    assert(loop:run())
+  end, function(_, printed, slave)
+    check.eventually(5, function() return printed():find("ready") end, "the program is ready")
+    local size = ffi.new("struct fw_winsize")
+    size.columns, size.rows = 132, 43
+    assert(ffi.C.fw_ioctl(slave, 0x5414, size) == 0) -- TIOCSWINSZ
+    check.eventually(5, function() return printed():find("size 132x43", 1, true) end, "the new size is printed")
+  end)
+end)
+
+check.test("numbers are rounded and grouped", function()
+  for _, row in ipairs {
+    { 2.5, 0, 3 }, { -2.5, 0, -3 }, { 1.005, 2, 1.01 }, { 1234, -2, 1200 }, { 1e300, 2, 1e300 }, { 0.1 + 0.2, 1, 0.3 },
+  } do
+    check.equal(num.round(row[1], row[2]), row[3], row[1])
+  end
+  for _, row in ipairs {
+    { "0", 0 }, { "999", 999 }, { "1,000", 1000 }, { "-1,234,567.89", -1234567.89 }, { "1,234.50", 1234.5, 2 },
+    { "12 345", 12345, 0, " " }, { "0.00", -0.001, 2 }, { "9,007,199,254,740,992", 2 ^ 53 }, { "inf", math.huge },
+    { "0.5", 0.5 }, { "100,000", 99999.6, 0 },
+  } do
+    check.equal(num.group(row[2], row[3], row[4]), row[1])
+  end
+end)
+
+check.test("values are shown as Lua", function()
+  check.equal(show("a\nb"), [["a\nb"]])
+  check.equal(show {}, "{}")
+  check.equal(show { 1, "two", { x = true } }, [[{ 1, "two", { x = true } }]])
+  check.equal(show { b = 1, a = 2, ["end"] = 3, ["a b"] = 4, [10] = 5, [0.5] = 6 },
+    [[{ [0.5] = 6, [10] = 5, a = 2, ["a b"] = 4, b = 1, ["end"] = 3 }]])
+  local loop = { name = "x" }
+  loop.me = loop
+  check.equal(show(loop), [[{ me = <contains itself>, name = "x" }]])
+  check.equal(show({ { { 1 } } }, 2), "{ { { ... } } }")
+  local long = {}
+  for index = 1, 40 do long[index] = { index, text = "\0\1\r\n\"\\" } end
+  local same = assert(loadstring("return " .. show(long)))()
+  check.equal(show(same), show(long))
+  check.equal(same[40].text, "\0\1\r\n\"\\")
+  check.contains(show { f = print }, "f = function: builtin")
+end)
+
+check.test("a signal is sent to a process that waits for it", function()
+  process.run_with(function()
+    local loop = assert(loops.new())
+    assert(loop:on_signal({ "CONT", "ALRM", "QUIT" }, function(name)
+      if name == "QUIT" then loop:stop() end
+    end))
+    assert(signal.send(ffi.C.getpid(), "ALRM"))
+    loop:after(0.01, function() signal.send(ffi.C.getpid(), "QUIT") end)
+    assert(loop:run())
+  end, function() end, true)
+end)
