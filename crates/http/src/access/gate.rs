@@ -134,9 +134,11 @@ impl Gate {
             return self.rights(tokens, head.peer, token);
         }
         // A browser sends cookies with the requests of any page; they count only for pages of this server.
-        let session = session::shown(head.headers, head.peer, self.port)
-            .filter(|_| matches!(origin, Some(RequestOrigin::Own)))
-            .and_then(|id| self.sessions.rights(id, Instant::now()));
+        let mut session = None;
+        if matches!(origin, Some(RequestOrigin::Own)) {
+            let id = session::shown(head.headers, head.peer, self.port);
+            session = id.and_then(|id| self.sessions.rights(id, Instant::now()));
+        }
         match session {
             Some(rights) if only_looks(head) || head.headers.contains_key(ORIGIN) => Ok(rights),
             Some(_) => Err(Failure::new(

@@ -92,7 +92,8 @@ impl Gate {
             .sessions
             .begin(rights, Instant::now())
             .map_err(|error| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-        Ok(with_cookie(&session::cookie(&id, peer, self.port), accepts_page(&parts.headers).then_some(next)))
+        let next = if accepts_page(&parts.headers) { Some(next) } else { None };
+        Ok(with_cookie(&session::cookie(&id, peer, self.port), next))
     }
 
     /// Ends the browser's session.
@@ -100,7 +101,8 @@ impl Gate {
         if let Some(id) = session::shown(head.headers, head.peer, self.port) {
             self.sessions.end(id);
         }
-        with_cookie(&session::cookie("", head.peer, self.port), accepts_page(head.headers).then_some("/"))
+        let next = if accepts_page(head.headers) { Some("/") } else { None };
+        with_cookie(&session::cookie("", head.peer, self.port), next)
     }
 }
 
@@ -127,7 +129,8 @@ fn local(address: &str) -> &str {
     if plain && own { address } else { "/" }
 }
 
-fn escaped(text: &str) -> String {
+/// A text for HTML, in attributes too.
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 

@@ -224,7 +224,7 @@ fn forbidden(message: String) -> Failure {
 /// Whether a page of `origin` was served under `host`. Where this server has no TLS, a proxy in front of it may have.
 fn is_of(origin: &HeaderValue, host: &HeaderValue, tls: bool) -> bool {
     let origin = origin.as_bytes();
-    let plain = origin.strip_prefix(b"http://").filter(|_| !tls);
+    let plain = if tls { None } else { origin.strip_prefix(b"http://") };
     let at = plain.or_else(|| origin.strip_prefix(b"https://"));
     at.is_some_and(|at| at.eq_ignore_ascii_case(host.as_bytes()))
 }

@@ -23,7 +23,7 @@ impl Permit {
         let Caller { reach, rights, trace, .. } = caller;
         let is_unbounded =
             *rights == Rights::Full && *reach == Reach::Local && trace.is_none() && files.is_none();
-        (!is_unbounded).then(|| Permit { caller: caller.clone(), files: files.cloned() })
+        if is_unbounded { None } else { Some(Permit { caller: caller.clone(), files: files.cloned() }) }
     }
 
     /// Checks a batch, puts the files that it names where they belong, and has logs call it what its request is called.

@@ -78,7 +78,8 @@ pub(crate) fn shown<'a>(headers: &'a HeaderMap, peer: &Peer, port: u16) -> Optio
     pairs
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .find_map(|(key, value)| (key == name).then_some(value))
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
 }
 
 /// The header that has a browser keep a session's id; an empty one has it forget.

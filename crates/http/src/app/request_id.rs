@@ -62,7 +62,7 @@ impl RequestId {
 
     /// The id for the emulator's own log: one that the sender chose, or any if `all` are wanted there.
     pub(crate) fn to_pass_on(&self, all: bool) -> Option<Arc<str>> {
-        (self.given || all).then(|| self.as_str().into())
+        if self.given || all { Some(self.as_str().into()) } else { None }
     }
 
     pub(crate) fn into_header(self) -> HeaderValue {
@@ -81,7 +81,7 @@ fn trace_of(parent: &[u8]) -> Option<&[u8]> {
     let (version, trace) = (parts.next()?, parts.next()?);
     let hex = |part: &[u8]| part.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let sound = version.len() == 2 && hex(version) && version != b"ff" && trace.len() == 32 && hex(trace);
-    (sound && trace.iter().any(|byte| *byte != b'0')).then_some(trace)
+    if sound && trace.iter().any(|byte| *byte != b'0') { Some(trace) } else { None }
 }
 
 #[cfg(test)]

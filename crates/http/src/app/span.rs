@@ -51,7 +51,7 @@ fn parent_of(text: &str) -> Option<SpanContext> {
     let parent = SpanId::from_hex(parts.next()?).ok()?;
     let flags = u8::from_str_radix(parts.next()?, 16).ok()?;
     let context = SpanContext::new(trace, parent, TraceFlags::new(flags), true, TraceState::default());
-    context.is_valid().then_some(context)
+    if context.is_valid() { Some(context) } else { None }
 }
 
 #[cfg(test)]

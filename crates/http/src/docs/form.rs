@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
+use crate::access::login::escaped;
+
 /// How deep an example goes into schemas that hold schemas.
 const DEPTH: usize = 6;
 
@@ -179,9 +181,4 @@ impl<'a> FormWriter<'a> {
             _ => Value::Null,
         }
     }
-}
-
-/// A text for HTML, in attributes too.
-pub(super) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }

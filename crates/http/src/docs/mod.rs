@@ -12,7 +12,8 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use serde_json::Value;
 
-use self::form::{FormWriter, escaped};
+use self::form::FormWriter;
+use crate::access::login::escaped;
 use crate::v1;
 
 /// `GET /docs` and what the page is made of.

@@ -111,7 +111,8 @@ impl Feed {
             (Some(_), _) => None,
             // The number is not known: its feed is gone.
             (None, Some(_)) => Some(self.missed_text(Json::Null, ring.now())),
-            (None, None) => Some(self.values_text(ring.now())).filter(|_| !self.definition.watch.is_empty()),
+            (None, None) if self.definition.watch.is_empty() => None,
+            (None, None) => Some(self.values_text(ring.now())),
         };
         let seen = resumed.unwrap_or(ring.last());
         let name = if last_id.is_some() { "missed" } else { "values" };
@@ -127,7 +128,7 @@ impl Feed {
     /// The number of an event of this feed.
     fn number(&self, event_id: &str) -> Option<u64> {
         let (feed, number) = event_id.rsplit_once('.')?;
-        number.parse().ok().filter(|_| feed == self.id)
+        if feed == self.id { number.parse().ok() } else { None }
     }
 
     fn named(&self, snapshot: &Values) -> Json {

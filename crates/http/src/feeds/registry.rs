@@ -192,8 +192,8 @@ impl Feeds {
         let symbols = served.symbols().await;
         let subjects = definition.compile(&symbols)?;
         // From before the first values on, so that nothing falls between.
-        let events = definition.events.then(|| served.emulator.events());
-        let patience = (!definition.watch.is_empty()).then_some(UNREAD);
+        let events = if definition.events { Some(served.emulator.events()) } else { None };
+        let patience = if definition.watch.is_empty() { None } else { Some(UNREAD) };
         let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
         let (watch, frame, memory) = if constant {
             (None, served.emulator.state().frame, WatchedMemory::new(subjects, &[]))

@@ -43,7 +43,10 @@ impl Encoding {
                 let digits = text.as_bytes();
                 let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
                 let pair = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
-                digits.len().is_multiple_of(2).then(|| digits.chunks_exact(2).map(pair).collect())?
+                if !digits.len().is_multiple_of(2) {
+                    return None;
+                }
+                digits.chunks_exact(2).map(pair).collect()
             }
         }
     }
@@ -192,8 +195,8 @@ pub(crate) const KEYS: &str =
 pub(crate) fn integer(value: &Json) -> Option<i64> {
     match value {
         Json::Number(number) => number.as_i64().or_else(|| {
-            let number = number.as_f64()?;
-            (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i64)
+            let number = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15)?;
+            Some(number as i64)
         }),
         Json::String(text) => {
             let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'))?;

@@ -257,9 +257,11 @@ async fn finish(started: StartedRequest) -> EndedRequest {
 
 /// Replies as one message; none where nothing is answered.
 fn written(mut replies: Vec<Json>, is_array: bool) -> Option<String> {
-    match is_array {
-        _ if replies.is_empty() => None,
-        true => Some(Json::Array(replies).to_string()),
-        false => replies.pop().map(|reply| reply.to_string()),
+    if replies.is_empty() {
+        return None;
     }
+    if is_array {
+        return Some(Json::Array(replies).to_string());
+    }
+    replies.pop().map(|reply| reply.to_string())
 }

@@ -64,8 +64,10 @@ impl RouteMethods {
         let mut by_id = HashMap::new();
         for (path, item) in &document.paths.paths {
             for (method, operation) in operations(item) {
-                if let Some(id) = operation.operation_id.clone().filter(|_| !is_stream(operation)) {
-                    by_id.insert(id, RouteMethod::new(method, path, operation));
+                if let Some(id) = &operation.operation_id
+                    && !is_stream(operation)
+                {
+                    by_id.insert(id.clone(), RouteMethod::new(method, path, operation));
                 }
             }
         }
@@ -146,7 +148,10 @@ impl RouteMethod {
     /// The request that parameters make. Those of the path and of the query are taken first; what is left is the body.
     fn request(&self, mut params: Object, emulator: &str) -> Result<Request, Problem> {
         let mut target = self.filled(&mut params)?;
-        let whole = params.remove(BODY).filter(|_| self.body != BodyKind::Nothing);
+        let mut whole = params.remove(BODY);
+        if self.body == BodyKind::Nothing {
+            whole = None;
+        }
         if self.query.contains("emulator") && !params.contains_key("emulator") {
             params.insert("emulator".to_owned(), emulator.into());
         }

@@ -157,8 +157,12 @@ async fn serve<H: Handler>(
         tokio::select! {
             biased;
             end = connection.as_mut() => {
-                let malformed = end.is_err_and(|error| error.is_parse()).then_some(Verdict::Malformed);
-                return activity.refusal().map(Verdict::Refused).or(malformed);
+                let is_malformed = end.is_err_and(|error| error.is_parse());
+                return match activity.refusal() {
+                    Some(refusal) => Some(Verdict::Refused(refusal)),
+                    None if is_malformed => Some(Verdict::Malformed),
+                    None => None,
+                };
             }
             Ok(()) = stop.changed() => {
                 if activity.is_in_head() {

@@ -72,7 +72,7 @@ impl Watchdog {
             Phase::Head => (limits.head, Verdict::Refused(Refusal::SLOW_HEAD)),
             Phase::Request | Phase::Upgraded => return None,
         };
-        (self.tick * self.quiet >= limit).then_some(verdict)
+        if self.tick * self.quiet >= limit { Some(verdict) } else { None }
     }
 
     /// When to end what is done for a client that has left; `None` if it is there.

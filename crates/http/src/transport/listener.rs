@@ -144,7 +144,7 @@ impl<H: Handler> Listener<H> {
     fn admit(&mut self, stream: TcpStream, address: IpAddr) {
         let Limits { max_connections, max_connections_per_address, .. } = self.transport.limits;
         let peer = Peer::new(address, self.transport.tls.is_some());
-        let origin = (!peer.is_local()).then(|| peer.origin());
+        let origin = if peer.is_local() { None } else { Some(peer.origin()) };
         let from_there = origin.and_then(|origin| self.by_origin.get(&origin)).copied().unwrap_or(0);
         let full = self.connections.len() >= max_connections;
         if full || from_there >= max_connections_per_address {

@@ -164,7 +164,10 @@ impl Plan {
 
     /// A problem with the operation of this number among [`Plan::ops`], as its caller counts them.
     pub(crate) fn about(&self, op: Option<usize>, problem: Problem) -> Problem {
-        let Some(mut left) = op.filter(|_| !self.alone) else { return problem };
+        let Some(mut left) = op else { return problem };
+        if self.alone {
+            return problem;
+        }
         for (index, form) in self.forms.iter().enumerate() {
             match left.checked_sub(form.count()) {
                 None => return problem.of_op(index),
@@ -188,7 +191,7 @@ impl Plan {
             }
         };
         let results: Vec<OpResult> = self.results(outcome).into_iter().enumerate().map(result).collect();
-        let failed = matches!(results.last(), Some(OpResult::Error(_))).then(|| results.len() - 1);
+        let failed = results.iter().position(|result| matches!(result, OpResult::Error(_)));
         Done { frame, results, failed }
     }
 

@@ -25,8 +25,11 @@ use crate::v1::schemas::KeyName;
 
 mod v1;
 
+/// A status, the name of its response in the document, and its description.
+type Failure = (&'static str, &'static str, &'static str);
+
 /// The failures of any route that asks the emulator.
-const FAILURES: [(&str, &str, &str); 10] = [
+const FAILURES: [Failure; 10] = [
     (
         "400",
         "BadRequest",
@@ -105,7 +108,7 @@ fn operation(route: &Route) -> Operation {
         .parameters(Some((route.verb == Verb::Post).then(idempotency_key)))
         .response("200", success(route.reply));
     if route.verb == Verb::Post {
-        operation = with_key_failures(operation);
+        operation = with_failures(operation, &KEY_FAILURES);
     }
     operation = match route.body() {
         RequestBody::Ignored => operation,
@@ -117,7 +120,7 @@ fn operation(route: &Route) -> Operation {
         }
         RequestBody::Message => operation.request_body(Some(text_body("The message.", None).build())),
     };
-    with_failures(operation).build()
+    with_failures(operation, &FAILURES).build()
 }
 
 /// A body of text. Its type is not looked at, and generators that send no `text/plain` send bytes.
@@ -131,7 +134,7 @@ fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
 }
 
 /// Further failures of requests with a key.
-const KEY_FAILURES: [(&str, &str, &str); 2] = [
+const KEY_FAILURES: [Failure; 2] = [
     (
         "410",
         "ReplyDropped",
@@ -140,22 +143,8 @@ const KEY_FAILURES: [(&str, &str, &str); 2] = [
     ("422", "KeyReused", "The Idempotency-Key was used for another request."),
 ];
 
-fn with_key_failures(operation: OperationBuilder) -> OperationBuilder {
-    KEY_FAILURES.iter().fold(operation, |operation, (status, name, description)| {
-        operation.response(*status, referred(name, description))
-    })
-}
-
-fn with_failures(operation: OperationBuilder) -> OperationBuilder {
-    FAILURES.iter().fold(operation, |operation, (status, name, description)| {
-        operation.response(*status, referred(name, description))
-    })
-}
-
-/// Of these failures, those that come before a request is looked at.
-fn with_refusals(operation: OperationBuilder) -> OperationBuilder {
-    let refusals = FAILURES.iter().filter(|(status, ..)| matches!(*status, "401" | "403"));
-    refusals.fold(operation, |operation, (status, name, description)| {
+fn with_failures(operation: OperationBuilder, failures: &[Failure]) -> OperationBuilder {
+    failures.iter().fold(operation, |operation, (status, name, description)| {
         operation.response(*status, referred(name, description))
     })
 }
@@ -299,10 +288,15 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
     let picture = typed("image/png", "A PNG.", bytes().into());
     let metrics =
         typed("text/plain", "The text format of Prometheus; docs/metrics.md lists them.", string().into());
+    // What comes before a request is looked at.
+    let refused = |operation| with_failures(operation, &FAILURES[1..3]);
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
     [
-        ("/metrics", item(with_refusals(get("metrics", "What is counted, for Prometheus.", metrics)))),
-        ("/healthz", item(with_refusals(get("health", "Whether the server is up.", health)))),
-        ("/screen.png", item(with_failures(get("screen", "The picture of the last frame.", picture)))),
+        ("/metrics", item(refused(get("metrics", "What is counted, for Prometheus.", metrics)))),
+        ("/healthz", item(refused(get("health", "Whether the server is up.", health)))),
+        (
+            "/screen.png",
+            item(with_failures(get("screen", "The picture of the last frame.", picture), &FAILURES)),
+        ),
     ]
 }

@@ -242,10 +242,10 @@ async fn areas(
     wanted: Vec<SearchArea>,
 ) -> Result<Vec<Area>, Problem> {
     let domain = |name: &str| SearchArea { domain: Some(name.to_owned()), address: None, length: None };
-    let wanted = match (wanted.is_empty(), console) {
-        (false, _) => wanted,
-        (true, Console::Gba) => vec![domain("wram"), domain("iwram")],
-        (true, Console::Gb) => vec![domain("wram"), domain("hram")],
+    let wanted = match console {
+        _ if !wanted.is_empty() => wanted,
+        Console::Gba => vec![domain("wram"), domain("iwram")],
+        Console::Gb => vec![domain("wram"), domain("hram")],
     };
     let mut areas = Vec::new();
     for (number, wanted) in wanted.into_iter().enumerate() {
