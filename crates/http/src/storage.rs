@@ -1,5 +1,6 @@
 //! What outlives a request: snapshots and recordings on disk, searches in memory.
 
+use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -198,9 +199,13 @@ pub(crate) fn checked_note(note: String) -> Result<String, Problem> {
 pub(crate) async fn blocking<T: Send + 'static, E: Into<Problem> + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, Problem> {
-    match tokio::task::spawn_blocking(work).await {
+    // One type of task for all work: each further type would be compiled again, with the whole of tokio's task.
+    let work: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send> = Box::new(move || Box::new(work()));
+    let failed = |error: String| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error);
+    let done = tokio::task::spawn_blocking(work).await.map_err(|error| failed(error.to_string()))?;
+    match done.downcast::<Result<T, E>>() {
         Ok(result) => result.map_err(Into::into),
-        Err(error) => Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
+        Err(_) => Err(failed("work on a file ended with something else than its result".to_owned())),
     }
 }
 
