@@ -139,13 +139,13 @@ impl Problem {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// It as JSON.
+    /// The problem as JSON.
     pub(crate) fn to_json(&self) -> String {
         // Texts and numbers can always be written.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// It with another status.
+    /// The same with another status.
     pub(crate) fn with_status(self, status: StatusCode) -> Problem {
         let title = status.canonical_reason().unwrap_or("Error");
         Problem { status: status.as_u16(), title, ..self }

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 
 /// Searches that are kept at once. Each takes up to 10 MiB.
 pub(crate) const SEARCHES: usize = 8;
-/// How long a search is kept that nobody asks for.
+/// How long a search is kept without a request for it.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 
 /// Searches in memory.

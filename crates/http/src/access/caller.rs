@@ -30,8 +30,8 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
-    /// Where the sender of a request is. A proxy on this machine says by a header for whom it asks; a client that sends such a
-    /// header without being a proxy only loses by it.
+    /// Where the sender of a request is. A proxy on this machine adds a header that names its client. A client that sends such
+    /// a header itself only gets fewer rights.
     pub(crate) fn of(peer: &Peer, headers: &HeaderMap) -> Reach {
         let forwarded = [FORWARDED, X_FORWARDED_FOR, VIA].iter().any(|name| headers.contains_key(name));
         if peer.is_local() && !forwarded { Reach::Local } else { Reach::Remote }
@@ -45,12 +45,12 @@ pub(crate) struct Caller {
     pub(crate) rights: Rights,
     /// The address or network that it is counted as.
     pub(crate) origin: IpAddr,
-    /// What the emulator's log is to call the request.
+    /// The name of the request in the emulator's log.
     pub(crate) trace: Option<Arc<str>>,
 }
 
 impl Caller {
-    /// The sender of a request, as the gate has noted it there. One that passed no gate may do the least.
+    /// The sender of a request, as the gate noted it. A request that passed no gate has the fewest rights.
     pub(crate) fn of(extensions: &Extensions) -> Caller {
         extensions.get().cloned().unwrap_or(Caller {
             reach: Reach::Remote,
@@ -85,7 +85,7 @@ impl Owner {
         self.rights == Rights::Full || self == other
     }
 
-    /// The same as an error; `what` is what should be changed.
+    /// Refuses a caller that may not change `what`, which `other` has made.
     pub(crate) fn check_change(&self, other: &Owner, what: &str) -> Result<(), Failure> {
         if self.may_change(other) {
             return Ok(());

@@ -1,13 +1,13 @@
 //! Decides which web pages may send requests.
 //!
-//! A browser sends a request for any page that is open in it, with whatever rights the user has. Headers that a page
-//! cannot forge tell such a request apart: `Origin` names the page, and `Host` the name under which the page knew this
-//! server, which is a foreign one when a page has its own name resolve to this machine (DNS rebinding). Browsers leave
+//! A browser sends a request for any page that is open in it, with all rights of the user. Headers that a page cannot forge
+//! show where such a request comes from: `Origin` names the page, and `Host` is the name under which the page knows this
+//! server. That is a foreign name if the page has its own name resolve to this machine (DNS rebinding). Browsers leave
 //! `Origin` out of simple GETs, such as those of `<img>`. No route changes anything by GET, and where the browser trusts
-//! the connection, `Sec-Fetch-Site` says of those too whether they are a foreign page's.
+//! the connection, `Sec-Fetch-Site` shows for those too whether a foreign page sent them.
 //!
-//! On mGBA-http's routes, and where one only looks whether all is well, programs may call this server by any name, as
-//! mGBA-http lets them: there `Host` counts only where a browser wrote it. Elsewhere it counts for everyone.
+//! On mGBA-http's routes and `/healthz`, programs may call this server by any name, as with mGBA-http: there `Host` is checked
+//! only for browsers. Elsewhere it is checked for all clients.
 
 use axum::http::header::{
     ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -66,7 +66,7 @@ impl Names {
 /// Where an accepted request comes from.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RequestOrigin<'a> {
-    /// It comes from a program, from a page of this server, or from somebody who followed a link.
+    /// It comes from a program, from a page of this server, or from a person who followed a link.
     Own,
     /// From an allowed page, which may read the reply if it is named there.
     Page(&'a HeaderValue),
@@ -177,7 +177,7 @@ pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
 }
 
-/// Whether a browser may have sent this. Any of these says so; the language and the origin no page can leave out.
+/// Whether a browser may have sent this. Any of these headers shows it; a page cannot leave out the language and the origin.
 fn is_of_browser(headers: &HeaderMap) -> bool {
     let names_itself =
         || headers.get(USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));
@@ -196,7 +196,7 @@ fn foreign_page(name: &str) -> Failure {
     forbidden(format!("the web page {name} may not drive this emulator; {advice}"))
 }
 
-/// For a page that the browser does not name.
+/// The refusal for a page that the browser does not name.
 fn unknown_page() -> Failure {
     forbidden(
         "a web page of another origin may not drive this emulator; if it should, start framewire with --allow-origin and \
@@ -205,14 +205,14 @@ fn unknown_page() -> Failure {
     )
 }
 
-/// Whether a browser can name a page so: by scheme and host, `null`, or `file://` for a file.
+/// Whether this can be the origin of a page: a scheme and a host, `null`, or `file://` for a file.
 fn is_origin(name: &str) -> bool {
     let host = name.split_once("://").map(|(_, host)| host);
     let has_host = host.is_some_and(|host| !host.is_empty() && !host.contains(['/', ' ', '*']));
     has_host || matches!(name, "null" | "file://")
 }
 
-/// Whether a machine can be called so.
+/// Whether this can be the name of a machine.
 fn is_host(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', ':', ' ', '*'])
 }

@@ -70,7 +70,7 @@ impl RequestId {
     }
 }
 
-/// One that can stand in a line of a log without being taken for something else.
+/// Whether an id can be in a line of a log without being taken for something else.
 fn is_sound(id: &[u8]) -> bool {
     (1..=LONGEST).contains(&id.len()) && id.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'"')
 }

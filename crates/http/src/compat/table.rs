@@ -133,11 +133,11 @@ const fn key_mask(name: &'static str) -> Typed<u16> {
     integer(name, (0, Keys::MASK as i64), exact, None, doc)
 }
 
-/// Loading takes all parts but the picture, saving all parts, unless told otherwise.
+/// By default, loading takes all parts except the picture, and saving takes all parts.
 const LOAD_FLAGS: Typed<u8> = flags(29);
 const SAVE_FLAGS: Typed<u8> = flags(31);
 const SLOT: Typed<u32> =
-    lua_number("slot", i32::MAX as u32, "Number of the slot beside the ROM; mGBA's menu shows 1 to 9.");
+    lua_number("slot", i32::MAX as u32, "Number of the save slot; mGBA's menu shows 1 to 9.");
 const KEY: Typed<Key> = integer(
     "key",
     (0, 9),

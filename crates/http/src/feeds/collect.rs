@@ -17,21 +17,21 @@ use super::registry::Feeds;
 use crate::failure::STOPPING;
 use crate::transport::Stopping;
 
-/// How long a feed that somebody may come back to lives without a reader.
+/// How long a feed lives without a reader, for readers that come back.
 pub(crate) const UNREAD: Duration = Duration::from_secs(60);
-/// And one that a client made by itself.
+/// The same for a feed that a client made by `POST /v1/watches`.
 pub(crate) const UNREAD_KEPT: Duration = Duration::from_secs(600);
 
-/// What a feed is made from.
+/// Fills a feed.
 pub(crate) struct Collector {
     pub(crate) feed: Arc<Feed>,
     pub(crate) memory: WatchedMemory,
     pub(crate) values: Vec<Json>,
     /// `None` where no memory is watched.
     pub(crate) watch: Option<Watch>,
-    /// `None` where happenings are not wanted.
+    /// `None` where the feed has only changes of memory.
     pub(crate) events: Option<broadcast::Receiver<Event>>,
-    /// How long it goes on without a reader; `None` is for ever.
+    /// How long it goes on without a reader; `None` means without a limit.
     pub(crate) patience: Option<Duration>,
     /// Dropped last, when the emulator knows that the watch is over.
     pub(crate) over: watch::Sender<()>,
@@ -45,7 +45,7 @@ impl Collector {
         let reason = loop {
             tokio::select! {
                 reason = self.collect() => break reason,
-                // Somebody may just have begun to.
+                // A reader may have come a moment ago.
                 () = unread(&feed, patience) => if feeds.remove_unread(&feed) {
                     break "nobody read it for a while";
                 },
@@ -57,7 +57,7 @@ impl Collector {
         feed.end(reason);
     }
 
-    /// Returns why there is nothing more.
+    /// Takes events until there are no more, and returns the reason.
     async fn collect(&mut self) -> &'static str {
         loop {
             tokio::select! {
@@ -74,7 +74,7 @@ impl Collector {
                     Ok(event) => self.happened(event),
                     Err(RecvError::Lagged(count)) => {
                         let frame = self.feed.values().0;
-                        self.feed.tell("missed", self.missed(count.into(), frame), frame, Vec::new());
+                        self.feed.publish("missed", self.missed(count.into(), frame), frame, Vec::new());
                     }
                     // Without memory to watch there is nothing left.
                     Err(RecvError::Closed) if self.watch.is_none() => return "the emulator is gone",
@@ -104,7 +104,7 @@ impl Collector {
         if gap || missed > 0 {
             data["gap"] = true.into();
         }
-        self.feed.tell("change", data, frame, news);
+        self.feed.publish("change", data, frame, news);
     }
 
     /// What readers get instead of events that were lost before they came here: how many, and what is watched as it is now.
@@ -136,7 +136,7 @@ impl Collector {
             Happening::LockstepOver => ("lockstep", json!({})),
         };
         data["frame"] = frame.into();
-        self.feed.tell(name, data, frame, Vec::new());
+        self.feed.publish(name, data, frame, Vec::new());
     }
 }
 

@@ -68,7 +68,7 @@ impl Feed {
     }
 
     /// Adds an event for all readers, and waits for none of them.
-    pub(crate) fn tell(&self, name: &'static str, data: Json, frame: u32, values: Vec<(usize, Json)>) {
+    pub(crate) fn publish(&self, name: &'static str, data: Json, frame: u32, values: Vec<(usize, Json)>) {
         let entry = FeedEvent { name, data: data.to_string().into() };
         self.ring.lock().push(entry, frame, values);
         self.news.send_modify(|_| {});
@@ -223,20 +223,20 @@ mod tests {
         Arc::new(Feed::new("w1".into(), definition, base, Counter::default()))
     }
 
-    fn tell(feed: &Feed, value: u32) {
-        feed.tell("change", json!({"new": value}), value, vec![(0, value.into())]);
+    fn publish(feed: &Feed, value: u32) {
+        feed.publish("change", json!({"new": value}), value, vec![(0, value.into())]);
     }
 
     async fn next(reader: &mut Reader) -> (String, String, Json) {
-        let told = reader.next().await.expect("an event");
-        (told.id, told.name.to_owned(), serde_json::from_str(&told.data).unwrap())
+        let event = reader.next().await.expect("an event");
+        (event.id, event.name.to_owned(), serde_json::from_str(&event.data).unwrap())
     }
 
     #[tokio::test]
     async fn a_reader_begins_with_the_values_and_goes_on_with_changes() {
         let feed = feed(8);
         let mut reader = feed.read(None);
-        tell(&feed, 11);
+        publish(&feed, 11);
         let expected = json!({"frame": 1, "values": {"score": 10}});
         assert_eq!(next(&mut reader).await, ("w1.0".into(), "values".into(), expected));
         assert_eq!(next(&mut reader).await, ("w1.1".into(), "change".into(), json!({"new": 11})));
@@ -248,7 +248,7 @@ mod tests {
     #[tokio::test]
     async fn who_comes_back_goes_on_where_it_was() {
         let feed = feed(8);
-        (11..=13).for_each(|value| tell(&feed, value));
+        (11..=13).for_each(|value| publish(&feed, value));
         let mut reader = feed.read(Some("w1.1"));
         assert_eq!(next(&mut reader).await.0, "w1.2");
         assert_eq!(next(&mut reader).await.0, "w1.3");
@@ -260,7 +260,7 @@ mod tests {
     #[tokio::test]
     async fn who_comes_back_too_late_is_told_how_much_it_missed() {
         let feed = feed(2);
-        (11..=15).for_each(|value| tell(&feed, value));
+        (11..=15).for_each(|value| publish(&feed, value));
         let mut reader = feed.read(Some("w1.1"));
         let missed = json!({"missed": 2, "frame": 13, "values": {"score": 13}});
         assert_eq!(next(&mut reader).await, ("w1.3".into(), "missed".into(), missed));
@@ -282,11 +282,11 @@ mod tests {
                 let mut reader = feed.read(None);
                 tokio::spawn(async move {
                     let mut seen = 0;
-                    while let Some(told) = reader.next().await {
-                        match told.name {
+                    while let Some(event) = reader.next().await {
+                        match event.name {
                             "change" => seen += 1,
                             "missed" => {
-                                let data: Json = serde_json::from_str(&told.data).unwrap();
+                                let data: Json = serde_json::from_str(&event.data).unwrap();
                                 seen += data["missed"].as_u64().unwrap();
                             }
                             _ => {}
@@ -297,7 +297,7 @@ mod tests {
             })
             .collect();
         for value in 0..EVENTS {
-            tell(&feed, value);
+            publish(&feed, value);
             tokio::task::yield_now().await;
         }
         feed.end("for a test");

@@ -21,7 +21,7 @@ use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 
-/// Why a feed ended that was kept for somebody who might have come back.
+/// Why a feed without readers ended before its time.
 const NO_ROOM: &str = "nobody read it, and others needed its place";
 
 /// The part of all watches that callers that may only look can make by `POST /v1/watches`, as a divisor.
@@ -53,7 +53,7 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// Whether it is only kept for somebody who may come back.
+    /// Whether it is only kept for readers that may come back.
     fn is_spare(&self) -> bool {
         self.owner.is_none()
             && !self.feed.definition.watch.is_empty()
@@ -144,7 +144,7 @@ impl Feeds {
         self.feeds.lock().retain(|listed| listed.feed.id != id);
     }
 
-    /// Takes a feed off the list unless somebody reads it.
+    /// Takes a feed off the list unless it has a reader.
     pub(crate) fn remove_unread(&self, feed: &Feed) -> bool {
         let mut feeds = self.feeds.lock();
         let unread = feed.readers().borrow().count == 0;

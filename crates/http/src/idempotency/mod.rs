@@ -1,5 +1,5 @@
-//! The header `Idempotency-Key`: a caller that never heard the answer repeats the request with the same key, and what
-//! it asked for is done once (IETF draft-ietf-httpapi-idempotency-key-header).
+//! The header `Idempotency-Key`: a caller that never got the answer repeats the request with the same key, and the request
+//! takes effect once (IETF draft-ietf-httpapi-idempotency-key-header).
 //!
 //! All requests with a key pass [`once`], over HTTP and JSON-RPC alike, so a route needs nothing of its own for it. A route
 //! that changes an emulator also hands the key on ([`Batch::key`](framewire_protocol::Batch)): the emulator's own memory

@@ -27,7 +27,7 @@ pub struct Served {
     pub(crate) waiting: Waiting,
     /// Who began its lockstep.
     pub(crate) lockstep: LockstepHolder,
-    /// What the caller may do with it, where that is not everything.
+    /// What the caller may do with it; `None` if that is everything.
     permit: Option<Permit>,
 }
 
@@ -90,7 +90,7 @@ impl Served {
         })
     }
 
-    /// It as a caller may use it.
+    /// The same emulator as a caller may use it.
     pub(crate) fn for_caller(self: &Arc<Served>, permit: Option<Permit>) -> Arc<Served> {
         if permit.is_none() {
             return self.clone();
@@ -119,8 +119,7 @@ impl Served {
     }
 }
 
-/// The emulators that are served, in order: the first is the one that is meant where none is named. There is at least
-/// one.
+/// The emulators that are served, at least one. Requests that name no emulator go to the first.
 #[derive(Clone)]
 pub struct Emulators {
     all: Vec<Arc<Served>>,
@@ -138,7 +137,7 @@ pub enum NameError {
 }
 
 impl Emulators {
-    /// Serves this one, which is meant where none is named.
+    /// Serves this one, for requests that name none.
     ///
     /// # Errors
     /// [`NameError::Unfit`].
@@ -160,7 +159,7 @@ impl Emulators {
         Ok(())
     }
 
-    /// The one that is meant where none is named.
+    /// The one for requests that name none.
     pub fn first(&self) -> &Arc<Served> {
         &self.all[0]
     }
@@ -182,7 +181,7 @@ impl Emulators {
     }
 }
 
-/// Whether an emulator can be called so: 1 to 64 letters, digits and any of `-_.:`, which need no escape in a query.
+/// Whether this can be the name of an emulator: 1 to 64 letters, digits and any of `-_.:`, which need no escape in a query.
 pub fn is_emulator_name(name: &str) -> bool {
     let fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fit)

@@ -69,7 +69,7 @@ impl Screenshots {
         Some(self.last.1.clone())
     }
 
-    /// Asks for a picture once, when it is due. Whether there was a new one.
+    /// Asks for a picture once, when it is due. Returns whether there was a new one.
     async fn ask(&mut self) -> Option<bool> {
         sleep_until(self.due).await;
         let asked = Instant::now();

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::fields::shown;
 use crate::problem::Problem;
 
-/// What a type is read from. Unlike serde_json it takes no list for an object, and says what would have been accepted.
+/// What a type is read from. Unlike serde_json, it does not accept a list for an object, and its errors say what is accepted.
 pub(super) enum ValueSource {
     Json(Json),
     /// Texts given for one parameter.
@@ -254,7 +254,7 @@ impl<'de, I: Iterator<Item = (String, ValueSource)>> MapAccess<'de> for FieldAcc
 /// What stands between a problem and what is accepted, in what types say of themselves.
 pub(super) const ACCEPTED: &str = "; accepted is ";
 
-/// Why a type cannot be made of what was sent.
+/// Why a value cannot be read.
 #[derive(Debug)]
 pub(super) struct ReadError {
     /// Where, such as `ops[3].address`; empty for the whole.
@@ -306,7 +306,7 @@ impl ReadError {
         self.within(&format!("[{index}]"))
     }
 
-    /// For what is missing: the same with what is accepted there, as `read` refuses a nothing in its place.
+    /// For a missing value: adds what is accepted there. `read` is asked to read a null in its place and refuses that.
     pub fn with_expected<T>(self, read: impl FnOnce(&str) -> Result<T, ReadError>) -> ReadError {
         if !self.missing {
             return self;

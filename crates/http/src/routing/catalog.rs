@@ -41,7 +41,7 @@ impl Catalog {
         catalog
     }
 
-    /// Refuses a request that changes something, if its caller may not do that, as far as method and path tell.
+    /// Refuses a request that changes something, if its caller may not do that, as far as method and path show it.
     pub(crate) fn check_rights(&self, rights: Rights, method: &Method, path: &str) -> Result<(), Failure> {
         let only_looks = matches!(*method, Method::GET | Method::HEAD);
         if rights == Rights::Full || only_looks || self.effect(path) != PathEffect::ByMethod {

@@ -24,7 +24,7 @@ use crate::transport::streams::{ClientAddress, OpenStream, StreamKind, StreamLim
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes what `SelectedEmulator` reads")]
 pub(crate) struct EmulatorParam {
-    /// Name of the emulator, as GET /v1/emulators lists it; left out, the first is meant.
+    /// Name of the emulator, as GET /v1/emulators lists it; the first if left out.
     emulator: Option<String>,
 }
 

@@ -80,8 +80,7 @@ pub(super) async fn begin(
     }
 }
 
-/// Goes as far with `work` as it can at once, and does not wait: what it hands to the emulator goes there before that of
-/// later requests.
+/// Polls `work` once and does not wait: what it sends to the emulator arrives there before what later requests send.
 pub(super) async fn under_way(
     work: impl Future<Output = Result<RpcReply, RpcError>> + Send + 'static,
 ) -> UnderWay {

@@ -66,7 +66,7 @@ impl PacedSocket {
         PacedSocket { socket, stopping, outflow, pings: PingWindow::new(now), sent: now }
     }
 
-    /// Whether the other end takes what it is sent; if not, an answer to a ping will tell when it does again.
+    /// Whether the other end takes what it is sent. If not, the next answer to a ping may open it again.
     pub(crate) fn is_open(&self) -> bool {
         self.pings.is_open(Instant::now())
     }

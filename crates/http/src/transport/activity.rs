@@ -19,7 +19,7 @@ use crate::limits::Limits;
 pub(crate) struct Activity {
     /// A [`Phase`].
     phase: AtomicU8,
-    /// Counts changes, so that a tick can tell whether there was one since the last.
+    /// Counts changes, so that a tick sees whether there was one since the last tick.
     pub(super) changes: AtomicU32,
     /// The socket takes no more of the reply.
     pub(super) blocked: AtomicBool,
@@ -29,7 +29,7 @@ pub(crate) struct Activity {
     line: AtomicU32,
     /// That line has ended.
     line_ended: AtomicBool,
-    /// It asks for something under `/v1`, as far as its first bytes tell.
+    /// The request is for a path under `/v1`, as far as its first bytes show it.
     under_v1: AtomicBool,
     /// Why no more of the request is read, as a [`Fate`].
     fate: AtomicU8,
@@ -111,7 +111,7 @@ impl Activity {
         }
     }
 
-    /// A request of the client was let in; `full` if it may do everything.
+    /// A request of the client was let in; `full` if the client may do everything.
     pub(crate) fn introduce(&self, full: bool) {
         self.known.store(true, Relaxed);
         self.account.set_full(full);
@@ -160,7 +160,7 @@ impl Activity {
         self.under_v1.load(Relaxed)
     }
 
-    /// What to say to a client of whose request no more is read, if that was not said.
+    /// The reply to a request that is not read any further, if none was sent.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         if self.is_closing() {
             return None;
@@ -300,8 +300,8 @@ fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
     rest_of_end || end.is_some_and(|end| before + end + 4 <= limit)
 }
 
-/// How a reply without end leaves. Much of it could wait in the system's buffers for a client that is slow, and would be old
-/// when it is read.
+/// How a reply without end is sent. For a slow client much of it could wait in the system's buffers and would be old when it is
+/// read.
 #[derive(Clone)]
 pub(crate) struct Outflow(Arc<Activity>);
 

@@ -34,7 +34,7 @@ pub(crate) struct BatchRequest {
     pub(crate) encoding: Encoding,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Done {
     /// The frame counter when the batch was done: all of it happened after this frame and before the next.
@@ -46,11 +46,11 @@ pub(crate) struct Done {
     pub(crate) failed: Option<usize>,
 }
 
-/// What became of an operation: a value or an error.
+/// The outcome of an operation: a value or an error.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OpResult {
-    /// What it gave back; null where there is nothing to say.
+    /// Its result; null if it has none.
     #[schema(title = "OpValue")]
     Value(serde_json::Value),
     /// Why it was not done, or failed.
@@ -83,12 +83,12 @@ async fn batch(
     Ok(response)
 }
 
-/// What a caller's operations become.
+/// The operations that a caller's operations become.
 pub(crate) struct Plan {
     ops: Vec<Op>,
     forms: Vec<Form>,
     encoding: Encoding,
-    /// It is one operation, and no list of them.
+    /// It is one operation and not a list.
     alone: bool,
 }
 
@@ -157,7 +157,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What the emulator is to do.
+    /// The operations for the emulator.
     pub(crate) fn ops(&self) -> &[Op] {
         &self.ops
     }
@@ -177,7 +177,7 @@ impl Plan {
         problem
     }
 
-    /// What became of it.
+    /// The outcome for the caller.
     pub(crate) fn done(&self, outcome: Outcome) -> Done {
         let frame = outcome.frame;
         let result = |(index, result): (usize, Result<Json, OpError>)| match result {
@@ -195,7 +195,7 @@ impl Plan {
         Done { frame, results, failed }
     }
 
-    /// What became of the only operation.
+    /// The outcome of the only operation.
     pub(crate) fn done_alone(&self, outcome: Outcome) -> Result<Json, Problem> {
         Ok(self.results(outcome).pop().transpose()?.unwrap_or_default())
     }
@@ -232,7 +232,7 @@ pub(crate) fn settled(ops: &[Op], outcome: Outcome) -> Result<Outcome, Beyond> {
     }
 }
 
-/// What an emulator says of memory that is not there, about the parameter or place in a body that names it.
+/// The problem with memory that is not there, about the parameter or the place in a body that names it.
 pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
     match error.address_problem() {
         Some((problem, accepts)) => Problem::parameter(place, problem, accepts),

@@ -27,7 +27,7 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(load))
 }
 
-/// It was done.
+/// A change that was made.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AtFrame {
     /// The frame counter then.
@@ -65,7 +65,7 @@ async fn reset(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
     change(&selected, Op::Reset {}).await
 }
 
-/// How much longer than others operations may take that run frames.
+/// The additional time for operations that run frames.
 pub(crate) fn time_of(ops: &[Op]) -> Duration {
     let frames = |op: &Op| if let Op::Advance { frames } = op { (*frames).min(MAX_FRAMES) } else { 0 };
     FRAME * ops.iter().map(frames).sum::<u32>().min(MAX_FRAMES)
@@ -109,7 +109,7 @@ async fn advance(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Lockstep {
-    /// Required: milliseconds after which it ends if nobody asks for anything, 1 to 60,000; 0 ends it now.
+    /// Required: milliseconds without a request after which it ends, 1 to 60,000; 0 ends it now.
     #[schema(value_type = u32, minimum = 0, maximum = 60000)]
     timeout: Whole<0, MAX_LOCKSTEP>,
 }

@@ -25,7 +25,7 @@ pub(crate) const ALL: [(&str, &str); 6] = [
     ),
 ];
 
-/// How the results of operations are written.
+/// How the results of an operation are written.
 pub(crate) enum Form {
     /// One operation's result as it is.
     Plain,
@@ -33,7 +33,7 @@ pub(crate) enum Form {
     Number(Type),
     /// Numbers of these types.
     Numbers(Vec<Type>),
-    /// So many results of which there is nothing to say.
+    /// This many results without a value.
     Nothing(usize),
     /// The frame counter and the number of a timeline.
     Played(Timeline),

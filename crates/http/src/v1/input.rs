@@ -14,7 +14,7 @@ use crate::failure::STOPPING;
 use crate::reading::Whole;
 use crate::routing::prelude::*;
 
-/// Longest time that somebody may wait for a timeline's end, in milliseconds: an hour.
+/// Longest wait for a timeline's end, in milliseconds: an hour.
 const MAX_WAIT: u32 = 3_600_000;
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -25,7 +25,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(release))
 }
 
-/// EmulatorParam frames a timeline is played in.
+/// The frames in which a timeline is played.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Planned {
     /// Number of the timeline, by which it can be cancelled.
@@ -47,7 +47,7 @@ impl Planned {
     }
 }
 
-/// What becomes of keys that are played.
+/// A timeline that was begun.
 #[derive(Serialize, ToSchema)]
 struct Played {
     /// The frame counter when the timeline was begun.
@@ -229,8 +229,7 @@ fn usual_time(selected: &SelectedEmulator, frames: u32) -> Duration {
     Duration::from_secs_f64((2.0 * f64::from(frames) / rate).min(f64::from(MAX_WAIT) / 1000.0))
 }
 
-/// Waits until the emulator says that a timeline is over. It says so by an event; where that may have come before or was lost,
-/// it is asked.
+/// Waits until the event that a timeline is over. Where the event may have come before or was lost, the emulator is asked.
 async fn wait_for_end(
     selected: &SelectedEmulator,
     mut events: Receiver<Event>,

@@ -20,9 +20,9 @@ use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::{OpenStream, StreamKind};
 
-/// How long a stream may be silent. Both ends notice by it that the other is gone.
+/// Longest silence of a stream. After it a comment is sent, so that each end notices when the other is gone.
 const SILENCE: Duration = Duration::from_secs(5);
-/// When clients are to come back if the connection breaks.
+/// How long clients wait before they connect again after a break.
 const RETRY: Duration = Duration::from_secs(1);
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -55,12 +55,12 @@ struct Parameters {
     id: Option<String>,
 }
 
-/// The header by which a client goes on where it was.
+/// The header with which a client resumes a stream.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "describes what `last_id` reads")]
 struct Resumed {
-    /// The id of the last event that was seen. Browsers send it by themselves.
+    /// The id of the last event that the client got. Browsers send it by themselves.
     #[param(rename = "Last-Event-ID")]
     last_event_id: Option<String>,
 }
@@ -82,9 +82,9 @@ struct Watch {
     readers: usize,
     /// Events that are kept.
     kept: usize,
-    /// Events there were.
+    /// Events so far.
     told: u64,
-    /// Events that readers did not take in time, counted for each of them.
+    /// Events that readers missed, counted for each reader.
     missed: u64,
 }
 
@@ -134,7 +134,7 @@ async fn read(
     Ok(stream_of(stopping, reader, open, &outflow))
 }
 
-/// Makes a watch, to be read by its id. It ends when nobody reads it for 10 minutes.
+/// Makes a watch that is read by its id. It ends after 10 minutes without a reader.
 #[utoipa::path(post, path = "/v1/watches", operation_id = "createWatch", tag = "watches", params(EmulatorParam),
     request_body = Definition,
     responses((status = 201, description = "It was made.", body = Watch, headers(("location" = String, description = "Where it is.")))))]
@@ -201,7 +201,7 @@ async fn events(
     Ok(stream_of(stopping, reader, open, &outflow))
 }
 
-/// The id of the event that a client saw last, if it says so.
+/// The id of the last event that the client got, if the request has it.
 fn last_id(headers: &HeaderMap) -> Option<&str> {
     headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default())
 }

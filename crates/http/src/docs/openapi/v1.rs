@@ -1,4 +1,4 @@
-//! The part of the document that is about `/v1`: what the handlers say of themselves, what holds for all of them, and how a
+//! The part of the document that is about `/v1`: the descriptions of the handlers, what holds for all of them, and how a
 //! token is shown.
 
 use axum::http::Method;
@@ -80,7 +80,7 @@ pub(super) fn document() -> OpenApi {
     document
 }
 
-/// Takes "and nothing else" from schemas that are parts of others: each part would forbid the fields of the rest.
+/// Allows further fields in schemas that are parts of others: otherwise each part would forbid the fields of the rest.
 fn open_parts(components: &mut Components) {
     let parts = |schema: &RefOr<Schema>| match schema {
         RefOr::T(Schema::AllOf(all)) => all.items.clone(),
@@ -122,7 +122,7 @@ fn is_of_emulator(operation: &Operation) -> bool {
     })
 }
 
-/// Says of bytes, which the handlers call a list of numbers, what they are.
+/// Describes bytes, which utoipa takes for a list of numbers.
 fn describe_bytes(operation: &mut Operation) {
     let replies = operation.responses.responses.values_mut().filter_map(own);
     let taken = operation.request_body.iter_mut().filter_map(own);
@@ -138,7 +138,7 @@ fn describe_bytes(operation: &mut Operation) {
     }
 }
 
-/// What is described in its place, and not elsewhere for all.
+/// A description that is in its place and not a reference.
 fn own<T>(described: &mut RefOr<T>) -> Option<&mut T> {
     match described {
         RefOr::T(own) => Some(own),

@@ -1,4 +1,4 @@
-//! What searches are in JSON.
+//! Searches as JSON.
 
 use framewire_expression::Type;
 use framewire_states::search::{Candidate, Search};
@@ -74,7 +74,7 @@ pub(super) struct SearchResponse {
     undoable: usize,
     /// The frame counter when memory was read last.
     frame: u32,
-    /// After how many seconds it is forgotten if nobody asks for it.
+    /// The search is forgotten after this many seconds without a request for it.
     expires: u64,
 }
 

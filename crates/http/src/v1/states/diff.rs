@@ -185,13 +185,13 @@ impl MemoryPlace {
         }
     }
 
-    /// The address that symbols name, which know of no banks: there is one only in the first two, which programs without
-    /// banks see.
+    /// The address that symbols name. Symbols have no banks, so there is an address only in the first two banks, which programs
+    /// without banks see.
     pub(in crate::v1) fn unbanked(on_bus: Option<OnBus>) -> Option<u32> {
         on_bus.filter(|place| place.bank.is_none_or(|bank| bank < 2)).map(|place| place.address)
     }
 
-    /// It as expressions and areas name it: the bus address, or in banked memory the domain and the offset.
+    /// The place as expressions and areas name it: the bus address, or in banked memory the domain and the offset.
     pub(in crate::v1) fn in_brackets(&self) -> String {
         match (self, &self.domain) {
             (MemoryPlace { bank: None, address: Some(address), .. }, _) => format!("{address:#x}"),

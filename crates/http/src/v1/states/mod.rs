@@ -99,7 +99,7 @@ fn check_flags(flags: u8) -> Result<u8, Problem> {
     Err(Problem::parameter("flags", &format!("is {flags}"), accepts))
 }
 
-/// Loads a state, if it is of the running game or is to be loaded all the same.
+/// Loads a state if it is of the running game, or if the caller forces it.
 async fn load(selected: &SelectedEmulator, bytes: Vec<u8>, how: LoadOptions) -> Result<AtFrame, Problem> {
     check_flags(how.flags)?;
     let state = framewire_states::State::read(&bytes)?;
