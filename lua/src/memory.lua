@@ -118,14 +118,20 @@ function memory.domain(name)
   refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), concat(names, ", "))
 end
 
--- Raises a refusal unless a domain has these bytes and, if `is_write`, they can be written.
-function memory.check_domain(name, offset, length, change)
-  local found = memory.domain(name)
+-- How many bytes a domain has. Before 0.10.2, mGBA gives the size of the largest cartridge for every ROM of a Game Boy.
+function memory.size(name)
   local size = sizes[name]
   if not size then
-    size = found:size()
+    local found = memory.domain(name)
+    size = name == "cart0" and not is_advance() and emu:romSize() or found:size()
     sizes[name] = size
   end
+  return size
+end
+
+-- Raises a refusal unless a domain has these bytes and, if `is_write`, they can be written.
+function memory.check_domain(name, offset, length, change)
+  local found, size = memory.domain(name), memory.size(name)
   if offset >= size or offset + length > size then
     local bytes = length == 1 and "1 byte" or format("%d bytes", length)
     local least = length > 1 and length or 1

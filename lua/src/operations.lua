@@ -82,7 +82,7 @@ end
 function run.domain_base(name) return domain(name):base() end
 function run.domain_bound(name) return domain(name):bound() end
 function run.domain_name(name) return domain(name):name() end
-function run.domain_size(name) return domain(name):size() end
+run.domain_size = memory.size
 
 function run.domain_read8(name, address) return domain(name):read8(address) end
 check.domain_read8 = in_domain(1)

@@ -49,6 +49,19 @@ test("an unknown domain is refused with those there are", function()
   eq(problem.text, "unknown memory domain \"ram\"; this console has vram, wram")
 end)
 
+test("a Game Boy's cartridge is as large as its ROM, and the GBA's as large as its part of the bus", function()
+  for platform, size in pairs { [0] = 0x2000000, [1] = 0x8000 } do
+    begin { platform = platform, size = 0x2000000, romSize = 0x8000 }
+    emu.memory.cart0 = emu.memory.wram
+    eq(memory.size("cart0"), size)
+    eq(memory.size("wram"), 0x2000000)
+    memory.check_domain("cart0", size - 2, 2, true)
+    local problem = harness.refusal(memory.check_domain, "cart0", size - 1, 2, true)
+    eq(problem.status, refusal.BAD_ARGUMENT)
+    eq(problem.text:find(("accepted is 0 to %d for 2 bytes"):format(size - 2), 1, true) ~= nil, true, problem.text)
+  end
+end)
+
 test("a file that is not a ROM is not shown to mGBA, which would give up the running game", function()
   begin { platform = 0, loadFile = true, saveStateBuffer = "before" }
   for _, path in ipairs { harness.root .. "lua/README.md", "/nowhere/at/all.gba" } do

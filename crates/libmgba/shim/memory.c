@@ -101,7 +101,7 @@ void fw_write_range(struct fw_core* self, uint32_t address, const uint8_t* data,
 	}
 }
 
-enum { GB_VRAM = 0x8000, GB_CART_RAM = 0xA000, VRAM_BANK = 0x2000 };
+enum { GB_ROM = 0, GB_VRAM = 0x8000, GB_CART_RAM = 0xA000, VRAM_BANK = 0x2000 };
 
 static bool is_gb(const struct mCore* core, const struct fw_block* block, uint32_t start) {
 	return !is_gba(core) && block->start == start;
@@ -145,6 +145,9 @@ bool fw_domain(const struct fw_core* self, size_t index, struct fw_block* out, s
 			/* libmgba counts the cartridge's RAM behind it into each bank. */
 			out->end = GB_VRAM + VRAM_BANK;
 			out->size /= 2;
+		} else if (is_gb(self->core, out, GB_ROM)) {
+			/* Before 0.10.2, libmgba gives the size of the largest cartridge. */
+			out->size = self->core->romSize(self->core);
 		}
 		*names = (struct fw_block_names) {
 			.internal_name = blocks[i].internalName,

@@ -99,7 +99,6 @@ impl<E: Emulator> Session<'_, E> {
         if matches!(self.model.console, Console::Gba) {
             self.domains.extend(["cart1", "cart2"]);
         }
-        self.model.cartridge = self.domain_size("cart0");
         let Value::Bytes(clean) = self.do_one(Op::SaveState { flags: 0 }) else { panic!("no state") };
         self.clean = clean;
         self.learn();
@@ -119,24 +118,14 @@ impl<E: Emulator> Session<'_, E> {
             // Not a domain in a script that began before the game used it.
             ("sram", Console::Gba) => Op::ReadRange { address: 0x0E00_0000, length: 0x8000 },
             _ => {
-                let length = if name == "cart0" {
-                    let Value::Int(size) = self.do_one(Op::RomSize {}) else { panic!("no size") };
-                    size as u32
-                } else {
-                    self.domain_size(name)
-                };
-                Op::DomainReadRange { domain: name.to_owned(), address: 0, length }
+                let size =
+                    if name == "cart0" { Op::RomSize {} } else { Op::DomainSize { domain: name.to_owned() } };
+                let Value::Int(size) = self.do_one(size) else { panic!("no size") };
+                Op::DomainReadRange { domain: name.to_owned(), address: 0, length: size as u32 }
             }
         };
         let Value::Bytes(bytes) = self.do_one(op) else { panic!("no bytes") };
         bytes
-    }
-
-    fn domain_size(&self, name: &str) -> u32 {
-        let Value::Int(size) = self.do_one(Op::DomainSize { domain: name.to_owned() }) else {
-            panic!("no size")
-        };
-        size as u32
     }
 
     fn assert_all_memory(&self) {
@@ -207,7 +196,7 @@ impl<E: Emulator> Session<'_, E> {
             return Place { domain: None, address };
         }
         let name = *random.choice(&self.domains).expect("domains");
-        // A domain of the cartridge is as large as one can be.
+        // A domain of a GBA cartridge is as large as one can be.
         let size = self.model.size(name);
         let size = if random.bool() { size } else { size.min(0x1_0000) };
         Place { domain: Some(name), address: near(random, 0, size, length) }

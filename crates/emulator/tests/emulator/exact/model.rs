@@ -40,8 +40,6 @@ pub enum Cell {
 
 pub struct Model {
     pub console: Console,
-    /// Bytes of the domain "cart0": mGBA before 0.10.2 gives that of a Game Boy the size of the largest cartridge.
-    pub cartridge: u32,
     domains: Vec<(&'static str, Vec<u8>)>,
 }
 
@@ -72,7 +70,7 @@ const GBC_BUS: [(u32, u32); 9] = [
 
 impl Model {
     pub fn new(console: Console) -> Model {
-        Model { console, cartridge: 0, domains: Vec::new() }
+        Model { console, domains: Vec::new() }
     }
 
     /// The names of all domains with bytes of their own.
@@ -93,10 +91,10 @@ impl Model {
         found.map(|(_, bytes)| bytes.as_slice())
     }
 
-    /// Bytes of a memory domain.
+    /// Bytes of a memory domain; that of a GBA cartridge is as large as one can be.
     pub fn size(&self, name: &str) -> u32 {
-        match name {
-            "cart0" | "cart1" | "cart2" => self.cartridge,
+        match (name, self.console) {
+            ("cart0" | "cart1" | "cart2", Console::Gba) => 0x200_0000,
             _ => self.domain(name).expect("a domain").len() as u32,
         }
     }
