@@ -10,6 +10,7 @@ local game = {
   GAME = 3,
   breaks = 0, -- how often the order of frames was broken
   broken_by = nil, -- by what the last time
+  games = 0, -- how often another game was put in
 }
 
 local FIRST = 1 -- the highest number that the first frame after a reset may have
@@ -36,6 +37,7 @@ function game.check()
   local other = before ~= nil and identity ~= before
   if other then
     happenings.add(happenings.GAME)
+    game.games = game.games + 1
   end
   return other
 end

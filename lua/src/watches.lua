@@ -141,6 +141,7 @@ function watches.watch(client, id, every, flags, bytes)
     mask = nil, -- the keys that the client knows
     ticks = 0,
     breaks = game.breaks, -- breaks of the order of frames that the client knows
+    games = game.games, -- which game it is of
   })
   keys_watched = keys_watched or flags & WATCH_KEYS ~= 0
   return concat(values)
@@ -158,10 +159,11 @@ local function look(core, watch)
       news[count] = pack("<I2s4", index - 1, value)
     end
   end
-  if watch.keys and watch.breaks ~= game.breaks then
-    watch.breaks = game.breaks
+  local other_game = watch.games ~= game.games
+  if watch.keys and watch.breaks ~= game.breaks or other_game then
+    watch.breaks, watch.games = game.breaks, game.games
     news, count = count > 0 and news or {}, count + 1
-    news[count] = pack("<I2s4", DISCONTINUITY, string.char(game.broken_by))
+    news[count] = pack("<I2s4", DISCONTINUITY, string.char(other_game and game.GAME or game.broken_by))
   end
   if watch.keys and watch.mask ~= left then
     watch.mask = left

@@ -90,7 +90,7 @@ test("a link hears of its watches and of what happens, another client of nothing
     emu.value, emu.frame = "\7", 0
     rawset(emu, "getGameTitle", function() return "ANOTHER" end)
     next_frame()
-    eq(told(new), "event 3 1 5 0 0 0 2 0 0 0 1 0 0 0 2 0 0 0 7 7 2 5")
+    eq(told(new), "event 3 1 5 0 0 0 2 0 0 0 2 0 0 0 2 0 0 0 7 7 254 255 1 0 0 0 3 2 5")
     next_frame()
     eq(told(new), "")
     emu.frame = 1 -- which the other has got

@@ -128,6 +128,22 @@ test("a watch with the same id takes the place of the other, and an ended one is
   ends(self)
 end)
 
+test("every watch learns of another game, in its first frame", function()
+  local self = link()
+  rawset(emu, "getGameTitle", function() return self.title end)
+  game.check()
+  watches.watch(self, 1, 0, 0, range("", 16, 1))
+  eq(frame(self), "")
+  game.note(game.RESET)
+  eq(frame(self), "", "the same game")
+  self.title = "ANOTHER"
+  game.check()
+  memory["16"] = "\1"
+  eq(frame(self), "1@3 0=01 65534=03")
+  eq(frame(self), "")
+  ends(self)
+end)
+
 test("without a watch nothing is read", function()
   local self = link()
   watches.watch(self, 1, 1, 1, range("", 16, 1))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::WatchEvent;
+use crate::{WatchEnd, WatchEvent};
 
 /// Most events in the queue: about 17 s with one in each frame.
 const KEPT: usize = 1024;
@@ -26,8 +26,8 @@ struct Queue {
     bytes: usize,
     /// Events dropped since the last one was taken.
     missed: u64,
-    /// Whether there will be no more events.
-    closed: bool,
+    /// Why there will be no more events.
+    end: Option<WatchEnd>,
 }
 
 impl Feed {
@@ -52,9 +52,14 @@ impl Feed {
     }
 
     /// Marks the end: there will be no more events.
-    pub fn close(&self) {
-        self.queue.lock().closed = true;
+    pub fn close(&self, end: WatchEnd) {
+        self.queue.lock().end.get_or_insert(end);
         self.filled.notify_one();
+    }
+
+    /// Why there will be no more events than those in the queue; `None` while more may come.
+    pub fn end(&self) -> Option<WatchEnd> {
+        self.queue.lock().end
     }
 
     /// The next event, or `None` after the last one. For one caller at a time.
@@ -67,7 +72,7 @@ impl Feed {
                     event.missed = std::mem::take(&mut queue.missed);
                     return Some(event);
                 }
-                if queue.closed {
+                if queue.end.is_some() {
                     return None;
                 }
             }
@@ -112,9 +117,11 @@ mod tests {
     async fn the_end_comes_after_the_last_event() {
         let feed = Feed::new();
         feed.put(event(1, 1));
-        feed.close();
+        feed.close(WatchEnd::OtherGame);
+        feed.close(WatchEnd::EmulatorGone);
         assert!(feed.next().await.is_some());
         assert_eq!(feed.next().await, None);
         assert_eq!(feed.next().await, None);
+        assert_eq!(feed.end(), Some(WatchEnd::OtherGame), "the first reason stays");
     }
 }

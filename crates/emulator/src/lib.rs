@@ -31,7 +31,7 @@ pub use event::{Event, Happening};
 pub use media::{Audio, Past, Picture, PictureOf, Sound, Video};
 pub use pending::{Pending, Responder};
 pub use state::{Kind, Run, SetSpeed, State};
-pub use watch::{Change, Discontinuity, MemoryRange, Watch, WatchEvent, WatchRequest};
+pub use watch::{Change, Discontinuity, MemoryRange, Watch, WatchEnd, WatchEvent, WatchRequest};
 pub use work_ram::{WorkRam, work_ram};
 
 use framewire_protocol::Batch;
@@ -57,7 +57,8 @@ pub trait Emulator: Send + Sync + 'static {
     /// The events from now on. A receiver that is too slow learns how many events it has missed.
     fn events(&self) -> broadcast::Receiver<Event>;
 
-    /// A watch that starts with the batch that carries [`Watch::op`] and ends when it is dropped.
+    /// A watch that starts with the batch that carries [`Watch::op`] and ends when it is dropped. A watch without keys also
+    /// ends with the first frame of another game.
     fn watch(&self, request: WatchRequest) -> Watch;
 
     /// The picture of each frame; `None` if only [`Op::Screenshot`] makes pictures.

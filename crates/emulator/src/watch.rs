@@ -62,9 +62,14 @@ impl Watch {
         self.op.clone()
     }
 
-    /// The next event; `None` when the emulator is gone. Cancelling this future loses no event.
+    /// The next event; `None` after the last one. Cancelling this future loses no event.
     pub async fn next(&mut self) -> Option<WatchEvent> {
         self.feed.next().await
+    }
+
+    /// Why there are no more events than those that were not taken yet; `None` while the watch runs.
+    pub fn end(&self) -> Option<WatchEnd> {
+        self.feed.end()
     }
 }
 
@@ -72,6 +77,16 @@ impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").field("op", &self.op).finish_non_exhaustive()
     }
+}
+
+/// Why a watch has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchEnd {
+    /// There is no emulator any more.
+    EmulatorGone,
+    /// Another game was loaded, where the same addresses mean something else. A watch with keys goes on: it reports a
+    /// [`Discontinuity`].
+    OtherGame,
 }
 
 /// What a watch reports: the state right after a frame, before anything else changed it.

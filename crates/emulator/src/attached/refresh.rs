@@ -47,14 +47,14 @@ async fn ask_for_game(link: &Link, shared: &Arc<AttachedState>) -> bool {
     true
 }
 
-/// Starts watches again that the script has forgotten.
+/// Starts watches again that the script has forgotten, once it is known whether they are of the game that is there.
 pub(super) async fn watches(link: Arc<Link>, shared: Arc<AttachedState>) {
     loop {
         let Some((id, op)) = shared.watches.next_forgotten() else {
             shared.watches.notified().await;
             continue;
         };
-        if !is_ready(&link) {
+        if !is_ready(&link) || !shared.knows_game() {
             sleep(RETRY).await;
             continue;
         }

@@ -41,6 +41,8 @@ pub(super) struct AttachedState {
     pub events: EventSender,
     pub watches: Arc<AttachedWatches>,
     pub game: Mutex<Game>,
+    /// Whether `game` was asked for over the present connection.
+    game_known: AtomicBool,
     /// Notified when the emulator may have another game.
     pub game_changed: Notify,
     /// May be wrong: another client may have started or ended lockstep.
@@ -74,6 +76,7 @@ impl AttachedState {
             events: EventSender::new(),
             watches: Arc::default(),
             game: Mutex::default(),
+            game_known: AtomicBool::new(false),
             game_changed: Notify::new(),
             lockstep: AtomicBool::new(false),
             advances: Advances::default(),
@@ -88,6 +91,11 @@ impl AttachedState {
 
     pub fn in_lockstep(&self) -> bool {
         self.lockstep.load(Relaxed)
+    }
+
+    /// Whether the game was asked for over the present connection.
+    pub fn knows_game(&self) -> bool {
+        self.game_known.load(Relaxed)
     }
 
     /// Applies the effects of a batch that was done.
@@ -106,6 +114,7 @@ impl AttachedState {
     fn handle(&self, frame: u32, notice: Notice) {
         match notice {
             Notice::Connected => {
+                self.game_known.store(false, Relaxed);
                 self.watches.forget();
                 self.game_changed.notify_one();
                 self.events.send(frame, Happening::Connected);
@@ -142,7 +151,13 @@ impl AttachedState {
 
     /// Notes which game the emulator has, and sends an event if it is another one.
     pub fn set_game(&self, frame: u32, game: Game) {
-        if std::mem::replace(&mut *self.game.lock(), game.clone()) != game {
+        let before = std::mem::replace(&mut *self.game.lock(), game.clone());
+        let other_checksum = before.checksum.zip(game.checksum).is_some_and(|(before, now)| before != now);
+        if other_checksum {
+            self.watches.note_other_game();
+        }
+        self.game_known.store(true, Relaxed);
+        if before != game {
             let Game { title, code, checksum } = game;
             self.events.send(frame, Happening::Game { title, code, checksum });
         }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::feed::Feed;
-use crate::{Change, Discontinuity, Watch, WatchEvent, WatchRequest};
+use crate::{Change, Discontinuity, Watch, WatchEnd, WatchEvent, WatchRequest};
 
 /// Longest time to send the end of a watch.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -32,6 +32,8 @@ pub(super) struct AttachedWatches {
 struct WatchEntry {
     feed: Weak<Feed>,
     op: Op,
+    /// Whether it reports keys and discontinuities, and so goes on in another game.
+    keys: bool,
     ranges: Vec<MemoryRange>,
     /// Its state since it started; `None` before that.
     known: Option<WatchState>,
@@ -70,8 +72,8 @@ impl AttachedWatches {
         };
         let watch = Watch::new(id, &request, feed.clone(), Box::new(ended));
         let feed = Arc::downgrade(&feed);
-        let entry =
-            WatchEntry { feed, op: watch.op(), ranges: request.ranges, known: None, forgotten: false };
+        let WatchRequest { ranges, keys, .. } = request;
+        let entry = WatchEntry { feed, op: watch.op(), keys, ranges, known: None, forgotten: false };
         self.open.lock().insert(id, entry);
         watch
     }
@@ -119,6 +121,10 @@ impl AttachedWatches {
             }
         }
         let (ticks, keys) = (known.ticks, known.keys);
+        if discontinuity == Some(Discontinuity::Game) && !entry.keys {
+            close(open, id, WatchEnd::OtherGame);
+            return self.send_end(id);
+        }
         if discontinuity.is_some() {
             // It belongs before this frame, which is the first that does not follow from the earlier ones.
             let ticks = ticks.saturating_sub(1);
@@ -146,13 +152,20 @@ impl AttachedWatches {
         open.iter().find(|(_, entry)| entry.forgotten).map(|(id, entry)| (*id, entry.op.clone()))
     }
 
-    /// Closes a watch that could not be started again.
+    /// Closes a watch that could not be started again, because another game lacks its memory.
     pub fn give_up(&self, id: u32) {
         let open = &mut *self.open.lock();
-        if open.get(&id).is_some_and(|entry| entry.forgotten)
-            && let Some(feed) = open.remove(&id).and_then(|entry| entry.feed.upgrade())
-        {
-            feed.close();
+        if open.get(&id).is_some_and(|entry| entry.forgotten) {
+            close(open, id, WatchEnd::OtherGame);
+        }
+    }
+
+    /// The emulator has another game than before its connection broke. Closes the watches that the script has forgotten.
+    pub fn note_other_game(&self) {
+        let open = &mut *self.open.lock();
+        let of_other_game = open.iter().filter(|(_, entry)| entry.forgotten && !entry.keys);
+        for id in of_other_game.map(|(id, _)| *id).collect::<Vec<_>>() {
+            close(open, id, WatchEnd::OtherGame);
         }
     }
 
@@ -173,7 +186,7 @@ impl AttachedWatches {
     /// Closes all watches, because the emulator is gone.
     pub fn close(&self) {
         for feed in self.open.lock().drain().filter_map(|(_, entry)| entry.feed.upgrade()) {
-            feed.close();
+            feed.close(WatchEnd::EmulatorGone);
         }
     }
 }
@@ -183,6 +196,12 @@ impl WatchEntry {
         if let Some(feed) = self.feed.upgrade() {
             feed.put(event);
         }
+    }
+}
+
+fn close(open: &mut HashMap<u32, WatchEntry>, id: u32, end: WatchEnd) {
+    if let Some(feed) = open.remove(&id).and_then(|entry| entry.feed.upgrade()) {
+        feed.close(end);
     }
 }
 

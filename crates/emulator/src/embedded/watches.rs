@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::bounds;
 use crate::feed::Feed;
-use crate::{Change, Discontinuity, Watch, WatchEvent, WatchRequest, WorkRam, work_ram};
+use crate::{Change, Discontinuity, Watch, WatchEnd, WatchEvent, WatchRequest, WorkRam, work_ram};
 
 /// Most watches at once.
 const MAX_WATCHES: usize = 1024;
@@ -47,7 +47,7 @@ impl WatchFeeds {
     /// Closes all watches, because the core is gone.
     pub fn close(&self) {
         for feed in self.open.lock().drain().filter_map(|(_, feed)| feed.upgrade()) {
-            feed.close();
+            feed.close(WatchEnd::EmulatorGone);
         }
     }
 }
@@ -63,6 +63,8 @@ pub(super) struct Watches {
 struct ActiveWatch {
     id: u32,
     feed: Weak<Feed>,
+    /// The checksum of the game whose memory it is.
+    game: u32,
     ranges: Vec<Range>,
     every: u32,
     /// Whether to report keys, hashes and so on.
@@ -162,8 +164,17 @@ impl Watches {
                 .map_err(|error| OpError::new(error.status, format!("ranges[{number}]: {error}")))?;
         }
         let mut base = Vec::with_capacity(more);
-        let mut active =
-            ActiveWatch { id, feed, ranges: Vec::new(), every, flags, keys: None, ticks: 0, reported: 0 };
+        let mut active = ActiveWatch {
+            id,
+            feed,
+            game: core.crc32(),
+            ranges: Vec::new(),
+            every,
+            flags,
+            keys: None,
+            ticks: 0,
+            reported: 0,
+        };
         for place in ranges {
             let room = vec![0; place.length.into()];
             let mut range = Range { place, bytes: Vec::new(), room };
@@ -186,29 +197,32 @@ impl Watches {
 
     /// Whether a running watch needs a clock that advances with the frames.
     pub fn need_frame_clock(&self) -> bool {
-        let need =
-            |active: &ActiveWatch| active.flags & watch::FLAG_CLOCK != 0 && active.feed.strong_count() > 0;
-        self.active.iter().any(need)
+        self.active.iter().any(|active| active.has(watch::FLAG_CLOCK) && active.feed.strong_count() > 0)
     }
 
-    /// Reports what the frame changed that has just run.
+    /// Reports what the frame changed that has just run. Watches of another game end, except those with keys.
     pub fn look(&mut self, core: &mut Core) {
         if self.active.is_empty() {
             return;
         }
-        self.active.retain_mut(|active| match active.feed.upgrade() {
-            Some(feed) => {
-                active.look(core, &feed);
-                true
+        let game = core.crc32();
+        self.active.retain_mut(|active| {
+            let Some(feed) = active.feed.upgrade() else { return false };
+            if active.game != game && !active.has(watch::FLAG_KEYS) {
+                feed.close(WatchEnd::OtherGame);
+                return false;
             }
-            None => false,
+            active.look(core, &feed);
+            true
         });
     }
 
     /// Reports to watches with keys that the next frame does not follow from the last.
     pub fn discontinue(&self, frame: u32, discontinuity: Discontinuity) {
-        for active in self.active.iter().filter(|active| active.flags & watch::FLAG_KEYS != 0) {
-            if let Some(feed) = active.feed.upgrade() {
+        for active in &self.active {
+            if active.has(watch::FLAG_KEYS)
+                && let Some(feed) = active.feed.upgrade()
+            {
                 let discontinuity = Some(discontinuity);
                 feed.put(WatchEvent { frame, ticks: active.ticks, discontinuity, ..WatchEvent::default() });
             }
@@ -228,19 +242,22 @@ impl ActiveWatch {
         self.ranges.iter().map(|range| range.bytes.len()).sum()
     }
 
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
     fn look(&mut self, core: &mut Core, feed: &Feed) {
         self.ticks += 1;
         let ranges = self.ranges.iter_mut().enumerate();
         let changes: Vec<Change> = ranges.filter_map(|(number, range)| range.look(core, number)).collect();
-        let has = |flag| self.flags & flag != 0;
-        let keys = has(watch::FLAG_KEYS).then(|| core.keys());
+        let keys = if self.has(watch::FLAG_KEYS) { Some(core.keys()) } else { None };
         let beat = self.every > 0 && self.ticks.is_multiple_of(self.every.into());
         let quiet = self.ticks - self.reported >= watch::MAX_QUIET.into();
-        let due = beat || (quiet && has(watch::FLAG_KEYS) && has(watch::FLAG_HASHES));
+        let due = beat || (quiet && self.has(watch::FLAG_KEYS) && self.has(watch::FLAG_HASHES));
         if changes.is_empty() && keys == self.keys && !due {
             return;
         }
-        let hash = beat && has(watch::FLAG_HASHES);
+        let hash = beat && self.has(watch::FLAG_HASHES);
         self.keys = keys;
         self.reported = self.ticks;
         feed.put(WatchEvent {

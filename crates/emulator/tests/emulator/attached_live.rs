@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Embedded, Speed};
-use framewire_emulator::{Attached, Discontinuity, Emulator, Event, Happening, Run, WatchRequest};
+use framewire_emulator::{Attached, Discontinuity, Emulator, Event, Happening, Run, WatchEnd, WatchRequest};
 use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -14,7 +14,8 @@ use tokio::task::AbortHandle;
 
 use super::attached::{attach, free_port, host, ready, runtime};
 use super::support::{
-    DEMO, GAME_FRAME, UNUSED, batch, call, number, read32, refusal, seconds, soon, wait_for, within,
+    DEMO, GAME_FRAME, UNUSED, batch, call, number, read32, rebuilt, refusal, rom_file, seconds, soon,
+    wait_for, within,
 };
 use super::timelines::{assert_as_played, assert_how_it_ended, log, play, taps};
 use super::watches::{begin, range, request};
@@ -234,11 +235,8 @@ fn a_rebuilt_rom_and_a_loaded_state_are_told() {
     let Value::Bytes(data) = call(&emulator, Op::SaveState { flags: 0 }) else { panic!("a state") };
     assert_eq!(call(&emulator, Op::LoadState { data, flags: 0 }), Value::Bool(true));
     next(&mut events, |what| *what == Happening::State);
-    let mut rom = DEMO.to_vec();
-    *rom.last_mut().expect("bytes") ^= 1;
-    let file = tempfile::Builder::new().suffix(".gba").tempfile().expect("a file");
-    std::fs::write(file.path(), &rom).expect("written");
-    let path = file.path().to_str().expect("text").to_owned();
+    let rom = rebuilt();
+    let (_file, path) = rom_file(&rom);
     assert_eq!(call(&emulator, Op::LoadRom { path }), Value::Bool(true));
     let game = next(&mut events, |what| matches!(what, Happening::Game { .. }));
     let checksum = Some(crc32fast::hash(&rom));
@@ -248,6 +246,51 @@ fn a_rebuilt_rom_and_a_loaded_state_are_told() {
         "{game:?}"
     );
     assert_eq!(emulator.state().checksum, checksum);
+}
+
+#[test]
+fn a_watch_ends_with_the_first_frame_of_another_game() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    call(&emulator, Op::Reset {});
+    let (same, (_other, path)) = (rom_file(DEMO), rom_file(&rebuilt()));
+    let (mut watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
+    call(&emulator, Op::LoadRom { path: same.1 });
+    soon(watch.next());
+    assert_eq!(watch.end(), None, "the same game again");
+    // Nobody writes there but this, so only the other game's memory differs.
+    let (mut quiet, _) = begin(&emulator, request(vec![range(UNUSED, 4)]));
+    batch(&emulator, vec![Op::LoadRom { path }, Op::Write32 { address: UNUSED, value: 1 }]);
+    assert_eq!(within(Duration::from_secs(20), quiet.next()), Some(None), "no event of the other game");
+    assert_eq!(quiet.end(), Some(WatchEnd::OtherGame));
+    while within(Duration::from_secs(20), watch.next()).expect("an event or the end").is_some() {}
+    assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
+    // A watch that begins in the other game runs on, though the report of the game may come after its beginning.
+    let (mut watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
+    for _ in 0..30 {
+        soon(watch.next());
+    }
+}
+
+/// The connection breaks, and comes back with another game.
+#[test]
+fn a_watch_ends_when_another_game_is_found_after_a_reconnection() {
+    let (runtime, port) = (runtime(), free_port());
+    let first = host(port);
+    let emulator = attach(port, &runtime);
+    ready(&emulator);
+    wait_for("the game", || emulator.state().checksum.is_some());
+    let (mut watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
+    soon(watch.next());
+    drop(first);
+    let other = host(port);
+    let (_file, path) = rom_file(&rebuilt());
+    // Before the emulator finds the new one, which takes some time to try again.
+    call(&other, Op::LoadRom { path });
+    while within(Duration::from_secs(20), watch.next()).expect("an event or the end").is_some() {}
+    assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
 }
 
 /// What a recording needs: how many frames went by until then, and no news of what came before it began.

@@ -7,7 +7,9 @@ use framewire_emulator::{Embedded, Emulator, Happening, Run, SetSpeed};
 use framewire_protocol::{Batch, Op, Status, Value};
 use tokio::sync::broadcast::Receiver;
 
-use super::support::{DEMO, batch, call, config, number, refusal, seconds, soon, start, wait_for};
+use super::support::{
+    DEMO, batch, call, config, number, rebuilt, refusal, rom_file, seconds, soon, start, wait_for,
+};
 
 fn frame(emulator: &impl Emulator) -> i64 {
     number(call(emulator, Op::CurrentFrame {}))
@@ -112,9 +114,7 @@ fn resets_and_other_games_are_told() {
     assert_eq!(next(&mut events), Happening::Reset);
     let mut rom = DEMO.to_vec();
     rom[0xA0..0xAC].copy_from_slice(b"ANOTHER\0\0\0\0\0");
-    let file = tempfile::Builder::new().suffix(".gba").tempfile().expect("a file");
-    std::fs::write(file.path(), rom).expect("written");
-    let path = file.path().to_str().expect("text").to_owned();
+    let (_file, path) = rom_file(&rom);
     assert_eq!(call(&emulator, Op::LoadRom { path }), Value::Bool(true));
     assert_eq!(next(&mut events), Happening::Reset);
     let Happening::Game { title, .. } = next(&mut events) else { panic!("another game") };
@@ -127,11 +127,8 @@ fn a_rebuilt_rom_and_a_loaded_state_are_told() {
     let emulator = start(Speed::Times(1.0), true);
     let mut events = emulator.events();
     let before = emulator.state().checksum;
-    let mut rom = DEMO.to_vec();
-    *rom.last_mut().expect("bytes") ^= 1;
-    let file = tempfile::Builder::new().suffix(".gba").tempfile().expect("a file");
-    std::fs::write(file.path(), &rom).expect("written");
-    let path = file.path().to_str().expect("text").to_owned();
+    let rom = rebuilt();
+    let (_file, path) = rom_file(&rom);
     assert_eq!(call(&emulator, Op::LoadRom { path }), Value::Bool(true));
     assert_eq!(next(&mut events), Happening::Reset);
     let Happening::Game { title, checksum, .. } = next(&mut events) else { panic!("another game") };

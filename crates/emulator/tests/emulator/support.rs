@@ -35,6 +35,21 @@ pub fn script(source: &str) -> NamedTempFile {
     file
 }
 
+/// The demo game built again: the same title and code, another checksum.
+pub fn rebuilt() -> Vec<u8> {
+    let mut rom = DEMO.to_vec();
+    *rom.last_mut().expect("bytes") ^= 1;
+    rom
+}
+
+/// A ROM in a file, and its path.
+pub fn rom_file(rom: &[u8]) -> (NamedTempFile, String) {
+    let file = tempfile::Builder::new().suffix(".gba").tempfile().expect("a file");
+    std::fs::write(file.path(), rom).expect("written");
+    let path = file.path().to_str().expect("text").to_owned();
+    (file, path)
+}
+
 pub fn seconds(seconds: f64) -> Instant {
     Instant::now() + Duration::from_secs_f64(seconds)
 }

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use framewire_emulator::embedded::{Embedded, Speed};
-use framewire_emulator::{Change, Emulator, MemoryRange, Watch, WatchRequest};
+use framewire_emulator::{Change, Discontinuity, Emulator, MemoryRange, Watch, WatchEnd, WatchRequest};
 use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
 
-use super::support::{GAME_FRAME, UNUSED, batch, bytes, call, config, refusal, script, soon, start, within};
+use super::support::{
+    DEMO, GAME_FRAME, UNUSED, batch, bytes, call, config, rebuilt, refusal, rom_file, script, soon, start,
+    within,
+};
 
 const BALL_X: u32 = 0x0200_0038;
 
@@ -183,4 +186,28 @@ fn a_watch_is_over_when_the_emulator_is_gone() {
     drop(emulator);
     assert_eq!(soon(watch.next()).ticks, 1);
     assert_eq!(within(Duration::from_secs(5), watch.next()), Some(None));
+}
+
+#[test]
+fn a_watch_ends_with_the_first_frame_of_another_game() {
+    let emulator = start(Speed::Times(1.0), true);
+    let (mut watch, _) = begin(&emulator, WatchRequest { every: 1, ..request(vec![range(GAME_FRAME, 4)]) });
+    let (mut keys, _) = begin(&emulator, WatchRequest { keys: true, ..request(vec![]) });
+    call(&emulator, Op::Advance { frames: 2 });
+    let (same, (_other, path)) = (rom_file(DEMO), rom_file(&rebuilt()));
+    // The same game again: the watch goes on.
+    call(&emulator, Op::LoadRom { path: same.1 });
+    call(&emulator, Op::Advance { frames: 3 });
+    call(&emulator, Op::LoadRom { path });
+    assert_eq!(watch.end(), None, "no frame has run in it");
+    call(&emulator, Op::Advance { frames: 3 });
+    assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
+    let events: Vec<_> = std::iter::from_fn(|| soon(async { Some(watch.next().await) })).collect();
+    assert_eq!(events.last().map(|event| event.ticks), Some(5), "nothing of the other game: {events:?}");
+    assert_eq!(keys.end(), None);
+    let reported = std::iter::from_fn(|| Some(soon(keys.next()))).find(|event| event.discontinuity.is_some());
+    assert_eq!(reported.and_then(|event| event.discontinuity), Some(Discontinuity::Game));
+    let (mut watch, _) = begin(&emulator, WatchRequest { every: 1, ..request(vec![]) });
+    call(&emulator, Op::Advance { frames: 2 });
+    assert_eq!(soon(watch.next()).ticks, 1);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use framewire_emulator::{Event, Happening, Watch, WatchEvent};
+use framewire_emulator::{Event, Happening, Watch, WatchEnd, WatchEvent};
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -68,7 +68,7 @@ impl Collector {
                         // The next may be there already: however many come, others have their turn in between.
                         yield_now().await;
                     }
-                    None => return "the emulator is gone",
+                    None => return self.end(),
                 },
                 event = happening(&mut self.events) => match event {
                     Ok(event) => self.happened(event),
@@ -81,6 +81,16 @@ impl Collector {
                     Err(RecvError::Closed) => self.events = None,
                 },
             }
+        }
+    }
+
+    /// Why there are no more changes.
+    fn end(&self) -> &'static str {
+        match self.watch.as_ref().and_then(Watch::end) {
+            Some(WatchEnd::OtherGame) => {
+                "another game was loaded, where the same addresses mean something else; watch again for that game"
+            }
+            _ => "the emulator is gone",
         }
     }
 

@@ -117,7 +117,8 @@ impl Feeds {
         let found = self.feeds.lock().iter().find(|listed| listed.feed.id == id).cloned();
         found.ok_or_else(|| {
             Problem::not_found(format!(
-                "no watch has the id {id:?}; GET /v1/watches lists them, and one that nobody reads for {} minutes ends",
+                "no watch has the id {id:?}; GET /v1/watches lists them, and one ends when another game is loaded, or when nobody reads \
+                 it for {} minutes",
                 UNREAD_KEPT.as_secs() / 60
             ))
         })

@@ -1,6 +1,7 @@
 //! An answer once a condition on memory holds.
 
-use framewire_emulator::{EmulatorError, Run, Watch};
+use axum::http::StatusCode;
+use framewire_emulator::{EmulatorError, Run, Watch, WatchEnd};
 use framewire_expression::Expression;
 use tokio::time::timeout;
 
@@ -110,12 +111,22 @@ async fn held(
             last = check_alive(selected, last)?;
             continue;
         };
-        let Some(event) = event else { return Err(EmulatorError::Stopped.into()) };
+        let Some(event) = event else { return Err(ended(watch)) };
         memory.apply(event.changes);
         let held = holds(memory, event.frame);
         if held || event.ticks >= frames {
             return Ok(Waited { held, frame: event.frame, frames: event.ticks });
         }
+    }
+}
+
+fn ended(watch: &Watch) -> Problem {
+    match watch.end() {
+        Some(WatchEnd::OtherGame) => Problem::new(
+            StatusCode::CONFLICT,
+            "another game was loaded while waiting, where the same addresses mean something else; wait again for that game",
+        ),
+        _ => EmulatorError::Stopped.into(),
     }
 }
 

@@ -116,6 +116,15 @@ impl Server {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
+    /// The path of the demo game built again: the same title and code, another checksum.
+    pub fn rebuilt_demo(&self) -> String {
+        let mut rom = std::fs::read(repository("rom/framewire-demo.gba")).unwrap();
+        *rom.last_mut().unwrap() ^= 1;
+        let path = self.file("rebuilt.gba");
+        std::fs::write(&path, &rom).unwrap();
+        path
+    }
+
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

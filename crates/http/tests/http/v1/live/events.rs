@@ -25,10 +25,7 @@ fn resets_are_told_and_can_be_caught_up_with() {
 fn a_rebuilt_rom_and_a_loaded_state_are_told() {
     let server = Server::start();
     let mut events = Events::open(&server, "/v1/events");
-    let mut rom = std::fs::read(repository("rom/framewire-demo.gba")).unwrap();
-    *rom.last_mut().unwrap() ^= 1;
-    let path = server.file("rebuilt.gba");
-    std::fs::write(&path, &rom).unwrap();
+    let path = server.rebuilt_demo();
     json_of(&post(&server, "/v1/load", &json!({"path": path})), 200);
     let game = events.wait_for("game");
     let checksum = json_of(&server.get("/v1/emulator"), 200)["checksum"].clone();

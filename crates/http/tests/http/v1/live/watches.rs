@@ -1,9 +1,13 @@
 //! GET /v1/watch and /v1/watches.
 
+use std::thread;
+
 use serde_json::{Value, json};
 
 use super::client::{Events, json_of, post, watch};
+use super::script::{Place, ready};
 use crate::support::{Server, field, wait_for};
+use crate::v1::problems::problem;
 
 /// The scratch memory, which only tests write.
 const SCRATCH: &str = "u16[0x02000100]";
@@ -167,5 +171,38 @@ fn what_the_game_does_is_seen_in_the_frame_in_which_it_does_it() {
     let first = events.wait_for("change").data["changes"][&game_frame]["new"].as_u64().unwrap();
     for number in 1..60 {
         assert_eq!(events.next().unwrap().data["changes"][&game_frame]["new"], first + number);
+    }
+}
+
+#[test]
+fn a_watch_and_a_wait_end_when_another_game_is_loaded() {
+    let place = Place::new();
+    let _core = place.core();
+    let attached = place.server(|_| {});
+    ready(&attached);
+    for server in [Server::start(), attached] {
+        let mut events = Events::open(&server, &watch(&[SCRATCH]));
+        events.wait_for("values");
+        let created = json_of(&post(&server, "/v1/watches", &json!({"watch": [SCRATCH]})), 201);
+        let frame = json_of(&server.get("/v1/emulator"), 200)["frame"].as_u64().unwrap();
+        let path = server.rebuilt_demo();
+        thread::scope(|scope| {
+            let until = json!({"until": format!("u32[{}] == 0xffffffff", field("frame")), "frames": 3600});
+            let server = &server;
+            let waiting = scope.spawn(move || post(server, "/v1/wait", &until));
+            wait_for("the wait", || {
+                server.get("/metrics").text().contains("framewire_streams{kind=\"wait\"} 1")
+            });
+            let passed = json!({"until": format!("frame > {}", frame + 10)});
+            json_of(&post(server, "/v1/wait", &passed), 200);
+            json_of(&post(server, "/v1/load", &json!({"path": path})), 200);
+            let refused = problem(&waiting.join().unwrap(), 409);
+            assert!(refused["detail"].as_str().unwrap().contains("another game"), "{refused}");
+        });
+        let end = events.wait_for("end");
+        assert!(end.data["detail"].as_str().unwrap().contains("another game"), "{end:?}");
+        let id = created["id"].as_str().unwrap();
+        wait_for("the end of the other", || server.get(&format!("/v1/watches/{id}")).status == 404);
+        Events::open(&server, &watch(&[SCRATCH])).wait_for("values");
     }
 }
