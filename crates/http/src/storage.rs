@@ -24,11 +24,13 @@ const IDLE: Duration = Duration::from_secs(10 * 60);
 /// Searches in memory.
 pub(crate) type SearchTable = Searches<SearchSubject>;
 
-/// The emulator and the owner of a search.
+/// The emulator, the game and the owner of a search.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchSubject {
     /// The name of the emulator.
     pub(crate) emulator: String,
+    /// The checksum of the game, if the emulator gave it.
+    pub(crate) game: Option<u32>,
     pub(crate) owner: Owner,
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use axum::http::header::LOCATION;
 use framewire_expression::Type;
-use framewire_protocol::Op;
+use framewire_protocol::{Op, Value};
 use framewire_states::Console;
 use framewire_states::search::{Area, OtherSize, Plan, PlanError, Search, Test};
 use parking_lot::Mutex;
@@ -62,9 +62,9 @@ async fn begin(
     };
     let areas = areas(&selected, console, request.areas).await?;
     let plan = Plan::new(areas, request.kind, request.alignment)?.of(console);
-    let (frame, memory) = read(&selected.operations, &selected, &plan).await?;
+    let Reading { frame, game, memory } = read(&selected.operations, &selected, &plan).await?;
     let search = Search::begin(plan, memory, frame)?;
-    let of = SearchSubject { emulator: selected.name.clone(), owner };
+    let of = SearchSubject { emulator: selected.name.clone(), game, owner };
     let added = searches.add(search, of, Instant::now(), |other| owner.may_change(&other.owner));
     let (id, search) = added.ok_or_else(|| {
         Failure::busy(format!(
@@ -85,7 +85,9 @@ async fn candidates(
     Path(id): Path<String>,
     Query(page): Query<Page>,
 ) -> Result<Json<SearchCandidates>, Problem> {
-    let Open { id, search, served } = Open::find(&operations, &searches, &id)?;
+    let open = Open::find(&operations, &searches, &id)?;
+    open.check_game(open.served.emulator.checksum())?;
+    let Open { id, search, served, .. } = open;
     let response = respond(&searches, id, served.name.clone(), &search);
     let symbols = served.symbols().await;
     let search = search.lock();
@@ -106,10 +108,13 @@ async fn narrow(
     Path(id): Path<String>,
     Payload(SearchTest { is, value }): Payload<SearchTest>,
 ) -> Result<Json<SearchResponse>, Problem> {
-    let Open { id, search, served } = Open::to_change(&operations, &searches, &id, caller)?;
-    let plan = search.lock().plan().clone();
+    let open = Open::to_change(&operations, &searches, &id, caller)?;
+    let plan = open.search.lock().plan().clone();
     let test = test(&is, value, plan.number())?;
-    let (frame, memory) = read(&operations, &served, &plan).await?;
+    open.check_game(open.served.emulator.checksum())?;
+    let Reading { frame, game, memory } = read(&operations, &open.served, &plan).await?;
+    open.check_game(game)?;
+    let Open { id, search, served, .. } = open;
     let narrowed = search.clone();
     blocking(move || narrowed.lock().narrow(test, memory, frame)).await?;
     Ok(Json(respond(&searches, id, served.name.clone(), &search)))
@@ -125,7 +130,7 @@ async fn undo(
     caller: Owner,
     Path(id): Path<String>,
 ) -> Result<Json<SearchResponse>, Problem> {
-    let Open { id, search, served } = Open::to_change(&operations, &searches, &id, caller)?;
+    let Open { id, search, served, .. } = Open::to_change(&operations, &searches, &id, caller)?;
     if !search.lock().undo() {
         return Err(Problem::new(StatusCode::CONFLICT, "there is no step left that can be undone"));
     }
@@ -152,6 +157,8 @@ struct Open {
     id: u64,
     search: Arc<Mutex<Search>>,
     served: Arc<Served>,
+    /// The checksum of the game that it was begun in.
+    game: Option<u32>,
 }
 
 impl Open {
@@ -187,7 +194,20 @@ impl Open {
         let number = id.parse().map_err(|_| missing())?;
         let (search, of) = searches.get(number, Instant::now()).ok_or_else(missing)?;
         let served = operations.emulators.get(&of.emulator).cloned().ok_or_else(missing)?;
-        Ok((Open { id: number, search, served }, of.owner))
+        Ok((Open { id: number, search, served, game: of.game }, of.owner))
+    }
+
+    /// Refuses if the emulator has another game now, where the same addresses mean something else.
+    fn check_game(&self, now: Option<u32>) -> Result<(), Problem> {
+        let Some((own, now)) = self.game.zip(now).filter(|(own, now)| own != now) else { return Ok(()) };
+        let id = self.id;
+        Err(Problem::new(
+            StatusCode::CONFLICT,
+            format!(
+                "search {id} is of another game: of the one with the checksum {own:08x}, and {now:08x} is loaded; load that \
+                 game again, or begin a search in this one with POST /v1/search"
+            ),
+        ))
     }
 }
 
@@ -286,18 +306,30 @@ async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Resu
     }
 }
 
-/// What the areas hold at one frame boundary, joined, and which that is.
-async fn read(operations: &Operations, served: &Served, plan: &Plan) -> Result<(u32, Vec<u8>), Problem> {
+/// Memory at one frame boundary.
+struct Reading {
+    frame: u32,
+    /// The checksum of the game then, if the emulator gives it.
+    game: Option<u32>,
+    /// What the areas hold, joined.
+    memory: Vec<u8>,
+}
+
+/// Reads the areas of a search.
+async fn read(operations: &Operations, served: &Served, plan: &Plan) -> Result<Reading, Problem> {
     let op = |area: &Area| match &area.domain {
         None => Op::ReadRange { address: area.address, length: area.length },
         Some(domain) => {
             Op::DomainReadRange { domain: domain.clone(), address: area.address, length: area.length }
         }
     };
-    let ops: Vec<Op> = plan.areas().iter().map(op).collect();
+    let mut ops: Vec<Op> = plan.areas().iter().map(op).collect();
+    ops.push(Op::Checksum {});
     let _share = operations.replies.share_all(&ops)?;
     let outcome = operations.perform(served, ops.into()).await?;
-    if let Some((index, error)) = outcome.refusal() {
+    if let Some((index, error)) = outcome.refusal()
+        && index < plan.areas().len()
+    {
         return Err(refused(&format!("areas[{index}].address"), error));
     }
     let mut results = outcome.results.into_iter();
@@ -305,5 +337,9 @@ async fn read(operations: &Operations, served: &Served, plan: &Plan) -> Result<(
     for _ in plan.areas() {
         memory.extend(Vec::<u8>::try_from(next(&mut results)?)?);
     }
-    Ok((outcome.frame, memory))
+    let game = match results.next() {
+        Some(Ok(Value::Int(checksum))) => Some(checksum as u32),
+        _ => None,
+    };
+    Ok(Reading { frame: outcome.frame, game, memory })
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::problems::problem;
 use super::{body, sent};
-use crate::support::{Server, field};
+use crate::support::{Server, field, repository};
 
 fn write16(server: &Server, value: u16) {
     server.post_ok(&format!("/core/write16?address={}&value={value}", field("scratch")), "");
@@ -124,4 +124,26 @@ fn there_are_limits_and_each_says_what_is_accepted() {
     let begun = server.request("POST", "/v1/search", br#"{"type": "u8"}"#);
     let place = begun.header("location").unwrap();
     assert_eq!(body(&server.get(place), 200)["search"]["id"], body(&begun, 201)["id"]);
+}
+
+#[test]
+fn a_search_of_another_game_is_refused_until_its_game_is_back() {
+    let server = Server::paused();
+    write16(&server, 500);
+    let search = sent(&server, "POST", "/v1/search", &json!({"type": "u16"}), 201);
+    let target = format!("/v1/search/{}", search["id"]);
+    let (rebuilt, demo) = (server.rebuilt_demo(), repository("rom/framewire-demo.gba"));
+    sent(&server, "POST", "/v1/load", &json!({"path": rebuilt}), 200);
+    let equal = json!({"is": "equal", "value": 500});
+    for reply in [
+        server.get(&target),
+        server.request("POST", &format!("{target}/narrow"), equal.to_string().as_bytes()),
+    ] {
+        let refused = problem(&reply, 409);
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains("is of another game") && detail.contains("POST /v1/search"), "{refused}");
+    }
+    sent(&server, "POST", "/v1/load", &json!({"path": demo}), 200);
+    write16(&server, 500);
+    assert!(narrow(&server, &search, &equal) >= 1);
 }
