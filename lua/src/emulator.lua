@@ -11,6 +11,7 @@ local timelines = require "timelines"
 
 local refuse, sentence = refusal.refuse, refusal.sentence
 local BAD_ARGUMENT, FAILED, UNSUPPORTED = refusal.BAD_ARGUMENT, refusal.FAILED, refusal.UNSUPPORTED
+local NOT_FOUND = refusal.NOT_FOUND
 local unpack = string.unpack
 
 local emulator = {}
@@ -91,7 +92,8 @@ function emulator.load_rom(path)
   local advance = emu:platform() == GAME_BOY_ADVANCE
   local good, problem = files.check_rom(path, advance)
   if not good then
-    refuse(FAILED, "%s is not loaded: %s; the game goes on as before", sentence(path), sentence(problem))
+    local status = files.is_missing(path) and NOT_FOUND or FAILED
+    refuse(status, "%s is not loaded: %s; the game goes on as before", sentence(path), sentence(problem))
   end
   memory.forget()
   if not emulator.yes(emu:loadFile(path)) then
@@ -159,10 +161,15 @@ function emulator.load_state(data, flags)
   return files.is_state(data, advance) and game.note_state(emulator.yes(emu:loadStateBuffer(data, flags)))
 end
 
--- Loads a state from a file; returns whether it did.
+-- Loads a state from a file; returns whether it did. Raises a refusal if there is no file.
 function emulator.load_state_file(path, flags)
   check_path(path)
-  return emulator.yes(emu:loadStateFile(path, flags))
+  local loaded = emulator.yes(emu:loadStateFile(path, flags))
+  local missing, problem = files.is_missing(path)
+  if missing and not loaded then
+    refuse(NOT_FOUND, "no state is loaded: %s", sentence(problem))
+  end
+  return loaded
 end
 
 -- Makes a file the game's save, for good or until another is loaded; returns whether it did.

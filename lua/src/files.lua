@@ -142,6 +142,15 @@ local function zip_names_rom(tail, names)
   end
 end
 
+-- Whether there is nothing at this path; then also the system's error.
+function files.is_missing(path)
+  local file, problem, code = io.open(path, "rb")
+  if file then
+    file:close()
+  end
+  return code == NO_SUCH_FILE, problem
+end
+
 -- True if the file is a ROM of the running console, the Game Boy Advance or not; else false or nil, and why not.
 function files.check_rom(path, advance)
   local file, problem = io.open(path, "rb")

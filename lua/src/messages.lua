@@ -166,7 +166,8 @@ local function perform(entry, key, a, b, c)
   end
   log.warn("%s: %s", key, problem)
   -- mGBA-http's answer when something was tried and failed; its clients get no reasons.
-  return result == refusal.FAILED and entry.op.result == "bool" and "false" or ERROR
+  local failed = result == refusal.FAILED or result == refusal.NOT_FOUND
+  return failed and entry.op.result == "bool" and "false" or ERROR
 end
 
 local TEXT_COST = 4 -- a byte takes longer as hexadecimal digits

@@ -11,6 +11,7 @@ local refusal = {
   TOO_LARGE = 6,
   LOST = 7,
   NOT_DONE = 8,
+  NOT_FOUND = 9,
 }
 
 -- Raises a refusal.

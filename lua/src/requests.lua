@@ -27,6 +27,7 @@ local NOT_BEGUN = {
   [refusal.UNSUPPORTED] = true,
   [refusal.NO_GAME] = true,
   [refusal.BUSY] = true,
+  [refusal.NOT_FOUND] = true,
 }
 
 local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation of this batch is refused")

@@ -62,12 +62,20 @@ test("a Game Boy's cartridge is as large as its ROM, and the GBA's as large as i
   end
 end)
 
+test("a state file that is not there is not found", function()
+  begin { loadStateFile = false }
+  local problem = harness.refusal(emulator.load_state_file, "/nowhere/at/all.ss1", 0)
+  eq(problem.status, refusal.NOT_FOUND)
+  eq(problem.text:find("/nowhere/at/all.ss1", 1, true) ~= nil, true, problem.text)
+end)
+
 test("a file that is not a ROM is not shown to mGBA, which would give up the running game", function()
   begin { platform = 0, loadFile = true, saveStateBuffer = "before" }
-  for _, path in ipairs { harness.root .. "lua/README.md", "/nowhere/at/all.gba" } do
+  local refused = { [harness.root .. "lua/README.md"] = refusal.FAILED, ["/nowhere/at/all.gba"] = refusal.NOT_FOUND }
+  for path, status in pairs(refused) do
     for _, load in ipairs { emulator.load_rom, emulator.exchange_rom } do
       local problem = harness.refusal(load, path)
-      eq(problem.status, refusal.FAILED)
+      eq(problem.status, status)
       eq(problem.text:find(path, 1, true) ~= nil and problem.text:find("the game goes on", 1, true) ~= nil, true)
     end
   end

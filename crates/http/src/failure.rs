@@ -84,6 +84,7 @@ impl From<OpError> for Failure {
                 return Failure::new(StatusCode::GATEWAY_TIMEOUT, message);
             }
             Status::Failed | Status::Lost | Status::NotDone => StatusCode::BAD_GATEWAY,
+            Status::NotFound => StatusCode::NOT_FOUND,
             Status::Busy => return Failure::busy(error.message),
             Status::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         };

@@ -22,6 +22,8 @@ pub enum Status {
     Lost = 7,
     /// Not done, because a later operation of the same batch is refused; nothing of the batch was done.
     NotDone = 8,
+    /// A file or a state slot that it reads does not exist; nothing was done.
+    NotFound = 9,
 }
 
 impl Status {
@@ -29,11 +31,16 @@ impl Status {
     pub fn is_refusal(self) -> bool {
         matches!(
             self,
-            Status::BadArgument | Status::Unsupported | Status::NoGame | Status::Busy | Status::NotDone
+            Status::BadArgument
+                | Status::Unsupported
+                | Status::NoGame
+                | Status::Busy
+                | Status::NotDone
+                | Status::NotFound
         )
     }
 
-    const ALL: [Status; 8] = [
+    const ALL: [Status; 9] = [
         Status::BadArgument,
         Status::Unsupported,
         Status::NoGame,
@@ -42,6 +49,7 @@ impl Status {
         Status::TooLarge,
         Status::Lost,
         Status::NotDone,
+        Status::NotFound,
     ];
 }
 

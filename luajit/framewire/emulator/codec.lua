@@ -10,7 +10,7 @@ local band, rshift = bit.band, bit.rshift
 local M = { REQUEST = 1, REPLY = 2, GOODBYE = 6 }
 
 local statuses = {
-  "bad argument", "unsupported", "no game", "failed", "busy", "too large", "lost", "not done",
+  "bad argument", "unsupported", "no game", "failed", "busy", "too large", "lost", "not done", "not found",
 }
 local NOT_DONE = 8
 

@@ -1,10 +1,11 @@
 //! Operations on a core.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Instant;
 
 use framewire_libmgba::{Core, Error, Level};
-use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Value};
+use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value};
 
 use super::bounds;
 use super::machine::Machine;
@@ -326,8 +327,14 @@ fn accepted(result: std::result::Result<(), Error>) -> Result {
 
 /// A failure with its causes, which a caller sees as one text.
 fn failed(error: Error) -> OpError {
+    let missing = match &error {
+        Error::Io { action: "read", source, .. } => source.kind() == ErrorKind::NotFound,
+        Error::EmptySlot { .. } => true,
+        _ => false,
+    };
+    let status = if missing { Status::NotFound } else { Status::Failed };
     let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
-    OpError::failed(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
+    OpError::new(status, causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
 }
 
 fn check_length(length: usize) -> Result<()> {

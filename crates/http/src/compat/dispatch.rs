@@ -127,7 +127,8 @@ async fn run(
     let value = match services.operations.call(caller, op, key).await {
         // mGBA-http's clients know no reasons.
         Err(EmulatorError::Refused(error))
-            if route.op.result == ResultKind::Bool && error.status == Status::Failed =>
+            if route.op.result == ResultKind::Bool
+                && matches!(error.status, Status::Failed | Status::NotFound) =>
         {
             info!("{} answers false: {error}", route.path);
             Value::Bool(false)

@@ -176,7 +176,7 @@ async fn speed(
 /// The problem with a game or a state that the emulator does not take.
 pub(crate) fn not_taken(error: OpError) -> Problem {
     match error.status {
-        Status::Failed => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message),
+        Status::Failed | Status::NotFound => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message),
         _ => error.into(),
     }
 }

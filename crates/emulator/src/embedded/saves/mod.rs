@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use framewire_libmgba::{Core, Level, SaveId};
-use framewire_protocol::OpError;
+use framewire_protocol::{OpError, Status};
 
 use super::Console;
 use super::shared::EmbeddedState;
@@ -163,7 +163,8 @@ impl Saves {
     /// If it cannot be read.
     pub fn load_temporary(core: &mut Core, path: &Path) -> Result<(), OpError> {
         let null = std::fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null"));
-        let bytes = if null { Vec::new() } else { file::read(path).map_err(OpError::failed)? };
+        let bytes =
+            if null { Vec::new() } else { file::read(path).map_err(|problem| unread(path, problem))? };
         core.load_temporary_save(&bytes).map_err(|error| OpError::failed(error.to_string()))
     }
 
@@ -278,6 +279,12 @@ impl Saves {
 fn battery(bytes: &[u8]) -> &[u8] {
     const BLOCK: usize = 512;
     &bytes[..bytes.len() - bytes.len() % BLOCK]
+}
+
+/// The refusal for a save file that cannot be read because of `problem`.
+fn unread(path: &Path, problem: String) -> OpError {
+    let missing = matches!(path.try_exists(), Ok(false));
+    OpError::new(if missing { Status::NotFound } else { Status::Failed }, problem)
 }
 
 impl Tracked {

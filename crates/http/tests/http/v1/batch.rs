@@ -202,3 +202,20 @@ fn the_table_is_told() {
     assert_eq!((&read8["effect"], &read8["result"]), (&"read".into(), &"int".into()));
     assert_eq!(read8["args"][0]["type"], "u32");
 }
+
+#[test]
+fn a_file_that_is_not_there_is_a_404_in_a_batch() {
+    let server = Server::paused();
+    for op in [
+        json!({"op": "load_rom", "path": server.file("missing.gba")}),
+        json!({"op": "load_file", "path": server.file("missing.gba")}),
+        json!({"op": "load_state_file", "path": server.file("missing.ss1"), "flags": 0}),
+        json!({"op": "load_save_file", "path": server.file("missing.sav"), "temporary": true}),
+        json!({"op": "load_state_slot", "slot": 7, "flags": 0}),
+    ] {
+        let done = batch(&server, &json!({"ops": [op]}));
+        let error = &done["results"][0]["error"];
+        assert_eq!((&error["status"], &error["title"]), (&404.into(), &"Not Found".into()), "{done}");
+        assert!(error["detail"].as_str().unwrap().contains("ops[0]"), "{done}");
+    }
+}
