@@ -30,6 +30,11 @@ end
 
 -- Ends a task's response if the handler did not.
 local function end_response(answer, request, ok, message)
+  if answer.upgraded then
+    if not ok then answer.server.log("the handler failed on " .. request.path .. ": " .. tostring(message)) end
+    answer.upgraded:close(ok and 1000 or 1011)
+    return
+  end
   if ok and (answer.started or answer.closed) then return end
   if ok then message = "it returned without an answer" end
   answer.server.log("the handler failed on " .. request.method .. " " .. request.path .. ": " .. tostring(message))

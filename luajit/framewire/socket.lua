@@ -230,7 +230,9 @@ function Socket:send(data, from)
   if type(data) ~= "string" then error("a socket sends strings, not a " .. type(data), 2) end
   local skip = (from or 1) - 1
   if not (skip >= 0 and skip <= #data) then error(("there is no byte %s in %d bytes"):format(from, #data), 2) end
-  return self:send_bytes(ffi.cast("const uint8_t *", data) + skip, #data - skip)
+  local sent, message, number = self:send_bytes(ffi.cast("const uint8_t *", data) + skip, #data - skip)
+  -- Not by a tail call: the caller may hold no other reference to the string.
+  return sent, message, number
 end
 
 --- Sends bytes from C memory, as far as they fit into the system's buffer.

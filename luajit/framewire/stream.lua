@@ -106,11 +106,11 @@ end
 ---@return string? message "closed", "finished", or "too much unsent"; the last one also closes the stream
 function Stream:write(data)
   if type(data) ~= "string" then return nil, "a stream writes strings, not values of type " .. type(data) end
-  return self:write_bytes(ffi.cast("const uint8_t *", data), #data)
+  return self:write_bytes(data, #data)
 end
 
 --- Sends bytes from C memory, as `write` does.
----@param source ffi.cdata* uint8_t *
+---@param source ffi.cdata*|string uint8_t *; a string as it is, because a pointer would not keep it alive
 ---@param length integer
 ---@return boolean|nil more
 ---@return string? message
@@ -129,7 +129,7 @@ function Stream:write_bytes(source, length)
     unsent.start, unsent.stop = 0, before
   end
   if before == 0 then self.progress = self.loop.now end
-  unsent:append_bytes(source, length)
+  if type(source) == "string" then unsent:append(source) else unsent:append_bytes(source, length) end
   if not self.corked and not self.blocked then
     flush(self)
     if self.fd < 0 then return nil, "closed" end

@@ -108,6 +108,17 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
+  check.test(name .. ": a large response arrives before the connection closes", function()
+    with_server(function(port)
+      local connection = client.connect(port)
+      connection:send("GET /big HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+      time.sleep(0.3) -- so that the system's buffers are full
+      local answer = assert(connection:receive())
+      check.equal(#answer.body, #BIG)
+      check.equal(connection:is_closed(1), true)
+    end)
+  end)
+
   check.test(name .. ": one connection serves many requests", function()
     with_server(function(port)
       local connection = client.connect(port)

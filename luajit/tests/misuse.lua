@@ -19,6 +19,7 @@ local thread = require "framewire.thread"
 local time = require "framewire.time"
 local timer = require "framewire.timer"
 local watch = require "framewire.watch"
+local websocket = require "framewire.websocket"
 local worker = require "framewire.worker"
 
 -- Modules without functions to misuse: the declarations of the system are as unsafe as C.
@@ -41,6 +42,7 @@ local WAITS = {
   ["Socket.accept"] = true,
   ["framewire.time.sleep"] = true, ["framewire.terminal.key"] = true,
   ["framewire.channel.connect"] = true, ["framewire.channel.block.attach"] = true,
+  ["WebSocket.receive"] = true, ["framewire.websocket.connect"] = true,
   ["framewire.channel.wait.spin"] = true, ["framewire.channel.wait.sleep"] = true,
   ["framewire.emulator.connect"] = true, ["framewire.socket.connect"] = true,
 }
@@ -81,6 +83,27 @@ local function web()
   client:write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
   assert(loop:run())
   return { loop = loop, server = server, request = request, late = late, connection = late.connection, client = client }
+end
+
+-- A WebSocket to a server that says nothing more.
+local function web_socket()
+  local loop = assert(loops.new())
+  local listener = assert(socket.listen())
+  loop:spawn(function()
+    local client = assert(listener:accept(5))
+    local key = assert(client:read(4096, 5)):match("Key: ([^\r]+)")
+    client:write("HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: "
+      .. require("framewire.websocket.handshake").accept(key) .. "\r\n\r\n", 5)
+  end)
+  local url = "ws://127.0.0.1:" .. select(2, listener:name()) .. "/"
+  local opening = loop:spawn(function()
+    local one, message = websocket.connect(url, { close_timeout = 0.01, timeout = 1 })
+    loop:stop()
+    return assert(one, message)
+  end)
+  assert(loop:run())
+  local _, one = assert(opening:join())
+  return one, listener
 end
 
 -- For each class: how to make an object, and how to close it if `close` does not. `private`: its methods are called by
@@ -135,6 +158,9 @@ local objects = {
   Timer = { make = function() return timer.new():add(0, print) end, close = function(one) one:cancel() end },
   Timers = { make = timer.new },
   Watch = { make = function() return assert(watch.new()) end },
+  Owner = { make = function() return {} end, private = true },
+  Protocol = { make = function() return {} end, private = true },
+  WebSocket = { make = web_socket },
   Wait = { make = function() return {} end, private = true },
   Watcher = { make = function() return { on_ready = function() end } end, private = true },
   Worker = {

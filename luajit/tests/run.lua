@@ -25,6 +25,7 @@ local files = {
   "http",
   "routes",
   "forms",
+  "websockets",
   "hostile",
   "timeouts",
   "static",

@@ -12,6 +12,7 @@ local intake = require "framewire.http.intake"
 local poller = require "framewire.poller"
 local requests = require "framewire.http.request"
 local responses = require "framewire.http.response"
+local socket = require "framewire.socket"
 local sys = require "framewire.sys"
 
 local band, net = bit.band, sys.net
@@ -132,10 +133,26 @@ local function flush(self, out)
   if self.file and not self.unsent then push_file(self) end
 end
 
+-- Gives the socket to the other protocol that the client asked for, with the bytes that have arrived for it.
+local function hand_over(self)
+  local fd, server, rest = self.fd, self.server, self.rest or ""
+  if self.input then rest = self.input:text() end
+  server.loop:forget(fd)
+  self.fd = -1
+  drop_input(self)
+  server:on_closed(fd)
+  self.on_upgrade(socket.wrap(fd), rest)
+end
+
 -- Ends the connection when everything has been sent. `more` says whether the client has sent bytes that were not
 -- served.
 local function wind_up(self, more)
-  if self.unsent or self.file then return end
+  if self.unsent or self.file then
+    -- Continues in `push`, which ends here again.
+    enter(self, "write", self.server.limits.write_timeout)
+    return want(self, WRITE)
+  end
+  if self.closing == "upgrade" then return hand_over(self) end
   drop_input(self)
   if self.closing == "linger" or more and self.closing ~= "abort" then
     -- Closing with unread bytes makes the system reset the connection, and the client would lose the response.
@@ -185,6 +202,9 @@ local function settle(self, input)
   local rest = input.stop - input.start
   if self.fd < 0 then return input:clear() end
   if self.closing then
+    if self.closing == "upgrade" and rest > 0 and input == server.input then
+      self.rest = ffi.string(input.data + input.start, rest)
+    end
     if input == server.input then input:clear() end
     return wind_up(self, rest > 0)
   end
@@ -358,10 +378,7 @@ function Connection:expire()
     flush(self, self.server.out)
     if self.fd >= 0 then
       wind_up(self, true)
-      if self.fd >= 0 and not self.lingering then
-        enter(self, "write", LINGER)
-        want(self, WRITE)
-      end
+      if self.phase == "write" then enter(self, "write", LINGER) end
     end
   elseif phase == "handler" and not self.late.started then
     self.late.keep_alive = false
@@ -393,7 +410,8 @@ function M.new(server, fd)
     --- Whether delayed input is about to be served.
     resuming = false,
     -- Set when needed: input, unsent (buffers), file, head, decoder (of a body), late (a promised response), closing
-    -- ("close", "linger" or "abort" if the connection is about to end).
+    -- ("close", "linger" or "abort" if the connection is about to end; "upgrade" if it is about to be handed over, and
+    -- then on_upgrade and rest).
   }, Connection)
 end
 

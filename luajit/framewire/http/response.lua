@@ -248,6 +248,24 @@ function Response:finish()
   return finish(self, out)
 end
 
+--- Switches the connection to another protocol. Headers for the reply must have been added before.
+---@param protocol string for the header "Upgrade"
+---@param on_upgrade fun(socket: table, rest: string) called when the reply has been sent; the socket belongs to it, and
+--- `rest` is what the client has sent already
+---@return true|nil ok
+---@return string? message
+function Response:upgrade(protocol, on_upgrade)
+  local out, message = begin(self)
+  if not out then return nil, message end
+  out:append("HTTP/1.1 101 Switching Protocols\r\nUpgrade: " .. protocol .. "\r\nConnection: Upgrade\r\n")
+  out:append(self.extra or "")
+  out:append("\r\n")
+  self.extra = nil
+  self.connection.closing = "upgrade"
+  self.connection.on_upgrade = on_upgrade
+  return finish(self, out)
+end
+
 --- Promises a response after the handler has returned. The connection serves nothing else before it.
 ---@return table response to answer with; its field `closed` says whether the client has gone
 function Response:later()

@@ -124,6 +124,7 @@ function Server:stop(grace, on_stopped)
   self.on_stopped = on_stopped
   self.loop:forget(self.listener.fd)
   self.listener:close()
+  for upgraded in pairs(self.upgraded) do upgraded:go_away() end
   for fd = 0, self.highest do
     local connection = self.connections[fd]
     if connection and connection.phase == "idle" then connection:close() end
@@ -175,6 +176,8 @@ function M.new(loop, listener, options)
     log = options.log or function(line) io.stderr:write(line, "\n") end,
     --- Open connections by descriptor, how many, and the highest descriptor so far.
     connections = {},
+    --- What upgraded connections have become; each has a method `go_away` for the time when the server stops.
+    upgraded = {},
     count = 0,
     highest = 0,
     --- The buffer for every receive, and the buffer for every response.

@@ -1,0 +1,491 @@
+--- WebSockets by RFC 6455, for servers and clients.
+--
+--   http.serve {
+--     port = 8080,
+--     handler = http.routes {
+--       ["GET /echo"] = function(request, response)
+--         websocket.accept(request, response, {
+--           on_message = function(ws, data, is_text) ws:send(data, is_text) end,
+--         })
+--       end,
+--     },
+--   }
+--
+--   local ws = assert(websocket.connect("ws://127.0.0.1:8080/echo"))
+--   ws:send("hello")
+--   print(ws:receive(5))
+--
+-- With callbacks, a WebSocket lives on a loop. Without them, `receive` waits for messages: it blocks, or in a task lets
+-- the loop continue. Pings are answered by themselves; without callbacks, only while `receive` waits.
+
+local ffi = require "ffi"
+local buffer = require "framewire.buffer"
+local handshake = require "framewire.websocket.handshake"
+local protocols = require "framewire.websocket.protocol"
+local socket = require "framewire.socket"
+local streams = require "framewire.stream"
+local tasks = require "framewire.task"
+local time = require "framewire.time"
+
+local bytes_of = ffi.typeof("uint8_t[?]")
+local TEXT, BINARY, CLOSE, PING, PONG =
+  protocols.TEXT, protocols.BINARY, protocols.CLOSE, protocols.PING, protocols.PONG
+-- An output buffer larger than this is not kept.
+local SWOLLEN = 1048576
+-- Bytes of the reply to a client's handshake.
+local MAX_HEAD = 16384
+
+local out = buffer.new(4096)
+
+local WebSocket = {}
+WebSocket.__index = WebSocket
+
+-- Sends one frame. Results as of a stream's `write`.
+local function send_frame(self, opcode, source, length)
+  out:clear()
+  self.protocol:frame(out, opcode, source, length)
+  if self.stream then
+    local more, message = self.stream:write_bytes(out.data, out.stop)
+    if out.size > SWOLLEN then out = buffer.new(4096) end
+    return more, message
+  end
+  -- A task that waits in the middle of a frame must not be overtaken by another task's frame.
+  local backlog = self.backlog
+  backlog[#backlog + 1] = out:text()
+  if out.size > SWOLLEN then out = buffer.new(4096) end
+  if self.is_writing then return true end
+  self.is_writing = true
+  local ok, message = true, nil
+  while ok and backlog[1] do ok, message = self.socket:write(table.remove(backlog, 1), self.timeout) end
+  self.is_writing = false
+  return ok, message
+end
+
+local function send_close(self, code, reason)
+  if self.close_sent then return end
+  self.close_sent = true
+  local payload = ""
+  if code and code ~= 1005 then payload = string.char(math.floor(code / 256), code % 256) .. (reason or "") end
+  return send_frame(self, CLOSE, payload, #payload)
+end
+
+-- Notes the end, once. `code` 1006: without a closing frame.
+local function note_end(self, code, reason)
+  if self.ended then return end
+  self.ended, self.code, self.reason = true, code, reason
+  if self.timer then self.timer:cancel() end
+  if self.server then self.server.upgraded[self] = nil end
+  if self.on_close then self:on_close(code, reason) end
+end
+
+-- Ends the connection below after both closing frames, or after an error.
+local function end_connection(self)
+  if not self.stream then
+    if not self.is_client then self.socket:finish() end
+    return self.socket:close()
+  end
+  -- The server closes first; a client waits for that.
+  if not self.is_client then return self.stream:finish() end
+  local stream = self.stream
+  self.loop:after(self.close_timeout, function() stream:close() end)
+end
+
+-- What the protocol calls; the methods `ping` and `close` of a WebSocket mean something else.
+local Owner = {}
+Owner.__index = Owner
+
+function Owner:message(data, is_text)
+  local ws = self.ws
+  if ws.on_message then return ws:on_message(data, is_text) end
+  local inbox = ws.inbox
+  inbox.last = inbox.last + 1
+  inbox[inbox.last] = { data, is_text }
+end
+
+function Owner:ping(data)
+  if not self.ws.close_sent then send_frame(self.ws, PONG, data, #data) end
+end
+
+function Owner:pong(data)
+  if self.ws.on_pong then self.ws:on_pong(data) end
+end
+
+function Owner:closed(code, reason)
+  send_close(self.ws, code)
+  note_end(self.ws, code, reason)
+  end_connection(self.ws)
+end
+
+function Owner:failed(code, reason)
+  send_close(self.ws, code, reason)
+  note_end(self.ws, code, reason)
+  end_connection(self.ws)
+end
+
+--- Sends a message.
+---@param data string
+---@param is_text? boolean false: binary; a text must be UTF-8
+---@return boolean|nil more on a loop, false if the client is slow: wait for `on_drain`; nil if it cannot be sent
+---@return string? message
+function WebSocket:send(data, is_text)
+  if type(data) ~= "string" then return nil, "a WebSocket sends strings, not values of type " .. type(data) end
+  if self.close_sent or self.ended then return nil, "closed" end
+  return send_frame(self, is_text == false and BINARY or TEXT, data, #data)
+end
+
+--- Sends a ping.
+---@param data? string up to 125 bytes, which the pong repeats
+---@return boolean|nil ok
+---@return string? message
+function WebSocket:ping(data)
+  data = data or ""
+  if #data > protocols.CONTROL then return nil, "a ping has up to 125 bytes" end
+  if self.close_sent or self.ended then return nil, "closed" end
+  return send_frame(self, PING, data, #data)
+end
+
+-- Handles bytes that have arrived as a string, which must not be changed in place.
+local function feed_text(self, text)
+  if text == "" then return end
+  local bytes = bytes_of(#text)
+  ffi.copy(bytes, text, #text)
+  self.protocol:feed(bytes, #text)
+end
+
+-- Reads and handles what arrives next.
+local function read_more(self, deadline)
+  local left = deadline and math.max(0, deadline - time.monotonic())
+  local data, message = self.socket:read(65536, left or 1e9)
+  if data then
+    feed_text(self, data)
+    return true
+  end
+  if message == "timeout" then return nil, message end
+  note_end(self, 1006, message)
+  self.socket:close()
+  return nil, message
+end
+
+--- Waits for the next message. Only for WebSockets without callbacks.
+---@param timeout? number seconds; without it, as long as it takes
+---@return string|nil data
+---@return boolean|string is_text or a message: "timeout" or "closed"
+---@return integer? code of the closing frame, 1006 if there was none
+---@return string? reason
+function WebSocket:receive(timeout)
+  if self.stream then return nil, "this WebSocket has callbacks; on_message gets its messages" end
+  local inbox = self.inbox
+  local deadline = timeout and time.monotonic() + timeout
+  while true do
+    if inbox.first <= inbox.last then
+      local message = inbox[inbox.first]
+      inbox[inbox.first] = nil
+      inbox.first = inbox.first + 1
+      return message[1], message[2]
+    end
+    if self.ended then return nil, "closed", self.code, self.reason end
+    local ok, message = read_more(self, deadline)
+    if not ok and message == "timeout" then return nil, message end
+  end
+end
+
+--- Closes the connection: sends a closing frame and waits for the other side's, on a loop without stopping it.
+---@param code? integer 1000 by default
+---@param reason? string UTF-8 of up to 123 bytes
+---@return true|nil ok
+---@return string? message
+function WebSocket:close(code, reason)
+  code = code or 1000
+  if type(code) ~= "number" or not protocols.is_code(code) or code % 1 ~= 0 then
+    return nil, ("%s is not a closing code; use 1000, or 3000 to 4999"):format(tostring(code))
+  end
+  if reason and #reason > protocols.CONTROL - 2 then return nil, "a closing reason has up to 123 bytes" end
+  if self.close_sent or self.ended then return true end
+  send_close(self, code, reason)
+  if self.stream then
+    local stream = self.stream
+    self.loop:after(self.close_timeout, function() stream:close() end)
+    return true
+  end
+  local deadline = time.monotonic() + self.close_timeout
+  while not self.ended do
+    if not read_more(self, deadline) then
+      note_end(self, 1006, "the other side did not close")
+      break
+    end
+  end
+  self.socket:close()
+  return true
+end
+
+--- Called when the server stops.
+function WebSocket:go_away()
+  send_close(self, 1001, "the server stops")
+  self.server.upgraded[self] = nil
+end
+
+--- How many bytes wait in memory, of a WebSocket on a loop.
+---@return integer
+function WebSocket:pending()
+  return self.stream and self.stream:pending() or 0
+end
+
+local settings = {
+  on_open = "function", on_message = "function", on_pong = "function", on_drain = "function", on_close = "function",
+  protocols = "table", headers = "table", max_message = "number", max_unsent = "number", stall_timeout = "number",
+  close_timeout = "number", ping_interval = "number", timeout = "number", loop = "table", tls = "table",
+}
+
+local function check_options(options)
+  for name, value in pairs(options) do
+    if not settings[name] then return nil, ("a WebSocket has no option '%s'"):format(tostring(name)) end
+    if type(value) ~= settings[name] then
+      return nil, ("%s must be a %s, not a %s"):format(name, settings[name], type(value))
+    end
+  end
+  return true
+end
+
+local function new(options, is_client)
+  local self = setmetatable({
+    is_client = is_client,
+    --- The protocol that both sides agreed on, or nil.
+    subprotocol = nil,
+    --- Whether our closing frame has been sent; whether the connection is over, and then code and reason.
+    close_sent = false,
+    ended = false,
+    code = nil,
+    reason = nil,
+    --- Either a stream on a loop, or a socket, with messages that wait for `receive` and frames that wait to be sent.
+    stream = nil,
+    loop = nil,
+    socket = nil,
+    inbox = { first = 1, last = 0 },
+    backlog = {},
+    is_writing = false,
+    timeout = options.timeout or 30,
+    close_timeout = options.close_timeout or 5,
+    --- Whether something has arrived since the last ping.
+    heard = true,
+    on_message = options.on_message,
+    on_pong = options.on_pong,
+    on_close = options.on_close,
+    on_drain = options.on_drain,
+  }, WebSocket)
+  self.protocol = protocols.new(setmetatable({ ws = self }, Owner), is_client, options.max_message or 16777216)
+  return self
+end
+
+-- Pings regularly, and gives up a connection from which nothing comes.
+local function keep_alive(self, interval)
+  self.timer = self.loop:every(interval, function()
+    if not self.heard then
+      note_end(self, 1006, "no answer to a ping")
+      return self.stream:close()
+    end
+    self.heard = false
+    self:ping()
+  end)
+end
+
+-- Puts a WebSocket on a loop.
+local function start(self, loop, connected, rest, options)
+  self.loop = loop
+  local stream, message = streams.new(loop, connected, {
+    -- At least room for the answer to a message of the largest size.
+    max_unsent = options.max_unsent or math.max(16777216, 2 * self.protocol.max_message),
+    stall_timeout = options.stall_timeout,
+    on_bytes = function(_, data, length)
+      self.heard = true
+      self.protocol:feed(data, length)
+    end,
+    on_end = function(stream)
+      note_end(self, 1006, "closed without a closing frame")
+      stream:finish()
+    end,
+    on_drain = function()
+      if self.on_drain then self:on_drain() end
+    end,
+    on_close = function(_, reason) note_end(self, 1006, reason or "closed without a closing frame") end,
+  })
+  if not stream then return nil, message end
+  self.stream = stream
+  if options.ping_interval then keep_alive(self, options.ping_interval) end
+  if options.on_open then options.on_open(self) end
+  feed_text(self, rest)
+  return true
+end
+
+-- Why a request does not open a WebSocket: a status and a sentence.
+local function refusal(request)
+  local headers = request.headers
+  if request.method ~= "GET" or request.version < 1.1 then return 400, "a WebSocket is opened by GET with HTTP/1.1" end
+  if not handshake.contains(headers.upgrade, "websocket") or not handshake.contains(headers.connection, "upgrade") then
+    return 426, "this is a WebSocket; send Upgrade: websocket and Connection: Upgrade"
+  end
+  if headers["sec-websocket-version"] ~= "13" then return 426, "the version of WebSockets here is 13" end
+  if not handshake.is_key(headers["sec-websocket-key"]) then
+    return 400, "Sec-WebSocket-Key must be 16 bytes in base64"
+  end
+end
+
+local function choose(offered, known)
+  for one in (offered or ""):gmatch("[^,%s]+") do
+    for _, other in ipairs(known or {}) do
+      if one == other then return one end
+    end
+  end
+  return nil
+end
+
+local M = {}
+
+--- Answers a request by opening a WebSocket. With `on_message`, it lives on the server's loop. Without it, this must be
+-- called in a task (`http.task`), and returns when the WebSocket is open.
+---@param request table
+---@param response table
+---@param options? table callbacks, each with the WebSocket first: `on_open(ws)`, `on_message(ws, data, is_text)`,
+--- `on_close(ws, code, reason)`, `on_drain(ws)`, `on_pong(ws, data)`; `protocols`: list of subprotocols, of which
+--- `ws.subprotocol` is the client's first choice; `max_message` (16777216 bytes); `max_unsent` (twice `max_message`)
+--- and `stall_timeout` as of streams; `ping_interval`: seconds between pings, after which a silent client is given up;
+--- `close_timeout` (5 s); `timeout` (30 s) to send, without callbacks
+---@return table|nil ws nil if the request did not ask for a WebSocket; it has been answered then
+---@return string? message
+function M.accept(request, response, options)
+  options = options or {}
+  local ok, message = check_options(options)
+  if not ok then error(message, 2) end
+  local task = tasks.current()
+  if not options.on_message and not task then
+    error("websocket.accept needs on_message, or a handler made by http.task", 2)
+  end
+  local status, reason = refusal(request)
+  if status then
+    if status == 426 then
+      response:header("Upgrade", "websocket")
+      response:header("Sec-WebSocket-Version", "13")
+    end
+    response:text(status, reason .. "\n")
+    return nil, reason
+  end
+  local self = new(options, false)
+  local server = response.server
+  self.server = server
+  self.subprotocol = choose(request.headers["sec-websocket-protocol"], options.protocols)
+  if self.subprotocol then response:header("Sec-WebSocket-Protocol", self.subprotocol) end
+  response:header("Sec-WebSocket-Accept", handshake.accept(request.headers["sec-websocket-key"]))
+  response.upgraded = self
+  ok, message = response:upgrade("websocket", function(connected, rest)
+    server.upgraded[self] = true
+    if options.on_message then
+      local started, problem = start(self, server.loop, connected, rest, options)
+      if not started then
+        server.log("cannot open a WebSocket: " .. problem)
+        connected:close()
+      end
+    else
+      self.socket = connected
+      feed_text(self, rest)
+      task:wake(true)
+    end
+  end)
+  if not ok then return nil, message end
+  if options.on_message then return self end
+  ok, message = task:suspend(30)
+  if not ok then return nil, message end
+  return self
+end
+
+-- Splits a URL: host, port, target, and whether it is secure.
+local function parse_url(url)
+  local scheme, authority, target = tostring(url):match("^([%a]+)://([^/?#]+)([^#]*)$")
+  scheme = scheme and scheme:lower()
+  if scheme ~= "ws" and scheme ~= "wss" then return nil, ("'%s' is not a URL like ws://host:port/path"):format(url) end
+  local host, port = authority:match("^%[([%x:.]+)%]:?(%d*)$")
+  if not host then host, port = authority:match("^([^:@%[%]%s]+):?(%d*)$") end
+  if not host or target:find("[%c ]") then return nil, ("'%s' is not a URL like ws://host:port/path"):format(url) end
+  if target:byte(1) ~= 47 then target = "/" .. target end
+  return host, tonumber(port) or (scheme == "wss" and 443 or 80), target, scheme == "wss", authority
+end
+
+-- Sends the client's handshake and reads the reply. Returns what has arrived after it.
+local function shake_hands(self, connected, authority, target, options)
+  local key = handshake.key()
+  local lines = {
+    "GET " .. target .. " HTTP/1.1", "Host: " .. authority, "Upgrade: websocket", "Connection: Upgrade",
+    "Sec-WebSocket-Key: " .. key, "Sec-WebSocket-Version: 13",
+  }
+  if options.protocols then lines[#lines + 1] = "Sec-WebSocket-Protocol: " .. table.concat(options.protocols, ", ") end
+  for name, value in pairs(options.headers or {}) do
+    if (name .. value):find("[\r\n]") then return nil, "the header '" .. name .. "' contains a line break" end
+    lines[#lines + 1] = name .. ": " .. value
+  end
+  local deadline = time.monotonic() + self.timeout
+  local ok, message = connected:write(table.concat(lines, "\r\n") .. "\r\n\r\n", self.timeout)
+  if not ok then return nil, message end
+  local text = ""
+  while not text:find("\r\n\r\n", 1, true) do
+    if #text > MAX_HEAD then return nil, "the server's reply is too long" end
+    local data
+    data, message = connected:read(65536, deadline - time.monotonic())
+    if not data then return nil, message end
+    text = text .. data
+  end
+  local head, rest = text:match("^(.-\r\n)\r\n(.*)$")
+  local status = head:match("^HTTP/1%.1 (%d%d%d)")
+  if status ~= "101" then return nil, "the server answered " .. (head:match("^[^\r]*")) end
+  local headers = {}
+  for name, value in head:gmatch("\r\n([^:\r\n]+):[ \t]*([^\r\n]-)[ \t]*%f[\r]") do headers[name:lower()] = value end
+  if not handshake.contains(headers.upgrade, "websocket") or not handshake.contains(headers.connection, "upgrade")
+    or headers["sec-websocket-accept"] ~= handshake.accept(key) then
+    return nil, "the server's reply does not open a WebSocket"
+  end
+  if headers["sec-websocket-extensions"] then return nil, "the server uses an extension that nobody offered" end
+  self.subprotocol = headers["sec-websocket-protocol"]
+  if self.subprotocol and choose(self.subprotocol, options.protocols) ~= self.subprotocol then
+    return nil, "the server chose the subprotocol '" .. self.subprotocol .. "', which nobody offered"
+  end
+  return rest
+end
+
+--- Connects to a WebSocket server. It blocks until the connection is open; in a task, it lets the loop continue.
+---@param url string "ws://host:port/path" or, with TLS, "wss://..."
+---@param options? table as of `accept`, and: `loop`: where it lives if it has `on_message`; `headers`: more headers for
+--- the handshake; `timeout` (30 s) to connect and to send; `tls`: settings as of tls.connect
+---@return table|nil ws
+---@return string? message
+function M.connect(url, options)
+  options = options or {}
+  local ok, message = check_options(options)
+  if not ok then return nil, message end
+  if options.on_message and not options.loop then return nil, "a WebSocket with on_message needs a loop" end
+  local host, port, target, is_secure, authority = parse_url(url)
+  if not host then return nil, port end
+  local self = new(options, true)
+  local connected
+  if is_secure then
+    connected, message = require("framewire.tls").connect(host, port, options.tls, self.timeout)
+  else
+    connected, message = socket.connect(host, port, self.timeout)
+  end
+  if not connected then return nil, message end
+  local rest
+  rest, message = shake_hands(self, connected, authority, target, options)
+  if not rest then
+    connected:close()
+    return nil, ("cannot open %s: %s"):format(url, message)
+  end
+  if options.on_message then
+    ok, message = start(self, options.loop, connected, rest, options)
+    if not ok then
+      connected:close()
+      return nil, message
+    end
+  else
+    self.socket = connected
+    feed_text(self, rest)
+  end
+  return self
+end
+
+return M

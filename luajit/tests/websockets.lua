@@ -1,0 +1,362 @@
+--- WebSockets: the handshake, frames in all the ways in which they can be right or wrong, and both kinds of use.
+-- The frames follow the groups 1 to 7 of the Autobahn test suite: framing, pings, reserved bits, opcodes,
+-- fragmentation, UTF-8, closing.
+
+local bit = require "bit"
+local check = require "tests.support.check"
+local client = require "tests.support.client"
+local handshake = require "framewire.websocket.handshake"
+local http = require "framewire.http"
+local loops = require "framewire.loop"
+local num = require "framewire.num"
+local process = require "tests.support.process"
+local websocket = require "framewire.websocket"
+
+local options = {
+  log = function() end,
+  handler = http.routes {
+    ["GET /echo"] = function(request, response)
+      websocket.accept(request, response, {
+        max_message = 1000000, protocols = { "b", "c" },
+        on_message = function(ws, data, is_text) ws:send(data, is_text) end,
+      })
+    end,
+    ["GET /task"] = http.task(function(request, response)
+      local ws = assert(websocket.accept(request, response))
+      for number = 1, 3 do
+        local data = ws:receive(5)
+        if not data then return end
+        ws:send(number .. " " .. data)
+      end
+    end),
+    ["GET /pinged"] = function(request, response)
+      websocket.accept(request, response, { ping_interval = 0.1, on_message = function() end })
+    end,
+    ["GET /slow"] = function(request, response)
+      websocket.accept(request, response, {
+        on_open = function(ws)
+          local sent = 0
+          while ws:send(("x"):rep(100000)) do sent = sent + 1 end
+          ws.sent = sent
+        end,
+        on_drain = function(ws) ws:send("drained after " .. ws.sent) end,
+        on_message = function() end,
+      })
+    end,
+    ["GET /no-callback"] = function(request, response) websocket.accept(request, response) end,
+  },
+}
+
+local OPENING = "GET %s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+  .. "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+local MASK = "\1\200\3\255"
+
+-- A frame. `first` is its first byte; `fields` can replace the length field or the mask bit.
+local function frame(first, data, fields)
+  local is_masked = not (fields and fields.plain)
+  local length = fields and fields.length
+  if not length then
+    if #data < 126 then
+      length = string.char(#data)
+    elseif #data < 65536 then
+      length = "\126" .. string.char(math.floor(#data / 256), #data % 256)
+    else
+      length = "\127\0\0\0\0\0" .. string.char(math.floor(#data / 65536), math.floor(#data / 256) % 256, #data % 256)
+    end
+  end
+  local bytes = {}
+  if is_masked then
+    length = string.char(length:byte() + 128) .. length:sub(2) .. MASK
+    for i = 1, #data do
+      local key = MASK:byte((i - 1) % 4 + 1)
+      bytes[i] = string.char(bit.bxor(data:byte(i), key))
+    end
+    data = table.concat(bytes)
+  end
+  return string.char(first) .. length .. data
+end
+
+local function closing(code, reason)
+  return frame(0x88, string.char(math.floor(code / 256), code % 256) .. (reason or ""))
+end
+
+-- What the server sends back to frames until it closes the connection or has sent the answer to a last ping.
+local function answers(port, sent, step)
+  local connection = client.connect(port)
+  connection:send(OPENING:format("/echo"))
+  local opened = assert(connection:receive())
+  check.equal(opened.status, 101)
+  check.equal(opened.headers["sec-websocket-accept"], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+  sent = sent .. frame(0x89, "last")
+  step = step or #sent
+  for place = 1, #sent, step do connection:send(sent:sub(place, place + step - 1)) end
+  local data, parts = connection.data, {}
+  local function need(count)
+    while #data < count do
+      local more = connection.socket:read(65536, 5)
+      if not more then return false end
+      data = data .. more
+    end
+    return true
+  end
+  while need(2) do
+    local first, length, size = data:byte(1), data:byte(2), 2
+    if length == 126 then
+      need(4)
+      length, size = data:byte(3) * 256 + data:byte(4), 4
+    elseif length == 127 then
+      need(10)
+      length, size = data:byte(8) * 65536 + data:byte(9) * 256 + data:byte(10), 10
+    end
+    need(size + length)
+    local payload = data:sub(size + 1, size + length)
+    data = data:sub(size + length + 1)
+    if first == 0x8a and payload == "last" then break end
+    if first == 0x88 then
+      payload = #payload >= 2 and tostring(payload:byte(1) * 256 + payload:byte(2)) or payload
+    elseif #payload > 100 then
+      payload = #payload .. " bytes"
+    end
+    parts[#parts + 1] = ("%x:%s"):format(first, payload)
+  end
+  connection:close()
+  return table.concat(parts, " ")
+end
+
+local UTF8 = "\206\186\225\189\185\207\131\206\188\206\181"
+
+-- Frames and what comes back: the first byte of each frame and its payload; of a closing frame, its code.
+local cases = {
+  -- 1: messages of all sizes.
+  { frame(0x81, ""), "81:" }, { frame(0x82, ""), "82:" }, { frame(0x81, "a"), "81:a" },
+  { frame(0x82, "\0\255"), "82:\0\255" },
+}
+for _, size in ipairs { 125, 126, 127, 128, 65535, 65536, 200000 } do
+  cases[#cases + 1] = { frame(0x81, ("*"):rep(size)), ("81:%d bytes"):format(size) }
+  cases[#cases + 1] = { frame(0x82, ("\254"):rep(size)), ("82:%d bytes"):format(size) }
+end
+for _, case in ipairs {
+  -- 2: pings and pongs.
+  { frame(0x89, ""), "8a:" }, { frame(0x89, "hello"), "8a:hello" }, { frame(0x89, "\0\255"), "8a:\0\255" },
+  { frame(0x89, ("p"):rep(125)), "8a:125 bytes" }, { frame(0x89, ("p"):rep(126)), "88:1002" }, { frame(0x8a, "x"), "" },
+  { frame(0x89, "a"):rep(3), "8a:a 8a:a 8a:a" }, { frame(0x8a, "x") .. frame(0x81, "m"), "81:m" },
+  -- 3: reserved bits.
+  { frame(0x81, "m") .. frame(0xc1, "n"), "81:m 88:1002" }, { frame(0xa1, "n"), "88:1002" },
+  { frame(0x91, "n"), "88:1002" },
+  { frame(0xf2, ""), "88:1002" }, { frame(0xd9, "n"), "88:1002" }, { frame(0xf8, ""), "88:1002" },
+  -- 4: opcodes.
+  { frame(0x83, ""), "88:1002" }, { frame(0x84, "x"), "88:1002" }, { frame(0x87, "x"), "88:1002" },
+  { frame(0x8b, ""), "88:1002" }, { frame(0x8c, "x"), "88:1002" },
+  { frame(0x81, "m") .. frame(0x8f, ""), "81:m 88:1002" },
+  -- 5: fragments.
+  { frame(0x09, "x"), "88:1002" }, { frame(0x0a, "x"), "88:1002" }, { frame(0x08, ""), "88:1002" },
+  { frame(0x01, "a") .. frame(0x80, "b"), "81:ab" }, { frame(0x02, "a") .. frame(0x00, "") .. frame(0x80, ""), "82:a" },
+  { frame(0x01, "a") .. frame(0x89, "p") .. frame(0x80, "b"), "8a:p 81:ab" },
+  { frame(0x01, "") .. frame(0x00, "") .. frame(0x80, ""), "81:" },
+  { frame(0x80, "x"), "88:1002" }, { frame(0x00, "x"), "88:1002" },
+  { frame(0x81, "m") .. frame(0x80, "x"), "81:m 88:1002" },
+  { frame(0x01, "a") .. frame(0x81, "b"), "88:1002" }, { frame(0x01, "a") .. frame(0x02, "b"), "88:1002" },
+  { frame(0x01, "a") .. frame(0x00, "b"):rep(200) .. frame(0x80, "c"), "81:202 bytes" },
+  { frame(0x01, "a") .. closing(1000), "88:1000" },
+  -- 6: UTF-8.
+  { frame(0x81, UTF8), "81:" .. UTF8 }, { frame(0x81, "\244\143\191\191"), "81:\244\143\191\191" },
+  { frame(0x81, UTF8 .. "\237\160\128"), "88:1007" }, { frame(0x81, "\244\144\128\128"), "88:1007" },
+  { frame(0x81, "\192\128"), "88:1007" }, { frame(0x81, "\206"), "88:1007" }, { frame(0x81, "\254"), "88:1007" },
+  { frame(0x01, "\206") .. frame(0x80, "\186"), "81:\206\186" }, { frame(0x01, "\206") .. frame(0x80, ""), "88:1007" },
+  { frame(0x01, "\240\144") .. frame(0x89, "") .. frame(0x80, "\141\136"), "8a: 81:\240\144\141\136" },
+  { frame(0x01, UTF8 .. "\244\144") .. frame(0x00, "x"), "88:1007" }, { frame(0x82, "\255\254"), "82:\255\254" },
+  -- Not valid before the frame is complete.
+  { frame(0x81, UTF8 .. "\255" .. ("x"):rep(1000)):sub(1, 100), "88:1007" },
+  -- 7: closing.
+  { frame(0x88, ""), "88:" }, { closing(1000), "88:1000" }, { closing(1000, "bye"), "88:1000" },
+  { closing(1000, ("x"):rep(123)), "88:1000" }, { closing(1000, ("x"):rep(124)), "88:1002" },
+  { frame(0x88, "\3"), "88:1002" }, { closing(1000, "\206"), "88:1007" },
+  { closing(1000) .. frame(0x81, "m"), "88:1000" },
+  { closing(1000) .. closing(1001), "88:1000" },
+  { frame(0x81, "m") .. closing(3000, "r"), "81:m 88:3000" },
+  -- Lengths and masks.
+  { frame(0x81, "abc", { plain = true }), "88:1002" }, { frame(0x89, "", { plain = true }), "88:1002" },
+  { frame(0x81, "abc", { length = "\126\0\3" }), "88:1002" }, { frame(0x81, "x",
+  { length = "\127\0\0\0\0\0\0\0\1" }), "88:1002" },
+  { frame(0x82, "x", { length = "\127\128\0\0\0\0\0\0\1" }), "88:1002" }, { frame(0x89, "x",
+  { length = "\126\0\126" }), "88:1002" },
+  -- The limit of a message.
+  { frame(0x82, "x", { length = "\127\0\0\0\0\0\16\0\0" }), "88:1009" },
+  { frame(0x82, "x", { length = "\127\127\255\255\255\255\255\255\255" }), "88:1009" },
+  { frame(0x02, ("x"):rep(600000)) .. frame(0x80, ("x"):rep(600000)), "88:1009" },
+} do cases[#cases + 1] = case end
+for _, code in ipairs { 1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 3000, 3999, 4000, 4999 } do
+  cases[#cases + 1] = { closing(code), "88:" .. code }
+end
+for _, code in ipairs { 0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535 } do
+  cases[#cases + 1] = { closing(code), "88:1002" }
+end
+
+check.test("a server answers every kind of frame, in one piece and byte by byte", function()
+  process.with_server(options, function(port)
+    for number, case in ipairs(cases) do
+      check.equal(answers(port, case[1]), case[2], "case " .. number .. " " .. num.hex(case[1]:sub(1, 30)))
+      if #case[1] < 300 then check.equal(answers(port, case[1], 1), case[2], "case " .. number .. " byte by byte") end
+    end
+    assert(#cases > 100, #cases .. " cases")
+  end)
+end)
+
+check.test("only right handshakes open a WebSocket", function()
+  process.with_server(options, function(port)
+    local good = OPENING:format("/echo")
+    for change, status in pairs {
+      [{ "Upgrade: websocket\r\n", "" }] = 426, [{ "Connection: Upgrade\r\n", "" }] = 426,
+      [{ "Upgrade: websocket", "Upgrade: h2c" }] = 426, [{ "Version: 13", "Version: 12" }] = 426,
+      [{ "Sec%-WebSocket%-Version: 13\r\n", "" }] = 426, [{ "==", "" }] = 400,
+      [{ "Sec%-WebSocket%-Key: [^\r]*\r\n", "" }] = 400,
+      [{ "dGhl", "dGhlAAAA" }] = 400, [{ "HTTP/1.1", "HTTP/1.0" }] = 400,
+      [{ "Upgrade: websocket", "Upgrade: WebSocket, other" }] = 101,
+      [{ "Connection: Upgrade", "Connection: keep-alive, upgrade" }] = 101,
+    } do
+      local connection = client.connect(port)
+      connection:send((good:gsub(change[1], change[2])))
+      local answer = assert(connection:receive())
+      check.equal(answer.status, status, change[1])
+      if status == 426 then check.equal(answer.headers["sec-websocket-version"], "13") end
+      connection:close()
+    end
+    check.equal(client.ask(port, "POST", "/echo").status, 405)
+    check.equal(client.ask(port, "GET", "/no-callback").status, 500)
+  end)
+end)
+
+check.test("clients send, receive, ping and close", function()
+  process.with_server(options, function(port)
+    local url = ("ws://127.0.0.1:%d/echo"):format(port)
+    local ws = assert(websocket.connect(url, { protocols = { "a", "b" }, headers = { Origin = "http://x" } }))
+    check.equal(ws.subprotocol, "b")
+    for _, size in ipairs { 0, 1, 125, 126, 65535, 65536, 300000 } do
+      local text = ("é"):rep(size / 2)
+      assert(ws:send(text))
+      local data, is_text = ws:receive(5)
+      check.equal(data, text)
+      check.equal(is_text, true)
+      assert(ws:send("\0\255" .. text, false))
+      data, is_text = ws:receive(5)
+      check.equal(data, "\0\255" .. text)
+      check.equal(is_text, false)
+    end
+    assert(ws:ping("p"))
+    check.equal(select(2, ws:receive(0.05)), "timeout")
+    check.contains(select(2, ws:ping(("x"):rep(126))), "125")
+    check.contains(select(2, ws:close(1005)), "not a closing code")
+    check.contains(select(2, ws:close(1000, ("x"):rep(124))), "123")
+    for _, value in ipairs { 1, {}, false } do check.contains(select(2, ws:send(value)), "sends strings") end
+    assert(ws:close(3001, "done"))
+    check.equal(ws.code, 3001)
+    check.equal(select(2, ws:send("x")), "closed")
+    local _, message, code = ws:receive()
+    assert(message == "closed" and code == 3001)
+    assert(ws:close())
+
+    ws = assert(websocket.connect(url))
+    ws:send(("x"):rep(1000001), false)
+    _, message, code = ws:receive(5)
+    assert(message == "closed" and code == 1009, "a message beyond the limit")
+    check.contains(ws.reason, "1000000")
+
+    for wrong, part in pairs {
+      ["http://127.0.0.1/"] = "is not a URL", ["ws://"] = "is not a URL", ["ws://a b/"] = "is not a URL",
+      ["ws://127.0.0.1:" .. process.free_port()] = "refused", [url .. "x"] = "404",
+      [url .. "\r\nX: y"] = "is not a URL",
+    } do
+      check.contains(select(2, websocket.connect(wrong, { timeout = 2 })), part, wrong)
+    end
+    check.contains(select(2, websocket.connect(url, { on_message = print })), "needs a loop")
+    check.contains(select(2, websocket.connect(url, { onmessage = print })), "no option 'onmessage'")
+    check.contains(select(2, websocket.connect(url, { timeout = "x" })), "must be a number")
+    check.contains(select(2, websocket.connect(url, { headers = { A = "b\r\nC: d" } })), "line break")
+  end)
+end)
+
+check.test("WebSockets live on a loop, in tasks of a server, and in tasks of a client", function()
+  process.with_server(options, function(port)
+    local url = ("ws://127.0.0.1:%d/"):format(port)
+    local loop = assert(loops.new { log = function(line) error(line) end })
+    local got, closed_with = {}, nil
+    local ws = assert(websocket.connect(url .. "echo", {
+      loop = loop,
+      on_message = function(ws, data)
+        got[#got + 1] = data
+        if #got == 100 then ws:close(1000, "enough") end
+      end,
+      on_close = function(_, code, reason)
+        closed_with = code .. reason
+        loop:stop()
+      end,
+    }))
+    for i = 1, 100 do ws:send("message " .. i) end
+    check.contains(select(2, ws:receive(1)), "has callbacks")
+    loop:after(10, function() error("the test takes too long") end)
+    assert(loop:run())
+    check.equal(#got, 100)
+    check.equal(got[100], "message 100")
+    check.equal(closed_with, "1000")
+
+    local all = {}
+    for i = 1, 10 do
+      all[i] = loop:spawn(function()
+        local one = assert(websocket.connect(url .. "task"))
+        for number = 1, 3 do
+          one:send("from " .. i)
+          check.equal(one:receive(5), number .. " from " .. i)
+        end
+        local data, message, code = one:receive(5)
+        assert(data == nil and message == "closed" and code == 1000, "the handler has returned")
+      end)
+    end
+    loop:spawn(function()
+      for i = 1, 10 do assert(all[i]:join()) end
+      loop:stop()
+    end)
+    assert(loop:run())
+  end)
+end)
+
+check.test("silent clients are given up, slow ones are waited for, and a stopping server says so", function()
+  process.with_server(options, function(port)
+    local connection = client.connect(port)
+    connection:send(OPENING:format("/pinged"))
+    check.equal(connection:receive().status, 101)
+    check.equal(connection:is_closed(2), true)
+    connection:close()
+
+    local url = ("ws://127.0.0.1:%d/"):format(port)
+    local ws = assert(websocket.connect(url .. "pinged"))
+    check.equal(select(2, ws:receive(0.5)), "timeout", "a client that answers pings")
+    ws:close()
+
+    ws = assert(websocket.connect(url .. "slow"))
+    local count, data = 0
+    repeat
+      data = assert(ws:receive(5))
+      count = count + 1
+    until #data ~= 100000
+    check.equal(data, "drained after " .. count - 2)
+    ws:close()
+  end)
+  local ws
+  process.with_server(options,
+    function(port) ws = assert(websocket.connect(("ws://127.0.0.1:%d/echo"):format(port))) end)
+  local _, message, code = ws:receive(5)
+  assert(message == "closed" and code == 1001, "after the server's end: " .. tostring(code))
+end)
+
+check.test("SHA-1 and base64 are right", function()
+  check.equal(num.hex(handshake.sha1("")), "da39a3ee5e6b4b0d3255bfef95601890afd80709")
+  check.equal(num.hex(handshake.sha1("abc")), "a9993e364706816aba3e25717850c26c9cd0d89d")
+  check.equal(num.hex(handshake.sha1(("a"):rep(1000))), "291e9a6c66994949b57ba5e650361e98fc36b1ba")
+  for text, wanted in pairs { [""] = "", f = "Zg==", fo = "Zm8=", foo = "Zm9v", foob = "Zm9vYg==",
+  ["\255\254\0"] = "//4A" } do
+    check.equal(handshake.base64(text), wanted)
+  end
+  assert(handshake.random(16) ~= handshake.random(16))
+  check.equal(#handshake.random(1024), 1024)
+end)
