@@ -5,7 +5,7 @@ use crate::parse::Parser;
 use crate::{Names, ParseError, Place, Range};
 
 /// A compiled expression.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
     text: String,
     root: Node,
@@ -59,7 +59,7 @@ impl fmt::Display for Expression {
 }
 
 /// What a watch observes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
     /// A number.
     Expression(Expression),

@@ -16,17 +16,22 @@
 //! shift by less than 0 or more than 63 and a number beyond 64 bits have no value. `and` and `or` do not compute the right
 //! side if the left side decides, so `n != 0 and total / n > 3` always has a value.
 //!
+//! A [`Formula`] is an expression that is evaluated once per frame, for rewards and the like. It may also have numbers with a
+//! decimal point, and functions that compare frames: `delta(score) * 0.01`.
+//!
 //! - [`Subject`]: what a watch observes: an [`Expression`] or a [`Range`];
 //! - [`Names`]: looks up names; [`Symbol`]: the meaning of a name;
 //! - [`ParseError`]: what is wrong, in which column.
 
 mod expression;
+mod formula;
 mod node;
 mod parse;
 mod place;
 mod token;
 
 pub use expression::{Expression, Subject};
+pub use formula::{Formula, History, Memory, Number};
 pub use parse::ParseError;
 pub use place::{Names, NoNames, Place, Range, Symbol, Type};
 

@@ -1,9 +1,13 @@
 //! The tree of an expression, and its value.
 
+use crate::Number;
+
 /// A part of an expression.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node {
     Constant(i64),
+    /// A number with a decimal point; in formulas only.
+    Real(f64),
     /// `true` and `false`, which are shown as such.
     Truth(bool),
     /// The frame counter.
@@ -12,6 +16,8 @@ pub(crate) enum Node {
     Place(usize),
     Unary(Unary, Box<Node>),
     Binary(Binary, Box<Node>, Box<Node>),
+    /// The result of the history function with this index; in formulas only.
+    History(usize),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,28 +52,36 @@ pub(crate) enum Binary {
 impl Node {
     /// Its value; `None` if there is none, for example for a division by zero.
     pub(crate) fn value(&self, frame: u32, values: &[i64]) -> Option<i64> {
+        match self.number(frame, values, &[])? {
+            Number::Whole(number) => Some(number),
+            Number::Real(_) => None,
+        }
+    }
+
+    /// As [`value`](Node::value), for formulas: `histories` are the results of the history functions.
+    pub(crate) fn number(&self, frame: u32, values: &[i64], histories: &[Number]) -> Option<Number> {
         match self {
-            Node::Constant(number) => Some(*number),
-            Node::Truth(truth) => Some((*truth).into()),
-            Node::Frame => Some(frame.into()),
-            Node::Place(index) => values.get(*index).copied(),
-            Node::Unary(unary, of) => {
-                let of = of.value(frame, values)?;
-                match unary {
-                    Unary::Minus => of.checked_neg(),
-                    Unary::Complement => Some(!of),
-                    Unary::Not => Some((of == 0).into()),
-                }
-            }
+            Node::Constant(number) => Some(Number::Whole(*number)),
+            Node::Real(number) => Some(Number::Real(*number)),
+            Node::Truth(truth) => Some(Number::Whole((*truth).into())),
+            Node::Frame => Some(Number::Whole(frame.into())),
+            Node::Place(index) => values.get(*index).copied().map(Number::Whole),
+            Node::History(index) => histories.get(*index).copied(),
+            Node::Unary(unary, of) => unary.apply(of.number(frame, values, histories)?),
             Node::Binary(binary, left, right) => {
-                let left = left.value(frame, values)?;
+                let left = left.number(frame, values, histories)?;
                 // The right side is not computed if the left side decides.
-                match (binary, left != 0) {
-                    (Binary::Or, true) => return Some(1),
-                    (Binary::And, false) => return Some(0),
+                match (binary, left.is_true()) {
+                    (Binary::Or, true) => return Some(Number::Whole(1)),
+                    (Binary::And, false) => return Some(Number::Whole(0)),
                     _ => {}
                 }
-                binary.apply(left, right.value(frame, values)?)
+                match (left, right.number(frame, values, histories)?) {
+                    (Number::Whole(left), Number::Whole(right)) => {
+                        binary.apply(left, right).map(Number::Whole)
+                    }
+                    (left, right) => binary.apply_to_reals(left.as_f64(), right.as_f64()),
+                }
             }
         }
     }
@@ -82,6 +96,18 @@ impl Node {
     }
 }
 
+impl Unary {
+    fn apply(self, of: Number) -> Option<Number> {
+        match (self, of) {
+            (Unary::Minus, Number::Whole(of)) => of.checked_neg().map(Number::Whole),
+            (Unary::Minus, Number::Real(of)) => Some(Number::Real(-of)),
+            (Unary::Complement, Number::Whole(of)) => Some(Number::Whole(!of)),
+            (Unary::Complement, Number::Real(_)) => None,
+            (Unary::Not, of) => Some(Number::Whole((!of.is_true()).into())),
+        }
+    }
+}
+
 impl Binary {
     fn is_condition(self) -> bool {
         use Binary::*;
@@ -91,6 +117,28 @@ impl Binary {
     pub(crate) fn is_comparison(self) -> bool {
         use Binary::*;
         matches!(self, Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
+    }
+
+    /// For numbers of which one or both have a decimal point. Bit operators and shifts have no value for these, and a
+    /// result that is not finite is none.
+    fn apply_to_reals(self, left: f64, right: f64) -> Option<Number> {
+        let truth = |truth: bool| Some(Number::Whole(truth.into()));
+        let real = |number: f64| if number.is_finite() { Some(Number::Real(number)) } else { None };
+        match self {
+            Binary::Or | Binary::And => truth(right != 0.0),
+            Binary::Equal => truth(left == right),
+            Binary::Unequal => truth(left != right),
+            Binary::Less => truth(left < right),
+            Binary::LessOrEqual => truth(left <= right),
+            Binary::Greater => truth(left > right),
+            Binary::GreaterOrEqual => truth(left >= right),
+            Binary::Add => real(left + right),
+            Binary::Subtract => real(left - right),
+            Binary::Multiply => real(left * right),
+            Binary::Divide => real(left / right),
+            Binary::Remainder => real(left % right),
+            Binary::BitOr | Binary::BitXor | Binary::BitAnd | Binary::ShiftLeft | Binary::ShiftRight => None,
+        }
     }
 
     fn apply(self, left: i64, right: i64) -> Option<i64> {

@@ -3,9 +3,11 @@
 use crate::ParseError;
 
 /// A part of a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Token {
     Number(i64),
+    /// A number with a decimal point, such as `0.5`.
+    Real(f64),
     /// A name or a word such as `and`.
     Word(String),
     /// An operator or bracket.
@@ -18,6 +20,7 @@ impl Token {
     pub(crate) fn shown(&self) -> String {
         match self {
             Token::Number(number) => format!("`{number}`"),
+            Token::Real(number) => format!("`{number:?}`"),
             Token::Word(word) => format!("`{word}`"),
             Token::Sign(sign) => format!("`{sign}`"),
             Token::End => "the end".to_owned(),
@@ -47,7 +50,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
             '0'..='9' => {
                 let (word, after) = split_word(rest);
                 rest = after;
-                Token::Number(number(word).map_err(|message| ParseError::new(at, message))?)
+                number(word).map_err(|message| ParseError::new(at, message))?
             }
             _ if is_of_word(first) => {
                 let (word, after) = split_word(rest);
@@ -85,20 +88,26 @@ fn split_word(text: &str) -> (&str, &str) {
     text.split_at(text.find(|sign| !is_within(sign)).unwrap_or(text.len()))
 }
 
-fn number(word: &str) -> Result<i64, String> {
+fn number(word: &str) -> Result<Token, String> {
     let plain = word.replace('_', "").to_ascii_lowercase();
     let (digits, radix) = match (plain.strip_prefix("0x"), plain.strip_prefix("0b")) {
         (Some(digits), _) => (digits, 16),
         (_, Some(digits)) => (digits, 2),
         _ => (plain.as_str(), 10),
     };
-    if plain.contains('.') {
-        return Err(format!("`{word}` is not a whole number"));
+    if let Some((whole, fraction)) = plain.split_once('.') {
+        let is_decimal =
+            |digits: &str| !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_digit());
+        if is_decimal(whole) && is_decimal(fraction) {
+            return plain.parse().map(Token::Real).map_err(|_| format!("`{word}` is not a number"));
+        }
+        return Err(format!("`{word}` is not a number; write for example 0.5"));
     }
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
         return Err(format!("`{word}` is not a number; write for example 10, 0x0a or 0b1010"));
     }
     i64::from_str_radix(digits, radix)
+        .map(Token::Number)
         .map_err(|_| format!("`{word}` is too large; use numbers up to {}", i64::MAX))
 }
 
@@ -115,7 +124,8 @@ mod tests {
         for (text, number) in [("10", 10), ("0x0A", 10), ("0b1010", 10), ("1_000", 1000), ("0X_ff", 255)] {
             assert_eq!(only(text), [Token::Number(number), Token::End], "{text}");
         }
-        for text in ["0x", "0b2", "12a", "0xg", "1.5", "9223372036854775808"] {
+        assert_eq!(only("0.5"), [Token::Real(0.5), Token::End]);
+        for text in ["0x", "0b2", "12a", "0xg", "1.", "1.2.3", "9223372036854775808"] {
             assert!(tokens(text).is_err(), "{text}");
         }
     }

@@ -3,6 +3,7 @@
 mod memory;
 mod operators;
 
+use crate::formula::History;
 use crate::node::Node;
 use crate::token::{Token, tokens};
 use crate::{MAX_PLACES, MAX_TEXT, Names, Place};
@@ -46,6 +47,8 @@ pub(crate) struct Parser<'a> {
     names: &'a dyn Names,
     places: Vec<Place>,
     uses_frame: bool,
+    /// The history functions of a formula, inner ones first; `None` for other expressions.
+    formula: Option<Vec<(History, Node)>>,
 }
 
 impl<'a> Parser<'a> {
@@ -57,7 +60,15 @@ impl<'a> Parser<'a> {
         }
         let tokens = tokens(text)?;
         let purpose = Purpose::Value;
-        Ok(Parser { tokens, next: 0, depth: 0, purpose, names, places: Vec::new(), uses_frame: false })
+        let places = Vec::new();
+        Ok(Parser { tokens, next: 0, depth: 0, purpose, names, places, uses_frame: false, formula: None })
+    }
+
+    /// Parses a formula up to its end: its tree, its history functions, and the places that it reads.
+    pub(crate) fn formula(mut self) -> Result<(Node, Vec<(History, Node)>, Vec<Place>), ParseError> {
+        self.formula = Some(Vec::new());
+        let root = self.whole()?;
+        Ok((root, self.formula.unwrap_or_default(), self.places))
     }
 
     /// Parses the text up to its end.

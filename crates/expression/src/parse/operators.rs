@@ -3,6 +3,7 @@
 
 use super::{Parser, Purpose};
 use crate::ParseError;
+use crate::formula::History;
 use crate::node::{Binary, Node, Unary};
 use crate::token::Token;
 
@@ -95,6 +96,14 @@ impl Parser<'_> {
                 self.advance();
                 Ok(Node::Constant(number))
             }
+            Token::Real(number) if self.formula.is_some() && self.purpose == Purpose::Value => {
+                self.advance();
+                Ok(Node::Real(number))
+            }
+            Token::Real(_) => Err(self.wrong(format!(
+                "{} is not a whole number; numbers with a decimal point are for the formulas of game files",
+                token.shown()
+            ))),
             Token::Sign("(") => {
                 self.advance();
                 let inner = self.deeper(Self::expression)?;
@@ -126,7 +135,28 @@ impl Parser<'_> {
                 self.uses_frame = true;
                 Ok(Node::Frame)
             }
-            _ => self.memory(word),
+            _ => match History::named(word) {
+                Some(history) if *self.peek_second() == Token::Sign("(") => self.history(history),
+                _ => self.memory(word),
+            },
         }
+    }
+
+    /// Parses `delta(x)` and the like.
+    fn history(&mut self, history: History) -> Result<Node, ParseError> {
+        let name = history.name();
+        if self.formula.is_none() || self.purpose != Purpose::Value {
+            return Err(self.wrong(format!(
+                "`{name}` compares frames, so it can be used only in the formulas of game files; a watch reports changes"
+            )));
+        }
+        self.advance();
+        let opened = self.column();
+        self.advance();
+        let of = self.deeper(Self::expression)?;
+        self.expect(")", opened)?;
+        let Some(functions) = &mut self.formula else { return Err(self.wrong("expected a formula")) };
+        functions.push((history, of));
+        Ok(Node::History(functions.len() - 1))
     }
 }

@@ -1,0 +1,219 @@
+//! Expressions that are evaluated once per frame and remember earlier frames.
+
+use std::fmt;
+
+use crate::node::Node;
+use crate::parse::Parser;
+use crate::{Names, ParseError, Place};
+
+/// A value of a formula.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    /// A whole number. Memory and comparisons give these.
+    Whole(i64),
+    /// A number with a decimal point; always finite.
+    Real(f64),
+}
+
+impl Number {
+    /// The number, rounded to 53 bits if it is whole and larger.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Number::Whole(number) => number as f64,
+            Number::Real(number) => number,
+        }
+    }
+
+    /// Whether it is not 0.
+    pub fn is_true(self) -> bool {
+        match self {
+            Number::Whole(number) => number != 0,
+            Number::Real(number) => number != 0.0,
+        }
+    }
+
+    fn minus(self, other: Number) -> Option<Number> {
+        match (self, other) {
+            (Number::Whole(left), Number::Whole(right)) => left.checked_sub(right).map(Number::Whole),
+            (left, right) => Some(Number::Real(left.as_f64() - right.as_f64())),
+        }
+    }
+}
+
+/// A function that compares frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// `delta(x)`: x minus its value in the frame before; 0 in the first frame.
+    Delta,
+    /// `previous(x)`: the value in the frame before; in the first frame, the value of that frame.
+    Previous,
+    /// `max_so_far(x)`: the greatest value up to this frame.
+    MaxSoFar,
+    /// `min_so_far(x)`: the least value up to this frame.
+    MinSoFar,
+}
+
+impl History {
+    const ALL: [History; 4] = [History::Delta, History::Previous, History::MaxSoFar, History::MinSoFar];
+
+    /// Its name, such as `delta`.
+    pub fn name(self) -> &'static str {
+        match self {
+            History::Delta => "delta",
+            History::Previous => "previous",
+            History::MaxSoFar => "max_so_far",
+            History::MinSoFar => "min_so_far",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<History> {
+        History::ALL.into_iter().find(|history| history.name() == name)
+    }
+}
+
+/// An expression that is evaluated once per frame, such as `delta(score) * 0.01`. See [`Memory`] for what it remembers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Formula {
+    text: String,
+    root: Node,
+    /// Each function and its argument. An argument uses the functions before it only.
+    functions: Vec<(History, Node)>,
+    places: Vec<Place>,
+}
+
+/// What a formula remembers from frame to frame. A new episode starts with a new memory.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Memory {
+    /// For each function: what it needs to know of earlier frames.
+    earlier: Vec<Number>,
+    /// The results of this frame.
+    results: Vec<Number>,
+}
+
+impl Memory {
+    /// Forgets all frames.
+    pub fn clear(&mut self) {
+        self.earlier.clear();
+    }
+}
+
+impl Formula {
+    /// Compiles `text`, looking up its names in `names`.
+    ///
+    /// # Errors
+    /// [`ParseError`] says what is wrong, and in which column.
+    pub fn parse(text: &str, names: &dyn Names) -> Result<Formula, ParseError> {
+        let (root, functions, places) = Parser::new(text, names)?.formula()?;
+        Ok(Formula { text: text.trim().to_owned(), root, functions, places })
+    }
+
+    /// The places in memory that it reads, each once.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// Evaluates one frame: the frame counter, and the numbers in its [`places`](Formula::places), in their order. It is
+    /// called once for each frame, or the functions compare other frames than they say.
+    ///
+    /// `None` if it has no value in this frame, for example for a division by zero. Then `memory` is as it was.
+    pub fn evaluate(&self, frame: u32, values: &[i64], memory: &mut Memory) -> Option<Number> {
+        memory.results.clear();
+        let is_first = memory.earlier.len() < self.functions.len();
+        for (index, (history, of)) in self.functions.iter().enumerate() {
+            let now = of.number(frame, values, &memory.results)?;
+            let earlier = if is_first { now } else { memory.earlier[index] };
+            let result = match history {
+                History::Delta => now.minus(earlier)?,
+                History::Previous => earlier,
+                History::MaxSoFar => {
+                    if now.as_f64() > earlier.as_f64() {
+                        now
+                    } else {
+                        earlier
+                    }
+                }
+                History::MinSoFar => {
+                    if now.as_f64() < earlier.as_f64() {
+                        now
+                    } else {
+                        earlier
+                    }
+                }
+            };
+            memory.results.push(result);
+        }
+        let value = self.root.number(frame, values, &memory.results)?;
+        // The frame has a value: from here on it is the frame before.
+        let mut kept = std::mem::take(&mut memory.earlier);
+        kept.clear();
+        for (index, (history, of)) in self.functions.iter().enumerate() {
+            let now = match history {
+                History::Delta | History::Previous => of.number(frame, values, &memory.results)?,
+                History::MaxSoFar | History::MinSoFar => memory.results[index],
+            };
+            kept.push(now);
+        }
+        memory.earlier = kept;
+        Some(value)
+    }
+}
+
+/// The text as it was written.
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Expression, NoNames};
+
+    /// The values of a formula over frames in which `u8[0]` is each of these.
+    fn over(text: &str, frames: &[i64]) -> Vec<Option<f64>> {
+        let formula = Formula::parse(text, &NoNames).unwrap();
+        let mut memory = Memory::default();
+        let values = frames.iter().map(|value| formula.evaluate(0, &[*value], &mut memory));
+        values.map(|number| number.map(Number::as_f64)).collect()
+    }
+
+    #[test]
+    fn functions_compare_frames() {
+        for (text, expected) in [
+            ("delta(u8[0])", [0.0, 2.0, -1.0, 4.0]),
+            ("previous(u8[0])", [3.0, 3.0, 5.0, 4.0]),
+            ("max_so_far(u8[0])", [3.0, 5.0, 5.0, 8.0]),
+            ("min_so_far(u8[0])", [3.0, 3.0, 3.0, 3.0]),
+            ("delta(max_so_far(u8[0])) * 0.5", [0.0, 1.0, 0.0, 1.5]),
+            ("u8[0] > 4 and delta(u8[0]) > 0", [0.0, 1.0, 0.0, 1.0]),
+        ] {
+            assert_eq!(over(text, &[3, 5, 4, 8]), expected.map(Some), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_stay_whole_until_they_meet_a_decimal_point() {
+        assert_eq!(over("u8[0] / 2", &[5]), [Some(2.0)]);
+        assert_eq!(over("u8[0] / 2.0", &[5]), [Some(2.5)]);
+        assert_eq!(over("0.5 & u8[0]", &[5]), [None]);
+        assert_eq!(over("1.0 / u8[0]", &[0]), [None]);
+    }
+
+    #[test]
+    fn a_frame_without_a_value_changes_nothing() {
+        assert_eq!(over("delta(6 / u8[0])", &[1, 0, 2]), [Some(0.0), None, Some(-3.0)]);
+    }
+
+    #[test]
+    fn other_expressions_have_neither() {
+        for (text, column) in [("u8[0] * 0.5", 9), ("delta(u8[0]) > 1", 1)] {
+            let error = Expression::parse(text, &NoNames).unwrap_err();
+            assert_eq!(error.column, column, "{error}");
+            assert!(error.message.contains("game files"), "{error}");
+        }
+        for text in ["u8[delta(1)]", "u8[0.5]", "delta(1", "delta()"] {
+            assert!(Formula::parse(text, &NoNames).is_err(), "{text}");
+        }
+    }
+}
