@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::node::Node;
-use crate::parse::Parser;
+use crate::parse::{Parsed, Parser};
 use crate::{Names, ParseError, Place};
 
 /// A value of a formula.
@@ -103,7 +103,7 @@ impl Formula {
     /// # Errors
     /// [`ParseError`] says what is wrong, and in which column.
     pub fn parse(text: &str, names: &dyn Names) -> Result<Formula, ParseError> {
-        let (root, functions, places) = Parser::new(text, names)?.formula()?;
+        let Parsed { root, functions, places } = Parser::new(text, names)?.formula()?;
         Ok(Formula { text: text.trim().to_owned(), root, functions, places })
     }
 

@@ -5,6 +5,8 @@
 #include <mgba/core/directories.h>
 #include <mgba/core/version.h>
 #include <mgba/internal/arm/arm.h>
+#include <mgba/internal/gb/gb.h>
+#include <mgba/internal/gba/gba.h>
 #include <mgba/internal/sm83/sm83.h>
 
 /* The largest banked cartridges; MAX_ROM_SIZE in src/limits.rs says it to users. */
@@ -272,6 +274,15 @@ void fw_reset(struct fw_core* self) {
 void fw_run_frame(struct fw_core* self) {
 	self->core->runFrame(self->core);
 	fw_clock_follow(self);
+}
+
+void fw_set_drawing(struct fw_core* self, bool draws) {
+	int skipped = draws ? 0 : INT_MAX;
+	if (self->core->platform(self->core) == mPLATFORM_GB) {
+		((struct GB*) self->core->board)->video.frameskipCounter = skipped;
+	} else {
+		((struct GBA*) self->core->board)->video.frameskipCounter = skipped;
+	}
 }
 
 void fw_frame_over(struct fw_core* self) {

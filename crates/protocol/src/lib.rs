@@ -33,6 +33,7 @@ pub mod marker;
 pub mod number;
 pub mod op;
 pub mod pulse;
+pub mod sequence;
 pub mod timeline;
 pub mod value;
 pub mod watch;

@@ -51,6 +51,13 @@ pub(crate) struct Parser<'a> {
     formula: Option<Vec<(History, Node)>>,
 }
 
+/// The parts of a formula.
+pub(crate) struct Parsed {
+    pub(crate) root: Node,
+    pub(crate) functions: Vec<(History, Node)>,
+    pub(crate) places: Vec<Place>,
+}
+
 impl<'a> Parser<'a> {
     pub(crate) fn new(text: &str, names: &'a dyn Names) -> Result<Parser<'a>, ParseError> {
         if text.len() > MAX_TEXT {
@@ -64,11 +71,11 @@ impl<'a> Parser<'a> {
         Ok(Parser { tokens, next: 0, depth: 0, purpose, names, places, uses_frame: false, formula: None })
     }
 
-    /// Parses a formula up to its end: its tree, its history functions, and the places that it reads.
-    pub(crate) fn formula(mut self) -> Result<(Node, Vec<(History, Node)>, Vec<Place>), ParseError> {
+    /// Parses a formula up to its end.
+    pub(crate) fn formula(mut self) -> Result<Parsed, ParseError> {
         self.formula = Some(Vec::new());
         let root = self.whole()?;
-        Ok((root, self.formula.unwrap_or_default(), self.places))
+        Ok(Parsed { root, functions: self.formula.unwrap_or_default(), places: self.places })
     }
 
     /// Parses the text up to its end.

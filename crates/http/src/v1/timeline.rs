@@ -152,20 +152,16 @@ impl Timeline {
     fn of_sequence(text: &str) -> Result<Timeline, Problem> {
         const ACCEPTS: &str = "presses such as \"A:2 .:10 Up+B:30\": keys joined by + or . for none, and after a colon the \
                                number of frames, 1 to 4294967295 in all";
-        let wrong = |word: &str| Problem::parameter("sequence", &format!("holds {word:?}"), ACCEPTS);
+        let presses = sequence::parse(text).map_err(|WrongPress(word)| {
+            Problem::parameter("sequence", &format!("holds {word:?}"), ACCEPTS)
+        })?;
         let mut steps: Vec<KeyStep> = Vec::new();
-        let mut offset = 0u32;
-        for word in text.split([' ', '\t', '\r', '\n', ',']).filter(|word| !word.is_empty()) {
-            let (keys, frames) = word.split_once(':').unwrap_or((word, "1"));
-            let frames = frames.parse().ok().filter(|frames: &u32| *frames > 0).ok_or_else(|| wrong(word))?;
-            let keys = match keys {
-                "." => Keys::default(),
-                keys => fields::key_names(keys.split('+')).ok_or_else(|| wrong(word))?,
-            };
+        let mut offset = 0;
+        for (keys, frames) in presses {
             if steps.last().map_or(0, |last| last.keys) != keys.mask() {
                 steps.push(KeyStep { offset, keys: keys.mask() });
             }
-            offset = offset.checked_add(frames).ok_or_else(|| wrong(word))?;
+            offset += frames;
         }
         if steps.last().is_some_and(|last| last.keys != 0) {
             steps.push(KeyStep { offset, keys: 0 });

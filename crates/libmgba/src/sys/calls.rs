@@ -17,6 +17,8 @@ macro_rules! calls {
 }
 
 calls! {
+    /// Whether the following frames are drawn. The state of the machine is the same either way.
+    fn set_drawing(self: &mut Core, draws: bool) = fw_set_drawing;
     /// Emulates one instruction of the processor. A processor that waits for an interrupt continues to wait, until the end
     /// of the frame at most. No `frame` callback is called, even if the instruction completes a frame.
     fn step(self: &mut Core) = fw_step;

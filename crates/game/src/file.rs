@@ -1,0 +1,379 @@
+//! Reads game files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use framewire_expression::{Formula, ParseError, Subject};
+use framewire_protocol::{Key, Keys, sequence};
+use framewire_symbols::{SymbolFiles, Symbols};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::error::GameFileError;
+use crate::rom::Rom;
+use crate::scenario::{Actions, Observed, Scenario, Screen, Start};
+
+/// A game file that was read and checked.
+#[derive(Debug, Clone)]
+pub struct GameFile {
+    /// Where it was read from.
+    pub path: PathBuf,
+    /// The game's name for people.
+    pub name: String,
+    /// The ROM's path, if the file gives one.
+    pub rom_path: Option<PathBuf>,
+    /// The ROM that the file is for.
+    pub rom: Option<Rom>,
+    /// Names for addresses.
+    pub symbols: Arc<Symbols>,
+    /// By name.
+    pub scenarios: BTreeMap<String, Scenario>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFile {
+    game: RawGame,
+    #[serde(default)]
+    scenario: BTreeMap<String, RawScenario>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawGame {
+    name: String,
+    rom: Option<PathBuf>,
+    sha256: Option<Rom>,
+    #[serde(default)]
+    symbols: Vec<Spanned<PathBuf>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawScenario {
+    start: Option<Spanned<RawStart>>,
+    actions: Spanned<RawActions>,
+    frame_skip: Option<Spanned<u32>>,
+    sticky: Option<Spanned<f64>>,
+    max_noops: Option<u32>,
+    max_frames: Option<Spanned<u32>>,
+    observe: Spanned<RawObserve>,
+    reward: Option<Spanned<String>>,
+    terminated: Option<Spanned<String>>,
+    truncated: Option<Spanned<String>>,
+    #[serde(default)]
+    info: BTreeMap<String, Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawStart {
+    inputs: Option<Spanned<String>>,
+    state: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawActions {
+    List(Vec<String>),
+    All(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawObserve {
+    screen: Option<Spanned<RawScreen>>,
+    #[serde(default)]
+    memory: Vec<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawScreen {
+    crop: Option<[u32; 4]>,
+    size: Option<[u32; 2]>,
+    #[serde(default)]
+    grey: bool,
+    stack: Option<u32>,
+    max: Option<u32>,
+}
+
+impl GameFile {
+    /// Reads and checks a game file, with the symbol files that it names.
+    ///
+    /// # Errors
+    /// [`GameFileError`] says what is wrong, and where.
+    pub fn read(path: &Path) -> Result<GameFile, GameFileError> {
+        let text = fs::read_to_string(path)
+            .map_err(|source| GameFileError::Read { path: path.to_owned(), source })?;
+        GameFile::parse(path, &text)
+    }
+
+    /// As [`read`](GameFile::read), for a file with this text. Paths in it are relative to the folder of `path`.
+    ///
+    /// # Errors
+    /// [`GameFileError`] says what is wrong, and where.
+    pub fn parse(path: &Path, text: &str) -> Result<GameFile, GameFileError> {
+        let raw: RawFile = toml::from_str(text).map_err(|error| {
+            let byte = error.span().map_or(0, |span| span.start);
+            GameFileError::at(path, text, byte, error.message())
+        })?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut files = SymbolFiles::default();
+        for symbols in &raw.game.symbols {
+            files.load(&folder.join(symbols.get_ref())).map_err(|error| {
+                let reason = std::error::Error::source(&error).map(|source| format!(": {source}"));
+                GameFileError::at(
+                    path,
+                    text,
+                    symbols.span().start,
+                    format!("{error}{}", reason.unwrap_or_default()),
+                )
+            })?;
+        }
+        let symbols = files.read_for(None);
+        let reader = Reader { path, text, folder, symbols: &symbols };
+        let scenarios = raw.scenario.into_iter();
+        let scenarios = scenarios
+            .map(|(name, raw)| Ok((name.clone(), reader.scenario(name, raw)?)))
+            .collect::<Result<_, _>>()?;
+        Ok(GameFile {
+            path: path.to_owned(),
+            name: raw.game.name,
+            rom_path: raw.game.rom.map(|rom| folder.join(rom)),
+            rom: raw.game.sha256,
+            symbols,
+            scenarios,
+        })
+    }
+
+    /// The scenario of this name.
+    ///
+    /// # Errors
+    /// A sentence that names the scenarios that there are.
+    pub fn scenario(&self, name: &str) -> Result<&Scenario, String> {
+        self.scenarios.get(name).ok_or_else(|| {
+            let names: Vec<&str> = self.scenarios.keys().map(String::as_str).collect();
+            match names.as_slice() {
+                [] => format!("{} has no scenarios; add a table [scenario.{name}]", self.path.display()),
+                names => format!(
+                    "{} has no scenario called {name:?}; it has {}",
+                    self.path.display(),
+                    names.join(", ")
+                ),
+            }
+        })
+    }
+}
+
+/// What the values of a file are checked with.
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    folder: &'a Path,
+    symbols: &'a Symbols,
+}
+
+impl Reader<'_> {
+    fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> GameFileError {
+        GameFileError::at(self.path, self.text, at.span().start, message)
+    }
+
+    fn scenario(&self, name: String, raw: RawScenario) -> Result<Scenario, GameFileError> {
+        let RawObserve { screen, memory } = raw.observe.get_ref();
+        if screen.is_none() && memory.is_empty() {
+            let message = "nothing is observed; add `screen`, `memory` or both";
+            return Err(self.wrong(&raw.observe, message));
+        }
+        let info = raw.info.iter().map(|(name, text)| Ok((name.clone(), self.formula(text)?)));
+        Ok(Scenario {
+            name,
+            start: self.start(raw.start.as_ref())?,
+            actions: self.actions(&raw.actions)?,
+            frame_skip: self.within(raw.frame_skip.as_ref(), "frame_skip", 1, 60)?.unwrap_or(1),
+            sticky: self.sticky(raw.sticky.as_ref())?,
+            max_noops: raw.max_noops.unwrap_or(0),
+            max_frames: self.within(raw.max_frames.as_ref(), "max_frames", 1, u32::MAX)?,
+            screen: screen.as_ref().map(|screen| self.screen(screen)).transpose()?,
+            memory: memory.iter().map(|text| self.observed(text)).collect::<Result<_, _>>()?,
+            reward: raw.reward.as_ref().map(|text| self.formula(text)).transpose()?,
+            terminated: raw.terminated.as_ref().map(|text| self.formula(text)).transpose()?,
+            truncated: raw.truncated.as_ref().map(|text| self.formula(text)).transpose()?,
+            info: info.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn start(&self, raw: Option<&Spanned<RawStart>>) -> Result<Start, GameFileError> {
+        let Some(raw) = raw else { return Ok(Start::Inputs(Vec::new())) };
+        match raw.get_ref() {
+            RawStart { inputs: Some(inputs), state: None } => match sequence::parse(inputs.get_ref()) {
+                Ok(inputs) => Ok(Start::Inputs(inputs)),
+                Err(error) => Err(self.wrong(inputs, error.to_string())),
+            },
+            RawStart { inputs: None, state: Some(state) } => Ok(Start::State(self.folder.join(state))),
+            _ => Err(self.wrong(raw, "`start` has either `inputs` or `state`")),
+        }
+    }
+
+    fn actions(&self, raw: &Spanned<RawActions>) -> Result<Actions, GameFileError> {
+        match raw.get_ref() {
+            RawActions::All(all) if all == "buttons" => Ok(Actions::Buttons(Key::ALL.to_vec())),
+            RawActions::List(list) if !list.is_empty() => {
+                let keys = |text: &String| {
+                    sequence::keys(text).ok_or_else(|| {
+                        self.wrong(raw, format!("{text:?} is not a set of keys; use names joined by +, such as \"Up+B\", or \".\" for none"))
+                    })
+                };
+                Ok(Actions::List(list.iter().map(keys).collect::<Result<Vec<Keys>, _>>()?))
+            }
+            _ => Err(self.wrong(
+                raw,
+                "`actions` is a list of keys, such as [\".\", \"Left\", \"Right+A\"], or \"buttons\"",
+            )),
+        }
+    }
+
+    fn within(
+        &self,
+        raw: Option<&Spanned<u32>>,
+        name: &str,
+        least: u32,
+        greatest: u32,
+    ) -> Result<Option<u32>, GameFileError> {
+        let Some(raw) = raw else { return Ok(None) };
+        let value = *raw.get_ref();
+        if !(least..=greatest).contains(&value) {
+            return Err(
+                self.wrong(raw, format!("{name} is {value}; use a number from {least} to {greatest}"))
+            );
+        }
+        Ok(Some(value))
+    }
+
+    fn sticky(&self, raw: Option<&Spanned<f64>>) -> Result<f64, GameFileError> {
+        let Some(raw) = raw else { return Ok(0.0) };
+        let value = *raw.get_ref();
+        if !(0.0..=1.0).contains(&value) {
+            return Err(self.wrong(raw, format!("sticky is {value}; use a probability from 0.0 to 1.0")));
+        }
+        Ok(value)
+    }
+
+    fn screen(&self, raw: &Spanned<RawScreen>) -> Result<Screen, GameFileError> {
+        let RawScreen { crop, size, grey, stack, max } = raw.get_ref();
+        if let Some([_, _, 0, _] | [_, _, _, 0]) = crop {
+            return Err(self.wrong(raw, "`crop` is empty; use [x, y, width, height] in pixels"));
+        }
+        if let Some([width, height]) = size
+            && !((1..=512).contains(width) && (1..=512).contains(height))
+        {
+            return Err(self.wrong(
+                raw,
+                format!("size is [{width}, {height}]; use [width, height] from 1 to 512 pixels"),
+            ));
+        }
+        let (stack, max) = (stack.unwrap_or(1), max.unwrap_or(1));
+        if !(1..=16).contains(&stack) {
+            return Err(self.wrong(raw, format!("stack is {stack}; use a number from 1 to 16")));
+        }
+        if !(1..=2).contains(&max) {
+            return Err(self.wrong(raw, format!("max is {max}; use 1 or 2")));
+        }
+        Ok(Screen { crop: *crop, size: *size, grey: *grey, stack, max })
+    }
+
+    fn observed(&self, text: &Spanned<String>) -> Result<Observed, GameFileError> {
+        if text.get_ref().trim_start().starts_with("bytes[") {
+            return match Subject::parse(text.get_ref(), self.symbols) {
+                Ok(Subject::Range(range)) => Ok(Observed::Bytes(range)),
+                Ok(Subject::Expression(_)) => Err(self.wrong(text, "expected bytes[ADDRESS, LENGTH]")),
+                Err(error) => Err(self.expression_error(text, &error)),
+            };
+        }
+        self.formula(text).map(Observed::Value)
+    }
+
+    fn formula(&self, text: &Spanned<String>) -> Result<Formula, GameFileError> {
+        Formula::parse(text.get_ref(), self.symbols).map_err(|error| self.expression_error(text, &error))
+    }
+
+    /// The error's place in the file. The text starts after a quotation mark.
+    fn expression_error(&self, text: &Spanned<String>, error: &ParseError) -> GameFileError {
+        let within =
+            text.get_ref().char_indices().nth(error.column - 1).map_or(text.get_ref().len(), |(at, _)| at);
+        GameFileError::at(self.path, self.text, text.span().start + 1 + within, error.message.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAP: &str = "[[field]]\nname = \"score\"\naddress = 0x02000044\ntype = \"u32\"\n";
+
+    fn parse(scenario: &str) -> Result<GameFile, GameFileError> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("map.toml"), MAP).unwrap();
+        let text = format!("[game]\nname = \"Test\"\nsymbols = [\"map.toml\"]\n{scenario}");
+        GameFile::parse(&folder.path().join("game.toml"), &text)
+    }
+
+    const GOOD: &str = r#"
+[scenario.level-1]
+start = { inputs = ".:60 Start:2" }
+actions = [".", "Left", "Right+A"]
+frame_skip = 4
+sticky = 0.25
+max_frames = 3600
+reward = "delta(score) * 0.01"
+terminated = "score > 100"
+info = { score = "score" }
+[scenario.level-1.observe]
+screen = { size = [84, 84], grey = true, stack = 4 }
+memory = ["score", "bytes[0x02000000, 8]"]
+"#;
+
+    #[test]
+    fn a_scenario_is_read_whole() {
+        let file = parse(GOOD).unwrap();
+        let scenario = file.scenario("level-1").unwrap();
+        assert_eq!(scenario.frame_skip, 4);
+        assert_eq!(scenario.memory.iter().map(Observed::len).sum::<usize>(), 9);
+        let Start::Inputs(inputs) = &scenario.start else { panic!("{:?}", scenario.start) };
+        assert_eq!(inputs.as_slice(), [(Keys::default(), 60), (Key::Start.into(), 2)]);
+        assert!(file.scenario("level-2").unwrap_err().contains("it has level-1"));
+    }
+
+    #[test]
+    fn errors_have_line_and_column() {
+        for (from, to, line, column, message) in [
+            ("delta(score)", "delta(scroe)", 11, 17, "did you mean \"score\""),
+            ("frame_skip = 4", "frame_skip = 0", 8, 14, "frame_skip is 0"),
+            ("frame_skip = 4", "frameskip = 4", 8, 1, "unknown field"),
+            ("\"Right+A\"", "\"X\"", 7, 11, "not a set of keys"),
+            ("Start:2", "Start:0", 6, 20, "Start:0"),
+            ("sticky = 0.25", "sticky = 2.5", 9, 10, "sticky is 2.5"),
+            ("stack = 4", "stack = 40", 15, 10, "stack is 40"),
+            ("[scenario.level-1]", "[scenario.level-1", 5, 18, ""),
+        ] {
+            let text = GOOD.replace(from, to);
+            match parse(&text).unwrap_err() {
+                GameFileError::Content { line: found_line, column: found_column, message: found, .. } => {
+                    assert!(found.contains(message), "{to}: {found}");
+                    assert_eq!((found_line, found_column), (line, column), "{to}: {found}");
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn another_rom_is_refused_with_both_hashes() {
+        let rom = Rom::of(b"one");
+        assert!(rom.check(b"one").is_ok());
+        let said = rom.check(b"two").unwrap_err().to_string();
+        assert!(said.contains(&rom.to_string()) && said.contains(&Rom::of(b"two").to_string()), "{said}");
+    }
+}

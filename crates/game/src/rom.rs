@@ -1,0 +1,58 @@
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use sha2::{Digest, Sha256};
+
+/// Identifies a ROM by the SHA-256 of its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rom([u8; 32]);
+
+/// A ROM is not the one that a game file names.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this is another ROM: its SHA-256 is {found}, but the game file names {expected}; use the ROM that the game file is for, or change `sha256` in it"
+)]
+pub struct WrongRom {
+    found: String,
+    expected: String,
+}
+
+impl Rom {
+    /// The identity of these bytes.
+    pub fn of(bytes: &[u8]) -> Rom {
+        Rom(Sha256::digest(bytes).into())
+    }
+
+    /// Checks that these bytes are this ROM.
+    ///
+    /// # Errors
+    /// If they are another one.
+    pub fn check(&self, bytes: &[u8]) -> Result<(), WrongRom> {
+        let found = Rom::of(bytes);
+        if found == *self {
+            return Ok(());
+        }
+        Err(WrongRom { found: found.to_string(), expected: self.to_string() })
+    }
+}
+
+/// 64 hexadecimal digits.
+impl std::fmt::Display for Rom {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Rom {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rom, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || D::Error::custom(format!("{text:?} is not a SHA-256; use its 64 hexadecimal digits"));
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
+        }
+        Ok(Rom(bytes))
+    }
+}

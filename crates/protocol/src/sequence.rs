@@ -1,0 +1,37 @@
+//! Key sequences as people write them: `A:2 .:10 Up+B:30`.
+
+use crate::key::{Key, Keys};
+
+/// A word of a sequence that is not keys and a number of frames.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not a press; use presses such as \"A:2 .:10 Up+B:30\": keys joined by + or . for none, and after a colon the number \
+     of frames, 1 to 4294967295 in all"
+)]
+pub struct WrongPress(pub String);
+
+/// The keys of `Up+B`; `.` is none. `None` if a name is not that of a key.
+pub fn keys(text: &str) -> Option<Keys> {
+    if text == "." {
+        return Some(Keys::default());
+    }
+    text.split('+').map(|name| name.parse::<Key>().ok()).collect()
+}
+
+/// The presses of a sequence: keys, and for how many frames, which is 1 if left out. Spaces, line ends and commas separate
+/// them.
+///
+/// # Errors
+/// The first word that is not a press, or with which there are too many frames.
+pub fn parse(text: &str) -> Result<Vec<(Keys, u32)>, WrongPress> {
+    let mut all = 0u32;
+    let mut presses = Vec::new();
+    for word in text.split([' ', '\t', '\r', '\n', ',']).filter(|word| !word.is_empty()) {
+        let wrong = || WrongPress(word.to_owned());
+        let (names, frames) = word.split_once(':').unwrap_or((word, "1"));
+        let frames = frames.parse().ok().filter(|frames: &u32| *frames > 0).ok_or_else(wrong)?;
+        all = all.checked_add(frames).ok_or_else(wrong)?;
+        presses.push((keys(names).ok_or_else(wrong)?, frames));
+    }
+    Ok(presses)
+}

@@ -1,0 +1,78 @@
+use std::error::Error;
+use std::fmt::Write;
+
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+/// Exceptions of the module `framewire.errors`.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// An argument is not accepted.
+    Argument,
+    /// The game file is wrong.
+    GameFile,
+    /// The ROM is not one, or not the one that is expected.
+    Rom,
+    /// A state is not one, or belongs to another game.
+    State,
+}
+
+/// The exception of this kind with this message.
+pub(crate) fn exception(py: Python<'_>, kind: Kind, message: &str) -> PyErr {
+    static CLASSES: [PyOnceLock<Py<PyType>>; 4] = [const { PyOnceLock::new() }; 4];
+    let name = match kind {
+        Kind::Argument => "ArgumentError",
+        Kind::GameFile => "GameFileError",
+        Kind::Rom => "RomError",
+        Kind::State => "StateError",
+    };
+    match CLASSES[kind as usize].import(py, "framewire.errors", name) {
+        Ok(class) => PyErr::from_type(class.clone(), message.to_owned()),
+        Err(error) => error,
+    }
+}
+
+pub(crate) fn argument(py: Python<'_>, message: impl AsRef<str>) -> PyErr {
+    exception(py, Kind::Argument, message.as_ref())
+}
+
+/// The exception for an error of libmgba.
+pub(crate) fn of_core(py: Python<'_>, error: &framewire_libmgba::Error) -> PyErr {
+    use framewire_libmgba::Error as E;
+    match error {
+        E::Io { .. } => PyOSError::new_err(with_sources(error)),
+        E::StateFormat
+        | E::StateOtherGame
+        | E::StateOtherPlatform { .. }
+        | E::StateTooLarge { .. }
+        | E::StateSave => exception(py, Kind::State, &with_sources(error)),
+        E::RangeTooLong { .. } | E::UnknownDomain { .. } => argument(py, with_sources(error)),
+        _ => exception(py, Kind::Rom, &with_sources(error)),
+    }
+}
+
+/// The exception for an error of an environment.
+pub(crate) fn of_env(py: Python<'_>, error: &framewire_vecenv::Error) -> PyErr {
+    use framewire_vecenv::Error as E;
+    match error {
+        E::Core(error) => of_core(py, error),
+        E::WrongRom(_) => exception(py, Kind::Rom, &error.to_string()),
+        E::Read { .. } => PyOSError::new_err(error.to_string()),
+        E::Scenario { .. } => exception(py, Kind::GameFile, &error.to_string()),
+        E::Argument(_) | E::Threads(_) => argument(py, error.to_string()),
+    }
+}
+
+/// An error's message with those of its causes.
+pub(crate) fn with_sources(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        // Writing to a string does not fail.
+        let _ = write!(text, ": {error}");
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,20 @@
+//! The module `framewire._native`: what the Python package does not do in Python. `python/framewire` wraps it; programs
+//! use that package, not this module.
+//!
+//! - [`core`]: one embedded core;
+//! - [`vector`]: a vector of environments, and the arrays that it writes into;
+//! - [`errors`]: from Rust's errors to the exceptions of `framewire.errors`.
+
+use pyo3::prelude::*;
+
+mod core;
+mod errors;
+mod vector;
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::core::Core;
+    #[pymodule_export]
+    use crate::vector::{Batch, VectorEnv};
+}

@@ -1,0 +1,198 @@
+use std::path::PathBuf;
+
+use framewire_game::{Actions, GameFile};
+use framewire_vecenv::{Autoreset, Options, Task};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+
+use crate::errors;
+
+/// The arrays that steps write into. Each has the values of all environments one after another.
+#[pyclass(frozen, module = "framewire._native")]
+pub(crate) struct Batch {
+    #[pyo3(get)]
+    screens: Py<PyArray1<u8>>,
+    #[pyo3(get)]
+    memory: Py<PyArray1<f32>>,
+    #[pyo3(get)]
+    rewards: Py<PyArray1<f64>>,
+    #[pyo3(get)]
+    terminated: Py<PyArray1<bool>>,
+    #[pyo3(get)]
+    truncated: Py<PyArray1<bool>>,
+    #[pyo3(get)]
+    info: Py<PyArray1<f64>>,
+    #[pyo3(get)]
+    final_screens: Py<PyArray1<u8>>,
+    #[pyo3(get)]
+    final_memory: Py<PyArray1<f32>>,
+    #[pyo3(get)]
+    final_info: Py<PyArray1<f64>>,
+}
+
+/// Environments of one scenario, in one process. See `framewire.envs`.
+#[pyclass(frozen, module = "framewire._native")]
+pub(crate) struct VectorEnv {
+    /// `None` after `close`.
+    vector: Mutex<Option<framewire_vecenv::VectorEnv>>,
+    #[pyo3(get)]
+    num_envs: usize,
+    #[pyo3(get)]
+    screen_shape: Option<Vec<usize>>,
+    #[pyo3(get)]
+    memory_len: usize,
+    #[pyo3(get)]
+    info_names: Vec<String>,
+    /// Names of the actions, such as "Up+B"; `None` if an action is a mask of buttons.
+    #[pyo3(get)]
+    action_names: Option<Vec<String>>,
+    /// Names of the buttons of a mask, bit 0 first.
+    #[pyo3(get)]
+    button_names: Option<Vec<String>>,
+    keeps_finals: bool,
+}
+
+#[pymethods]
+impl VectorEnv {
+    #[new]
+    #[pyo3(signature = (game, scenario, num_envs, *, rom=None, threads=0, autoreset="NextStep"))]
+    fn new(
+        py: Python<'_>,
+        game: PathBuf,
+        scenario: &str,
+        num_envs: usize,
+        rom: Option<PathBuf>,
+        threads: usize,
+        autoreset: &str,
+    ) -> PyResult<VectorEnv> {
+        let autoreset = match autoreset {
+            "NextStep" => Autoreset::NextStep,
+            "SameStep" => Autoreset::SameStep,
+            "Disabled" => Autoreset::Disabled,
+            other => {
+                let message = format!("autoreset is {other:?}; use NextStep, SameStep or Disabled");
+                return Err(errors::argument(py, message));
+            }
+        };
+        let file = GameFile::read(&game)
+            .map_err(|error| errors::exception(py, errors::Kind::GameFile, &errors::with_sources(&error)))?;
+        let options = Options { envs: num_envs, threads, autoreset };
+        let vector = py.detach(|| {
+            let task = Task::new(&file, scenario, rom.as_deref())?;
+            framewire_vecenv::VectorEnv::new(task, &options)
+        });
+        let vector = vector.map_err(|error| errors::of_env(py, &error))?;
+        let task = vector.task();
+        let (action_names, button_names) = match &task.scenario().actions {
+            Actions::List(list) => {
+                let name = |keys: &framewire_protocol::Keys| match keys.names("+") {
+                    empty if empty.is_empty() => ".".to_owned(),
+                    names => names,
+                };
+                (Some(list.iter().map(name).collect()), None)
+            }
+            Actions::Buttons(buttons) => (None, Some(buttons.iter().map(ToString::to_string).collect())),
+        };
+        Ok(VectorEnv {
+            num_envs,
+            screen_shape: task.screen_shape(),
+            memory_len: task.memory_len(),
+            info_names: task.info_names().map(str::to_owned).collect(),
+            action_names,
+            button_names,
+            keeps_finals: autoreset == Autoreset::SameStep,
+            vector: Mutex::new(Some(vector)),
+        })
+    }
+
+    /// Arrays for steps of this vector.
+    fn batch(&self, py: Python<'_>) -> Batch {
+        let envs = self.num_envs;
+        let screen = self.screen_shape.as_ref().map_or(0, |shape| shape.iter().product());
+        let finals = if self.keeps_finals { envs } else { 0 };
+        let infos = self.info_names.len();
+        Batch {
+            screens: PyArray1::zeros(py, envs * screen, false).unbind(),
+            memory: PyArray1::zeros(py, envs * self.memory_len, false).unbind(),
+            rewards: PyArray1::zeros(py, envs, false).unbind(),
+            terminated: PyArray1::zeros(py, envs, false).unbind(),
+            truncated: PyArray1::zeros(py, envs, false).unbind(),
+            info: PyArray1::zeros(py, envs * infos, false).unbind(),
+            final_screens: PyArray1::zeros(py, finals * screen, false).unbind(),
+            final_memory: PyArray1::zeros(py, finals * self.memory_len, false).unbind(),
+            final_info: PyArray1::zeros(py, finals * infos, false).unbind(),
+        }
+    }
+
+    /// Begins episodes: in all environments, or in those of `mask`.
+    #[pyo3(signature = (seeds, mask, batch))]
+    fn reset(
+        &self,
+        py: Python<'_>,
+        seeds: Vec<Option<u64>>,
+        mask: Option<PyReadonlyArray1<'_, bool>>,
+        batch: &Batch,
+    ) -> PyResult<()> {
+        let mask = mask.map(|mask| mask.as_array().to_vec());
+        self.with(py, batch, |vector, batch| vector.reset(&seeds, mask.as_deref(), batch))
+    }
+
+    /// Plays a step in each environment.
+    fn step(&self, py: Python<'_>, actions: PyReadonlyArray1<'_, i64>, batch: &Batch) -> PyResult<()> {
+        let actions = actions.as_slice()?;
+        self.with(py, batch, |vector, batch| vector.step(actions, batch))
+    }
+
+    /// SHA-256 of the state of each console.
+    fn hashes(&self, py: Python<'_>) -> PyResult<Vec<[u8; 32]>> {
+        py.detach(|| self.vector.lock().as_mut().map(framewire_vecenv::VectorEnv::hashes))
+            .ok_or_else(|| errors::argument(py, CLOSED))?
+            .map_err(|error| errors::of_env(py, &error))
+    }
+
+    /// Frees the cores.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| *self.vector.lock() = None);
+    }
+}
+
+const CLOSED: &str = "the environments are closed; make new ones";
+
+impl VectorEnv {
+    /// Runs `act` without the interpreter's lock, on the slices of a batch.
+    fn with(
+        &self,
+        py: Python<'_>,
+        batch: &Batch,
+        act: impl Send
+        + FnOnce(
+            &mut framewire_vecenv::VectorEnv,
+            framewire_vecenv::Batch<'_>,
+        ) -> Result<(), framewire_vecenv::Error>,
+    ) -> PyResult<()> {
+        macro_rules! slices {
+            ($($name:ident),*) => {{
+                $(let mut $name = batch.$name.bind(py).try_readwrite()?;)*
+                let arrays = framewire_vecenv::Batch { $($name: $name.as_slice_mut()?),* };
+                py.detach(|| match self.vector.lock().as_mut() {
+                    Some(vector) => Some(act(vector, arrays)),
+                    None => None,
+                })
+                .ok_or_else(|| errors::argument(py, CLOSED))?
+                .map_err(|error| errors::of_env(py, &error))
+            }};
+        }
+        slices!(
+            screens,
+            memory,
+            rewards,
+            terminated,
+            truncated,
+            info,
+            final_screens,
+            final_memory,
+            final_info
+        )
+    }
+}

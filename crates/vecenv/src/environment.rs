@@ -1,0 +1,218 @@
+//! One environment: a core that plays episodes of a task.
+
+use std::sync::Arc;
+
+use framewire_expression::{Memory as History, Number};
+use framewire_libmgba::Core;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use sha2::{Digest, Sha256};
+
+use crate::batch::Row;
+use crate::error::Error;
+use crate::screen::Pictures;
+use crate::task::{Evaluated, Reading, STATE_FLAGS, Task};
+
+pub(crate) struct Environment {
+    task: Arc<Task>,
+    core: Core,
+    random: ChaCha8Rng,
+    /// The keys of the frame before, which a sticky frame repeats.
+    keys: u16,
+    /// Frames of the episode.
+    frames: u32,
+    /// The episode has ended.
+    over: bool,
+    pictures: Option<Pictures>,
+    reward: History,
+    terminated: History,
+    truncated: History,
+    info: Vec<History>,
+    observed: Vec<History>,
+    /// Numbers and bytes from memory, kept to allocate once.
+    values: Vec<i64>,
+    bytes: Vec<u8>,
+}
+
+impl Environment {
+    pub(crate) fn new(task: &Arc<Task>, seed: u64) -> Result<Environment, Error> {
+        Ok(Environment {
+            core: task.core()?,
+            random: ChaCha8Rng::seed_from_u64(seed),
+            keys: 0,
+            frames: 0,
+            over: false,
+            pictures: task.start_pictures.clone(),
+            reward: History::default(),
+            terminated: History::default(),
+            truncated: History::default(),
+            info: vec![History::default(); task.info.len()],
+            observed: vec![History::default(); task.observed.len()],
+            values: Vec::new(),
+            bytes: Vec::new(),
+            task: task.clone(),
+        })
+    }
+
+    /// Whether its episode has ended, so that it has to be reset.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Random numbers come from this seed from now on.
+    pub(crate) fn seed(&mut self, seed: u64) {
+        self.random = ChaCha8Rng::seed_from_u64(seed);
+    }
+
+    /// Begins an episode and writes its first observation.
+    pub(crate) fn reset(&mut self, row: &mut Row<'_>) -> Result<(), Error> {
+        self.core.load_state(&self.task.start, STATE_FLAGS)?;
+        self.keys = 0;
+        self.frames = 0;
+        self.over = false;
+        for history in self.histories() {
+            history.clear();
+        }
+        self.pictures.clone_from(&self.task.start_pictures);
+        // The formulas see the first frame, so that a `delta` of the next one has something to compare with.
+        self.evaluate();
+        let noops = self.noops();
+        for noop in 0..noops {
+            self.run_frame(0, noop + 1 == noops);
+            self.evaluate();
+        }
+        let task = self.task.clone();
+        if let (Some(pictures), Some(layout)) = (&mut self.pictures, &task.layout)
+            && noops > 0
+        {
+            pictures.begin(layout);
+        }
+        *row.reward = 0.0;
+        *row.terminated = false;
+        *row.truncated = false;
+        self.observe(row.screen, row.memory, row.info);
+        Ok(())
+    }
+
+    fn noops(&mut self) -> u32 {
+        match self.task.scenario.max_noops {
+            0 => 0,
+            most => (self.random.next_u64() % (u64::from(most) + 1)) as u32,
+        }
+    }
+
+    /// Plays the frames of a step with these keys held, and writes its results.
+    pub(crate) fn step(&mut self, keys: u16, row: &mut Row<'_>) {
+        let task = self.task.clone();
+        let scenario = &task.scenario;
+        let left = scenario.max_frames.map_or(u32::MAX, |most| most - self.frames);
+        let frames = scenario.frame_skip.min(left);
+        // With `max` 2, the frame before the last one is drawn as well.
+        let drawn = task.layout.as_ref().map_or(0, |layout| layout.max);
+        let mut reward = 0.0;
+        *row.terminated = false;
+        *row.truncated = false;
+        let mut pictures = 0;
+        for frame in 0..frames {
+            let held = if self.is_sticky(scenario.sticky) { self.keys } else { keys };
+            let draws = frame + drawn >= frames;
+            self.run_frame(held, draws);
+            pictures += u32::from(draws);
+            let (of_frame, terminated, truncated) = self.evaluate();
+            reward += of_frame;
+            *row.terminated = terminated;
+            *row.truncated = truncated || left == frame + 1;
+            if *row.terminated || *row.truncated {
+                self.over = true;
+                break;
+            }
+        }
+        *row.reward = reward;
+        if let (Some(own), Some(layout)) = (&mut self.pictures, &task.layout) {
+            own.end_step(layout, layout.max == 2 && pictures == 2);
+        }
+        self.observe(row.screen, row.memory, row.info);
+    }
+
+    fn is_sticky(&mut self, probability: f64) -> bool {
+        // 53 random bits, as many as a number from 0 to 1 has.
+        probability > 0.0 && ((self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64) < probability
+    }
+
+    fn run_frame(&mut self, keys: u16, draws: bool) {
+        self.core.set_keys(keys);
+        self.core.set_drawing(draws);
+        self.core.run_frame();
+        self.keys = keys;
+        self.frames += 1;
+        if draws && let (Some(pictures), Some(layout)) = (&mut self.pictures, &self.task.layout) {
+            pictures.take(layout, self.core.frame());
+        }
+    }
+
+    /// Evaluates what depends on every frame: the reward, and whether the episode has ended or is cut off. A formula
+    /// without a value counts as 0.
+    fn evaluate(&mut self) -> (f64, bool, bool) {
+        let Environment { task, core, values, reward, terminated, truncated, .. } = self;
+        let mut number = |evaluated: &Option<Evaluated>, history: &mut History| {
+            evaluated.as_ref().and_then(|evaluated| value(core, values, evaluated, history))
+        };
+        let reward = number(&task.reward, reward).map_or(0.0, Number::as_f64);
+        let terminated = number(&task.terminated, terminated).is_some_and(Number::is_true);
+        let truncated = number(&task.truncated, truncated).is_some_and(Number::is_true);
+        (reward, terminated, truncated)
+    }
+
+    /// Writes the observation and the values beside it.
+    fn observe(&mut self, screen: &mut [u8], memory: &mut [f32], info: &mut [f64]) {
+        if let Some(pictures) = &self.pictures {
+            screen.copy_from_slice(pictures.observation());
+        }
+        let Environment { task, core, values, observed, info: histories, bytes, .. } = self;
+        let mut at = 0;
+        for (reading, history) in task.observed.iter().zip(observed) {
+            match reading {
+                Reading::Value(evaluated) => {
+                    let number = value(core, values, evaluated, history);
+                    memory[at] = number.map_or(f32::NAN, |number| number.as_f64() as f32);
+                    at += 1;
+                }
+                Reading::Bytes(range) => {
+                    bytes.resize(range.len, 0);
+                    range.read(core, bytes);
+                    for (to, from) in memory[at..].iter_mut().zip(bytes.iter()) {
+                        *to = f32::from(*from);
+                    }
+                    at += range.len;
+                }
+            }
+        }
+        for (((_, evaluated), history), to) in task.info.iter().zip(histories).zip(info) {
+            *to = value(core, values, evaluated, history).map_or(f64::NAN, Number::as_f64);
+        }
+    }
+
+    fn histories(&mut self) -> impl Iterator<Item = &mut History> {
+        let ends = [&mut self.reward, &mut self.terminated, &mut self.truncated];
+        ends.into_iter().chain(&mut self.info).chain(&mut self.observed)
+    }
+
+    /// SHA-256 of the console's state.
+    pub(crate) fn hash(&mut self) -> Result<[u8; 32], Error> {
+        Ok(Sha256::digest(self.core.save_state(STATE_FLAGS)?).into())
+    }
+
+    pub(crate) fn core(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
+fn value(
+    core: &mut Core,
+    values: &mut Vec<i64>,
+    evaluated: &Evaluated,
+    history: &mut History,
+) -> Option<Number> {
+    evaluated.memory.read(core, values);
+    evaluated.formula.evaluate(core.frame_counter(), values, history)
+}

@@ -1,0 +1,26 @@
+//! Vectors of environments for reinforcement learning: many embedded cores in one process, on a pool of threads.
+//!
+//! A [`Task`] is a scenario of a game file made ready to run: its ROM, its start, and the shapes of its observations. A
+//! [`VectorEnv`] runs many environments of one task. All frames of a step run on one core before the next core, so that its
+//! memory stays in the processor's cache. Only frames that are observed are drawn. Rewards and ends are evaluated after each
+//! frame, also after those that a step skips. One seed and one list of actions give the same states and observations on
+//! every machine, with any number of threads.
+//!
+//! - [`Task`]: what all environments share, and the shapes of observations;
+//! - [`VectorEnv`]: the environments; [`Autoreset`]: what follows the end of an episode;
+//! - [`Batch`]: where a step writes its results;
+//! - [`Error`]: why something cannot be done.
+
+mod batch;
+mod environment;
+mod error;
+mod memory;
+mod screen;
+mod task;
+mod vector;
+
+pub use batch::Batch;
+pub use error::Error;
+pub use memory::Memory;
+pub use task::Task;
+pub use vector::{Autoreset, Options, VectorEnv};

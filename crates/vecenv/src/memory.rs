@@ -1,0 +1,123 @@
+//! Reads numbers from a core's memory, fast.
+
+use framewire_expression::{Place, Range};
+use framewire_libmgba::{Core, Platform};
+
+/// The places of formulas, resolved for one game.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    places: Vec<Resolved>,
+}
+
+#[derive(Debug, Clone)]
+struct Resolved {
+    place: Place,
+    source: Source,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// The bytes of a domain from this offset on, which nothing but the processor changes. No access on the bus is needed.
+    Bytes {
+        domain: usize,
+        offset: usize,
+    },
+    /// A domain that has banks or other effects.
+    Domain {
+        domain: usize,
+        offset: u32,
+    },
+    Bus(u32),
+}
+
+impl Memory {
+    /// Resolves these places for the game in `core`.
+    ///
+    /// # Errors
+    /// If a place is in a domain that the game does not have.
+    pub fn new(core: &Core, places: &[Place]) -> Result<Memory, String> {
+        let places = places.iter().map(|place| {
+            let source = source(core, place.domain.as_deref(), place.address, place.kind.size().into())?;
+            Ok(Resolved { place: place.clone(), source })
+        });
+        Ok(Memory { places: places.collect::<Result<_, String>>()? })
+    }
+
+    /// The numbers at the places, in their order.
+    pub fn read(&self, core: &mut Core, values: &mut Vec<i64>) {
+        values.clear();
+        for Resolved { place, source } in &self.places {
+            let mut bytes = [0; 4];
+            let size = usize::from(place.kind.size());
+            read_bytes(core, *source, &mut bytes[..size]);
+            values.push(place.kind.read(&bytes));
+        }
+    }
+}
+
+/// A range of bytes, resolved for one game.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bytes {
+    source: Source,
+    pub(crate) len: usize,
+}
+
+impl Bytes {
+    pub(crate) fn new(core: &Core, range: &Range) -> Result<Bytes, String> {
+        let len = usize::from(range.length);
+        Ok(Bytes { source: source(core, range.domain.as_deref(), range.address, len)?, len })
+    }
+
+    /// Fills `bytes`, which has the range's length.
+    pub(crate) fn read(&self, core: &mut Core, bytes: &mut [u8]) {
+        read_bytes(core, self.source, bytes);
+    }
+}
+
+fn source(core: &Core, domain: Option<&str>, address: u32, len: usize) -> Result<Source, String> {
+    if let Some(name) = domain {
+        let Some(domain) = core.domain_index(name) else {
+            let names: Vec<&str> = core.domains().iter().map(|domain| domain.name.as_str()).collect();
+            return Err(format!("there is no memory domain {name:?}; this game has {}", names.join(", ")));
+        };
+        let size = core.domains()[domain].size;
+        if u64::from(address) + len as u64 > u64::from(size) {
+            return Err(format!(
+                "{len} bytes at {name}:{address:#x} go beyond its end; it has {size:#x} bytes"
+            ));
+        }
+        return Ok(Source::Domain { domain, offset: address });
+    }
+    if core.platform() == Platform::Gba {
+        // The GBA's working memory has no banks and no effects.
+        let found = core.domains().iter().position(|domain| {
+            matches!(domain.name.as_str(), "wram" | "iwram")
+                && domain.base <= address
+                && u64::from(address) + len as u64 <= u64::from(domain.base) + u64::from(domain.size)
+        });
+        if let Some(domain) = found {
+            let offset = (address - core.domains()[domain].base) as usize;
+            return Ok(Source::Bytes { domain, offset });
+        }
+    }
+    Ok(Source::Bus(address))
+}
+
+fn read_bytes(core: &mut Core, source: Source, bytes: &mut [u8]) {
+    match source {
+        Source::Bytes { domain, offset } => {
+            let from = core.domain_bytes(domain).and_then(|all| all.get(offset..offset + bytes.len()));
+            match from {
+                Some(from) => bytes.copy_from_slice(from),
+                None => bytes.fill(0),
+            }
+        }
+        Source::Domain { domain, offset } => {
+            // The domain was found when the place was resolved.
+            if core.domain_read_into(domain, offset, bytes).is_err() {
+                bytes.fill(0);
+            }
+        }
+        Source::Bus(address) => core.read_into(address, bytes),
+    }
+}

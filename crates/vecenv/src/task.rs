@@ -1,0 +1,193 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use framewire_expression::Formula;
+use framewire_game::{Actions, GameFile, Observed, Scenario, Start};
+use framewire_libmgba::{Clock, Core, Time, flags};
+
+use crate::error::Error;
+use crate::memory::{Bytes, Memory};
+use crate::screen::{Layout, Pictures};
+
+/// The clock of a cartridge starts here in each episode: 2000-01-01 00:00 UTC. So episodes do not depend on the day.
+const CLOCK: Time = Time { unix_ms: 946_684_800_000, zone: Some(0) };
+
+/// What a state of the start holds: the battery save and the cartridge's clock too.
+pub(crate) const STATE_FLAGS: u32 = flags::SAVEDATA | flags::RTC;
+
+/// A scenario made ready to run on a ROM. All environments of a vector share it.
+#[derive(Debug)]
+pub struct Task {
+    pub(crate) rom: PathBuf,
+    pub(crate) scenario: Scenario,
+    pub(crate) layout: Option<Layout>,
+    pub(crate) observed: Vec<Reading>,
+    pub(crate) reward: Option<Evaluated>,
+    pub(crate) terminated: Option<Evaluated>,
+    pub(crate) truncated: Option<Evaluated>,
+    pub(crate) info: Vec<(String, Evaluated)>,
+    /// The state in which episodes begin, and the pictures that belong to it.
+    pub(crate) start: Vec<u8>,
+    pub(crate) start_pictures: Option<Pictures>,
+}
+
+/// A formula, and where the numbers that it needs are.
+#[derive(Debug)]
+pub(crate) struct Evaluated {
+    pub(crate) formula: Formula,
+    pub(crate) memory: Memory,
+}
+
+/// Memory that is observed.
+#[derive(Debug)]
+pub(crate) enum Reading {
+    Value(Evaluated),
+    Bytes(Bytes),
+}
+
+impl Task {
+    /// Makes a scenario of a game file ready. `rom` replaces the path in the file.
+    ///
+    /// # Errors
+    /// If the ROM is missing or another one, or the scenario does not fit its console.
+    pub fn new(file: &GameFile, scenario: &str, rom: Option<&Path>) -> Result<Task, Error> {
+        let scenario = file.scenario(scenario).map_err(Error::Argument)?.clone();
+        let Some(rom) = rom.or(file.rom_path.as_deref()) else {
+            let path = file.path.display();
+            return Err(Error::Argument(format!(
+                "{path} names no ROM; give the path of one, or add `rom` to [game]"
+            )));
+        };
+        if let Some(expected) = &file.rom {
+            let bytes = fs::read(rom).map_err(|source| Error::Read { path: rom.to_owned(), source })?;
+            expected.check(&bytes)?;
+        }
+        let mut core = open(rom)?;
+        begin(&mut core, &scenario.start)?;
+        let wrong = |message: String| Error::Scenario { scenario: scenario.name.clone(), message };
+        let picture = core.frame();
+        let layout =
+            scenario.screen.as_ref().map(|screen| Layout::new(screen, picture.width, picture.height));
+        let layout = layout.transpose().map_err(wrong)?;
+        let start_pictures = layout.as_ref().map(|layout| {
+            let mut pictures = Pictures::new(layout);
+            pictures.take(layout, core.frame());
+            pictures.begin(layout);
+            pictures
+        });
+        let evaluated = |formula: &Formula| {
+            let memory = Memory::new(&core, formula.places()).map_err(wrong)?;
+            Ok::<_, Error>(Evaluated { formula: formula.clone(), memory })
+        };
+        let optional = |formula: &Option<Formula>| formula.as_ref().map(evaluated).transpose();
+        let observed = scenario.memory.iter().map(|observed| match observed {
+            Observed::Value(formula) => evaluated(formula).map(Reading::Value),
+            Observed::Bytes(range) => Bytes::new(&core, range).map(Reading::Bytes).map_err(wrong),
+        });
+        let info = scenario.info.iter().map(|(name, formula)| Ok((name.clone(), evaluated(formula)?)));
+        Ok(Task {
+            rom: rom.to_owned(),
+            observed: observed.collect::<Result<_, Error>>()?,
+            reward: optional(&scenario.reward)?,
+            terminated: optional(&scenario.terminated)?,
+            truncated: optional(&scenario.truncated)?,
+            info: info.collect::<Result<_, Error>>()?,
+            layout,
+            start_pictures,
+            start: core.save_state(STATE_FLAGS)?,
+            scenario,
+        })
+    }
+
+    /// The scenario.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// The ROM's path.
+    pub fn rom(&self) -> &Path {
+        &self.rom
+    }
+
+    /// The shape of the observed picture, of bytes: steps (if stacked), rows, columns, colours (if not grey). `None` if the
+    /// picture is not observed.
+    pub fn screen_shape(&self) -> Option<Vec<usize>> {
+        self.layout.as_ref().map(Layout::shape)
+    }
+
+    /// Values of the observed picture; 0 if it is not observed.
+    pub fn screen_len(&self) -> usize {
+        self.layout.as_ref().map_or(0, Layout::len)
+    }
+
+    /// How many numbers of memory are observed.
+    pub fn memory_len(&self) -> usize {
+        self.scenario.memory.iter().map(Observed::len).sum()
+    }
+
+    /// The names of the values that are reported beside observations.
+    pub fn info_names(&self) -> impl Iterator<Item = &str> {
+        self.info.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The keys of an action: an index into a list of actions, or a mask of buttons.
+    ///
+    /// # Errors
+    /// If there is no such action.
+    pub fn keys(&self, action: i64) -> Result<u16, Error> {
+        match &self.scenario.actions {
+            Actions::List(list) => match usize::try_from(action).ok().and_then(|index| list.get(index)) {
+                Some(keys) => Ok(keys.mask()),
+                None => {
+                    let last = list.len() - 1;
+                    Err(Error::Argument(format!(
+                        "there is no action {action}; use a number from 0 to {last}"
+                    )))
+                }
+            },
+            Actions::Buttons(buttons) => {
+                let all: framewire_protocol::Keys = buttons.iter().copied().collect();
+                match u16::try_from(action).ok().filter(|mask| mask & !all.mask() == 0) {
+                    Some(mask) => Ok(mask),
+                    None => Err(Error::Argument(format!(
+                        "{action:#x} is not a mask of buttons; use a number from 0 to {:#x}",
+                        all.mask()
+                    ))),
+                }
+            }
+        }
+    }
+
+    /// A core in the state in which episodes begin.
+    pub(crate) fn core(&self) -> Result<Core, Error> {
+        let mut core = open(&self.rom)?;
+        core.load_state(&self.start, STATE_FLAGS)?;
+        Ok(core)
+    }
+}
+
+fn open(rom: &Path) -> Result<Core, Error> {
+    let mut core = Core::open(rom)?;
+    core.set_clock(Clock::Frames(CLOCK));
+    Ok(core)
+}
+
+/// Brings a core to the start of an episode, with the picture of the last frame drawn.
+fn begin(core: &mut Core, start: &Start) -> Result<(), Error> {
+    match start {
+        Start::Inputs(inputs) => {
+            for (keys, frames) in inputs {
+                core.set_keys(keys.mask());
+                (0..*frames).for_each(|_| core.run_frame());
+            }
+        }
+        Start::State(path) => {
+            let state = fs::read(path).map_err(|source| Error::Read { path: path.clone(), source })?;
+            core.load_state(&state, STATE_FLAGS)?;
+        }
+    }
+    // A state has no picture, and neither has a console that was just switched on.
+    core.set_keys(0);
+    core.run_frame();
+    Ok(())
+}

@@ -1,0 +1,204 @@
+//! Vectors of environments on the demo game.
+
+use std::path::Path;
+
+use framewire_game::GameFile;
+use framewire_vecenv::{Autoreset, Batch, Options, Task, VectorEnv};
+
+const GAME: &str = r#"
+[game]
+name = "Demo"
+rom = "framewire-demo.gba"
+symbols = ["memory-map.toml"]
+
+[scenario.play]
+start = { inputs = ".:80 A:2" }
+actions = [".", "Left", "Right", "A"]
+frame_skip = 4
+max_frames = 2000
+reward = "delta(score)"
+terminated = "lives == 0"
+info = { score = "score", lives = "lives" }
+[scenario.play.observe]
+screen = { size = [84, 84], grey = true, stack = 4, max = 2 }
+memory = ["paddle_x", "ball_x", "bytes[bricks, 70]"]
+
+[scenario.blind]
+start = { inputs = ".:80 A:2" }
+actions = [".", "Left", "Right", "A"]
+frame_skip = 4
+max_frames = 2000
+terminated = "lives == 0"
+[scenario.blind.observe]
+memory = ["score"]
+
+[scenario.sticky]
+start = { inputs = ".:80" }
+actions = "buttons"
+frame_skip = 3
+sticky = 0.25
+max_noops = 30
+max_frames = 300
+reward = "delta(score) * 0.5"
+[scenario.sticky.observe]
+memory = ["paddle_x"]
+"#;
+
+fn task(scenario: &str) -> Task {
+    let rom = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rom");
+    let file = GameFile::parse(&rom.join("game.toml"), GAME).unwrap();
+    Task::new(&file, scenario, None).unwrap()
+}
+
+/// The arrays of a batch.
+#[derive(Clone, Debug, PartialEq)]
+struct Arrays {
+    screens: Vec<u8>,
+    memory: Vec<f32>,
+    rewards: Vec<f64>,
+    terminated: Vec<bool>,
+    truncated: Vec<bool>,
+    info: Vec<f64>,
+    finals: (Vec<u8>, Vec<f32>, Vec<f64>),
+}
+
+impl Arrays {
+    fn new(vector: &VectorEnv, finals: bool) -> Arrays {
+        let (task, envs) = (vector.task(), vector.len());
+        let kept = if finals { envs } else { 0 };
+        let infos = task.info_names().count();
+        Arrays {
+            screens: vec![0; envs * task.screen_len()],
+            memory: vec![0.0; envs * task.memory_len()],
+            rewards: vec![0.0; envs],
+            terminated: vec![false; envs],
+            truncated: vec![false; envs],
+            info: vec![0.0; envs * infos],
+            finals: (
+                vec![0; kept * task.screen_len()],
+                vec![0.0; kept * task.memory_len()],
+                vec![0.0; kept * infos],
+            ),
+        }
+    }
+
+    fn batch(&mut self) -> Batch<'_> {
+        Batch {
+            screens: &mut self.screens,
+            memory: &mut self.memory,
+            rewards: &mut self.rewards,
+            terminated: &mut self.terminated,
+            truncated: &mut self.truncated,
+            info: &mut self.info,
+            final_screens: &mut self.finals.0,
+            final_memory: &mut self.finals.1,
+            final_info: &mut self.finals.2,
+        }
+    }
+}
+
+fn vector(scenario: &str, envs: usize, threads: usize, autoreset: Autoreset) -> (VectorEnv, Arrays) {
+    let options = Options { envs, threads, autoreset };
+    let mut vector = VectorEnv::new(task(scenario), &options).unwrap();
+    let mut arrays = Arrays::new(&vector, autoreset == Autoreset::SameStep);
+    let seeds: Vec<Option<u64>> = (0..envs as u64).map(|index| Some(7 + index)).collect();
+    vector.reset(&seeds, None, arrays.batch()).unwrap();
+    (vector, arrays)
+}
+
+/// Actions that differ from environment to environment and from step to step.
+fn actions(envs: usize, step: usize, count: usize) -> Vec<i64> {
+    (0..envs).map(|env| ((env * 7 + step / 5 * 3 + env * step) % count) as i64).collect()
+}
+
+#[test]
+fn observations_and_states_are_equal_with_any_number_of_threads() {
+    for (scenario, count) in [("play", 4), ("sticky", 1024)] {
+        let mut results: Vec<(Vec<Arrays>, Vec<[u8; 32]>)> = Vec::new();
+        for threads in [1, 2, 8] {
+            let (mut vector, mut arrays) = vector(scenario, 6, threads, Autoreset::NextStep);
+            let mut steps = vec![arrays.clone()];
+            for step in 0..150 {
+                vector.step(&actions(6, step, count), arrays.batch()).unwrap();
+                steps.push(arrays.clone());
+            }
+            results.push((steps, vector.hashes().unwrap()));
+        }
+        assert!(results.iter().all(|result| *result == results[0]), "{scenario}");
+        let hashes = &results[0].1;
+        assert!(hashes[1..].iter().any(|hash| *hash != hashes[0]), "the environments differ: {scenario}");
+    }
+}
+
+#[test]
+fn rewards_are_the_score_and_episodes_end() {
+    let (mut vector, mut arrays) = vector("play", 2, 2, Autoreset::Disabled);
+    let mut score = arrays.info[1];
+    let first = score;
+    for step in 0.. {
+        vector.step(&[0, 0], arrays.batch()).unwrap();
+        score += arrays.rewards[0];
+        assert_eq!(score, arrays.info[1], "the rewards are what the score gained");
+        if arrays.terminated[0] || arrays.truncated[0] {
+            assert!(step > 10);
+            break;
+        }
+    }
+    assert!(score > first);
+    let before = vector.hashes().unwrap();
+    let said = vector.step(&[0, 0], arrays.batch()).unwrap_err().to_string();
+    assert!(said.contains("has ended; reset it first"), "{said}");
+    assert_eq!(vector.hashes().unwrap(), before, "nothing has been done");
+    // Only the first environment is reset.
+    vector.reset(&[None, None], Some(&[true, false]), arrays.batch()).unwrap();
+    let after = vector.hashes().unwrap();
+    assert!(after[0] != before[0] && after[1] == before[1]);
+}
+
+#[test]
+fn a_reset_in_the_same_step_keeps_the_last_observation() {
+    let (mut same, mut same_arrays) = vector("play", 1, 1, Autoreset::SameStep);
+    let (mut next, mut next_arrays) = vector("play", 1, 1, Autoreset::NextStep);
+    let first = next_arrays.clone();
+    loop {
+        same.step(&[0], same_arrays.batch()).unwrap();
+        next.step(&[0], next_arrays.batch()).unwrap();
+        assert_eq!(same_arrays.rewards, next_arrays.rewards);
+        if next_arrays.terminated[0] || next_arrays.truncated[0] {
+            break;
+        }
+    }
+    assert_eq!(same_arrays.finals.0, next_arrays.screens);
+    assert_eq!(same_arrays.finals.1, next_arrays.memory);
+    assert_eq!(same_arrays.screens, first.screens);
+    // The other one is reset by its next step, whatever the action.
+    next.step(&[3], next_arrays.batch()).unwrap();
+    assert_eq!(next_arrays.screens, first.screens);
+    assert_eq!((next_arrays.rewards[0], next_arrays.terminated[0]), (0.0, false));
+    assert_eq!(same.hashes().unwrap(), next.hashes().unwrap());
+}
+
+#[test]
+fn an_action_that_there_is_not_changes_nothing() {
+    let (mut vector, mut arrays) = vector("play", 2, 2, Autoreset::NextStep);
+    let before = vector.hashes().unwrap();
+    for (actions, message) in
+        [(&[0, 4][..], "no action 4"), (&[-1, 0], "no action -1"), (&[0], "1 values for 2")]
+    {
+        let said = vector.step(actions, arrays.batch()).unwrap_err().to_string();
+        assert!(said.contains(message), "{said}");
+    }
+    assert_eq!(vector.hashes().unwrap(), before);
+}
+
+#[test]
+fn states_are_equal_whether_frames_are_drawn_or_not() {
+    let hashes = ["play", "blind"].map(|scenario| {
+        let (mut vector, mut arrays) = vector(scenario, 2, 2, Autoreset::NextStep);
+        for step in 0..300 {
+            vector.step(&actions(2, step, 4), arrays.batch()).unwrap();
+        }
+        vector.hashes().unwrap()
+    });
+    assert_eq!(hashes[0], hashes[1]);
+}
