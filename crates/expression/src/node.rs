@@ -120,7 +120,7 @@ impl Binary {
     }
 
     /// For numbers of which one or both have a decimal point. Bit operators and shifts have no value for these, and a
-    /// result that is not finite is none.
+    /// result that is not finite does not exist.
     fn apply_to_reals(self, left: f64, right: f64) -> Option<Number> {
         let truth = |truth: bool| Some(Number::Whole(truth.into()));
         let real = |number: f64| if number.is_finite() { Some(Number::Real(number)) } else { None };

@@ -149,20 +149,25 @@ impl GameFile {
         })
     }
 
-    /// The scenario of this name.
+    /// The scenario of this name, or without one the only scenario.
     ///
     /// # Errors
     /// A sentence that names the scenarios that there are.
-    pub fn scenario(&self, name: &str) -> Result<&Scenario, String> {
-        self.scenarios.get(name).ok_or_else(|| {
+    pub fn scenario(&self, name: Option<&str>) -> Result<&Scenario, String> {
+        let found = match name {
+            Some(name) => self.scenarios.get(name),
+            None if self.scenarios.len() == 1 => self.scenarios.values().next(),
+            None => None,
+        };
+        found.ok_or_else(|| {
+            let path = self.path.display();
             let names: Vec<&str> = self.scenarios.keys().map(String::as_str).collect();
-            match names.as_slice() {
-                [] => format!("{} has no scenarios; add a table [scenario.{name}]", self.path.display()),
-                names => format!(
-                    "{} has no scenario called {name:?}; it has {}",
-                    self.path.display(),
-                    names.join(", ")
-                ),
+            match (name, names.as_slice()) {
+                (_, []) => format!("{path} has no scenarios; add a table [scenario.NAME]"),
+                (Some(name), names) => {
+                    format!("{path} has no scenario called {name:?}; it has {}", names.join(", "))
+                }
+                (None, names) => format!("{path} has several scenarios; choose one of {}", names.join(", ")),
             }
         })
     }
@@ -338,12 +343,12 @@ memory = ["score", "bytes[0x02000000, 8]"]
     #[test]
     fn a_scenario_is_read_whole() {
         let file = parse(GOOD).unwrap();
-        let scenario = file.scenario("level-1").unwrap();
+        let scenario = file.scenario(Some("level-1")).unwrap();
         assert_eq!(scenario.frame_skip, 4);
         assert_eq!(scenario.memory.iter().map(Observed::len).sum::<usize>(), 9);
         let Start::Inputs(inputs) = &scenario.start else { panic!("{:?}", scenario.start) };
         assert_eq!(inputs.as_slice(), [(Keys::default(), 60), (Key::Start.into(), 2)]);
-        assert!(file.scenario("level-2").unwrap_err().contains("it has level-1"));
+        assert!(file.scenario(Some("level-2")).unwrap_err().contains("it has level-1"));
     }
 
     #[test]

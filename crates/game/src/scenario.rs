@@ -30,7 +30,7 @@ pub struct Scenario {
     pub terminated: Option<Formula>,
     /// Whether the episode is cut off in this frame, for a reason outside of the task.
     pub truncated: Option<Formula>,
-    /// Values that are reported beside the observation, by name.
+    /// Values that are reported with the observation, by name.
     pub info: Vec<(String, Formula)>,
 }
 

@@ -10,7 +10,7 @@ use crate::key::{Key, Keys};
 )]
 pub struct WrongPress(pub String);
 
-/// The keys of `Up+B`; `.` is none. `None` if a name is not that of a key.
+/// The keys of `Up+B`; `.` stands for no keys. `None` if a name is not that of a key.
 pub fn keys(text: &str) -> Option<Keys> {
     if text == "." {
         return Some(Keys::default());

@@ -23,10 +23,10 @@ pub(crate) enum Kind {
 pub(crate) fn exception(py: Python<'_>, kind: Kind, message: &str) -> PyErr {
     static CLASSES: [PyOnceLock<Py<PyType>>; 4] = [const { PyOnceLock::new() }; 4];
     let name = match kind {
-        Kind::Argument => "ArgumentError",
+        Kind::Argument => "InvalidRequest",
         Kind::GameFile => "GameFileError",
         Kind::Rom => "RomError",
-        Kind::State => "StateError",
+        Kind::State => "InvalidData",
     };
     match CLASSES[kind as usize].import(py, "framewire.errors", name) {
         Ok(class) => PyErr::from_type(class.clone(), message.to_owned()),

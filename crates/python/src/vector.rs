@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use framewire_game::{Actions, GameFile};
 use framewire_vecenv::{Autoreset, Options, Task};
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
@@ -55,16 +55,19 @@ pub(crate) struct VectorEnv {
 
 #[pymethods]
 impl VectorEnv {
+    // Python gives most of these by name.
+    #[allow(clippy::too_many_arguments)]
     #[new]
-    #[pyo3(signature = (game, scenario, num_envs, *, rom=None, threads=0, autoreset="NextStep"))]
+    #[pyo3(signature = (game, scenario, num_envs, *, rom=None, threads=0, autoreset="NextStep", render=false))]
     fn new(
         py: Python<'_>,
         game: PathBuf,
-        scenario: &str,
+        scenario: Option<&str>,
         num_envs: usize,
         rom: Option<PathBuf>,
         threads: usize,
         autoreset: &str,
+        render: bool,
     ) -> PyResult<VectorEnv> {
         let autoreset = match autoreset {
             "NextStep" => Autoreset::NextStep,
@@ -77,7 +80,7 @@ impl VectorEnv {
         };
         let file = GameFile::read(&game)
             .map_err(|error| errors::exception(py, errors::Kind::GameFile, &errors::with_sources(&error)))?;
-        let options = Options { envs: num_envs, threads, autoreset };
+        let options = Options { envs: num_envs, threads, autoreset, renders: render };
         let vector = py.detach(|| {
             let task = Task::new(&file, scenario, rom.as_deref())?;
             framewire_vecenv::VectorEnv::new(task, &options)
@@ -142,6 +145,20 @@ impl VectorEnv {
     fn step(&self, py: Python<'_>, actions: PyReadonlyArray1<'_, i64>, batch: &Batch) -> PyResult<()> {
         let actions = actions.as_slice()?;
         self.with(py, batch, |vector, batch| vector.step(actions, batch))
+    }
+
+    /// The picture of an environment: rows, columns, and red, green and blue.
+    fn screen<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<u8>>> {
+        let picture = py.detach(|| {
+            let with_picture = |core: &mut framewire_libmgba::Core| {
+                let frame = core.frame();
+                ([frame.height as usize, frame.width as usize, 3], frame.to_rgb())
+            };
+            self.vector.lock().as_mut().map(|vector| vector.with_core(index, with_picture))
+        });
+        let picture = picture.ok_or_else(|| errors::argument(py, CLOSED))?;
+        let (shape, pixels) = picture.map_err(|error| errors::of_env(py, &error))?;
+        PyArray1::from_vec(py, pixels).reshape(shape)
     }
 
     /// SHA-256 of the state of each console.

@@ -16,6 +16,8 @@ use crate::task::{Evaluated, Reading, STATE_FLAGS, Task};
 pub(crate) struct Environment {
     task: Arc<Task>,
     core: Core,
+    /// How many of the last frames of a step are drawn.
+    drawn: u32,
     random: ChaCha8Rng,
     /// The keys of the frame before, which a sticky frame repeats.
     keys: u16,
@@ -35,9 +37,13 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    pub(crate) fn new(task: &Arc<Task>, seed: u64) -> Result<Environment, Error> {
+    /// `renders` draws the last frame of each step even if the picture is not observed.
+    pub(crate) fn new(task: &Arc<Task>, seed: u64, renders: bool) -> Result<Environment, Error> {
+        // With `max` 2, the frame before the last one is drawn as well.
+        let drawn = task.layout.as_ref().map_or(u32::from(renders), |layout| layout.max);
         Ok(Environment {
             core: task.core()?,
+            drawn,
             random: ChaCha8Rng::seed_from_u64(seed),
             keys: 0,
             frames: 0,
@@ -107,15 +113,13 @@ impl Environment {
         let scenario = &task.scenario;
         let left = scenario.max_frames.map_or(u32::MAX, |most| most - self.frames);
         let frames = scenario.frame_skip.min(left);
-        // With `max` 2, the frame before the last one is drawn as well.
-        let drawn = task.layout.as_ref().map_or(0, |layout| layout.max);
         let mut reward = 0.0;
         *row.terminated = false;
         *row.truncated = false;
         let mut pictures = 0;
         for frame in 0..frames {
             let held = if self.is_sticky(scenario.sticky) { self.keys } else { keys };
-            let draws = frame + drawn >= frames;
+            let draws = frame + self.drawn >= frames;
             self.run_frame(held, draws);
             pictures += u32::from(draws);
             let (of_frame, terminated, truncated) = self.evaluate();
@@ -163,7 +167,7 @@ impl Environment {
         (reward, terminated, truncated)
     }
 
-    /// Writes the observation and the values beside it.
+    /// Writes the observation and the values that come with it.
     fn observe(&mut self, screen: &mut [u8], memory: &mut [f32], info: &mut [f64]) {
         if let Some(pictures) = &self.pictures {
             screen.copy_from_slice(pictures.observation());

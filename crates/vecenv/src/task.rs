@@ -46,11 +46,11 @@ pub(crate) enum Reading {
 }
 
 impl Task {
-    /// Makes a scenario of a game file ready. `rom` replaces the path in the file.
+    /// Makes a scenario of a game file ready, or without a name its only one. `rom` replaces the path in the file.
     ///
     /// # Errors
     /// If the ROM is missing or another one, or the scenario does not fit its console.
-    pub fn new(file: &GameFile, scenario: &str, rom: Option<&Path>) -> Result<Task, Error> {
+    pub fn new(file: &GameFile, scenario: Option<&str>, rom: Option<&Path>) -> Result<Task, Error> {
         let scenario = file.scenario(scenario).map_err(Error::Argument)?.clone();
         let Some(rom) = rom.or(file.rom_path.as_deref()) else {
             let path = file.path.display();
@@ -125,7 +125,7 @@ impl Task {
         self.scenario.memory.iter().map(Observed::len).sum()
     }
 
-    /// The names of the values that are reported beside observations.
+    /// The names of the values that are reported with observations.
     pub fn info_names(&self) -> impl Iterator<Item = &str> {
         self.info.iter().map(|(name, _)| name.as_str())
     }

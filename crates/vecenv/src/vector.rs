@@ -32,6 +32,8 @@ pub struct Options {
     pub threads: usize,
     /// What follows the end of an episode.
     pub autoreset: Autoreset,
+    /// Whether each step draws its last frame even if the picture is not observed, for [`VectorEnv::with_core`].
+    pub renders: bool,
 }
 
 /// Environments of one task that run at the same time.
@@ -48,7 +50,7 @@ impl VectorEnv {
     /// # Errors
     /// If the numbers of `options` are not accepted, or a core cannot be made.
     pub fn new(task: Task, options: &Options) -> Result<VectorEnv, Error> {
-        let Options { envs, threads, autoreset } = *options;
+        let Options { envs, threads, autoreset, renders } = *options;
         if !(1..=MAX_ENVS).contains(&envs) {
             return Err(Error::Argument(format!("num_envs is {envs}; use a number from 1 to {MAX_ENVS}")));
         }
@@ -58,7 +60,7 @@ impl VectorEnv {
             .build()
             .map_err(|error| Error::Threads(error.to_string()))?;
         let task = Arc::new(task);
-        let make = |index: usize| Environment::new(&task, index as u64);
+        let make = |index: usize| Environment::new(&task, index as u64, renders);
         let envs = pool.install(|| (0..envs).into_par_iter().map(make).collect::<Result<Vec<_>, _>>())?;
         Ok(VectorEnv { task, envs, pool, autoreset })
     }
@@ -128,6 +130,11 @@ impl VectorEnv {
         }
         let rows = self.rows(batch)?;
         let autoreset = self.autoreset;
+        if self.envs.len() == 1 {
+            // Another thread would only cost the time to wake it.
+            let mut all = self.envs.iter_mut().zip(rows).zip(keys);
+            return all.try_for_each(|((env, mut row), keys)| advance(env, keys, autoreset, &mut row));
+        }
         self.pool.install(|| {
             self.envs
                 .par_iter_mut()

@@ -47,7 +47,7 @@ memory = ["paddle_x"]
 fn task(scenario: &str) -> Task {
     let rom = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rom");
     let file = GameFile::parse(&rom.join("game.toml"), GAME).unwrap();
-    Task::new(&file, scenario, None).unwrap()
+    Task::new(&file, Some(scenario), None).unwrap()
 }
 
 /// The arrays of a batch.
@@ -98,7 +98,7 @@ impl Arrays {
 }
 
 fn vector(scenario: &str, envs: usize, threads: usize, autoreset: Autoreset) -> (VectorEnv, Arrays) {
-    let options = Options { envs, threads, autoreset };
+    let options = Options { envs, threads, autoreset, ..Options::default() };
     let mut vector = VectorEnv::new(task(scenario), &options).unwrap();
     let mut arrays = Arrays::new(&vector, autoreset == Autoreset::SameStep);
     let seeds: Vec<Option<u64>> = (0..envs as u64).map(|index| Some(7 + index)).collect();

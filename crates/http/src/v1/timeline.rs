@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
+use framewire_protocol::sequence::{self, WrongPress};
 use framewire_protocol::timeline::{self, KeyStep, MAX_STEPS};
 use framewire_protocol::{Key, Keys, Op, OpError, Status};
 use serde::{Deserialize, Serialize};
