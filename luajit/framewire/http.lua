@@ -1,4 +1,4 @@
---- An HTTP/1.1 server.
+--- An HTTP/1.1 server, and a client.
 --
 --   local http = require "framewire.http"
 --   http.serve { port = 8080, handler = function(request, response) response:text(200, "hello") end }
@@ -60,6 +60,9 @@ end
 
 --- Percent encoding.
 M.decode, M.encode = url.decode, url.encode
+
+--- Creates a client; see http/client.lua.
+M.client = require("framewire.http.client").new
 
 --- Forms and queries as text; see http/form.lua.
 M.form = require "framewire.http.form"

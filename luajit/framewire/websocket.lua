@@ -26,6 +26,7 @@ local socket = require "framewire.socket"
 local streams = require "framewire.stream"
 local tasks = require "framewire.task"
 local time = require "framewire.time"
+local urls = require "framewire.http.url"
 
 local bytes_of = ffi.typeof("uint8_t[?]")
 local TEXT, BINARY, CLOSE, PING, PONG =
@@ -396,18 +397,6 @@ function M.accept(request, response, options)
   return self
 end
 
--- Splits a URL: host, port, target, and whether it is secure.
-local function parse_url(url)
-  local scheme, authority, target = tostring(url):match("^([%a]+)://([^/?#]+)([^#]*)$")
-  scheme = scheme and scheme:lower()
-  if scheme ~= "ws" and scheme ~= "wss" then return nil, ("'%s' is not a URL like ws://host:port/path"):format(url) end
-  local host, port = authority:match("^%[([%x:.]+)%]:?(%d*)$")
-  if not host then host, port = authority:match("^([^:@%[%]%s]+):?(%d*)$") end
-  if not host or target:find("[%c ]") then return nil, ("'%s' is not a URL like ws://host:port/path"):format(url) end
-  if target:byte(1) ~= 47 then target = "/" .. target end
-  return host, tonumber(port) or (scheme == "wss" and 443 or 80), target, scheme == "wss", authority
-end
-
 -- Sends the client's handshake and reads the reply. Returns what has arrived after it.
 local function shake_hands(self, connected, authority, target, options)
   local key = handshake.key()
@@ -459,18 +448,19 @@ function M.connect(url, options)
   local ok, message = check_options(options)
   if not ok then return nil, message end
   if options.on_message and not options.loop then return nil, "a WebSocket with on_message needs a loop" end
-  local host, port, target, is_secure, authority = parse_url(url)
-  if not host then return nil, port end
+  local place
+  place, message = urls.parse(url, "ws", "wss")
+  if not place then return nil, message end
   local self = new(options, true)
   local connected
-  if is_secure then
-    connected, message = require("framewire.tls").connect(host, port, options.tls, self.timeout)
+  if place.scheme == "wss" then
+    connected, message = require("framewire.tls").connect(place.host, place.port, options.tls, self.timeout)
   else
-    connected, message = socket.connect(host, port, self.timeout)
+    connected, message = socket.connect(place.host, place.port, self.timeout)
   end
   if not connected then return nil, message end
   local rest
-  rest, message = shake_hands(self, connected, authority, target, options)
+  rest, message = shake_hands(self, connected, place.authority, place.target, options)
   if not rest then
     connected:close()
     return nil, ("cannot open %s: %s"):format(url, message)

@@ -26,6 +26,7 @@ local files = {
   "routes",
   "forms",
   "websockets",
+  "httpclient",
   "hostile",
   "timeouts",
   "static",

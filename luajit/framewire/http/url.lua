@@ -38,4 +38,51 @@ function M.param(query, name)
   return nil
 end
 
+local ports = { http = 80, https = 443, ws = 80, wss = 443 }
+
+--- Splits an absolute URL.
+---@param text string
+---@param ... string accepted schemes: of http, https, ws, wss
+---@return table|nil url `scheme`, `host` (IPv6 without brackets), `port`, `authority` (for the header Host), `target`
+--- (path and query, at least "/")
+---@return string? message
+function M.parse(text, ...)
+  local scheme, authority, target = tostring(text):match("^(%a+)://([^/?#]*)([^#]*)")
+  scheme = scheme and scheme:lower()
+  local known = false
+  for i = 1, select("#", ...) do known = known or select(i, ...) == scheme end
+  if not known then return nil, ("'%s' is not a URL like %s://host:port/path"):format(tostring(text), (...)) end
+  if authority:find("@", 1, true) then return nil, "a user in a URL is not supported; send the header Authorization" end
+  local host, port = authority:match("^%[([%x:.]+)%]:?(%d*)$")
+  if not host then host, port = authority:match("^([^:%[%]%s%c]+):?(%d*)$") end
+  port = host and (port == "" and ports[scheme] or tonumber(port))
+  if not host or port > 65535 or target:find("[%c \128-\255]") then
+    return nil, ("'%s' is not a URL like %s://host:port/path"):format(tostring(text), (...))
+  end
+  if target:byte(1) ~= 47 then target = "/" .. target end
+  return { scheme = scheme, host = host, port = port, authority = authority, target = target }
+end
+
+--- The URL that a reference means on a page.
+---@param base table URL from `parse`
+---@param reference string such as "/path", "other?x=1" or a whole URL
+---@return string
+function M.resolve(base, reference)
+  if reference:find("^%a[%w+.-]*:") then return reference end
+  if reference:sub(1, 2) == "//" then return base.scheme .. ":" .. reference end
+  local root = base.scheme .. "://" .. base.authority
+  if reference:sub(1, 1) == "/" then return root .. reference end
+  local path = base.target:match("^[^?]*")
+  if reference:sub(1, 1) == "?" then return root .. path .. reference end
+  local rest = reference:match("[?#].*$") or ""
+  local parts = {}
+  local joined = path:match("^.*/") .. reference:sub(1, #reference - #rest)
+  for part in joined:gmatch("[^/]+") do
+    if part == ".." then parts[#parts] = nil elseif part ~= "." then parts[#parts + 1] = part end
+  end
+  local last = joined:match("[^/]*$")
+  local is_folder = last == "" or last == "." or last == ".."
+  return root .. "/" .. table.concat(parts, "/") .. (is_folder and #parts > 0 and "/" or "") .. rest
+end
+
 return M

@@ -1,0 +1,433 @@
+--- An HTTP/1.1 client. It keeps connections and uses them again.
+--
+--   local client = http.client()
+--   local answer = assert(client:get("http://127.0.0.1:8080/items/42"))
+--   print(answer.status, answer.headers["content-type"], answer.body)
+--
+-- A request blocks until the answer is there; in a task of a loop, it lets the loop continue.
+
+local form = require "framewire.http.form"
+local json = require "framewire.json"
+local socket = require "framewire.socket"
+local time = require "framewire.time"
+local url = require "framewire.http.url"
+
+local monotonic = time.monotonic
+
+-- Longest head of an answer, longest line of a chunked body, and most interim answers before the final one.
+local MAX_HEAD, MAX_LINE, MAX_INTERIM = 65536, 4096, 8
+
+-- Requests that can be repeated if a kept connection breaks before the answer.
+local repeatable = { GET = true, HEAD = true, PUT = true, DELETE = true, OPTIONS = true }
+
+local Answer = {}
+Answer.__index = Answer
+
+--- The body, read as JSON.
+---@return any value nil if it is not JSON
+---@return string? message
+function Answer:json()
+  return json.decode(self.body)
+end
+
+-- One connection: a socket and what has been received but not read.
+local Link = {}
+Link.__index = Link
+
+local function more(link, deadline)
+  local data, message = link.socket:read(65536, math.max(0, deadline - monotonic()))
+  if not data then return nil, message end
+  link.data = link.data .. data
+  return true
+end
+
+-- Reads up to and including an end, and returns what is before it.
+local function read_until(link, stop, limit, deadline)
+  while true do
+    local first, last = link.data:find(stop, 1, true)
+    if first then
+      local text = link.data:sub(1, first - 1)
+      link.data = link.data:sub(last + 1)
+      return text
+    end
+    if #link.data > limit then return nil, "the answer has a head or a line that is too long" end
+    local ok, message = more(link, deadline)
+    if not ok then return nil, message end
+  end
+end
+
+-- Passes `count` bytes to a function, or all until the connection closes if there is no count.
+local function read_bytes(link, count, sink, deadline)
+  local left = count or math.huge
+  while left > 0 do
+    local data = link.data
+    if data == "" then
+      local message
+      data, message = link.socket:read(65536, math.max(0, deadline - monotonic()))
+      if not data then
+        if not count and message == "closed" then return true end
+        return nil, message == "closed" and "the connection closed in the middle of the answer" or message
+      end
+    end
+    link.data = ""
+    if #data > left then data, link.data = data:sub(1, left), data:sub(left + 1) end
+    left = left - #data
+    local ok, message = sink(data)
+    if not ok then return nil, message end
+  end
+  return true
+end
+
+local function read_chunks(link, sink, deadline)
+  while true do
+    local line, message = read_until(link, "\r\n", MAX_LINE, deadline)
+    if not line then return nil, message end
+    local digits = line:match("^(%x+)[ \t]*$") or line:match("^(%x+)[ \t]*;")
+    if not digits or #digits > 12 then return nil, "the answer has a malformed chunk size" end
+    local size = tonumber(digits, 16)
+    if size == 0 then break end
+    local ok
+    ok, message = read_bytes(link, size, sink, deadline)
+    if not ok then return nil, message end
+    line, message = read_until(link, "\r\n", 2, deadline)
+    if line ~= "" then return nil, message or "the answer has a chunk that is longer than its size" end
+  end
+  for _ = 1, 100 do
+    local line, message = read_until(link, "\r\n", MAX_LINE, deadline)
+    if not line then return nil, message end
+    if line == "" then return true end
+  end
+  return nil, "the answer has too many trailers"
+end
+
+-- Reads a status line and headers.
+local function read_head(link, deadline)
+  local text, message = read_until(link, "\r\n\r\n", MAX_HEAD, deadline)
+  if not text then return nil, message end
+  local version, status, reason = text:match("^HTTP/1%.([01]) (%d%d%d) ?([^\r\n]*)")
+  if not version then return nil, "the answer does not begin with HTTP/1.1 and a status" end
+  local headers, cookies = {}, {}
+  local place = text:find("\r\n", 1, true)
+  while place do
+    local stop = text:find("\r\n", place + 2, true)
+    local line = text:sub(place + 2, (stop or 0) - 1)
+    local name, value = line:match("^([%w!#$%%&'*+%-.^_`|~]+):[ \t]*(.-)[ \t]*$")
+    if not name or value:find("[%z\r\n]") then return nil, "the answer has a malformed header" end
+    name = name:lower()
+    if name == "set-cookie" then cookies[#cookies + 1] = value end
+    if name == "content-length" and headers[name] and headers[name] ~= value then
+      return nil, "the answer has two lengths"
+    end
+    headers[name] = headers[name] and name ~= "content-length" and headers[name] .. ", " .. value or value
+    place = stop
+  end
+  local connection = (headers.connection or ""):lower()
+  local keep = version == "1" and not connection:find("close", 1, true) or connection:find("keep-alive", 1, true) ~= nil
+  return setmetatable({
+    status = tonumber(status), reason = reason, headers = headers, cookies = cookies, body = "", keep = keep,
+  }, Answer)
+end
+
+-- Reads the answer to a request.
+local function read_answer(link, request, deadline)
+  local answer, message
+  for _ = 1, MAX_INTERIM do
+    answer, message = read_head(link, deadline)
+    if not answer then return nil, message end
+    if answer.status >= 200 then break end
+    if answer.status == 101 then return nil, "the server switches to another protocol" end
+  end
+  if answer.status < 200 then return nil, "the server sends interim answers without an end" end
+  link.answered = true
+  local headers, parts, got = answer.headers, {}, 0
+  local function sink(data)
+    got = got + #data
+    if got > request.max_body then return nil, ("the answer has more than %d bytes"):format(request.max_body) end
+    if not request.on_data then
+      parts[#parts + 1] = data
+    elseif request.on_data(data, answer) == false then
+      return nil, "stopped by on_data"
+    end
+    return true
+  end
+  local coding, length = headers["transfer-encoding"], headers["content-length"]
+  if request.method == "HEAD" or answer.status == 204 or answer.status == 304 then return answer end
+  local ok
+  if coding then
+    if coding:lower() ~= "chunked" then return nil, "the answer has the unknown transfer coding '" .. coding .. "'" end
+    if length then answer.keep = false end
+    ok, message = read_chunks(link, sink, deadline)
+  elseif length then
+    if not length:find("^%d+$") or #length > 15 then return nil, "the answer has the length '" .. length .. "'" end
+    ok, message = read_bytes(link, tonumber(length), sink, deadline)
+  else
+    answer.keep = false
+    ok, message = read_bytes(link, nil, sink, deadline)
+  end
+  if not ok then return nil, message end
+  answer.body = table.concat(parts)
+  -- Bytes that nobody asked for.
+  if link.data ~= "" then answer.keep = false end
+  return answer
+end
+
+local Client = {}
+Client.__index = Client
+
+-- Takes a kept connection that is still open.
+local function take(self, key)
+  local list = self.idle[key]
+  local now = monotonic()
+  while list and list[1] do
+    local link = table.remove(list)
+    if link.since + self.idle_timeout > now then
+      local _, message = link.socket:receive(1)
+      -- Anything else is an end, or bytes that nobody asked for.
+      if message == "again" then return link end
+    end
+    link.socket:close()
+  end
+  return nil
+end
+
+local function give(self, key, link)
+  local list = self.idle[key] or {}
+  self.idle[key] = list
+  if self.closed or #list >= self.max_idle then return link.socket:close() end
+  link.since = monotonic()
+  list[#list + 1] = link
+end
+
+local function connect(self, place, request, deadline)
+  local seconds = math.max(0, math.min(self.connect_timeout, deadline - monotonic()))
+  local connected, message
+  if place.scheme == "https" then
+    connected, message = require("framewire.tls").connect(place.host, place.port, self.tls, seconds)
+  elseif request.unix then
+    connected, message = require("framewire.unix").connect(request.unix, seconds)
+  else
+    connected, message = socket.connect(place.host, place.port, seconds)
+  end
+  if not connected then return nil, message end
+  return setmetatable({ socket = connected, data = "", answered = false, since = 0 }, Link)
+end
+
+-- The bytes of a request's head.
+local function write_head(place, request)
+  local names, lines = {}, { ("%s %s HTTP/1.1"):format(request.method, place.target) }
+  for name, value in pairs(request.headers) do
+    value = tostring(value)
+    if type(name) ~= "string" or not name:find("^[%w!#$%%&'*+%-.^_`|~]+$") or value:find("[%z\r\n]") then
+      return nil, ("the header '%s' is malformed"):format(tostring(name))
+    end
+    names[name:lower()] = true
+    lines[#lines + 1] = name .. ": " .. value
+  end
+  if names["content-length"] or names["transfer-encoding"] then
+    return nil, "the client writes Content-Length itself; leave it and Transfer-Encoding out"
+  end
+  if not names.host then table.insert(lines, 2, "Host: " .. place.authority) end
+  if not names["user-agent"] then lines[#lines + 1] = "User-Agent: framewire" end
+  if request.type and not names["content-type"] then lines[#lines + 1] = "Content-Type: " .. request.type end
+  if request.body or request.method == "POST" or request.method == "PUT" or request.method == "PATCH" then
+    lines[#lines + 1] = "Content-Length: " .. #(request.body or "")
+  end
+  return table.concat(lines, "\r\n") .. "\r\n\r\n" .. (request.body or "")
+end
+
+-- One request and its answer, without redirects.
+local function exchange(self, place, request, deadline)
+  local bytes, message = write_head(place, request)
+  if not bytes then return nil, message end
+  local key = ("%s %s %d %s"):format(place.scheme, place.host, place.port, request.unix or "")
+  local link = take(self, key)
+  local is_kept = link ~= nil
+  if not link then
+    link, message = connect(self, place, request, deadline)
+    if not link then return nil, message end
+  end
+  link.answered = false
+  local answer, ok
+  ok, message = link.socket:write(bytes, math.max(0, deadline - monotonic()))
+  -- A server that refuses a large body can close before it has read everything; its answer may be there.
+  if ok or message ~= "timeout" then
+    local problem
+    answer, problem = read_answer(link, request, deadline)
+    message = ok and problem or message
+  end
+  if answer then
+    if answer.keep and ok then give(self, key, link) else link.socket:close() end
+    return answer
+  end
+  link.socket:close()
+  if is_kept and repeatable[request.method] and not link.answered and link.data == "" and message ~= "timeout" then
+    -- The server closed the kept connection at the same moment.
+    return exchange(self, place, request, deadline)
+  end
+  return nil, message == "closed" and "the connection closed before the answer" or message
+end
+
+local known = {
+  url = "string", method = "string", headers = "table", body = "string", json = "any", form = "table",
+  timeout = "number", on_data = "function", max_body = "number", max_redirects = "number", unix = "string",
+}
+
+-- Checks the options of a request and gives each a value.
+local function read_request(self, options)
+  for name, value in pairs(options) do
+    local wanted = known[name]
+    if not wanted then return nil, ("a request has no option '%s'"):format(tostring(name)) end
+    if wanted ~= "any" and type(value) ~= wanted then
+      return nil, ("%s must be a %s, not a %s"):format(name, wanted, type(value))
+    end
+  end
+  local body, kind = options.body, nil
+  if options.json ~= nil then
+    local message
+    body, message = json.encode(options.json)
+    if not body then return nil, message end
+    kind = "application/json"
+  elseif options.form then
+    body, kind = form.encode_urlencoded(options.form), "application/x-www-form-urlencoded"
+  end
+  local method = options.method or (body and "POST" or "GET")
+  if not method:find("^%u+$") then return nil, ("'%s' is not a method; use capital letters"):format(method) end
+  local headers = {}
+  for name, value in pairs(self.headers) do headers[name] = value end
+  for name, value in pairs(options.headers or {}) do headers[name] = value end
+  return {
+    method = method, headers = headers, body = body, type = kind, on_data = options.on_data, unix = options.unix,
+    max_body = options.max_body or self.max_body, max_redirects = options.max_redirects or self.max_redirects,
+  }
+end
+
+-- Changes a request to the one that an answer redirects to. Returns its URL.
+local function redirect(place, request, answer)
+  local status = answer.status
+  local target = url.resolve(place, (answer.headers.location:gsub("#.*", "")))
+  local next_place, message = url.parse(target, "http", "https")
+  if not next_place then return nil, message end
+  if place.scheme == "https" and next_place.scheme == "http" then
+    return nil, "the server redirects from https to http: " .. target
+  end
+  if status == 303 and request.method ~= "HEAD" or (status == 301 or status == 302) and request.method == "POST" then
+    request.method, request.body, request.type = "GET", nil, nil
+  end
+  if next_place.host ~= place.host or next_place.port ~= place.port or next_place.scheme ~= place.scheme then
+    for name in pairs(request.headers) do
+      local lower = name:lower()
+      -- They are meant for the first server only.
+      if lower == "authorization" or lower == "cookie" or lower == "host" then request.headers[name] = nil end
+    end
+    request.unix = nil
+  end
+  return next_place, target
+end
+
+--- Sends a request and waits for its answer.
+---@param options table|string a URL, or a table: `url`; `method` (GET, or POST with a body); `headers`; one of `body` (a
+--- string), `json` (any value) and `form` (a table); `timeout` (30 s for everything); `on_data(part, answer)`: gets the
+--- body in parts, false stops; `max_body` (16777216 bytes); `max_redirects` (5); `unix`: path of a socket to connect to
+---@return table|nil answer `status`, `reason`, `headers` (names in lower case), `cookies` (the list of "Set-Cookie"),
+--- `body`, `url` and the method `json()`; any status is an answer
+---@return string? message
+function Client:request(options)
+  if self.closed then return nil, "the client is closed" end
+  if type(options) == "string" then options = { url = options } end
+  if type(options) ~= "table" then return nil, "a request is a URL or a table with a url" end
+  local request, message = read_request(self, options)
+  if not request then return nil, message end
+  local place
+  local target = options.url
+  place, message = url.parse(target, "http", "https")
+  if not place then return nil, message end
+  local deadline = monotonic() + (options.timeout or self.timeout)
+  local redirects = 0
+  while true do
+    local answer
+    answer, message = exchange(self, place, request, deadline)
+    if not answer then return nil, ("%s %s: %s"):format(request.method, target, message) end
+    local status = answer.status
+    local is_redirect = status == 301 or status == 302 or status == 303 or status == 307 or status == 308
+    if not is_redirect or not answer.headers.location or request.max_redirects == 0 then
+      answer.url = target
+      return answer
+    end
+    redirects = redirects + 1
+    if redirects > request.max_redirects then
+      return nil, ("%s: more than %d redirects"):format(target, request.max_redirects)
+    end
+    local next_place, next_target = redirect(place, request, answer)
+    if not next_place then return nil, ("%s: %s"):format(target, next_target) end
+    place, target = next_place, next_target
+  end
+end
+
+-- A request with a URL of its own and the other options.
+local function with_url(self, method, target, options)
+  local all = {}
+  for name, value in pairs(options or {}) do all[name] = value end
+  all.url, all.method = target, method
+  return self:request(all)
+end
+
+--- Gets a URL.
+---@param target string
+---@param options? table as of `request`
+---@return table|nil answer
+---@return string? message
+function Client:get(target, options)
+  return with_url(self, "GET", target, options)
+end
+
+--- Posts to a URL.
+---@param target string
+---@param options table as of `request`, with `body`, `json` or `form`
+---@return table|nil answer
+---@return string? message
+function Client:post(target, options)
+  return with_url(self, "POST", target, options)
+end
+
+--- Closes the connections that are kept.
+function Client:close()
+  self.closed = true
+  for _, list in pairs(self.idle) do
+    for _, link in ipairs(list) do link.socket:close() end
+  end
+  self.idle = {}
+end
+
+local defaults = {
+  --- Seconds for a whole request, for connecting, and how long a connection is kept.
+  timeout = 30,
+  connect_timeout = 5,
+  idle_timeout = 30,
+  --- Connections to keep for each server, bytes of an answer's body, and redirects to follow.
+  max_idle = 8,
+  max_body = 16777216,
+  max_redirects = 5,
+}
+
+local M = {}
+
+--- Creates a client.
+---@param options? table `timeout` (30 s), `connect_timeout` (5 s), `idle_timeout` (30 s), `max_idle` (8 connections),
+--- `max_body` (16777216 bytes), `max_redirects` (5); `headers` for every request; `tls`: settings as of tls.connect
+---@return table client with `get(url, options)`, `post(url, options)`, `request(options)` and `close()`
+function M.new(options)
+  options = options or {}
+  local self = { idle = {}, closed = false, headers = options.headers or {}, tls = options.tls }
+  for name, value in pairs(options) do
+    if name ~= "headers" and name ~= "tls" then
+      if defaults[name] == nil then error(("a client has no option '%s'"):format(tostring(name)), 2) end
+      if type(value) ~= "number" or value < 0 or value ~= value then
+        error(("%s is %s; use a number from 0"):format(name, tostring(value)), 2)
+      end
+    end
+  end
+  for name, value in pairs(defaults) do self[name] = options[name] or value end
+  return setmetatable(self, Client)
+end
+
+return M

@@ -1,0 +1,279 @@
+--- The HTTP client, with the library's own server and with servers that do everything wrong.
+
+local check = require "tests.support.check"
+local http = require "framewire.http"
+local loops = require "framewire.loop"
+local process = require "tests.support.process"
+local socket = require "framewire.socket"
+local url = require "framewire.http.url"
+
+local other_port = process.free_port()
+
+local options = {
+  log = function() end,
+  handler = http.routes {
+    ["GET /"] = function(request, response)
+      response:cookie("a", "1")
+      response:cookie("b", "2")
+      response:text(200, "hello from " .. select(2, request:peer()))
+    end,
+    ["POST /echo"] = function(request, response)
+      response:header("X-Type", request.headers["content-type"] or "none")
+      response:header("X-Agent", request.headers["user-agent"])
+      response:send(200, request.body)
+    end,
+    ["GET /auth"] = function(request, response)
+      response:text(200, (request.headers.authorization or "none") .. " " .. request.headers.host)
+    end,
+    ["GET /big"] = function(_, response)
+      response:start(200, "text/plain")
+      for _ = 1, 50 do response:write(("0123456789"):rep(2000)) end
+      response:finish()
+    end,
+    ["GET /none"] = function(_, response) response:send(204, "") end,
+    ["GET /to/:where"] = function(_, response) response:redirect(302, "../" .. "auth") end,
+    ["GET /away"] = function(_, response) response:redirect(307, ("http://localhost:%d/x"):format(other_port)) end,
+    ["POST /see"] = function(_, response) response:redirect(303, "/method") end,
+    ["POST /keep"] = function(_, response) response:redirect(308, "/echo") end,
+    ["GET /method"] = function(request, response) response:text(200, request.method .. #request.body) end,
+    ["GET /loop"] = function(_, response) response:redirect(301, "/loop") end,
+    ["GET /slow"] = http.task(function(_, response)
+      require("framewire.task").sleep(0.2)
+      response:text(200, "slow")
+    end),
+    ["GET /json"] = function(_, response) response:json(200, { a = { 1, 2 } }) end,
+  },
+}
+
+local function with_client(settings, body)
+  process.with_server(options, function(port)
+    local client = http.client(settings)
+    body(client, ("http://127.0.0.1:%d"):format(port), port)
+    client:close()
+    check.contains(select(2, client:get("http://127.0.0.1/")), "closed")
+  end)
+end
+
+check.test("requests have answers, on one connection", function()
+  with_client(nil, function(client, base)
+    local first = assert(client:get(base .. "/"))
+    check.equal(first.status, 200)
+    check.equal(table.concat(first.cookies, "|"), "a=1|b=2")
+    check.equal(first.url, base .. "/")
+    for _ = 1, 20 do check.equal(assert(client:get(base)).body, first.body, "the port of the connection") end
+    check.equal(assert(client:request { url = base .. "/", method = "HEAD" }).headers["content-length"],
+      tostring(#first.body))
+    check.equal(assert(client:get(base .. "/none")).status, 204)
+    check.equal(assert(client:get(base .. "/missing#part")).status, 404)
+    check.equal(assert(client:get(base .. "/json")):json().a[2], 2)
+    check.equal(#assert(client:get(base .. "/big")).body, 1000000)
+    local answer = assert(client:post(base .. "/echo", { body = ("\0\255"):rep(200000) }))
+    check.equal(answer.body, ("\0\255"):rep(200000))
+    check.equal(answer.headers["x-type"], "none")
+    answer = assert(client:post(base .. "/echo", { json = { 1, "x" }, headers = { ["User-Agent"] = "test" } }))
+    check.equal(answer.body .. answer.headers["x-type"] .. answer.headers["x-agent"], '[1,"x"]application/jsontest')
+    answer = assert(client:post(base .. "/echo", { form = { a = "1 2" } }))
+    check.equal(answer.body .. answer.headers["x-type"], "a=1%202application/x-www-form-urlencoded")
+    check.equal(assert(client:post(base .. "/echo", {})).body, "")
+    local parts, size = 0, 0
+    answer = assert(client:get(base .. "/big", { on_data = function(data) parts, size = parts + 1, size + #data end }))
+    assert(parts > 1 and size == 1000000 and answer.body == "", "the body in parts")
+    check.equal(assert(client:get(base)).body, first.body, "still the same connection")
+  end)
+end)
+
+check.test("redirects are followed within limits, and keep secrets", function()
+  with_client({ headers = { Authorization = "secret" } }, function(client, base, port)
+    local host = "127.0.0.1:" .. port
+    check.equal(assert(client:get(base .. "/to/x")).body, "secret " .. host)
+    check.equal(assert(client:get(base .. "/to/x", { max_redirects = 0 })).status, 302)
+    check.equal(assert(client:post(base .. "/see", { body = "x" })).body, "GET0")
+    check.equal(assert(client:post(base .. "/keep", { body = "kept" })).body, "kept")
+    check.contains(select(2, client:get(base .. "/loop")), "more than 5 redirects")
+    local seen
+    local listener = assert(socket.listen { host = "127.0.0.1", port = other_port })
+    local loop = assert(loops.new())
+    loop:spawn(function()
+      local one = assert(listener:accept(5))
+      seen = assert(one:read(4096, 5))
+      one:write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 5)
+      one:close()
+    end)
+    loop:spawn(function()
+      check.equal(assert(client:get(base .. "/away")).status, 200)
+      loop:stop()
+    end)
+    assert(loop:run())
+    listener:close()
+    check.equal(seen:find("secret", 1, true), nil, "the header for another server")
+    check.contains(seen, "Host: localhost:" .. other_port)
+  end)
+end)
+
+check.test("time-outs and limits end requests", function()
+  with_client({ max_body = 5000 }, function(client, base)
+    local seconds = process.timed(function()
+      check.contains(select(2, client:get(base .. "/slow", { timeout = 0.05 })), "timeout")
+    end)
+    assert(seconds < 0.15, "took " .. seconds)
+    check.contains(select(2, client:get(base .. "/big")), "more than 5000 bytes")
+    check.contains(select(2, client:get(base .. "/big",
+    { on_data = function() return false end })), "stopped by on_data")
+    for wrong, part in pairs {
+      ["ftp://x/"] = "is not a URL", ["http://"] = "is not a URL", ["http://u:p@h/"] = "Authorization",
+      ["http://h:99999/"] = "is not a URL", ["http://h/\r\nX: y"] = "is not a URL", ["http://a b/"] = "is not a URL",
+      ["/path"] = "is not a URL", ["http://[::1/"] = "is not a URL",
+      ["http://127.0.0.1:" .. process.free_port()] = "refused",
+    } do check.contains(select(2, client:get(wrong)), part, wrong) end
+    for wrong, part in pairs {
+      [{ url = base, headers = { ["A\r\n"] = "b" } }] = "malformed",
+      [{ url = base, headers = { A = "b\nc" } }] = "malformed",
+      [{ url = base, headers = { ["Content-Length"] = 5 } }] = "Content-Length",
+      [{ url = base, method = "get" }] = "capital",
+      [{ url = base, body = 5 }] = "must be a string", [{ url = base, bdy = "x" }] = "no option 'bdy'",
+      [{}] = "is not a URL",
+      [{ url = base, json = print }] = "cannot encode", [{ url = 5 }] = "must be a string",
+    } do check.contains(select(2, client:request(wrong)), part) end
+    check.contains(select(2, client:request()), "a request is a URL")
+    check.equal(pcall(http.client, { tiemout = 1 }), false)
+    check.equal(pcall(http.client, { timeout = "x" }), false)
+  end)
+end)
+
+-- A server that sends the same bytes to every connection's first request, and closes.
+local function answered_with(bytes, request)
+  local listener = assert(socket.listen())
+  local loop = assert(loops.new { log = function() end })
+  local _, port = listener:name()
+  loop:spawn(function()
+    local one = assert(listener:accept(5))
+    one:read(65536, 5)
+    one:write(bytes, 5)
+    one:close()
+  end)
+  local answer, message
+  loop:spawn(function()
+    local client = http.client { timeout = 2, max_body = 100000 }
+    request = request or {}
+    request.url = "http://127.0.0.1:" .. port .. "/"
+    answer, message = client:request(request)
+    client:close()
+    loop:stop()
+  end)
+  assert(loop:run())
+  listener:close()
+  loop:close()
+  return answer, message
+end
+
+check.test("answers are read in all their forms", function()
+  for bytes, wanted in pairs {
+    ["HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"] = "abc", ["HTTP/1.0 200 OK\r\n\r\nabc"] = "abc",
+    ["HTTP/1.1 200\r\nContent-Length: 3\r\n\r\nabc"] = "abc",
+    ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nA: b\r\n\r\n"] = "abc",
+    ["HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n1\r\na\r\n02\r\nbc\r\n0\r\n\r\n"] = "abc",
+    ["HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"] = "abc",
+    ["HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n"] = "",
+    ["HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc"] = "abc",
+    ["HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef"] = "abc",
+  } do
+    local answer, message = answered_with(bytes)
+    check.equal(answer and answer.body, wanted, bytes .. tostring(message))
+  end
+  check.equal(assert(answered_with("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", { method = "HEAD" })).body, "")
+end)
+
+check.test("wrong answers are errors", function()
+  for bytes, part in pairs {
+    [""] = "closed before the answer", ["HTTP/1.1 200 OK\r\n"] = "closed", ["garbage\r\n\r\n"] = "does not begin with",
+    ["HTTP/2 200\r\n\r\n"] = "does not begin with", ["HTTP/1.1 20 OK\r\n\r\n"] = "does not begin with",
+    ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc"] = "in the middle",
+    ["HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"] = "two lengths",
+    ["HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"] = "the length",
+    ["HTTP/1.1 200 OK\r\nContent-Length: 0x3\r\n\r\nabc"] = "the length",
+    ["HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nabc"] = "unknown transfer coding",
+    ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"] = "chunk size",
+    ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"] = "chunk size",
+    ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n"] = "longer than its size",
+    ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"] = "closed",
+    ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffff\r\nabc"] = "in the middle",
+    ["HTTP/1.1 200 OK\r\nbad header\r\n\r\n"] = "malformed header",
+    ["HTTP/1.1 200 OK\r\n folded: x\r\n\r\n"] = "malformed header",
+    ["HTTP/1.1 200 OK\r\nA: " .. ("x"):rep(70000)] = "too long",
+    ["HTTP/1.1 200 OK\r\n\r\n" .. ("x"):rep(100001)] = "more than 100000",
+    ["HTTP/1.1 101 Switching\r\n\r\n"] = "another protocol", [("HTTP/1.1 100 Continue\r\n\r\n"):rep(9)] = "interim",
+    ["HTTP/1.1 302 Found\r\nLocation: ftp://x/\r\n\r\n"] = "is not a URL",
+  } do
+    local answer, message = answered_with(bytes)
+    check.equal(answer, nil, bytes:sub(1, 80))
+    check.contains(message, part, bytes:sub(1, 80))
+  end
+end)
+
+check.test("a kept connection that the server has closed is replaced", function()
+  local listener = assert(socket.listen())
+  local _, port = listener:name()
+  local loop = assert(loops.new { log = function(line) error(line) end })
+  local accepted = 0
+  local reply = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+  loop:spawn(function()
+    -- Each connection answers once. The second reads another request before it closes.
+    for round = 1, 4 do
+      local one = assert(listener:accept(5))
+      accepted = accepted + 1
+      assert(one:read(65536, 5))
+      assert(one:write(reply, 5))
+      if round == 2 then assert(one:read(65536, 5)) end
+      one:close()
+    end
+  end)
+  loop:spawn(function()
+    local client = http.client { timeout = 2 }
+    local base = "http://127.0.0.1:" .. port
+    check.equal(assert(client:get(base)).body, "ok")
+    loop:sleep(0.02)
+    check.equal(assert(client:get(base)).body, "ok")
+    check.equal(accepted, 2, "the end was noticed before the request")
+    check.equal(assert(client:get(base)).body, "ok")
+    check.equal(accepted, 3, "the request was repeated")
+    loop:sleep(0.02)
+    check.equal(assert(client:post(base, { body = "x" })).body, "ok")
+    client:close()
+    loop:stop()
+  end)
+  assert(loop:run())
+  listener:close()
+end)
+
+check.test("tasks share a client", function()
+  with_client(nil, function(client, base)
+    local loop = assert(loops.new { log = function(line) error(line) end })
+    local all = {}
+    local seconds = process.timed(function()
+      for i = 1, 20 do all[i] = loop:spawn(function() return assert(client:get(base .. "/slow")).body end) end
+      loop:spawn(function()
+        for i = 1, 20 do check.equal(select(2, all[i]:join()), "slow") end
+        loop:stop()
+      end)
+      assert(loop:run())
+    end)
+    assert(seconds < 2, "the requests waited for each other: " .. seconds)
+    local kept = 0
+    for _, list in pairs(client.idle) do kept = kept + #list end
+    check.equal(kept, 8, "kept connections")
+  end)
+end)
+
+check.test("URLs are split and resolved", function()
+  local place = assert(url.parse("HTTP://[::1]:81?x=1#y", "http"))
+  check.equal(place.host .. place.port .. place.target .. place.authority, "::181/?x=1[::1]:81")
+  check.equal(assert(url.parse("https://example.org", "http", "https")).port, 443)
+  local base = assert(url.parse("http://h:1/a/b?c", "http"))
+  for reference, wanted in pairs {
+    ["/x"] = "/x", ["x"] = "/a/x", ["../x"] = "/x", ["../../x/"] = "/x/", ["./"] = "/a/", ["?q"] = "/a/b?q",
+    ["x?../y"] = "/a/x?../y",
+    [""] = "/a/",
+  } do check.equal(url.resolve(base, reference), "http://h:1" .. wanted, reference) end
+  check.equal(url.resolve(base, "//o/p"), "http://o/p")
+  check.equal(url.resolve(base, "https://o/p"), "https://o/p")
+end)
