@@ -117,8 +117,7 @@ check.test("time-outs and limits end requests", function()
     end)
     assert(seconds < 0.15, "took " .. seconds)
     check.contains(select(2, client:get(base .. "/big")), "more than 5000 bytes")
-    check.contains(select(2, client:get(base .. "/big",
-    { on_data = function() return false end })), "stopped by on_data")
+    check.contains(select(2, client:get(base, { on_data = function() return false end })), "stopped by on_data")
     for wrong, part in pairs {
       ["ftp://x/"] = "is not a URL", ["http://"] = "is not a URL", ["http://u:p@h/"] = "Authorization",
       ["http://h:99999/"] = "is not a URL", ["http://h/\r\nX: y"] = "is not a URL", ["http://a b/"] = "is not a URL",

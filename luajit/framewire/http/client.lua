@@ -325,9 +325,9 @@ local function redirect(place, request, answer)
 end
 
 --- Sends a request and waits for its answer.
----@param options table|string a URL, or a table: `url`; `method` (GET, or POST with a body); `headers`; one of `body` (a
---- string), `json` (any value) and `form` (a table); `timeout` (30 s for everything); `on_data(part, answer)`: gets the
---- body in parts, false stops; `max_body` (16777216 bytes); `max_redirects` (5); `unix`: path of a socket to connect to
+---@param options table|string a URL, or a table: `url`; `method` (GET, or POST with a body); `headers`; one of `body`
+--- (a string), `json` (any value) and `form` (a table); `timeout` (30 s for everything); `on_data(part, answer)`: gets
+--- the body in parts, false stops; `max_body` (16777216 bytes); `max_redirects` (5); `unix`: path of a socket to use
 ---@return table|nil answer `status`, `reason`, `headers` (names in lower case), `cookies` (the list of "Set-Cookie"),
 --- `body`, `url` and the method `json()`; any status is an answer
 ---@return string? message
