@@ -21,6 +21,10 @@ struct Server {
 
 impl Server {
     fn start() -> Server {
+        Server::start_with(&[])
+    }
+
+    fn start_with(options: &[&str]) -> Server {
         // The script takes its port from its environment.
         let script = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -30,6 +34,7 @@ impl Server {
             .arg(root.join("rom/framewire-demo.gba"))
             .arg("--lua")
             .arg(framewire_script::PATH)
+            .args(options)
             .env("FRAMEWIRE_SCRIPT_PORT", script.to_string())
             .stdout(Stdio::piped())
             .spawn()
@@ -81,6 +86,57 @@ fn the_studys_endpoint_holds_the_studys_rates() {
         assert_eq!(row.requests, 2 * asked as u64);
         assert_clean(row);
     }
+}
+
+/// A server with a certificate and a token, and the options that reach it.
+fn secured(folder: &Path) -> (Server, Vec<String>) {
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let secret = |name: &str, text: &str| {
+        std::fs::write(path(name), text).unwrap();
+        #[cfg(unix)]
+        std::fs::set_permissions(path(name), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        path(name)
+    };
+    let key = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    let certificate = secret("cert.pem", &key.cert.pem());
+    let private = secret("key.pem", &key.signing_key.serialize_pem());
+    let token = secret("token", "0123456789abcdef0123456789abcdef0123456789abcdef");
+    let options = ["--tls-cert", &certificate, "--tls-key", &private, "--token-file", &token];
+    let server = Server::start_with(&options);
+    let options = ["--cacert", &certificate, "--token-file", &token].map(str::to_owned);
+    (server, options.to_vec())
+}
+
+#[test]
+fn a_batch_over_tls_with_a_token_is_measured_like_the_echo() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, options) = secured(folder.path());
+    let run = |path: &str, more: &[&str]| {
+        let url = format!("{}{path}", server.http);
+        let mut args = vec![url.as_str(), "-r", "50", "-d", "1s"];
+        args.extend(options.iter().map(String::as_str));
+        args.extend(more);
+        report(&args)
+    };
+    assert_clean(&run("/mgbaendpoint", &[]).rows[0]);
+    let read = r#"{"ops": [{"op": "read", "address": "0x02000044", "type": "u32"}]}"#;
+    let batch = run("/v1/batch", &["--body", read, "--check", "contains=results"]);
+    assert_clean(&batch.rows[0]);
+    assert_eq!(batch.rows[0].statuses.get(&200), Some(&50));
+    assert_eq!(batch.target.requests, ["POST /v1/batch"]);
+
+    let list = folder.path().join("list.toml");
+    let text =
+        format!("[[request]]\npath = '/v1/emulator'\n[[request]]\npath = '/v1/batch'\nbody = '{read}'\n");
+    std::fs::write(&list, text).unwrap();
+    assert_clean(&run("/", &["--requests", list.to_str().unwrap()]).rows[0]);
+
+    // Without the token, and without trust in the certificate.
+    let without = report(&[&format!("{}/v1/emulator", server.http), "-r", "50", "-d", "1s", "--insecure"]);
+    assert_eq!(without.rows[0].statuses.get(&401), Some(&50), "{:?}", without.rows[0]);
+    let output = bench(&[&format!("{}/v1/emulator", server.http)]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("--cacert"), "{text}");
 }
 
 #[test]
@@ -174,13 +230,17 @@ fn two_reports_are_compared_and_a_broken_rule_fails() {
 #[test]
 fn files_are_written_and_hold_what_they_should() {
     let folder = tempfile::tempdir().unwrap();
-    let [json, html, hdr] = ["o.json", "o.html", "o.hdr"].map(|name| folder.path().join(name));
+    let [json, html, hdr, csv, prom] =
+        ["o.json", "o.html", "o.hdr", "o.csv", "o.prom"].map(|name| folder.path().join(name));
     let args = ["embedded", "-r", "100", "-d", "500ms", "-q", "--json", json.to_str().unwrap()];
     let more = ["--html", html.to_str().unwrap(), "--hdr", hdr.to_str().unwrap()];
-    assert!(bench(&[&args[..], &more[..]].concat()).status.success());
+    let plain = ["--csv", csv.to_str().unwrap(), "--prometheus", prom.to_str().unwrap()];
+    assert!(bench(&[&args[..], &more[..], &plain[..]].concat()).status.success());
     let report = Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap();
     assert!(report.command.iter().any(|word| word == "embedded"));
     assert!(std::fs::read_to_string(html).unwrap().contains("</html>"));
+    assert!(std::fs::read_to_string(csv).unwrap().contains("\nembedded,in this process,100,100,"));
+    assert!(std::fs::read_to_string(prom).unwrap().contains("framewire_bench_requests{target=\"embedded\""));
     let log = std::fs::read_to_string(hdr).unwrap();
     assert!(log.contains("Tag=asked-100-intended") && log.contains("Tag=asked-100-sent"), "{log}");
 }
@@ -249,7 +309,7 @@ fn an_interrupted_run_reports_what_it_measured() {
 fn what_cannot_be_measured_is_refused_with_what_to_type() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let closed = format!("http://{closed}/");
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 18] = [
         (&[], "http://127.0.0.1:5000/mgbaendpoint"),
         (&[&closed], "framewire serve"),
         (&["embedded", "--rates", "0"], "numbers above 0"),
@@ -259,6 +319,15 @@ fn what_cannot_be_measured_is_refused_with_what_to_type() {
         (&["embedded", "--json", "/nowhere/at/all.json"], "a folder that exists"),
         (&["ftp://localhost/"], "https://"),
         (&["link://localhost:1", "--strategy", "many"], "per-request"),
+        (&["embedded", "--body", "x"], "--body is for http://"),
+        (&["http://localhost:1/", "--check", "echo"], "write {} where it goes"),
+        (&["http://localhost:1/", "--check", "yes"], "contains=TEXT"),
+        (&["http://localhost:1/", "--requests", "/nowhere.toml"], "cannot read /nowhere.toml"),
+        (&["http://localhost:1/", "--token-file", "/nowhere"], "cannot read the token"),
+        (&["http://me:secret@localhost:1/"], "--token-file"),
+        (&["https://localhost:1/", "--cacert", "/nowhere.pem"], "/nowhere.pem"),
+        (&["http://localhost:1/", "--stages", "10s"], "TIME@RATE"),
+        (&["http://localhost:1/", "--http2", "--strategy", "pool"], "per-request"),
     ];
     for (args, advice) in cases {
         let output = bench(args);

@@ -121,7 +121,8 @@ pub fn matched<'a>(before: &'a Report, after: &'a Report) -> Matched<'a> {
     fn measured(report: &Report) -> impl DoubleEndedIterator<Item = &Row> {
         report.rows.iter().filter(|row| row.phase == Phase::Measure)
     }
-    let same = |one: &Row, other: &Row| one.asked == other.asked && one.concurrency == other.concurrency;
+    let load = |row: &'a Row| (row.asked, row.concurrency, row.stages.as_deref());
+    let same = |one: &'a Row, other: &'a Row| load(one) == load(other);
     let mut matched = Matched { pairs: Vec::new(), only_before: Vec::new(), only_after: Vec::new() };
     for after in measured(after) {
         match measured(before).rev().find(|before| same(before, after)) {

@@ -6,7 +6,7 @@
 //!
 //! From input to output:
 //!
-//! - [`plan`]: one run: load model, duration, payload, limits; [`rates`]: lists and ranges of rates;
+//! - [`plan`]: one run: load model, duration, payload, limits; [`rates`]: lists and ranges of rates; [`stages`]: rates that change;
 //! - [`Strategy`]: when connections are opened, shared and closed;
 //! - [`target`]: **what to implement for a new kind of server**; [`http`]: the built-in one for HTTP; [`url`]: addresses;
 //! - [`check`]: which replies are right; [`payload`]: fresh payloads; [`schedule`]: when requests are due;
@@ -33,6 +33,7 @@ pub mod report;
 pub mod row;
 pub mod schedule;
 pub mod search;
+pub mod stages;
 mod strategy;
 pub mod target;
 pub mod url;

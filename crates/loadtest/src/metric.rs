@@ -207,7 +207,7 @@ impl Metric {
         match self.unit() {
             Unit::Percent => format::percent(value),
             Unit::PerSecond => format!("{}/s", format::rate(value)),
-            Unit::Milliseconds if value.is_infinite() => "no correct reply".to_owned(),
+            Unit::Milliseconds if value.is_infinite() => "infinite (requests failed)".to_owned(),
             Unit::Milliseconds => format!("{} ms", format::millis(value)),
             Unit::Number => format!("{value}"),
         }

@@ -5,6 +5,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::payload::Payload;
+use crate::stages::Stages;
+
+/// Highest rate that can be asked for.
+pub const MOST_RATE: f64 = 10_000_000.0;
 
 /// How the gaps between requests of an open load are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,13 +21,20 @@ pub enum Arrivals {
 }
 
 /// What decides when the next request is due.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Load {
     /// The clock: requests are due at their times, whatever became of the ones before.
     Open {
         /// Requests a second over all workers.
         rate: f64,
         /// How they are spread.
+        arrivals: Arrivals,
+    },
+    /// The clock, with rates that change.
+    Stages {
+        /// What they are.
+        stages: Stages,
+        /// How requests are spread.
         arrivals: Arrivals,
     },
     /// The replies: each of this many clients sends its next request after the reply to the last.
@@ -71,7 +82,7 @@ impl Default for Plan {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// A rate that is not a positive number.
-    #[error("a rate of {0} requests/s; give a number above 0, such as 10 or 0.5")]
+    #[error("a rate of {0} requests/s; give a number above 0 and up to {MOST_RATE}, such as 10 or 0.5")]
     Rate(f64),
     /// No client at all.
     #[error("a concurrency of 0; give at least 1")]
@@ -87,6 +98,9 @@ pub enum PlanError {
         /// The window.
         duration: Duration,
     },
+    /// Stages without a request.
+    #[error("in the stages {0} no request is due; give a higher rate or a longer time")]
+    NoRequests(String),
     /// No time to answer.
     #[error("a timeout of 0; give a time such as 10s")]
     Timeout,
@@ -113,9 +127,12 @@ impl Plan {
             return Err(PlanError::Workers { workers: self.workers, connections: self.connections });
         }
         match self.load {
-            Load::Open { rate, .. } if !(rate.is_finite() && rate > 0.0) => Err(PlanError::Rate(rate)),
+            Load::Open { rate, .. } if !(rate > 0.0 && rate <= MOST_RATE) => Err(PlanError::Rate(rate)),
             Load::Open { rate, .. } if rate * self.duration.as_secs_f64() < 1.0 => {
                 Err(PlanError::TooShort { rate, duration: self.duration })
+            }
+            Load::Stages { ref stages, .. } if stages.requests() < 1.0 => {
+                Err(PlanError::NoRequests(stages.to_string()))
             }
             Load::Closed { concurrency: 0 } => Err(PlanError::Concurrency),
             Load::Closed { concurrency } if concurrency < self.workers => {

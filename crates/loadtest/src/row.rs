@@ -38,10 +38,13 @@ pub enum Phase {
 pub struct Row {
     /// Why it was made.
     pub phase: Phase,
-    /// Requests asked for a second; none with a closed load.
+    /// Requests asked for a second; none with a closed load or with stages.
     pub asked: Option<f64>,
     /// Clients of a closed load.
     pub concurrency: Option<usize>,
+    /// Rates that changed during the run.
+    #[serde(default)]
+    pub stages: Option<String>,
     /// Length of the window in seconds.
     pub seconds: f64,
     /// Right replies a second that came before the window closed.
@@ -141,6 +144,9 @@ pub struct Point {
     pub at: f64,
     /// Right replies a second.
     pub rate: f64,
+    /// Requests asked for a second, where that changed during the run.
+    #[serde(default)]
+    pub asked: Option<f64>,
     /// Requests without a right reply.
     pub failures: u64,
     /// Median from the intended send time, if any right reply came.
@@ -197,6 +203,7 @@ impl Point {
         Point {
             at: (interval.start + interval.length).as_secs_f64(),
             rate: interval.record.counts.correct as f64 / interval.length.as_secs_f64(),
+            asked: None,
             failures: interval.record.counts.failed(),
             p50: some(latencies.percentile(50.0)),
             p99: some(latencies.percentile(99.0)),
@@ -212,14 +219,16 @@ impl Row {
         let seconds = outcome.window.as_secs_f64();
         let ended = counts.ended();
         let named = Failure::NAMES.iter().zip(counts.failures).filter(|(_, count)| *count > 0);
-        let (asked, concurrency) = match plan.load {
-            Load::Open { rate, .. } => (Some(rate), None),
-            Load::Closed { concurrency } => (None, Some(concurrency)),
+        let (asked, concurrency, stages) = match &plan.load {
+            Load::Open { rate, .. } => (Some(*rate), None, None),
+            Load::Stages { stages, .. } => (None, None, Some(stages.to_string())),
+            Load::Closed { concurrency } => (None, Some(*concurrency), None),
         };
         let mut row = Row {
             phase,
             asked,
             concurrency,
+            stages,
             seconds,
             achieved: if seconds > 0.0 { counts.in_window as f64 / seconds } else { 0.0 },
             requests: ended,
@@ -267,10 +276,11 @@ impl Row {
 
     /// What was asked for, for people.
     pub fn load(&self) -> String {
-        match (self.asked, self.concurrency) {
-            (Some(rate), _) => crate::report::format::rate(rate),
-            (None, Some(clients)) => format!("closed, {clients}"),
-            (None, None) => "?".to_owned(),
+        match (self.asked, self.concurrency, &self.stages) {
+            (Some(rate), ..) => crate::report::format::rate(rate),
+            (None, Some(clients), _) => format!("closed, {clients}"),
+            (None, None, Some(stages)) => stages.clone(),
+            (None, None, None) => "?".to_owned(),
         }
     }
 }

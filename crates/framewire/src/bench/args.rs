@@ -7,6 +7,7 @@ use framewire_loadtest::http::request;
 use framewire_loadtest::http::request::{HeaderName, HeaderValue, Method};
 use framewire_loadtest::payload::Payload;
 use framewire_loadtest::search::Search;
+use framewire_loadtest::stages::Stages;
 use framewire_loadtest::{Arrivals, Check, Load, Plan, Strategy, rates};
 
 /// What to measure and how.
@@ -23,6 +24,9 @@ pub struct RunArgs {
     /// Instead of a rate, this many clients that each send again after a reply
     #[arg(short, long, value_name = "N", conflicts_with_all = ["rates", "poisson", "find_limit"], help_heading = "Load")]
     pub concurrency: Option<usize>,
+    /// Rates that change during one run: TIME@RATE, or TIME@FROM..TO for a ramp, such as 10s@100,30s@100..1000
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["rates", "concurrency", "duration", "find_limit"], help_heading = "Load")]
+    pub stages: Option<Stages>,
     /// Random gaps with the same mean, as from many users, instead of equal ones
     #[arg(long, help_heading = "Load")]
     pub poisson: bool,
@@ -125,6 +129,12 @@ pub struct RunArgs {
     /// Write the histograms as an HDR log
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub hdr: Option<PathBuf>,
+    /// Write a line a row as CSV
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub csv: Option<PathBuf>,
+    /// Write gauges in Prometheus' text format
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub prometheus: Option<PathBuf>,
     /// Show nothing but the result
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
@@ -165,14 +175,15 @@ impl RunArgs {
     /// The runs that are asked for, in order. At least one.
     pub fn plans(&self) -> anyhow::Result<Vec<Plan>> {
         let arrivals = if self.poisson { Arrivals::Poisson } else { Arrivals::Constant };
-        let loads = match self.concurrency {
-            Some(concurrency) => vec![Load::Closed { concurrency }],
-            None => self.rates.0.iter().map(|rate| Load::Open { rate: *rate, arrivals }).collect(),
+        let loads = match (self.concurrency, &self.stages) {
+            (Some(concurrency), _) => vec![Load::Closed { concurrency }],
+            (None, Some(stages)) => vec![Load::Stages { stages: stages.clone(), arrivals }],
+            (None, None) => self.rates.0.iter().map(|rate| Load::Open { rate: *rate, arrivals }).collect(),
         };
         let plan = |load| {
             let plan = Plan {
                 load,
-                duration: self.duration,
+                duration: self.stages.as_ref().map_or(self.duration, Stages::length),
                 warmup: self.warmup,
                 payload: self.payload,
                 workers: self.workers,

@@ -37,8 +37,9 @@ enum View {
 impl Live {
     /// Begins the view of a run; `place` says which it is.
     pub fn start(plan: &Plan, place: &str, quiet: bool) -> Live {
-        let load = match plan.load {
-            Load::Open { rate: asked, .. } => format!("{}/s", rate(asked)),
+        let load = match &plan.load {
+            Load::Open { rate: asked, .. } => format!("{}/s", rate(*asked)),
+            Load::Stages { .. } => "stages".to_owned(),
             Load::Closed { concurrency } => format!("{concurrency} clients"),
         };
         let view = match std::io::stderr().is_terminal() {

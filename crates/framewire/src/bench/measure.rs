@@ -68,8 +68,9 @@ impl Bench {
             self.wait();
         }
         let mut live = Live::start(plan, place, self.output.quiet());
-        let tag = match plan.load {
+        let tag = match &plan.load {
             Load::Open { rate, .. } => format!("asked-{rate}"),
+            Load::Stages { .. } => "stages".to_owned(),
             Load::Closed { concurrency } => format!("closed-{concurrency}"),
         };
         let start = self.output.elapsed() + plan.warmup;

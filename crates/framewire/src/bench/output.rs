@@ -6,16 +6,19 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, bail};
 use framewire_loadtest::engine::Interval;
 use framewire_loadtest::report::hdr_log::HdrLog;
-use framewire_loadtest::report::{Report, html};
+use framewire_loadtest::report::{Report, export, html};
 
 use super::args::RunArgs;
+
+/// Writes a report as text.
+type Text = fn(&Report) -> String;
 
 /// The files that were asked for. They are written when everything is measured; a file that was there before stays whole
 /// until then.
 #[derive(Debug)]
 pub struct Output {
-    json: Option<PathBuf>,
-    html: Option<PathBuf>,
+    /// Each with what writes it.
+    texts: Vec<(PathBuf, Text)>,
     hdr: Option<(HdrLog, PathBuf)>,
     started: SystemTime,
     quiet: bool,
@@ -24,8 +27,15 @@ pub struct Output {
 impl Output {
     /// Refuses files that cannot be written, and one file for two outputs.
     pub fn prepare(args: &RunArgs, started: SystemTime) -> anyhow::Result<Output> {
+        let texts: [(_, _, Text); 4] = [
+            ("--json", &args.json, Report::to_json),
+            ("--html", &args.html, html::page),
+            ("--csv", &args.csv, export::csv),
+            ("--prometheus", &args.prometheus, export::prometheus),
+        ];
         let mut places = Vec::new();
-        for (option, path) in [("--json", &args.json), ("--html", &args.html), ("--hdr", &args.hdr)] {
+        let named = texts.iter().map(|(option, path, _)| (*option, *path));
+        for (option, path) in named.chain([("--hdr", &args.hdr)]) {
             let Some(path) = path else { continue };
             let place = check(path).with_context(|| {
                 format!("cannot write {}; name a file in a folder that exists and is yours", path.display())
@@ -36,7 +46,8 @@ impl Output {
             places.push((option, place));
         }
         let hdr = args.hdr.as_ref().map(|path| (HdrLog::begin(started), path.clone()));
-        Ok(Output { json: args.json.clone(), html: args.html.clone(), hdr, started, quiet: args.quiet })
+        let texts = texts.into_iter().filter_map(|(_, path, text)| Some((path.clone()?, text)));
+        Ok(Output { texts: texts.collect(), hdr, started, quiet: args.quiet })
     }
 
     /// Whether only the result is shown.
@@ -58,11 +69,8 @@ impl Output {
 
     /// Writes all files.
     pub fn write(self, report: &Report) -> anyhow::Result<()> {
-        if let Some(path) = &self.json {
-            write(path, report.to_json().as_bytes())?;
-        }
-        if let Some(path) = &self.html {
-            write(path, html::page(report).as_bytes())?;
+        for (path, text) in &self.texts {
+            write(path, text(report).as_bytes())?;
         }
         if let Some((log, path)) = self.hdr {
             write(&path, &log.finish()?)?;

@@ -20,7 +20,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::plan::Plan;
+use crate::plan::{Load, Plan};
 use crate::probe::{Pace, Probe, Sampler};
 use crate::record::Record;
 use crate::row::Point;
@@ -145,6 +145,7 @@ pub fn run<T: Target>(
 /// Puts the workers' records together.
 struct Collector {
     workers: usize,
+    load: Load,
     length: Duration,
     /// Intervals of which some worker's share is still missing, and how many shares are there.
     open: BTreeMap<u64, (usize, Record)>,
@@ -162,7 +163,7 @@ impl Collector {
             pace: None,
             cut_short: false,
         };
-        Collector { workers: plan.workers, length, open: BTreeMap::new(), outcome }
+        Collector { workers: plan.workers, load: plan.load.clone(), length, open: BTreeMap::new(), outcome }
     }
 
     fn take(&mut self, message: Message, watch: &mut dyn FnMut(&Interval)) {
@@ -192,7 +193,11 @@ impl Collector {
         self.outcome.total.add(&record);
         let interval = Interval { index, start: self.length * index as u32, length: self.length, record };
         watch(&interval);
-        self.outcome.series.push(Point::of(&interval));
+        let asked = match &self.load {
+            Load::Stages { stages, .. } => stages.rate_at(interval.start + interval.length / 2),
+            Load::Open { .. } | Load::Closed { .. } => None,
+        };
+        self.outcome.series.push(Point { asked, ..Point::of(&interval) });
     }
 
     fn finish(mut self, pace: Option<Pace>, watch: &mut dyn FnMut(&Interval)) -> Outcome {

@@ -75,7 +75,7 @@ async fn work<S: Session>(session: S, part: Part, sender: Sender<Message>) -> io
     let share = |total: usize| total / plan.workers + usize::from(index < total % plan.workers);
     let window = start + plan.warmup;
     let most = match plan.load {
-        Load::Open { .. } => share(plan.connections),
+        Load::Open { .. } | Load::Stages { .. } => share(plan.connections),
         Load::Closed { concurrency } => share(concurrency),
     };
     let shared = Rc::new(Shared {
@@ -95,10 +95,10 @@ async fn work<S: Session>(session: S, part: Part, sender: Sender<Message>) -> io
     let idle_before = pacer.idle();
 
     let mut offer = Offer { shared: Rc::clone(&shared), session, tasks: Vec::new() };
-    let cut_short = match shared.plan.load {
-        Load::Open { rate, arrivals } => {
+    let cut_short = match &shared.plan.load {
+        load @ (Load::Open { .. } | Load::Stages { .. }) => {
             let random = shared.random.borrow_mut().fork();
-            let times = Schedule::new(rate, arrivals, index, shared.plan.workers, random);
+            let times = Schedule::new(load, shared.plan.warmup, index, shared.plan.workers, random);
             offer.open(times.map(|time| start + time), &mut pacer, &stop).await?
         }
         Load::Closed { .. } => offer.closed(most, start, &mut pacer, &stop).await?,

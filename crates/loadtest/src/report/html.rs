@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::Report;
-use super::format::{millis, percent, rate};
-use super::markdown::tester_cells;
+use super::format::rate;
+use super::parts::{Kind, errors, notices, tables};
 use super::plot::{Axis, Mark, Plot, Scale, Series, escape};
-use crate::row::{Phase, Row, Summary};
+use crate::row::{Point, Row, Summary};
 use crate::target::Failure;
 
 const STYLE: &str = include_str!("page.css");
@@ -14,46 +14,62 @@ const STYLE: &str = include_str!("page.css");
 /// The page.
 pub fn page(report: &Report) -> String {
     let rows = report.shown();
-    let title = format!("Load test of {}", report.target.url);
-    let mut out = format!(
+    let title = escape(&format!("Load test of {}", report.target.url));
+    let mut body = String::new();
+    for notice in notices(report, &rows) {
+        let class = match notice.kind {
+            Kind::Good => "good",
+            Kind::Warning => "warn",
+            Kind::Bad => "bad",
+        };
+        body += &format!("<p class=\"notice {class}\">{}</p>\n", escape(&notice.text));
+    }
+    for part in tables(report, &rows) {
+        body += &format!("<h2>{} <small>{}</small></h2>\n{}", part.heading, part.remark, part.table.html());
+    }
+    body += &plots(&rows);
+    let errors = errors(&rows);
+    if !errors.is_empty() {
+        let lines: String = errors
+            .into_iter()
+            .flat_map(|(row, texts)| [row].into_iter().chain(texts))
+            .map(|line| format!("<li>{}</li>\n", escape(&line)))
+            .collect();
+        body += &format!("<h2>Errors</h2>\n<ul>\n{lines}</ul>\n");
+    }
+    let facts = [
+        ("Command", format!("<code>{}</code>", escape(&report.command.join(" ")))),
+        ("Program", escape(&report.tool)),
+        ("Began", escape(&report.started)),
+        ("Machine", escape(&report.machine.summary())),
+    ];
+    let facts: String = facts.map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n")).concat();
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{0}</title>\n<style>\n{STYLE}</style>\n</head>\n\
-         <body>\n<main>\n<h1>{0}</h1>\n<p class=\"how\">{1}</p>\n",
-        escape(&title),
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <body>\n<main>\n<h1>{title}</h1>\n<p class=\"how\">{}</p>\n{body}<h2>How it was measured</h2>\n<dl>\n{facts}</dl>\n\
+         </main>\n</body>\n</html>\n",
         escape(&report.summary()),
-    );
-    notices(report, &rows, &mut out);
-    out += "<h2>Latency from the intended send time <small>ms, right replies</small></h2>\n";
-    let counter = report.target.counter.as_deref();
-    table(&rows, counter, |row| &row.intended, &mut out);
-    out += "<h2>Latency from the actual send <small>ms; leaves out the waiting before it</small></h2>\n";
-    table(&rows, counter, |row| &row.sent, &mut out);
+    )
+}
 
-    out += "<div class=\"plots\">\n";
-    figure("Share of requests and the latency they did not exceed", &percentiles(&rows), &mut out);
+fn plots(rows: &[&Row]) -> String {
+    let mut out = "<div class=\"plots\">\n".to_owned();
+    figure("Share of requests and the latency they did not exceed", &percentiles(rows), &mut out);
     if rows.iter().filter(|row| row.asked.is_some()).count() > 1 {
-        figure("Achieved against asked", &achieved(&rows), &mut out);
+        figure("Achieved against asked", &achieved(rows), &mut out);
     }
     if rows.iter().any(|row| !row.failures.is_empty()) {
-        figure("Errors", &errors(&rows), &mut out);
+        figure("Errors", &failures(rows), &mut out);
     }
-    for row in &rows {
+    for row in rows {
         figure(&format!("Latency over time at {}", name(row)), &over_time(row), &mut out);
+        if row.series.iter().any(|point| point.asked.is_some()) {
+            figure(&format!("Rate over time at {}", name(row)), &rate_over_time(row), &mut out);
+        }
     }
-    out += "</div>\n";
-    errors_in_words(&rows, &mut out);
-    tester(&rows, &mut out);
-    let _ = write!(
-        out,
-        "<h2>How it was measured</h2>\n<dl>\n<dt>Command</dt><dd><code>{}</code></dd>\n<dt>Program</dt><dd>{}</dd>\n\
-         <dt>Began</dt><dd>{}</dd>\n<dt>Machine</dt><dd>{}</dd>\n</dl>\n</main>\n</body>\n</html>\n",
-        escape(&report.command.join(" ")),
-        escape(&report.tool),
-        escape(&report.started),
-        escape(&report.machine.summary()),
-    );
-    out
+    out + "</div>\n"
 }
 
 /// A row's name in legends.
@@ -62,66 +78,6 @@ fn name(row: &Row) -> String {
         Some(asked) => format!("{}/s", rate(asked)),
         None => row.load(),
     }
-}
-
-fn notices(report: &Report, rows: &[&Row], out: &mut String) {
-    let mut notice = |class: &str, text: &str| {
-        let _ = writeln!(out, "<p class=\"notice {class}\">{}</p>", escape(text));
-    };
-    if report.cut_short {
-        notice("bad", "Cut short: stopped before its end.");
-    }
-    if let Some(limit) = &report.limit {
-        match limit.rate {
-            Some(found) => notice(
-                "good",
-                &format!(
-                    "Limit: {} requests/s meet {}, confirmed {} times{}.",
-                    rate(found),
-                    limit.goal,
-                    limit.confirmations,
-                    if limit.tester_limited { "; the tester was the limit above it" } else { "" }
-                ),
-            ),
-            None => notice("bad", &format!("No rate met {}.", limit.goal)),
-        }
-    }
-    // Those of a search are about rates that nobody asked for.
-    for row in rows.iter().filter(|row| row.phase != Phase::Search) {
-        for warning in &row.warnings {
-            notice("warn", &format!("At {}: {warning}.", name(row)));
-        }
-    }
-}
-
-fn table(rows: &[&Row], counter: Option<&str>, clock: impl Fn(&Row) -> &Summary, out: &mut String) {
-    *out += "<div class=\"scroll\"><table>\n<thead><tr><th>asked</th><th>achieved</th><th>mean</th><th>p50</th>\
-             <th>p99</th><th>p99.9</th><th>max</th><th>success</th>";
-    if let Some(counter) = counter {
-        let _ = write!(out, "<th>{0}/s</th><th>slowest second</th>", escape(counter));
-    }
-    *out += "</tr></thead>\n<tbody>\n";
-    for row in rows {
-        let summary = clock(row);
-        let mut cells = vec![row.load(), rate(row.achieved)];
-        let latencies = [summary.mean, summary.p50, summary.p99, summary.p999, summary.max];
-        cells.extend(latencies.map(|value| if summary.count > 0 { millis(value) } else { "–".to_owned() }));
-        *out += "<tr>";
-        for cell in &cells {
-            let _ = write!(out, "<td>{}</td>", escape(cell));
-        }
-        let class = if row.success < 100.0 { " class=\"bad\"" } else { "" };
-        let _ = write!(out, "<td{class}>{}</td>", percent(row.success));
-        match (counter, row.pace) {
-            (Some(_), Some(pace)) => {
-                let _ = write!(out, "<td>{:.2}</td><td>{:.2}</td>", pace.mean, pace.min);
-            }
-            (Some(_), None) => *out += "<td>–</td><td>–</td>",
-            (None, _) => {}
-        }
-        *out += "</tr>\n";
-    }
-    *out += "</tbody>\n</table></div>\n";
 }
 
 fn figure(caption: &str, plot: &Plot, out: &mut String) {
@@ -184,7 +140,7 @@ fn achieved(rows: &[&Row]) -> Plot {
     }
 }
 
-fn errors(rows: &[&Row]) -> Plot {
+fn failures(rows: &[&Row]) -> Plot {
     let kinds = Failure::NAMES.iter().enumerate();
     let series = kinds
         .filter(|(_, kind)| rows.iter().any(|row| row.failures.contains_key(**kind)))
@@ -205,15 +161,9 @@ fn errors(rows: &[&Row]) -> Plot {
 }
 
 fn over_time(row: &Row) -> Plot {
-    let line = |name: &str, mark, colour, value: fn(&crate::row::Point) -> Option<f64>| Series {
-        name: name.to_owned(),
-        mark,
-        colour,
-        points: row
-            .series
-            .iter()
-            .map(|point| (point.at, value(point).map_or(f64::NAN, |value| value.max(0.001))))
-            .collect(),
+    let line = |name: &str, mark, colour, value: fn(&Point) -> Option<f64>| {
+        // A value of 0 has no place on a logarithmic axis.
+        series_of(row, name, mark, colour, |point| value(point).map(|value| value.max(0.001)))
     };
     Plot {
         title: format!("Latency over time at {}", name(row)),
@@ -227,26 +177,26 @@ fn over_time(row: &Row) -> Plot {
     }
 }
 
-fn tester(rows: &[&Row], out: &mut String) {
-    *out += "<h2>The tester itself <small>how late it began requests for which a connection was free, ms, and what it \
-             used</small></h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>asked</th><th>late p50</th><th>late \
-             p99</th><th>late max</th><th>busy</th><th>connections opened</th><th>retries</th><th>most in flight</th><th>had to \
-             wait</th></tr></thead>\n<tbody>\n";
-    for row in rows {
-        let _ = writeln!(out, "<tr><td>{}</td></tr>", tester_cells(row).join("</td><td>"));
+fn rate_over_time(row: &Row) -> Plot {
+    Plot {
+        title: format!("Rate over time at {}", name(row)),
+        x: Axis::new("seconds", Scale::Linear),
+        y: Axis::new("requests/s", Scale::Linear),
+        series: vec![
+            series_of(row, "correct replies", Mark::Line, 0, |point| Some(point.rate)),
+            series_of(row, "asked", Mark::Dashes, 7, |point| point.asked),
+        ],
     }
-    *out += "</tbody>\n</table></div>\n";
 }
 
-fn errors_in_words(rows: &[&Row], out: &mut String) {
-    if rows.iter().all(|row| row.failures.is_empty()) {
-        return;
-    }
-    *out += "<h2>Errors</h2>\n<ul>\n";
-    for row in rows.iter().filter(|row| !row.failures.is_empty()) {
-        let texts: Vec<_> =
-            row.failure_texts.iter().map(|(text, count)| format!("{count} × {text}")).collect();
-        let _ = writeln!(out, "<li>{}: {}</li>", escape(&name(row)), escape(&texts.join(", ")));
-    }
-    *out += "</ul>\n";
+/// A value of each piece of the run.
+fn series_of(
+    row: &Row,
+    name: &str,
+    mark: Mark,
+    colour: usize,
+    value: impl Fn(&Point) -> Option<f64>,
+) -> Series {
+    let points = row.series.iter().map(|point| (point.at, value(point).unwrap_or(f64::NAN))).collect();
+    Series { name: name.to_owned(), mark, colour, points }
 }

@@ -1,14 +1,17 @@
 //! What is written at the end.
 //!
 //! - [`Report`]: everything, as JSON (`docs/bench-json.md` describes it);
-//! - [`markdown`]: for a terminal, with [`table`]s; [`html`]: one page with plots, made of [`plot`]s; [`hdr_log`]: the histograms themselves;
+//! - [`markdown`]: for a terminal; [`html`]: one page with [`plot`]s; `parts`: the [`table`]s and sentences of both;
+//! - [`export`]: CSV and Prometheus' text format; [`hdr_log`]: the histograms themselves;
 //! - [`machine`]: where it was measured; [`mod@format`]: numbers for people.
 
+pub mod export;
 pub mod format;
 pub mod hdr_log;
 pub mod html;
 pub mod machine;
 pub mod markdown;
+mod parts;
 pub mod plot;
 pub mod table;
 
@@ -98,8 +101,10 @@ impl Settings {
     pub fn of(plan: &Plan, target: &TargetInfo) -> Self {
         use crate::plan::{Arrivals, Load};
         let arrivals = match plan.load {
-            Load::Open { arrivals: Arrivals::Constant, .. } => "constant",
-            Load::Open { arrivals: Arrivals::Poisson, .. } => "poisson",
+            Load::Open { arrivals, .. } | Load::Stages { arrivals, .. } => match arrivals {
+                Arrivals::Constant => "constant",
+                Arrivals::Poisson => "poisson",
+            },
             Load::Closed { .. } => "closed",
         };
         Settings {

@@ -37,6 +37,7 @@ fn freezing() -> Server {
 
 #[test]
 fn percentiles_equal_the_arithmetic_of_the_freeze() {
+    let _alone = crate::alone();
     let server = freezing();
     let mut plan = crate::plan(RATE, Duration::from_secs_f64(SECONDS));
     // Few, as a polite client has: the tester must go on counting while all of them wait.
@@ -69,6 +70,7 @@ fn percentiles_equal_the_arithmetic_of_the_freeze() {
 
 #[test]
 fn with_connections_enough_both_clocks_tell_of_the_freeze() {
+    let _alone = crate::alone();
     let server = freezing();
     let mut plan = crate::plan(RATE, Duration::from_secs_f64(SECONDS));
     plan.connections = 1000;

@@ -6,14 +6,21 @@ mod http;
 mod models;
 mod reports;
 mod server;
+mod truth;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use framewire_loadtest::http::request::Request;
 use framewire_loadtest::http::{HttpOptions, HttpTarget, Reuse};
 use framewire_loadtest::row::{Phase, Row};
 use framewire_loadtest::{Arrivals, Check, Load, Plan, Stop};
+
+/// Held by tests whose figures other tests would change by their use of the processors.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Constant rate for a time.
 pub fn plan(rate: f64, duration: Duration) -> Plan {

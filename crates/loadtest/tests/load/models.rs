@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use framewire_loadtest::http::Reuse;
 use framewire_loadtest::payload::Payload;
+use framewire_loadtest::stages::Stages;
 use framewire_loadtest::{Arrivals, Load, Stop};
 
 use crate::server::{Action, Server};
@@ -45,6 +46,26 @@ fn poisson_arrivals_have_the_rate_and_come_in_bursts() {
     assert!((659..=941).contains(&row.requests), "{}", row.requests);
     assert_eq!(row.correct, row.requests);
     assert!(row.most_in_flight >= 3, "{}", row.most_in_flight);
+}
+
+#[test]
+fn stages_change_the_rate_during_a_run() {
+    let server = Server::start(|_| Action::Echo);
+    let stages: Stages = "1s@50,2s@50..250,1s@400".parse().unwrap();
+    let mut plan = crate::plan(1.0, stages.length());
+    plan.load = Load::Stages { stages, arrivals: Arrivals::Constant };
+    plan.warmup = SECOND / 2;
+    let row = crate::run(server.port, Reuse::default(), &plan);
+    assert_eq!((row.requests, row.correct, server.requests()), (750, 750, 775), "{row:?}");
+    assert_eq!((row.load().as_str(), row.asked), ("1s@50,2s@50..250,1s@400", None));
+    let between =
+        |from: f64, to: f64| row.series.iter().filter(move |point| point.at > from && point.at <= to + 1e-9);
+    let mean =
+        |from, to| between(from, to).map(|point| point.rate).sum::<f64>() / between(from, to).count() as f64;
+    for (from, to, asked) in [(0.0, 1.0, 50.0), (1.0, 2.0, 100.0), (2.0, 3.0, 200.0), (3.0, 4.0, 400.0)] {
+        assert!((mean(from, to) / asked - 1.0).abs() < 0.15, "{from} to {to}: {}", mean(from, to));
+    }
+    assert!(between(1.0, 3.0).all(|point| point.asked.is_some_and(|asked| (50.0..=250.0).contains(&asked))));
 }
 
 #[test]
@@ -118,6 +139,7 @@ fn requests_that_a_stop_cut_off_are_not_time_outs() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_tester_that_shares_its_core_says_that_it_was_the_limit() {
+    let _alone = crate::alone();
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 

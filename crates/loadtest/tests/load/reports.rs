@@ -7,7 +7,7 @@ use framewire_loadtest::compare::{self, FailOn};
 use framewire_loadtest::goal::Goal;
 use framewire_loadtest::http::Reuse;
 use framewire_loadtest::report::hdr_log::HdrLog;
-use framewire_loadtest::report::{Report, TargetInfo, html, markdown};
+use framewire_loadtest::report::{Report, TargetInfo, export, html, markdown};
 use framewire_loadtest::row::{Phase, Row};
 use framewire_loadtest::{Arrivals, Check, Load, Plan, Stop};
 
@@ -51,8 +51,25 @@ fn json_reads_back_and_pages_are_whole() {
     let page = html::page(&report);
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
     assert!(
-        page.contains("Errors by kind") && page.contains("http://&lt;here&gt;/") && !page.contains("NaN")
+        page.contains("Errors by kind")
+            && page.contains("1 status of 50 requests")
+            && page.contains("http://&lt;here&gt;/")
+            && !page.contains("NaN")
     );
+    let csv = export::csv(&report);
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert!(lines.len() == 3 && lines.iter().all(|line| line.len() == lines[0].len()), "{csv}");
+    let column = lines[0].iter().position(|name| *name == "correct").unwrap();
+    assert_eq!((lines[1][column], lines[2][2]), ("49", "100"));
+    let metrics = export::prometheus(&report);
+    let labels = r#"target="http://<here>/",strategy="pool",load="50""#;
+    for line in [
+        format!("framewire_bench_correct_replies{{{labels}}} 49"),
+        format!("framewire_bench_failures{{{labels},kind=\"status\"}} 1"),
+        format!("framewire_bench_responses{{{labels},status=\"500\"}} 1"),
+    ] {
+        assert!(metrics.lines().any(|known| known == line), "{line} in {metrics}");
+    }
     for elsewhere in ["<script", "<link", "src=", "@import", "url("] {
         assert!(!page.contains(elsewhere), "{elsewhere}");
     }
@@ -69,6 +86,7 @@ fn another_schema_is_refused() {
 
 #[test]
 fn a_slower_server_fails_the_comparison_and_the_goal() {
+    let _alone = crate::alone();
     let (plan, quick) = rows(Duration::ZERO);
     let (_, slow) = rows(Duration::from_millis(30));
     let goal: Goal = "p50<20ms".parse().unwrap();

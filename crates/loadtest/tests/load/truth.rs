@@ -1,0 +1,81 @@
+//! The tester's figures next to those of a server that records its own times. The tests share the machine with others, and its
+//! scheduling lies between the two clocks; `benches/testers.py` compares the high percentiles on a quiet machine.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use framewire_loadtest::http::Reuse;
+use framewire_loadtest::row::Row;
+
+use crate::server::{Action, Server};
+
+/// How far the tester's median may be above the server's.
+const ABOVE: f64 = 0.02;
+/// How far any percentile may be below: the precision of the histograms.
+const BELOW: f64 = 0.001;
+const ATTEMPTS: usize = 5;
+
+/// Answers after `time` and records how long it took, in milliseconds; `fault` says which requests get none of that.
+fn recording(time: Duration, fault: fn(usize) -> Option<Action>) -> (Server, Arc<Mutex<Vec<f64>>>) {
+    let times = Arc::<Mutex<Vec<f64>>>::default();
+    let recorded = Arc::clone(&times);
+    let server = Server::start(move |number| {
+        if let Some(fault) = fault(number) {
+            return fault;
+        }
+        let start = Instant::now();
+        thread::sleep(time);
+        recorded.lock().unwrap().push(1000.0 * start.elapsed().as_secs_f64());
+        Action::Echo
+    });
+    (server, times)
+}
+
+fn percentile(times: &mut [f64], percent: f64) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let place = (percent / 100.0 * times.len() as f64).ceil() as usize;
+    times[place.clamp(1, times.len()) - 1]
+}
+
+/// Measures until the figures agree.
+fn agree(time: Duration, fault: fn(usize) -> Option<Action>, counts: fn(&Row) -> bool) {
+    let _alone = crate::alone();
+    let mut seen = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let (server, times) = recording(time, fault);
+        let plan = crate::plan(100.0, Duration::from_secs(3));
+        let row = crate::run(server.port, Reuse::default(), &plan);
+        let mut times = times.lock().unwrap();
+        assert!(counts(&row) && row.correct as usize == times.len(), "{row:?}");
+        let figures = [(50.0, row.sent.p50), (90.0, row.sent.p90), (99.0, row.sent.p99)];
+        let off = figures.map(|(percent, measured)| measured / percentile(&mut times, percent) - 1.0);
+        println!("{:?} off the server's own times", off.map(|off| format!("{:+.2} %", 100.0 * off)));
+        // A request cannot be faster for the tester than for the server.
+        assert!(off.iter().all(|off| *off > -BELOW), "{off:?}");
+        if off[0] < ABOVE {
+            return;
+        }
+        seen.push(off);
+    }
+    panic!("none of {ATTEMPTS} runs agrees with the server: {seen:?}");
+}
+
+#[test]
+fn twenty_milliseconds_are_twenty_milliseconds() {
+    agree(Duration::from_millis(20), |_| None, |row| row.correct == 300);
+}
+
+#[test]
+fn one_percent_of_faults_is_counted_exactly_and_leaves_the_others_alone() {
+    let fault = |number: usize| match number % 300 {
+        50 => Some(Action::Status(500)),
+        150 => Some(Action::Close),
+        250 => Some(Action::Reply("another's")),
+        _ => None,
+    };
+    agree(Duration::from_millis(20), fault, |row| {
+        let kinds = ["status", "reset", "wrong reply"].map(|kind| row.failures.get(kind).copied());
+        row.correct == 297 && kinds == [Some(1); 3]
+    });
+}
