@@ -182,7 +182,10 @@ impl<E: Emulator> Session<'_, E> {
     fn place(&mut self, length: u32, write: bool) -> Place {
         loop {
             let place = self.any_place(length);
-            if self.model.read(&place, length).is_some() && (!write || self.model.takes(&place, length)) {
+            // No emulator reads past the end, not even 0 bytes.
+            if self.model.read(&place, length.max(1)).is_some()
+                && (!write || self.model.takes(&place, length))
+            {
                 return place;
             }
         }
