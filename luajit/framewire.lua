@@ -15,13 +15,14 @@
 --   json     JSON                              utf8     checks UTF-8
 --   resolve  names and addresses of hosts      files    folders and facts about files
 --   terminal keys and raw mode                 show     values as text
---   websocket  WebSocket servers and clients
+--   websocket WebSocket servers and clients    udp      UDP
+--   unix     unix sockets
 --   stream   buffered streams on a loop        task     coroutines on a loop
 
 local names = {
   "socket", "http", "loop", "poller", "timer", "signal", "thread", "worker", "watch", "shm", "time", "num", "buffer",
   "sys", "options", "textlink", "channel", "emulator", "json", "utf8", "stream", "task",
-  "resolve", "files", "terminal", "show", "websocket",
+  "resolve", "files", "terminal", "show", "websocket", "udp", "unix",
 }
 
 local known = {}

@@ -3,7 +3,7 @@
 --   for _, entry in ipairs(assert(files.list("."))) do print(entry.kind, entry.name) end
 --   print(assert(files.facts("README.md")).size)
 --
--- Kinds: "file", "directory", "link" (a symbolic link) and "other".
+-- Kinds: "file", "directory", "link" (a symbolic link), "socket" (only on Linux) and "other".
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"

@@ -6,6 +6,7 @@
 local loops = require "framewire.loop"
 local servers = require "framewire.http.server"
 local socket = require "framewire.socket"
+local unix = require "framewire.unix"
 local url = require "framewire.http.url"
 
 local M = {}
@@ -92,6 +93,12 @@ end
 -- worker has its own.
 local function listen(options, count)
   local listeners = {}
+  if options.unix then
+    if count > 1 then return nil, "a server on a unix socket has one worker; remove workers = " .. count end
+    local listener, message = unix.listen(options.unix, options.backlog)
+    if not listener then return nil, message end
+    return { listener }, 0
+  end
   local port = options.port or 8080
   for index = 1, count do
     local listener, message = socket.listen {
@@ -107,7 +114,8 @@ end
 --- Serves until the process gets INT, TERM or HUP. Then it lets running requests end, and returns.
 ---@param options table
 --- `handler`: function of request and response;
---- `port` (8080; 0 for any free one) and `host` ("127.0.0.1"; "0.0.0.0" or "::" for other machines);
+--- `port` (8080; 0 for any free one) and `host` ("127.0.0.1"; "0.0.0.0" or "::" for other machines); or `unix`: path of
+--- a unix socket;
 --- `workers` (1): processes that share the port; each runs the handler on its own;
 --- `limits`: sizes and time-outs, see http/server.lua; `backlog` (1024); `grace` (5): seconds for requests to end in;
 --- `poller`: name of one to force; `log`: function of a line;
@@ -121,6 +129,7 @@ function M.serve(options)
   if not listeners then return nil, port end
   local function announce()
     if not options.on_listen then return end
+    if options.unix then return options.on_listen("unix:" .. options.unix) end
     local host = options.host or "127.0.0.1"
     options.on_listen(("http://%s:%d"):format(host:find(":", 1, true) and "[" .. host .. "]" or host, port))
   end

@@ -33,18 +33,28 @@ local function generic(address)
   return ffi.cast("struct fw_sockaddr *", address)
 end
 
--- Text and port of the address in `storage`.
-local function describe()
-  local family = generic(storage).family
+--- Text and port of an address; of a unix socket, its path.
+---@param given ffi.cdata* struct fw_sockaddr_storage
+---@return string|nil address
+---@return integer port
+function M.describe(given)
+  if not ffi.istype("struct fw_sockaddr_storage", given) then error("this is not a struct fw_sockaddr_storage", 2) end
+  local family = generic(given).family
+  if family == sys.AF_UNIX then return ffi.string(ffi.cast("struct fw_sockaddr_un *", given).path), 0 end
   local kind = family == sys.AF_INET6 and "struct fw_sockaddr_in6 *" or "struct fw_sockaddr_in *"
-  local address = ffi.cast(kind, storage)
+  local address = ffi.cast(kind, given)
   if net.inet_ntop(family, address.address, text_buffer, 64) == nil then return sys.fail("inet_ntop") end
   local port = bit.bswap(address.port)
   return ffi.string(text_buffer), bit.rshift(port, 16)
 end
 
--- The addresses of a name, or of each name in a list.
-local function find_all(hosts, port, hints)
+--- The addresses of a name, or of each name in a list, as the system's functions want them.
+---@param hosts string|string[]
+---@param port integer
+---@param hints integer getaddrinfo's flags
+---@return table[]|nil addresses each `family` and `bytes`
+---@return string? message
+function M.find_all(hosts, port, hints)
   if type(port) ~= "number" or not (port >= 0 and port <= 65535) or port % 1 ~= 0 then
     return nil, ("'%s' is not a port; use a whole number from 0 to 65535"):format(tostring(port))
   end
@@ -110,7 +120,7 @@ function M.listen(options)
     end
     return M.wrap(fd)
   end
-  local addresses, message = find_all(host, port, sys.AI_PASSIVE + sys.AI_NUMERICSERV)
+  local addresses, message = M.find_all(host, port, sys.AI_PASSIVE + sys.AI_NUMERICSERV)
   local socket, number
   for _, entry in ipairs(addresses or {}) do
     socket, message, number = try(entry)
@@ -147,7 +157,7 @@ end
 ---@return table|nil socket call its `connected` when it is writable
 ---@return string? message
 function M.start_connect(host, port)
-  local addresses, message = find_all(host, port, sys.AI_NUMERICSERV)
+  local addresses, message = M.find_all(host, port, sys.AI_NUMERICSERV)
   if not addresses then return nil, message end
   local socket = M.wrap(-1)
   socket.addresses = addresses
@@ -341,8 +351,9 @@ end
 ---@return integer port
 function Socket:name()
   length_box[0] = ffi.sizeof(storage)
+  ffi.fill(storage, ffi.sizeof(storage)) -- the path of a unix socket can be shorter than the last one, or missing
   if net.getsockname(self.fd, generic(storage), length_box) ~= 0 then return sys.fail("getsockname") end
-  return describe()
+  return M.describe(storage)
 end
 
 --- The other side's address.
@@ -350,18 +361,22 @@ end
 ---@return integer port
 function Socket:peer()
   length_box[0] = ffi.sizeof(storage)
+  ffi.fill(storage, ffi.sizeof(storage)) -- the path of a unix socket can be shorter than the last one, or missing
   if net.getpeername(self.fd, generic(storage), length_box) ~= 0 then return sys.fail("getpeername") end
-  return describe()
+  return M.describe(storage)
 end
 
 local options = {
   nodelay = { sys.IPPROTO_TCP, sys.TCP_NODELAY },
   keepalive = { sys.SOL_SOCKET, sys.SO_KEEPALIVE },
+  reuse_port = { sys.SOL_SOCKET, sys.SO_REUSEPORT },
+  broadcast = { sys.SOL_SOCKET, sys.SO_BROADCAST },
   send_buffer = { sys.SOL_SOCKET, sys.SO_SNDBUF },
   receive_buffer = { sys.SOL_SOCKET, sys.SO_RCVBUF },
 }
 
---- Sets an option: "nodelay" and "keepalive" (true or false), "send_buffer" and "receive_buffer" (bytes).
+--- Sets an option: "nodelay", "keepalive", "reuse_port" and, of UDP, "broadcast" (true or false), "send_buffer" and
+--- "receive_buffer" (bytes).
 ---@param name string
 ---@param value boolean|integer
 ---@return true|nil ok

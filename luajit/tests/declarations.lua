@@ -9,7 +9,7 @@ local HEADERS = {
   "arpa/inet.h", "dirent.h", "errno.h", "fcntl.h", "linux/futex.h", "linux/membarrier.h", "linux/openat2.h",
   "netdb.h", "netinet/in.h", "netinet/tcp.h", "poll.h", "pthread.h", "signal.h", "stddef.h", "stdio.h", "sys/epoll.h",
   "sys/inotify.h", "sys/ioctl.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/signalfd.h", "sys/socket.h",
-  "sys/stat.h", "sys/syscall.h", "sys/wait.h", "termios.h", "time.h", "unistd.h",
+  "sys/stat.h", "sys/syscall.h", "sys/un.h", "sys/wait.h", "termios.h", "time.h", "unistd.h",
 }
 
 -- Returns the output of a C program with the compiler's values, and the same lines from our declarations.

@@ -42,7 +42,7 @@ local WAITS = {
   ["Socket.accept"] = true,
   ["framewire.time.sleep"] = true, ["framewire.terminal.key"] = true,
   ["framewire.channel.connect"] = true, ["framewire.channel.block.attach"] = true,
-  ["WebSocket.receive"] = true, ["framewire.websocket.connect"] = true,
+  ["WebSocket.receive"] = true, ["Udp.read"] = true, ["Udp.wait"] = true, ["framewire.websocket.connect"] = true,
   ["framewire.channel.wait.spin"] = true, ["framewire.channel.wait.sleep"] = true,
   ["framewire.emulator.connect"] = true, ["framewire.socket.connect"] = true,
 }
@@ -164,6 +164,7 @@ local objects = {
   Owner = { make = function() return {} end, private = true },
   Protocol = { make = function() return {} end, private = true },
   WebSocket = { make = web_socket },
+  Udp = { make = function() return assert(require("framewire.udp").open()) end },
   Wait = { make = function() return {} end, private = true },
   Watcher = { make = function() return { on_ready = function() end } end, private = true },
   Worker = {

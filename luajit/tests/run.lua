@@ -27,6 +27,7 @@ local files = {
   "forms",
   "websockets",
   "httpclient",
+  "udpunix",
   "hostile",
   "timeouts",
   "static",

@@ -12,6 +12,7 @@ struct fw_sockaddr_in { uint8_t length; uint8_t family; uint16_t port; uint8_t a
 struct fw_sockaddr_in6 {
   uint8_t length; uint8_t family; uint16_t port; uint32_t flowinfo; uint8_t address[16]; uint32_t scope;
 };
+struct fw_sockaddr_un { uint8_t length; uint8_t family; char path[104]; };
 struct fw_sockaddr_storage { uint8_t length; uint8_t family; uint8_t data[118]; unsigned long align; };
 struct fw_addrinfo {
   int flags; int family; int socktype; int protocol;
@@ -33,6 +34,10 @@ int setsockopt(int, int, int, const void *, uint32_t);
 int shutdown(int, int);
 long recv(int, void *, size_t, int);
 long send(int, const void *, size_t, int);
+long sendto(int, const void *, size_t, int, const struct fw_sockaddr *, uint32_t);
+long recvfrom(int, void *, size_t, int, struct fw_sockaddr *, uint32_t *);
+int socketpair(int, int, int, int *);
+int unlink(const char *);
 int getaddrinfo(const char *, const char *, const struct fw_addrinfo *, struct fw_addrinfo **);
 void freeaddrinfo(struct fw_addrinfo *);
 const char *gai_strerror(int);
@@ -121,8 +126,8 @@ int sigprocmask(int, const struct fw_sigset *, struct fw_sigset *);
 local M = { name = is_mac and "macos" or "freebsd" }
 
 M.constants = {
-  AF_UNSPEC = 0, AF_INET = 2, AF_INET6 = is_mac and 30 or 28,
-  SOCK_STREAM = 1, SOL_SOCKET = 0xffff, SO_REUSEADDR = 4, SO_KEEPALIVE = 8,
+  AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = is_mac and 30 or 28,
+  SOCK_STREAM = 1, SOCK_DGRAM = 2, SOL_SOCKET = 0xffff, SO_REUSEADDR = 4, SO_KEEPALIVE = 8, SO_BROADCAST = 0x20,
   SO_SNDBUF = 0x1001, SO_RCVBUF = 0x1002, SO_ERROR = 0x1007,
   -- FreeBSD's plain SO_REUSEPORT does not distribute connections; this option does. macOS has none that does.
   SO_REUSEPORT = is_mac and 0x200 or 0x10000,

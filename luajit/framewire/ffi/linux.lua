@@ -18,6 +18,7 @@ ffi.cdef([[
 struct fw_sockaddr { uint16_t family; char data[14]; };
 struct fw_sockaddr_in { uint16_t family; uint16_t port; uint8_t address[4]; uint8_t zero[8]; };
 struct fw_sockaddr_in6 { uint16_t family; uint16_t port; uint32_t flowinfo; uint8_t address[16]; uint32_t scope; };
+struct fw_sockaddr_un { uint16_t family; char path[108]; };
 struct fw_sockaddr_storage { uint16_t family; uint8_t data[118]; unsigned long align; };
 struct fw_addrinfo {
   int flags; int family; int socktype; int protocol;
@@ -60,6 +61,10 @@ int shutdown(int, int);
 long recv(int, void *, size_t, int);
 long send(int, const void *, size_t, int);
 long sendfile(int, int, long *, size_t);
+long sendto(int, const void *, size_t, int, const struct fw_sockaddr *, uint32_t);
+long recvfrom(int, void *, size_t, int, struct fw_sockaddr *, uint32_t *);
+int socketpair(int, int, int, int *);
+int unlink(const char *);
 int getaddrinfo(const char *, const char *, const struct fw_addrinfo *, struct fw_addrinfo **);
 void freeaddrinfo(struct fw_addrinfo *);
 const char *gai_strerror(int);
@@ -144,9 +149,10 @@ local M = { name = "linux" }
 
 --- C constants by their header names.
 M.constants = {
-  AF_UNSPEC = 0, AF_INET = 2, AF_INET6 = 10,
-  SOCK_STREAM = 1, SOCK_NONBLOCK = 0x800, SOCK_CLOEXEC = 0x80000,
-  SOL_SOCKET = 1, SO_REUSEADDR = 2, SO_ERROR = 4, SO_SNDBUF = 7, SO_RCVBUF = 8, SO_KEEPALIVE = 9, SO_REUSEPORT = 15,
+  AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10,
+  SOCK_STREAM = 1, SOCK_DGRAM = 2, SOCK_NONBLOCK = 0x800, SOCK_CLOEXEC = 0x80000,
+  SOL_SOCKET = 1, SO_REUSEADDR = 2, SO_ERROR = 4, SO_BROADCAST = 6, SO_SNDBUF = 7, SO_RCVBUF = 8,
+  SO_KEEPALIVE = 9, SO_REUSEPORT = 15,
   IPPROTO_TCP = 6, TCP_NODELAY = 1, IPPROTO_IPV6 = 41, IPV6_V6ONLY = 26,
   MSG_PEEK = 2, MSG_NOSIGNAL = 0x4000, MSG_MORE = 0x8000,
   SHUT_WR = 1,
@@ -161,8 +167,8 @@ M.constants = {
   O_DIRECTORY = is_arm and 0x4000 or 0x10000,
   RESOLVE_NO_MAGICLINKS = 2, RESOLVE_BENEATH = 8,
   AT_FDCWD = -100, AT_EMPTY_PATH = 0x1000, AT_SYMLINK_NOFOLLOW = 0x100, STATX_BASIC_STATS = 0x7ff,
-  S_IFMT = 0xf000, S_IFREG = 0x8000, S_IFDIR = 0x4000, S_IFLNK = 0xa000,
-  DT_UNKNOWN = 0, DT_DIR = 4, DT_REG = 8, DT_LNK = 10,
+  S_IFMT = 0xf000, S_IFREG = 0x8000, S_IFDIR = 0x4000, S_IFLNK = 0xa000, S_IFSOCK = 0xc000,
+  DT_UNKNOWN = 0, DT_DIR = 4, DT_REG = 8, DT_LNK = 10, DT_SOCK = 12,
   F_SETFD = 2, FD_CLOEXEC = 1,
   TIOCGWINSZ = 0x5413, TCSANOW = 0, ISIG = 1,
   PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1, MAP_PRIVATE = 2, MAP_FIXED = 16, MAP_ANONYMOUS = 32,
@@ -193,6 +199,7 @@ M.structs = {
   { "struct fw_sockaddr_in", "struct sockaddr_in", { { "port", "sin_port" }, { "address", "sin_addr" } } },
   { "struct fw_sockaddr_in6", "struct sockaddr_in6",
     { { "port", "sin6_port" }, { "address", "sin6_addr" }, { "scope", "sin6_scope_id" } } },
+  { "struct fw_sockaddr_un", "struct sockaddr_un", { { "path", "sun_path" } } },
   { "struct fw_sockaddr_storage", "struct sockaddr_storage", { { "family", "ss_family" } } },
   { "struct fw_addrinfo", "struct addrinfo",
     { { "family", "ai_family" }, { "addrlen", "ai_addrlen" }, { "addr", "ai_addr" }, { "next", "ai_next" } } },
@@ -259,7 +266,9 @@ function M.strerror(number)
 end
 
 local stat = ffi.new("struct fw_statx")
-local kinds = { [M.S_IFREG] = "file", [M.S_IFDIR] = "directory", [M.S_IFLNK] = "link" }
+local kinds = {
+  [M.S_IFREG] = "file", [M.S_IFDIR] = "directory", [M.S_IFLNK] = "link", [M.S_IFSOCK] = "socket",
+}
 
 local function facts()
   return tonumber(stat.size), tonumber(stat.mtime.sec), kinds[bit.band(stat.mode, M.S_IFMT)] or "other",
@@ -270,7 +279,7 @@ end
 ---@param fd integer
 ---@return integer|nil size
 ---@return integer modified whole seconds since 1970
----@return string kind "file", "directory", "link" or "other"
+---@return string kind "file", "directory", "link", "socket" or "other"
 ---@return integer inode
 ---@return integer owner user number
 ---@return integer mode permission bits
@@ -286,7 +295,7 @@ function M.facts(path, follow)
   return facts()
 end
 
-local entry_kinds = { [M.DT_REG] = "file", [M.DT_DIR] = "directory", [M.DT_LNK] = "link" }
+local entry_kinds = { [M.DT_REG] = "file", [M.DT_DIR] = "directory", [M.DT_LNK] = "link", [M.DT_SOCK] = "socket" }
 
 --- Calls a function with the name and the kind of each entry of a folder; the kind can be nil if it is not known.
 ---@return true|nil ok

@@ -1,0 +1,162 @@
+--- UDP over IPv4 and IPv6.
+--
+--   local one = assert(udp.open { port = 9000 })
+--   local other = assert(udp.open())
+--   other:send_to("hello", "127.0.0.1", 9000)
+--   print(one:read(1))   --> hello  127.0.0.1  and the other's port
+--
+-- The methods that take a time-out wait for you. In a task of a loop, they let the loop continue meanwhile.
+
+local ffi = require "ffi"
+local poller = require "framewire.poller"
+local socket = require "framewire.socket"
+local sys = require "framewire.sys"
+local time = require "framewire.time"
+
+local net = sys.net
+local EAGAIN, EINTR = sys.EAGAIN, sys.EINTR
+-- The largest payload of a datagram is smaller.
+local SIZE = 65536
+-- Addresses of hosts that are remembered for each socket.
+local REMEMBERED = 256
+
+local storage = ffi.new("struct fw_sockaddr_storage")
+local length_box = ffi.new("uint32_t[1]")
+local chunk = ffi.new("uint8_t[?]", SIZE)
+
+local Udp = {}
+Udp.__index = Udp
+
+local function generic(address)
+  return ffi.cast("struct fw_sockaddr *", address)
+end
+
+-- The address of a host as the system wants it. The last ones are remembered.
+local function address_of(self, host, port)
+  local key = tostring(host) .. " " .. tostring(port)
+  local bytes = self.known[key]
+  if bytes then return bytes end
+  local found, message = socket.find_all(host, port, sys.AI_NUMERICSERV)
+  if not found then return nil, message end
+  for _, entry in ipairs(found) do
+    if entry.family == self.family then
+      if self.known_count == REMEMBERED then self.known, self.known_count = {}, 0 end
+      self.known[key] = entry.bytes
+      self.known_count = self.known_count + 1
+      return entry.bytes
+    end
+  end
+  return nil, ("%s has no address of the kind that this socket uses"):format(host)
+end
+
+--- Sends one datagram. It is sent as a whole or not at all, and nothing says whether it arrives.
+---@param data string up to 65,507 bytes; beyond some 1,400 bytes the network divides it
+---@param host string name or address
+---@param port integer
+---@return true|nil ok
+---@return string? message "again" if the system's buffer is full
+function Udp:send_to(data, host, port)
+  if type(data) ~= "string" then return nil, "a datagram is a string, not a value of type " .. type(data) end
+  local bytes, message = address_of(self, host, port)
+  if not bytes then return nil, message end
+  local sent = net.sendto(self.fd, data, #data, sys.send_flags, ffi.cast("const struct fw_sockaddr *", bytes), #bytes)
+  if sent >= 0 then return true end
+  local number = sys.errno()
+  if number == EAGAIN or number == EINTR then return nil, "again" end
+  return sys.fail("sendto")
+end
+
+--- Receives a datagram that has arrived.
+---@return string|nil data
+---@return string address of the sender; or, without data, "again" if there is nothing yet
+---@return integer port of the sender
+function Udp:receive()
+  length_box[0] = ffi.sizeof(storage)
+  local got = tonumber(net.recvfrom(self.fd, chunk, SIZE, 0, generic(storage), length_box))
+  if got < 0 then
+    local number = sys.errno()
+    if number == EAGAIN or number == EINTR then return nil, "again" end
+    return sys.fail("recvfrom")
+  end
+  return ffi.string(chunk, got), socket.describe(storage)
+end
+
+--- Receives a datagram and waits for it if necessary.
+---@param timeout? number seconds; without it, as long as it takes
+---@return string|nil data
+---@return string address of the sender; or, without data, "timeout"
+---@return integer port of the sender
+function Udp:read(timeout)
+  local deadline = time.deadline(timeout)
+  while true do
+    local data, address, port = self:receive()
+    if data or address ~= "again" then return data, address, port end
+    local ready, message = self.socket:wait(poller.READ, deadline - time.monotonic())
+    if not ready then return nil, message end
+  end
+end
+
+--- Waits until the socket is ready.
+---@param interest integer READ, WRITE or their sum
+---@param timeout? number seconds
+---@return true|nil ready
+---@return string? message "timeout"
+function Udp:wait(interest, timeout)
+  return self.socket:wait(interest, timeout)
+end
+
+--- This side's address.
+---@return string|nil address
+---@return integer port
+function Udp:name()
+  return self.socket:name()
+end
+
+--- Sets an option: "broadcast" (true or false), "send_buffer" and "receive_buffer" (bytes).
+---@param name string
+---@param value boolean|integer
+---@return true|nil ok
+---@return string? message
+function Udp:set(name, value)
+  return self.socket:set(name, value)
+end
+
+--- Closes the socket; a second call does nothing.
+function Udp:close()
+  self.socket:close()
+  self.fd = -1
+end
+
+local M = {}
+
+--- Opens a socket.
+---@param options? table `host` ("127.0.0.1": only this machine; "0.0.0.0" or "::": all), `port` (0: any free one),
+--- `reuse_port` (several sockets share the port)
+---@return table|nil udp with the field `fd` for a loop
+---@return string? message
+function M.open(options)
+  if not sys.SOCK_DGRAM then return nil, "UDP is not supported on " .. sys.name end
+  options = options or {}
+  local host, port = options.host or "127.0.0.1", options.port or 0
+  local addresses, message = socket.find_all(host, port, sys.AI_PASSIVE + sys.AI_NUMERICSERV)
+  for _, entry in ipairs(addresses or {}) do
+    local fd = net.socket(entry.family, sys.SOCK_DGRAM + sys.socket_flags, 0)
+    if fd < 0 then
+      message = select(2, sys.fail("socket"))
+    else
+      if sys.after_socket then sys.after_socket(fd) end
+      local self = setmetatable({
+        fd = fd, socket = socket.wrap(fd), family = entry.family, known = {}, known_count = 0,
+      }, Udp)
+      local ok = true
+      if options.reuse_port then ok, message = self:set("reuse_port", true) end
+      local address = ffi.cast("const struct fw_sockaddr *", entry.bytes)
+      if ok and net.bind(fd, address, #entry.bytes) == 0 then return self end
+      if ok then message = select(2, sys.fail("bind")) end
+      self:close()
+    end
+  end
+  return nil, ("cannot open UDP on %s port %s: %s"):format(tostring(host), tostring(port), message)
+end
+
+return M
