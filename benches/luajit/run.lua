@@ -1,5 +1,5 @@
---- The figures of the LuaJIT side and of the channel, each next to the limit of the machine. It takes six minutes. Run
--- it on a machine that does nothing else. `luajit benches/luajit/run.lua --help` lists the options. It needs cc, wrk,
+--- The figures of the LuaJIT side and of the channel, each next to the limit of the machine. It takes seven minutes.
+-- Run it on a machine that does nothing else. `luajit benches/luajit/run.lua --help` lists the options. It needs cc, wrk,
 -- libmgba-dev, nginx and two release builds: `cargo build --release -p framewire` and
 -- `cargo build --release -p framewire-channel --example pingpong`.
 
@@ -18,7 +18,7 @@ local options = cli.read(arg, {
   about = "Measures the channel, stepping an emulator on it, and the HTTP server, next to the machine's limits.",
   { "rounds", "N", "rounds, of which the median counts", kind = "integer", low = 1, high = 99, default = 5 },
   { "seconds", "N", "seconds of HTTP load in a round", kind = "integer", low = 1, high = 60, default = 3 },
-  { "only", "WORD", "only the parts whose name holds it: channel, steps, http, idle", default = "" },
+  { "only", "WORD", "only the parts whose name holds it: channel, steps, http, api, idle", default = "" },
   { "json", "FILE", "write the figures there too" },
   { "retro", "PYTHON", "a Python with stable-retro, to compare the steps with" },
 })
@@ -114,10 +114,10 @@ http {
 end
 
 -- Requests a second, and processor time of the server for one in microseconds.
-local function load(server, port, pinned, arguments)
+local function load(server, port, pinned, arguments, path)
   local before = server:cpu()
-  local text = measure.output(("%s wrk -t1 -c60 -d%ds %s http://127.0.0.1:%d/"):format(
-    pinned and "taskset -c " .. CLIENT or "", seconds, arguments or "", port))
+  local text = measure.output(("%s wrk -t1 -c60 -d%ds %s http://127.0.0.1:%d%s"):format(
+    pinned and "taskset -c " .. CLIENT or "", seconds, arguments or "", port, path or "/"))
   if text:find("Non-2xx", 1, true) or text:find("Socket errors", 1, true) then error(text, 0) end
   local requests = tonumber(text:match("(%d+) requests in"))
   return tonumber(text:match("Requests/sec:%s*([%d.]+)")), (server:cpu() - before) / requests * 1e6
@@ -164,6 +164,25 @@ function parts.http()
   all("16 pipelined", "piped", "/s", { LuaJIT = { "nginx", "5" } })
 end
 
+function parts.api()
+  local fixed, port = measure.free_port(), measure.free_port()
+  local servers = { fixed = hello(fixed, 1, SERVER) }
+  servers.api = start_http({ "luajit", here .. "/api.lua", tostring(port) }, port, SERVER)
+  local items = "-s '" .. here .. "/items.lua'"
+  local lists = { fixed = {}, items = {}, echoes = {} }
+  for round = 1, rounds do
+    lists.fixed[round] = load(servers.fixed, fixed, true)
+    lists.items[round] = load(servers.api, port, true, items)
+    lists.echoes[round] = tonumber(measure.output(
+      ("taskset -c %d luajit '%s/echoes.lua' %d 60 %d"):format(CLIENT, here, port, seconds)))
+  end
+  servers.fixed:stop()
+  servers.api:stop()
+  show("fixed reply, LuaJIT", measure.median(lists.fixed), "/s")
+  show("path parameter and JSON, LuaJIT", measure.median(lists.items), "/s", "fixed reply, LuaJIT", "0.8")
+  show("WebSocket echo, 60 clients, LuaJIT", measure.median(lists.echoes), "messages/s")
+end
+
 function parts.idle()
   local COUNT = 10000
   local port = measure.free_port()
@@ -188,14 +207,17 @@ function parts.idle()
   show("memory of an idle connection", (full - busy) / COUNT, "bytes")
 end
 
-local order = { "channel", "steps", "http", "idle" }
+local order = { "channel", "steps", "http", "api", "idle" }
 
 local function missing()
   for _, program in ipairs { "cc", "wrk", "nginx", "taskset", "ss" } do
     if not measure.has(program) then return "needs " .. program end
   end
+  local needs_builds = ("channel steps"):find(options.only, 1, true)
   for _, file in ipairs { target .. "/framewire", target .. "/examples/pingpong" } do
-    if not io.open(file) then return "needs " .. file .. "; the first lines of this file say how to build it" end
+    if needs_builds and not io.open(file) then
+      return "needs " .. file .. "; the first lines of this file say how to build it"
+    end
   end
   if worker.cores() < 2 then return "needs two processor cores" end
 end
