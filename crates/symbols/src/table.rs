@@ -127,8 +127,9 @@ impl Symbols {
     }
 
     /// The names of those of these addresses that have one: `score`, or `presses[3]` for an element.
-    pub fn names_of(&self, addresses: impl Iterator<Item = u32>) -> BTreeMap<u32, String> {
-        let mut names: BTreeMap<u32, Option<String>> = addresses.map(|address| (address, None)).collect();
+    pub fn names_of(&self, addresses: &[u32]) -> BTreeMap<u32, String> {
+        let mut names: BTreeMap<u32, Option<String>> =
+            addresses.iter().map(|address| (*address, None)).collect();
         for (name, Entry { symbol, .. }) in &self.by_name {
             let size = symbol.kind.map_or(1, |kind| u32::from(kind.size()));
             let past = symbol.address.saturating_add(size.saturating_mul(symbol.count).max(1));

@@ -170,9 +170,9 @@ impl<'a> FormWriter<'a> {
                 let is_required = |name: &str| required.is_none_or(|all| all.iter().any(|one| one == name));
                 let fields = schema["properties"].as_object().into_iter().flatten();
                 let fields = fields.filter(|(name, _)| is_required(name));
-                let fields: Map<String, Value> =
-                    fields.map(|(name, schema)| (name.clone(), self.example(schema, depth - 1))).collect();
-                Value::Object(fields)
+                let mut example = Map::new();
+                example.extend(fields.map(|(name, schema)| (name.clone(), self.example(schema, depth - 1))));
+                Value::Object(example)
             }
             Some("array") => json!([self.example(&schema["items"], depth - 1)]),
             Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(0)),

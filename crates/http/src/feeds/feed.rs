@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::definition::Definition;
 use super::ring::{FeedEvent, Next, Ring, Values};
+use crate::reading::fields::Object;
 
 /// Bytes of events that a feed keeps, whatever its number of events.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -132,7 +133,9 @@ impl Feed {
     }
 
     fn named(&self, snapshot: &Values) -> Json {
-        self.definition.watch.iter().cloned().zip(snapshot.values.iter().cloned()).collect()
+        let mut named = Object::new();
+        named.extend(self.definition.watch.iter().cloned().zip(snapshot.values.iter().cloned()));
+        Json::Object(named)
     }
 
     fn values_text(&self, snapshot: &Values) -> String {

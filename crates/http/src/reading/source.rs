@@ -6,7 +6,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
 
-use super::fields::shown;
+use super::fields::{Object, shown};
 use crate::problem::Problem;
 
 /// What a type is read from. Unlike serde_json, it does not accept a list for an object, and its errors say what is accepted.
@@ -336,7 +336,9 @@ pub(super) fn null_at(place: &str) -> Json {
     place.rsplit('.').fold(Json::Null, |inner, step| {
         let inner = if step.contains('[') { Json::Array(vec![inner]) } else { inner };
         let name = step.split('[').next().unwrap_or(step);
-        Json::Object([(name.to_owned(), inner)].into_iter().collect())
+        let mut object = Object::new();
+        object.insert(name.to_owned(), inner);
+        Json::Object(object)
     })
 }
 

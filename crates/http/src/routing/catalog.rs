@@ -1,6 +1,7 @@
 //! What is known of the routes under `/v1`, from their descriptions and declarations.
 
-use std::collections::{BTreeSet, HashMap};
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request};
@@ -19,7 +20,7 @@ use crate::reading::{name_of, pairs_of};
 /// The routes that a document describes.
 pub(crate) struct Catalog {
     /// The parameters that queries may have, by method and path.
-    queries: HashMap<(Method, String), BTreeSet<String>>,
+    queries: HashMap<(Method, String), Vec<String>>,
     /// The paths that declare what they change, with the names of parameters in braces.
     effects: Vec<(String, PathEffect)>,
 }
@@ -63,10 +64,9 @@ impl Catalog {
         found.map_or(PathEffect::ByMethod, |(_, effect)| *effect)
     }
 
-    fn query(&self, method: &Method, path: &str) -> &BTreeSet<String> {
-        const NONE: &BTreeSet<String> = &BTreeSet::new();
+    fn query(&self, method: &Method, path: &str) -> &[String] {
         let method = if *method == Method::HEAD { Method::GET } else { method.clone() };
-        self.queries.get(&(method, path.to_owned())).unwrap_or(NONE)
+        self.queries.get(&(method, path.to_owned())).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -98,13 +98,14 @@ pub(crate) async fn check_query(
         return Ok(next.run(request).await);
     }
     let known = catalog.query(request.method(), path.as_str());
-    let is_unknown = |name: &std::borrow::Cow<'_, str>| name != "emulator" && !known.contains(name.as_ref());
+    let is_unknown = |name: &Cow<'_, str>| name != "emulator" && !known.iter().any(|known| known == name);
     let Some(unknown) = pairs_of(query).map(name_of).find(is_unknown) else {
         return Ok(next.run(request).await);
     };
-    let known: BTreeSet<&str> = known.iter().map(String::as_str).chain(["emulator"]).collect();
-    let known: Vec<&str> = known.into_iter().collect();
-    Err(Problem::parameter(unknown, "is not a parameter here", known.join(", ")))
+    let mut accepted: Vec<&str> = known.iter().map(String::as_str).chain(["emulator"]).collect();
+    accepted.sort_unstable();
+    accepted.dedup();
+    Err(Problem::parameter(unknown, "is not a parameter here", accepted.join(", ")))
 }
 
 /// The names of the parameters in an operation's query.

@@ -153,7 +153,9 @@ fn named(method: &str, params: Params) -> Result<Object, Problem> {
         };
         return Err(Problem::parameter("params", &problem, accepts));
     }
-    Ok(names.into_iter().map(str::to_owned).zip(items).collect())
+    let mut named = Object::new();
+    named.extend(names.into_iter().map(str::to_owned).zip(items));
+    Ok(named)
 }
 
 /// The emulator that is meant.
@@ -200,7 +202,8 @@ async fn operation_once(
     charge: Option<Arc<Charge>>,
 ) -> Result<UnderWay, RpcError> {
     let emulator = params.remove("emulator");
-    let mut named = emulator.iter().map(|name| ("emulator".to_owned(), name.clone())).collect();
+    let mut named = Object::new();
+    named.extend(emulator.iter().map(|name| ("emulator".to_owned(), name.clone())));
     alone(name, params.clone(), &*selected(session, &mut named)?).await?;
     let encoding = params.remove("encoding");
     params.insert("op".to_owned(), name.into());

@@ -1,6 +1,6 @@
 //! The routes of `/v1` as methods, by the document that describes them: a new route needs nothing here.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Router;
@@ -46,7 +46,7 @@ pub(super) struct RouteMethod {
     method: Method,
     /// With the names of parameters in braces.
     path: String,
-    query: BTreeSet<String>,
+    query: Vec<String>,
     body: BodyKind,
 }
 
@@ -152,7 +152,7 @@ impl RouteMethod {
         if self.body == BodyKind::Nothing {
             whole = None;
         }
-        if self.query.contains("emulator") && !params.contains_key("emulator") {
+        if self.query.iter().any(|name| name == "emulator") && !params.contains_key("emulator") {
             params.insert("emulator".to_owned(), emulator.into());
         }
         let in_query =

@@ -134,8 +134,9 @@ impl SearchCandidate {
         kind: Type,
         symbols: &Symbols,
     ) -> Vec<SearchCandidate> {
-        let addresses = candidates.iter().filter_map(|found| MemoryPlace::unbanked(found.on_bus));
-        let names = symbols.names_of(addresses);
+        let addresses: Vec<u32> =
+            candidates.iter().filter_map(|found| MemoryPlace::unbanked(found.on_bus)).collect();
+        let names = symbols.names_of(&addresses);
         let found = |candidate: Candidate<'_>| {
             let Candidate { domain, address, on_bus, value, previous } = candidate;
             let place = MemoryPlace::new(domain, address, on_bus, &names);

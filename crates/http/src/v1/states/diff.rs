@@ -135,7 +135,8 @@ fn compare(
         total += 1;
         bytes += length;
     }
-    let names = symbols.names_of(ranges.iter().filter_map(|found| MemoryPlace::unbanked(found.on_bus)));
+    let addresses: Vec<u32> = ranges.iter().filter_map(|found| MemoryPlace::unbanked(found.on_bus)).collect();
+    let names = symbols.names_of(&addresses);
     let shown = |found: Difference<'_>| {
         let place = MemoryPlace::new(Some(found.domain), found.offset, found.on_bus, &names);
         Range {
