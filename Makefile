@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test browser browser-baselines loom bench lab bench-luajit soak soak-luajit fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run test browser browser-baselines loom bench lab bench-luajit soak soak-luajit test-windows fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -52,6 +52,12 @@ soak: lab
 
 lab: setup-test
 	$(CARGO) build --release --locked -p framewire -p framewire-lab
+
+# The LuaJIT library on Windows, by Wine: 5 seconds, and some minutes the first time, which installs Wine and MinGW-w64 and
+# builds LuaJIT.
+test-windows:
+	luajit=$$(tools/luajit-windows.sh) && printf 'k\033[A' | \
+		WINEPREFIX=$(CURDIR)/target/wine WINEDEBUG=-all wine $$luajit luajit/tests/windows.lua $(ARGS)
 
 # The LuaJIT side's long run: MINUTES (10) of serve.lua under load, then 500 kills of each side of a channel.
 soak-luajit: setup-test

@@ -12,13 +12,22 @@
 -- Open channels after forking: a child that inherits an endpoint keeps its side alive.
 
 local ffi = require "ffi"
+local sys = require "framewire.sys"
+
+-- Plain loads and stores are ordered on this processor but not on others, and LuaJIT has no other kind.
+if sys.name ~= "linux" or ffi.arch ~= "x64" then
+  local function refuse()
+    return nil, "channels need Linux on x86-64, and this is " .. sys.name .. " on " .. ffi.arch
+  end
+  return { create = refuse, connect = refuse }
+end
+
 local closed = require "framewire.closed"
 local blocks = require "framewire.channel.block"
 local layout = require "framewire.channel.layout"
 local receivers = require "framewire.channel.receiver"
 local senders = require "framewire.channel.sender"
 local shm = require "framewire.shm"
-local sys = require "framewire.sys"
 local time = require "framewire.time"
 local waiting = require "framewire.channel.wait"
 
@@ -26,14 +35,6 @@ local M = { MAX_MESSAGE = layout.MAX_MESSAGE }
 
 local Endpoint = {}
 Endpoint.__index = Endpoint
-
--- Plain loads and stores are ordered on this processor but not on others, and LuaJIT has no other kind.
-local supported = sys.name == "linux" and ffi.arch == "x64"
-
-local function check_system()
-  if supported then return true end
-  return nil, "channels need Linux on x86-64, and this is " .. sys.name .. " on " .. ffi.arch
-end
 
 local function word(self, offset)
   return ffi.cast("volatile int32_t *", self.block.data + offset)
@@ -59,10 +60,7 @@ end
 ---@return table|nil endpoint
 ---@return string? message
 function M.create(name, options)
-  local ok, message = check_system()
-  if not ok then return nil, message end
-  local block
-  block, message = blocks.create(name, {
+  local block, message = blocks.create(name, {
     slots = options and options.slots or layout.SLOTS,
     bulk = options and options.bulk or layout.BULK,
     extra = options and options.extra or 0,
@@ -78,10 +76,7 @@ end
 ---@return table|nil endpoint
 ---@return string? message
 function M.connect(name, timeout, options)
-  local ok, message = check_system()
-  if not ok then return nil, message end
-  local block
-  block, message = blocks.attach(name, timeout or 0)
+  local block, message = blocks.attach(name, timeout or 0)
   if not block then return nil, message end
   shm.wake(block.data + layout.AT_ATTACHED)
   return new(block, options)

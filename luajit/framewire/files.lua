@@ -5,10 +5,7 @@
 --
 -- Kinds: "file", "directory", "link" (a symbolic link), "socket" (only on Linux) and "other".
 
-local ffi = require "ffi"
 local sys = require "framewire.sys"
-
-local C = ffi.C
 
 local M = {}
 
@@ -70,9 +67,9 @@ end
 ---@return string|nil path
 ---@return string? message
 function M.here()
-  local path = ffi.new("char[4096]")
-  if C[sys.getcwd_name](path, 4096) == nil then return sys.fail("getcwd") end
-  return ffi.string(path)
+  local path = sys.here()
+  if not path then return sys.fail("cannot find the current folder") end
+  return path
 end
 
 return M

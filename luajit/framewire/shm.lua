@@ -12,6 +12,7 @@ local sys = require "framewire.sys"
 local time = require "framewire.time"
 
 local C = ffi.C
+local memory = require(sys.shm_module)
 
 local M = {}
 
@@ -21,17 +22,17 @@ local MAX_SIZE = 2 ^ 47
 local Block = {}
 Block.__index = Block
 
-local function path_of(name)
+local function check_name(name)
   if type(name) ~= "string" or not name:find("^[%w_%-][%w_%-%.]*$") or #name > 200 then
     return nil, "a shared memory name is letters, digits, '-', '_' and '.', not '" .. tostring(name) .. "'"
   end
-  return "/" .. name
+  return true
 end
 
-local function map(fd, size)
-  local data = C.mmap(nil, size, sys.PROT_READ + sys.PROT_WRITE, sys.MAP_SHARED, fd, 0)
-  if ffi.cast("intptr_t", data) == -1 then return sys.fail("mmap") end
-  return setmetatable({ data = ffi.cast("uint8_t *", data), size = size }, Block)
+-- An object of mapped memory, or what went wrong.
+local function made(data, size, handle)
+  if not data then return nil, size, handle end
+  return setmetatable({ data = ffi.cast("uint8_t *", data), size = size, handle = handle }, Block)
 end
 
 --- Creates a block of zeros that only this user can open.
@@ -41,22 +42,12 @@ end
 ---@return string? message
 ---@return integer? number EEXIST if the name is taken
 function M.create(name, size)
-  local path, message = path_of(name)
-  if not path then return nil, message end
+  local ok, message = check_name(name)
+  if not ok then return nil, message end
   if type(size) ~= "number" or not (size >= 1 and size <= MAX_SIZE) or size % 1 ~= 0 then
     return nil, ("%s is not a size of shared memory; use a whole number of bytes from 1 to 2^47"):format(tostring(size))
   end
-  local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CREAT + sys.O_EXCL + sys.O_CLOEXEC, 384) -- 0600
-  if fd < 0 then return sys.fail("shared memory '" .. name .. "'") end
-  local block, number
-  if C.ftruncate(fd, size) ~= 0 then
-    block, message, number = sys.fail("shared memory '" .. name .. "'")
-  else
-    block, message, number = map(fd, size)
-  end
-  C.close(fd)
-  if not block then C.shm_unlink(path) end
-  return block, message, number
+  return made(memory.create(name, size))
 end
 
 --- Opens a block that another process has created. A block of another user is refused.
@@ -65,34 +56,19 @@ end
 ---@return string? message
 ---@return integer? number ENOENT if the name does not exist
 function M.open(name)
-  local path, message = path_of(name)
-  if not path then return nil, message end
-  local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CLOEXEC, 0)
-  if fd < 0 then return sys.fail("shared memory '" .. name .. "'") end
-  local size, _, _, _, owner = sys.stat(fd)
-  local block, number
-  if not size then
-    block, message, number = sys.fail("shared memory '" .. name .. "'")
-  elseif owner ~= C.geteuid() then
-    message = "shared memory '" .. name .. "' belongs to another user"
-  elseif size == 0 then
-    message = "shared memory '" .. name .. "' is not ready yet; try again"
-  else
-    block, message, number = map(fd, size)
-  end
-  C.close(fd)
-  return block, message, number
+  local ok, message = check_name(name)
+  if not ok then return nil, message end
+  return made(memory.open(name))
 end
 
---- Removes a name. Processes that have the block open keep it.
+--- Removes a name. Processes that have the block open keep it. On Windows, a name goes with the last block.
 ---@param name string
 ---@return true|nil ok
 ---@return string? message
 function M.remove(name)
-  local path, message = path_of(name)
-  if not path then return nil, message end
-  if C.shm_unlink(path) ~= 0 then return sys.fail("shared memory '" .. name .. "'") end
-  return true
+  local ok, message = check_name(name)
+  if not ok then return nil, message end
+  return memory.remove(name)
 end
 
 --- Puts zeros in place of mapped memory, so that addresses that a program has kept do no harm.
@@ -100,17 +76,16 @@ end
 ---@param size integer
 ---@return any zeros keep it as long as the addresses may be used
 function M.retire(data, size)
-  local access, kind = sys.PROT_READ + sys.PROT_WRITE, sys.MAP_PRIVATE + sys.MAP_ANONYMOUS + sys.MAP_FIXED
-  C.mmap(data, size, access, kind, -1, 0)
-  return ffi.gc(data, function(place) C.munmap(place, size) end)
+  return memory.retire(data, size)
 end
 
 --- Closes the block. `data` becomes nil, and addresses that were made from it lead to zeros as long as the block's
 --- object exists. The memory exists until every process has closed it and its name is removed.
 function Block:close()
   if self.data == nil then return end
-  self.zeros = M.retire(self.data, self.size)
-  self.data = nil
+  self.zeros = memory.retire(self.data, self.size)
+  if self.handle then memory.release(self.handle) end
+  self.data, self.handle = nil, nil
 end
 
 --- A call that does nothing, for the body of a loop that waits for a change of memory.

@@ -88,6 +88,7 @@ end
 ---@return true|nil ok
 ---@return string? message
 function M.send(pid, name)
+  if not sys.open_signals then return nil, "signals are not supported on " .. sys.name end
   -- To the system, 0 and negative numbers mean whole groups of processes.
   if type(pid) ~= "number" or not (pid >= 1 and pid < 2 ^ 31) or pid % 1 ~= 0 then
     return nil, tostring(pid) .. " is not a process"

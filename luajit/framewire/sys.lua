@@ -25,6 +25,6 @@ function sys.fail(what)
   return nil, what .. ": " .. sys.strerror(number), number
 end
 
-if sys.struct_termios then sys.terminal = require("framewire.ffi.terminal")(sys) end
+sys.terminal = require(sys.terminal_module)(sys)
 
 return sys

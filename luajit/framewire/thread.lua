@@ -5,7 +5,7 @@
 --
 -- The function is passed as bytecode: it sees its arguments and the global table, but no variables from outside.
 -- Arguments and results are strings, numbers, booleans and nil. Threads share memory by passing a block's name, or an
--- address as a number. Linux, macOS and BSD, with a LuaJIT that exports its C functions, as the `luajit` program does.
+-- address as a number. This needs a LuaJIT that exports its C functions, as the `luajit` program does.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"
@@ -134,11 +134,11 @@ local function start(notify, main, ...)
     return nil, message
   end
   local entry = ffi.cast("void *(*)(void *)", ffi.cast("intptr_t", C.lua_tonumber(state, 1)))
-  local handle = ffi.new(sys.thread_box)
-  local status = C.pthread_create(handle, nil, entry, nil)
-  if status ~= 0 then
+  local handle
+  handle, message = sys.start_thread(entry)
+  if not handle then
     C.lua_close(state)
-    return nil, "pthread_create: " .. sys.strerror(status)
+    return nil, message
   end
   return setmetatable({ state = state, handle = handle }, Thread)
 end
@@ -191,7 +191,7 @@ function Thread:join()
   local state = self.state
   if not state then return false, "the thread has been joined already" end
   self.state = nil
-  C.pthread_join(self.handle[0], nil)
+  sys.join_thread(self.handle)
   C.lua_settop(state, 2)
   C.lua_pcall(state, 0, -1, 0)
   local values, count = {}, C.lua_gettop(state) - 1

@@ -27,7 +27,7 @@ end
 --- The number of processor cores that the system uses.
 ---@return integer
 function M.cores()
-  return tonumber(C.sysconf(sys._SC_NPROCESSORS_ONLN))
+  return sys.cores()
 end
 
 --- Keeps the calling process, or thread, on one core. Linux only.
@@ -49,6 +49,7 @@ end
 ---@return string? message
 function M.start(main)
   if type(main) ~= "function" then error("a worker runs a function, not a " .. type(main), 2) end
+  if sys.name == "windows" then return nil, "worker processes are not supported on windows; use threads" end
   io.stdout:flush()
   io.stderr:flush()
   local pid = C.fork()
@@ -68,6 +69,7 @@ end
 ---@return nil
 ---@return string message
 function M.become(arguments)
+  if sys.name == "windows" then return nil, "a process cannot become another program on windows" end
   if not arguments[1] then return nil, "there is nothing to run; name a program" end
   local list = ffi.new("const char *[?]", #arguments + 1)
   for index, argument in ipairs(arguments) do list[index - 1] = argument end

@@ -235,8 +235,22 @@ M.poll_name = "poll"
 --- The module that watches files on this system.
 M.watch_module = "framewire.watch.inotify"
 
---- Room for one thread handle.
-M.thread_box = "unsigned long[1]"
+--- Starts a thread at the address of a C function. Returns its handle, or nil and a message.
+function M.start_thread(entry)
+  local handle = ffi.new("unsigned long[1]")
+  local status = ffi.C.pthread_create(handle, nil, entry, nil)
+  if status ~= 0 then return nil, "pthread_create: " .. M.strerror(status) end
+  return handle[0]
+end
+
+function M.join_thread(handle)
+  ffi.C.pthread_join(handle, nil)
+end
+
+--- The number of processor cores that the system uses.
+function M.cores()
+  return tonumber(ffi.C.sysconf(M._SC_NPROCESSORS_ONLN))
+end
 
 --- The pollers of this system, best first.
 M.pollers = { "epoll", "poll" }
@@ -313,10 +327,19 @@ function M.list(path, add)
   return true
 end
 
-M.getcwd_name = "getcwd"
+local path_buffer = ffi.new("char[4096]")
 
---- There is such a structure, so framewire/ffi/terminal.lua works here.
-M.struct_termios = true
+--- The folder in which relative paths begin.
+function M.here()
+  if ffi.C.getcwd(path_buffer, 4096) == nil then return nil end
+  return ffi.string(path_buffer)
+end
+
+--- The module for this system's terminal.
+M.terminal_module = "framewire.ffi.terminal"
+
+--- The module for this system's shared memory.
+M.shm_module = "framewire.shm.posix"
 
 --- Keeps a descriptor out of programs started later.
 function M.close_on_exec(fd)

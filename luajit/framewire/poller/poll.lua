@@ -47,7 +47,7 @@ function Poll:remove(fd)
   local last = self.count - 1
   if slot ~= last then
     self.watched[slot] = self.watched[last]
-    self.slots[self.watched[slot].fd] = slot
+    self.slots[tonumber(self.watched[slot].fd)] = slot
   end
   self.slots[fd] = nil
   self.count = last
@@ -67,7 +67,8 @@ function Poll:wait(milliseconds)
   while left > 0 do
     local revents = watched[slot].revents
     if revents ~= 0 then
-      ready[found], flags[found] = watched[slot].fd, revents
+      -- On Windows a descriptor is a 64-bit integer, which would be an object of its own.
+      ready[found], flags[found] = tonumber(watched[slot].fd), revents
       found = found + 1
       left = left - 1
     end
