@@ -16,13 +16,13 @@
 --   resolve  names and addresses of hosts      files    folders and facts about files
 --   terminal keys and raw mode                 show     values as text
 --   websocket WebSocket servers and clients    udp      UDP
---   unix     unix sockets
+--   unix     unix sockets                      tls      TLS by OpenSSL, optional
 --   stream   buffered streams on a loop        task     coroutines on a loop
 
 local names = {
   "socket", "http", "loop", "poller", "timer", "signal", "thread", "worker", "watch", "shm", "time", "num", "buffer",
   "sys", "options", "textlink", "channel", "emulator", "json", "utf8", "stream", "task",
-  "resolve", "files", "terminal", "show", "websocket", "udp", "unix",
+  "resolve", "files", "terminal", "show", "websocket", "udp", "unix", "tls",
 }
 
 local known = {}

@@ -1,6 +1,6 @@
 --- The figures of the LuaJIT side and of the channel, each next to the limit of the machine. It takes seven minutes.
--- Run it on a machine that does nothing else. `luajit benches/luajit/run.lua --help` lists the options. It needs cc, wrk,
--- libmgba-dev, nginx and two release builds: `cargo build --release -p framewire` and
+-- Run it on a machine that does nothing else. `luajit benches/luajit/run.lua --help` lists the options. It needs cc,
+-- wrk, libmgba-dev, nginx and two release builds: `cargo build --release -p framewire` and
 -- `cargo build --release -p framewire-channel --example pingpong`.
 
 local here = arg[0]:match("^(.*)/") or "."

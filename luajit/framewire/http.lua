@@ -72,13 +72,17 @@ M.form = require "framewire.http.form"
 M.cookie = require "framewire.http.cookie"
 
 -- Runs one server until the process receives a signal to stop.
-local function run(listener, options)
+local function run(listener, options, context)
   local loop, message = loops.new { poller = options.poller }
   if not loop then return nil, message end
   local server
-  server, message = servers.new(loop, listener, options)
+  server, message = servers.new(loop, not context and listener or nil, options)
   if not server then return nil, message end
   local ok
+  if context then
+    ok, message = require("framewire.http.secure").start(loop, server, listener, context)
+    if not ok then return nil, message end
+  end
   ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()
     server:stop(options.grace or 5, function() loop:stop() end)
   end)
@@ -117,6 +121,7 @@ end
 --- `port` (8080; 0 for any free one) and `host` ("127.0.0.1"; "0.0.0.0" or "::" for other machines); or `unix`: path of
 --- a unix socket;
 --- `workers` (1): processes that share the port; each runs the handler on its own;
+--- `tls`: speaks HTTPS, with settings as of tls.server;
 --- `limits`: sizes and time-outs, see http/server.lua; `backlog` (1024); `grace` (5): seconds for requests to end in;
 --- `poller`: name of one to force; `log`: function of a line;
 --- `on_listen`: called once with the URL; `on_start`: called with loop and server, in each worker
@@ -125,23 +130,30 @@ end
 function M.serve(options)
   if type(options.handler) ~= "function" then return nil, "http.serve needs a handler function" end
   local count = options.workers or 1
+  local context
+  if options.tls then
+    local message
+    context, message = require("framewire.tls").server(options.tls)
+    if not context then return nil, message end
+  end
   local listeners, port = listen(options, count)
   if not listeners then return nil, port end
   local function announce()
     if not options.on_listen then return end
     if options.unix then return options.on_listen("unix:" .. options.unix) end
     local host = options.host or "127.0.0.1"
-    options.on_listen(("http://%s:%d"):format(host:find(":", 1, true) and "[" .. host .. "]" or host, port))
+    if host:find(":", 1, true) then host = "[" .. host .. "]" end
+    options.on_listen(("%s://%s:%d"):format(context and "https" or "http", host, port))
   end
   if count == 1 then
     announce()
-    return run(listeners[1], options)
+    return run(listeners[1], options, context)
   end
   return require("framewire.worker").group(count, function(index)
     for other, listener in ipairs(listeners) do
       if other ~= index then listener:close() end
     end
-    assert(run(listeners[index], options))
+    assert(run(listeners[index], options, context))
   end, { ready = announce, grace = (options.grace or 5) + 2 })
 end
 

@@ -164,6 +164,8 @@ local objects = {
   Owner = { make = function() return {} end, private = true },
   Protocol = { make = function() return {} end, private = true },
   WebSocket = { make = web_socket },
+  Context = { make = function() return assert(require("framewire.tls").client { verify = false }) end },
+  Secure = { make = function() return {} end, private = true },
   Udp = { make = function() return assert(require("framewire.udp").open()) end },
   Wait = { make = function() return {} end, private = true },
   Watcher = { make = function() return { on_ready = function() end } end, private = true },

@@ -28,6 +28,7 @@ local files = {
   "websockets",
   "httpclient",
   "udpunix",
+  "tls",
   "hostile",
   "timeouts",
   "static",

@@ -409,6 +409,8 @@ function M.new(server, fd)
     lingering = false,
     --- Whether delayed input is about to be served.
     resuming = false,
+    --- The socket that knows the client's address, if this one does not.
+    peer = nil,
     -- Set when needed: input, unsent (buffers), file, head, decoder (of a body), late (a promised response), closing
     -- ("close", "linger" or "abort" if the connection is about to end; "upgrade" if it is about to be handed over, and
     -- then on_upgrade and rest).

@@ -54,7 +54,9 @@ end
 ---@return string|nil address
 ---@return integer port
 function Request:peer()
-  return socket.wrap(self.connection.fd):peer()
+  local connection = self.connection
+  if connection.peer then return connection.peer:peer() end
+  return socket.wrap(connection.fd):peer()
 end
 
 local M = {}

@@ -66,22 +66,28 @@ function Server:on_closed(fd)
   if self.stopping and self.count == 0 then self:finish_stop() end
 end
 
-local function add_connection(self, fd)
+--- Serves a connection that something else has accepted, if there is room for it.
+---@param fd integer
+---@param peer? table the socket whose `peer` is the client's address, if that is another one
+---@return boolean adopted otherwise it is closed
+function Server:adopt(fd, peer)
   if self.count >= self.limits.max_connections then
     net.send(fd, OVERLOADED, #OVERLOADED, sys.send_flags)
     sys.close(fd)
-    return
+    return false
   end
   local connection = connections.new(self, fd)
+  connection.peer = peer
   local ok, message = self.loop:watch(fd, poller.READ, connection)
   if not ok then
     self.log(message)
     sys.close(fd)
-    return
+    return false
   end
   self.connections[fd] = connection
   self.count = self.count + 1
   if fd > self.highest then self.highest = fd end
+  return true
 end
 
 -- Without free descriptors the listener stays readable. Ignoring it for a moment prevents a busy loop.
@@ -98,7 +104,7 @@ local function accept_all(self)
   for _ = 1, ACCEPT_TURN do
     local fd = sys.accept(self.listener.fd)
     if fd >= 0 then
-      add_connection(self, fd)
+      self:adopt(fd)
     else
       local number = sys.errno()
       if number == sys.EMFILE or number == sys.ENFILE or number == sys.ENOBUFS then pause_accepting(self) end
@@ -122,8 +128,11 @@ function Server:stop(grace, on_stopped)
   if self.stopping then return end
   self.stopping = true
   self.on_stopped = on_stopped
-  self.loop:forget(self.listener.fd)
-  self.listener:close()
+  if self.listener then
+    self.loop:forget(self.listener.fd)
+    self.listener:close()
+  end
+  if self.on_stop then self.on_stop() end
   for upgraded in pairs(self.upgraded) do upgraded:go_away() end
   for fd = 0, self.highest do
     local connection = self.connections[fd]
@@ -161,7 +170,7 @@ end
 
 --- Starts a server on a loop.
 ---@param loop table
----@param listener table socket from `socket.listen`
+---@param listener table|nil socket from `socket.listen`; without one, `adopt` gives the server its connections
 ---@param options table `handler`; `limits`: some of the defaults' names; `log`: function of a line, else standard error
 ---@return table|nil server
 ---@return string? message
@@ -194,9 +203,11 @@ function M.new(loop, listener, options)
   }, Server)
   self.response = responses.new(self)
   self:refresh_date()
-  local ok
-  ok, message = loop:watch(listener.fd, poller.READ, function() accept_all(self) end)
-  if not ok then return nil, message end
+  if listener then
+    local ok
+    ok, message = loop:watch(listener.fd, poller.READ, function() accept_all(self) end)
+    if not ok then return nil, message end
+  end
   self.sweeper = loop:every(SWEEP, function() sweep(self) end)
   return self
 end

@@ -1,0 +1,70 @@
+--- HTTPS: accepts TLS connections for a server, and passes their bytes to it through pairs of unix sockets. The server
+-- itself, and its speed without TLS, stay as they are.
+
+local poller = require "framewire.poller"
+local streams = require "framewire.stream"
+local sys = require "framewire.sys"
+local unix = require "framewire.unix"
+
+-- Seconds for a handshake, and without accepting when descriptors have run out.
+local HANDSHAKE, PAUSE = 10, 0.1
+
+local M = {}
+
+-- Connects a TLS socket with the server.
+local function connect(loop, server, secure)
+  local outside, inside = unix.pair()
+  if not outside then
+    server.log("cannot serve a TLS connection: " .. tostring(inside))
+    return secure:close()
+  end
+  if not server:adopt(inside.fd, secure) then
+    outside:close()
+    return secure:close()
+  end
+  local options = { stall_timeout = server.limits.write_timeout }
+  local one, other = streams.new(loop, secure, options), streams.new(loop, outside, options)
+  if not one or not other then
+    if one then one:close() else secure:close() end
+    if other then other:close() else outside:close() end
+    return
+  end
+  one:pipe(other)
+  other:pipe(one)
+  one.on_close = function() other:finish() end
+  other.on_close = function() one:finish() end
+end
+
+--- Accepts connections until the server stops.
+---@param loop table
+---@param server table from http.new without a listener
+---@param listener table
+---@param context table from tls.server
+---@return true|nil ok
+---@return string? message
+function M.start(loop, server, listener, context)
+  local function accept()
+    local accepted, message, number = listener:accept()
+    if not accepted then
+      if number == sys.EMFILE or number == sys.ENFILE then
+        server.log("cannot accept connections: " .. message)
+        loop:change(listener.fd, 0)
+        loop:after(PAUSE, function()
+          if listener.fd >= 0 then loop:change(listener.fd, poller.READ) end
+        end)
+      end
+      return
+    end
+    loop:spawn(function()
+      local secure = context:accept(accepted, HANDSHAKE)
+      if secure then connect(loop, server, secure) end
+    end)
+  end
+  server.on_stop = function()
+    loop:forget(listener.fd)
+    listener:close()
+  end
+  return loop:watch(listener.fd, poller.READ, accept)
+end
+
+return M

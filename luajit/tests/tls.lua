@@ -1,0 +1,271 @@
+--- TLS by OpenSSL: who is trusted, and the same uses as without TLS. The certificates are made by `openssl`.
+
+local check = require "tests.support.check"
+local http = require "framewire.http"
+local loops = require "framewire.loop"
+local process = require "tests.support.process"
+local socket = require "framewire.socket"
+local streams = require "framewire.stream"
+local tls = require "framewire.tls"
+local websocket = require "framewire.websocket"
+
+local folder
+
+local function run(command)
+  local pipe = assert(io.popen(("cd '%s' && %s 2>&1; echo \"exit $?\""):format(folder, command)))
+  local output = pipe:read("*a")
+  pipe:close()
+  assert(output:find("exit 0%s*$"), command .. "\n" .. output)
+end
+
+-- An authority, certificates by it for some names, and one that signed itself.
+local function make_certificates()
+  if folder then return end
+  folder = process.folder()
+  local new = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+  run(new .. " -keyout ca.key -out ca.pem -subj /CN=test-authority")
+  for name, names in pairs {
+    localhost = "DNS:localhost,IP:127.0.0.1", other = "DNS:other.test", wild = "DNS:*.wild.test", client = "DNS:client",
+  } do
+    process.write(folder .. "/ext", "subjectAltName=" .. names .. "\n")
+    run(("openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout %s.key -out %s.csr -subj /CN=%s")
+      :format(name, name, name))
+    run(("openssl x509 -req -in %s.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out %s.pem")
+      :format(name, name))
+  end
+  run(new .. " -keyout self.key -out self.pem -subj /CN=localhost -addext subjectAltName=DNS:localhost")
+end
+
+local function pair_of(name)
+  return { certificate = folder .. "/" .. name .. ".pem", key = folder .. "/" .. name .. ".key" }
+end
+
+-- Runs a client's function while a server of some settings answers each connection with upper-case letters.
+local function with_echo(settings, body)
+  local context = assert(tls.server(settings))
+  local lines = {}
+  local loop = assert(loops.new { log = function(line) lines[#lines + 1] = line end })
+  local listener = assert(socket.listen())
+  local refusals = {}
+  loop:spawn(function()
+    while true do
+      local accepted = assert(listener:accept(20))
+      loop:spawn(function()
+        local secure, message = context:accept(accepted, 2)
+        if not secure then
+          refusals[#refusals + 1] = message
+          return
+        end
+        while true do
+          local data = secure:read(65536, 5)
+          if not data then break end
+          assert(secure:write((secure:server_name() or "no name") .. ":" .. data:upper(), 5))
+        end
+        secure:close()
+      end)
+    end
+  end)
+  local client = loop:spawn(function() body(select(2, listener:name()), refusals, loop) end)
+  loop:spawn(function()
+    client:join()
+    loop:stop()
+  end)
+  loop:after(20, function() error("the test takes too long") end)
+  assert(loop:run())
+  listener:close()
+  local ok, message = client:join()
+  assert(ok, message)
+  check.equal(table.concat(lines, "\n"), "")
+end
+
+check.test("the constants agree with OpenSSL's headers", function()
+  local source, ours = { "#include <stdio.h>\n#include <openssl/ssl.h>\nint main(void) {" }, {}
+  for name, value in pairs(tls.constants) do
+    source[#source + 1] = ('printf("%s %%ld\\n", (long)%s);'):format(name, name)
+    ours[#ours + 1] = name .. " " .. value
+  end
+  source[#source + 1] = "return 0; }"
+  local place = process.folder()
+  process.write(place .. "/c.c", table.concat(source, "\n"))
+  local pipe = assert(io.popen(("cc -o '%s/run' '%s/c.c' 2>&1 && '%s/run'"):format(place, place, place)))
+  local output = pipe:read("*a")
+  pipe:close()
+  process.remove_folder(place)
+  if output:find("openssl/ssl.h", 1, true) then return end -- the headers are not installed
+  check.equal(output, table.concat(ours, "\n") .. "\n")
+end)
+
+check.test("a server is trusted by its authority and its name", function()
+  make_certificates()
+  local trusting = { ca = folder .. "/ca.pem" }
+  with_echo(pair_of "localhost", function(port, refusals, loop)
+    local secure = assert(tls.connect("localhost", port, trusting, 5))
+    assert(secure:write("hello", 5))
+    check.equal(secure:read(100, 5), "localhost:HELLO")
+    check.equal(secure:version(), "TLSv1.3")
+    check.equal(select(2, secure:read(100, 0.05)), "timeout")
+    secure:close()
+    secure:close()
+    check.contains(select(2, secure:read(1, 1)), "closed")
+    check.contains(select(2, secure:write("x", 1)), "closed")
+    check.equal(secure:version(), nil)
+    check.equal(secure:server_name(), nil)
+
+    secure = assert(tls.connect("127.0.0.1", port, trusting, 5), "the address in the certificate")
+    assert(secure:write("x", 5))
+    check.equal(secure:read(100, 5), "no name:X", "an address is not sent as a name")
+    secure:close()
+
+    check.contains(select(2, tls.connect("localhost", port, nil, 5)), "certificate", "the system's authorities")
+    loop:sleep(0.1)
+    check.equal(#refusals, 1)
+    local context = assert(tls.client(trusting))
+    local _, message = context:connect(assert(socket.connect("127.0.0.1", port, 5)), "other.test", 5)
+    check.contains(message, "mismatch", "a certificate of another name")
+    _, message = context:connect(assert(socket.connect("127.0.0.1", port, 5)), "127.0.0.2", 5)
+    check.contains(message, "mismatch", "a certificate of another address")
+    secure = assert(tls.connect("localhost", port, { verify = false }, 5))
+    secure:close()
+  end)
+  with_echo(pair_of "self", function(port)
+    check.contains(select(2, tls.connect("localhost", port, trusting, 5)), "self")
+    assert(tls.connect("localhost", port, { ca = folder .. "/self.pem" }, 5)):close()
+  end)
+end)
+
+check.test("a server has a certificate for each name", function()
+  make_certificates()
+  local settings = pair_of "localhost"
+  settings.names = { ["other.test"] = pair_of "other", ["*.wild.test"] = pair_of "wild" }
+  with_echo(settings, function(port)
+    local context = assert(tls.client { ca = folder .. "/ca.pem" })
+    for _, name in ipairs { "other.test", "Other.Test", "a.wild.test", "localhost" } do
+      local secure = assert(context:connect(assert(socket.connect("127.0.0.1", port, 5)), name, 5), name)
+      assert(secure:write("x", 5))
+      check.equal(secure:read(100, 5), name .. ":X")
+      secure:close()
+    end
+    check.equal(context:connect(assert(socket.connect("127.0.0.1", port, 5)), "unknown.test", 5), nil)
+  end)
+end)
+
+check.test("a server can ask for a client's certificate", function()
+  make_certificates()
+  local settings = pair_of "localhost"
+  settings.ca = folder .. "/ca.pem"
+  with_echo(settings, function(port, refusals)
+    local known = pair_of "client"
+    known.ca = folder .. "/ca.pem"
+    local secure = assert(tls.connect("localhost", port, known, 5))
+    assert(secure:write("x", 5))
+    check.equal(secure:read(100, 5), "localhost:X")
+    secure:close()
+    secure = tls.connect("localhost", port, { ca = folder .. "/ca.pem" }, 5)
+    -- In TLS 1.3, a client learns of the refusal when it reads.
+    if secure then check.equal(secure:read(100, 5), nil) end
+    check.equal(#refusals, 1)
+    check.contains(refusals[1], "certificate")
+  end)
+end)
+
+check.test("connections that are not TLS, or end early, do no harm", function()
+  make_certificates()
+  with_echo(pair_of "localhost", function(port, refusals, loop)
+    for _, bytes in ipairs { "GET / HTTP/1.0\r\n\r\n", "\22\3\1\2\0\1", ("\255"):rep(1000), "" } do
+      local plain = assert(socket.connect("127.0.0.1", port, 5))
+      assert(plain:write(bytes, 5))
+      plain:finish()
+      plain:read(1000, 5)
+      plain:close()
+    end
+    loop:sleep(0.05)
+    check.equal(#refusals, 4)
+    local silent = assert(socket.connect("127.0.0.1", port, 5))
+    check.equal(select(2, silent:read(10, 5)), "closed", "a client that says nothing")
+    check.contains(refusals[5], "timeout")
+    local secure = assert(tls.connect("localhost", port, { ca = folder .. "/ca.pem" }, 5))
+    secure.socket:finish() -- without TLS's own end
+    check.contains(select(2, secure:read(10, 5)) or "", "c")
+    secure:close()
+  end)
+  local listener = assert(socket.listen())
+  check.contains(select(2, tls.connect("127.0.0.1", select(2, listener:name()), nil, 0.1)), "timeout")
+  listener:close()
+  for wrong, part in pairs {
+    [{ ca = "/none.pem" }] = "cannot use the authorities", [{ certificate = "x" }] = "both certificate and key",
+    [{ veriy = true }] = "no option 'veriy'", [{ verify = 1 }] = "must be a boolean",
+    [{ certificate = folder .. "/ca.pem", key = folder .. "/client.key" }] = "cannot use the key",
+    [{ certificate = "/none.pem", key = "/none.key" }] = "cannot use the certificate",
+  } do check.contains(select(2, tls.client(wrong)), part) end
+  check.contains(select(2, tls.server {}), "needs a certificate")
+  check.contains(select(2, tls.server()), "needs a certificate")
+end)
+
+check.test("streams carry much over TLS in both directions", function()
+  make_certificates()
+  local loop = assert(loops.new { log = function(line) error(line) end })
+  local listener = assert(socket.listen())
+  local context = assert(tls.server(pair_of "localhost"))
+  loop:spawn(function()
+    local secure = assert(context:accept(assert(listener:accept(5)), 5))
+    assert(streams.new(loop, secure, {
+      on_data = function(stream, data)
+        if stream:write(data) == false then stream:pause() end
+      end,
+      on_drain = function(stream) stream:resume() end,
+    }))
+  end)
+  local got, reason = 0, "none"
+  loop:spawn(function()
+    local secure = assert(tls.connect("localhost", select(2, listener:name()), { ca = folder .. "/ca.pem" }, 5))
+    local side = assert(streams.new(loop, secure, {
+      on_data = function(_, data) got = got + #data end,
+      on_close = function(_, why)
+        reason = why
+        loop:stop()
+      end,
+    }))
+    side:write(("0123456789"):rep(1000000))
+    side:finish()
+  end)
+  loop:after(20, function() error("the test takes too long") end)
+  assert(loop:run())
+  check.equal(got, 10000000)
+  check.equal(reason, nil)
+  listener:close()
+end)
+
+check.test("HTTPS and secure WebSockets, server and client", function()
+  make_certificates()
+  process.with_server({
+    tls = pair_of "localhost",
+    log = function() end,
+    handler = http.routes {
+      ["GET /"] = function(request, response) response:text(200, "hello " .. request:peer()) end,
+      ["GET /big"] = function(_, response) response:text(200, ("x"):rep(5000000)) end,
+      ["POST /echo"] = function(request, response) response:text(200, request.body) end,
+      ["GET /ws"] = function(request, response)
+        websocket.accept(request, response, { on_message = function(ws, data) ws:send(data:upper()) end })
+      end,
+    },
+  }, function(port)
+    local base = "https://localhost:" .. port
+    local client = http.client { tls = { ca = folder .. "/ca.pem" } }
+    for _ = 1, 3 do check.equal(assert(client:get(base .. "/")).body, "hello 127.0.0.1") end
+    check.equal(#assert(client:get(base .. "/big")).body, 5000000)
+    local body = ("y"):rep(500000)
+    check.equal(assert(client:post(base .. "/echo", { body = body })).body, body)
+    client:close()
+    check.contains(select(2, http.client():get(base .. "/")), "certificate")
+    local pipe = io.popen(("curl -s --cacert '%s/ca.pem' %s/big | wc -c"):format(folder, base))
+    check.equal(pipe:read("*n"), 5000000)
+    pipe:close()
+    local ws = assert(websocket.connect("wss://localhost:" .. port .. "/ws", { tls = { ca = folder .. "/ca.pem" } }))
+    ws:send("secret")
+    check.equal((ws:receive(5)), "SECRET")
+    ws:close()
+  end)
+  check.contains(select(2, http.serve { handler = print, tls = {} }), "needs a certificate")
+  process.remove_folder(folder)
+  folder = nil
+end)
