@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test browser browser-baselines loom bench lab bench-luajit soak soak-luajit test-windows fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run test python bench-python lint-python browser browser-baselines loom bench lab bench-luajit soak soak-luajit test-windows fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -22,7 +22,13 @@ test: setup-test lint
 	$(LUA) lua/tests/fuzz.lua
 	$(LUAJIT) luajit/tests/run.lua
 	$(MAKE) -C rom check
+	$(MAKE) python
 	$(MAKE) browser
+
+# The Python package with an embedded core and with a stock mGBA: about a minute.
+python: setup-test lint-python
+	$(CARGO) build --locked --workspace --all-features --bin framewire --example window
+	cd python && ../target/python/bin/python -m pytest --quiet $(ARGS)
 
 # The console page in Chromium, on an embedded core and on a stock mGBA: about a minute.
 browser: setup-test lint-page
@@ -72,6 +78,11 @@ bench-luajit: setup-test
 	$(CARGO) build --release --locked -p framewire-channel --example pingpong
 	$(LUAJIT) benches/luajit/run.lua $(ARGS)
 
+# The figures of the Python client; they are written into docs/performance/python.json.
+bench-python: setup-test
+	$(CARGO) build --release --locked -p framewire
+	target/python/bin/python python/benches/client.py --json docs/performance/python.json
+
 # A million mutated inputs for each decoder, the program's and the script's.
 fuzz: setup-test
 	FUZZ=1000000 $(CARGO) test --release --locked -p framewire-protocol --test fuzz
@@ -87,9 +98,11 @@ schemathesis: build
 study: lab
 	exec target/release/framewire-lab study $(ARGS)
 
-# The files that are made from the table of operations; a test compares them.
+# The files that are made from the table of operations, and Python's synchronous client; tests compare them.
 generate: setup
 	FRAMEWIRE_GENERATE=1 $(CARGO) test --quiet --locked -p framewire-protocol --test generated
+	@tools/python.sh
+	target/python/bin/python python/generate.py
 
 rom: setup-test
 	$(MAKE) -C rom
@@ -100,11 +113,12 @@ setup:
 setup-test:
 	@tools/setup.sh test
 	@tools/clients.sh
+	@tools/python.sh
 
 fmt:
 	$(CARGO) fmt --all
 
-lint: lint-page
+lint: lint-page lint-python
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --locked -p framewire --all-targets --no-default-features -- -D warnings
@@ -113,6 +127,12 @@ lint: lint-page
 	cd lua && luacheck --quiet .
 	cd luajit && luacheck --quiet .
 	luacheck --quiet --config luajit/.luacheckrc benches crates/channel
+
+# Types (mypy) and style (ruff) of the Python package.
+lint-python:
+	@tools/python.sh
+	cd python && ../target/python/bin/ruff check --quiet . && ../target/python/bin/ruff format --quiet --check .
+	cd python && ../target/python/bin/python generate.py --check && ../target/python/bin/mypy --no-error-summary
 
 # Types (tsc) and style (biome) of the console page and of its tests.
 lint-page:

@@ -1,0 +1,75 @@
+"""`client.memory` of the asynchronous client."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy.typing as npt
+
+from framewire.memory import fill, is_name, range_of, several
+from framewire.model import Address, Data, NumberType, Symbol
+
+if TYPE_CHECKING:
+    from framewire.aio import AsyncClient
+
+
+class AsyncMemory:
+    """The memory of an emulator: like `framewire.memory.Memory`, but `await memory["score"]`.
+
+    Brackets cannot be assigned to asynchronously: `await memory.write("score", 5)`.
+    """
+
+    def __init__(self, emulator: AsyncClient, domain: str | None = None) -> None:
+        self._emulator = emulator
+        self._domain = domain
+        self._symbols: dict[str, Symbol] | None = None
+
+    def domain(self, name: str) -> AsyncMemory:
+        """A memory domain, such as `wram`. Addresses are offsets in it."""
+        return AsyncMemory(self._emulator, name)
+
+    def refresh(self) -> None:
+        """Forgets the symbols. Call it if the emulator has another game that this client did not load."""
+        self._symbols = None
+
+    @overload
+    def __getitem__(self, where: slice) -> Coroutine[Any, Any, bytes]: ...
+    @overload
+    def __getitem__(self, where: int) -> Coroutine[Any, Any, int]: ...
+    @overload
+    def __getitem__(self, where: str) -> Coroutine[Any, Any, Any]: ...
+    def __getitem__(self, where: Address | slice) -> Coroutine[Any, Any, Any]:
+        return self._get(where)
+
+    async def write(self, address: Address, value: int | list[int] | Data) -> None:
+        """Writes a number; or bytes or numbers, which fill a name of several numbers."""
+        if isinstance(value, int):
+            await self._emulator.write(address, value, domain=self._domain)
+            return
+        symbol = await self._array(address)
+        if symbol is not None:
+            await self._emulator.write_bytes(symbol.name, fill(symbol, value))
+        else:
+            data = bytes(value) if isinstance(value, list) else value
+            await self._emulator.write_bytes(address, data, domain=self._domain)
+
+    async def array(self, address: Address, type: NumberType | npt.DTypeLike, count: int) -> npt.NDArray[Any]:
+        """Numbers in a row, as `AsyncClient.read_array` reads them."""
+        return await self._emulator.read_array(address, type, count, domain=self._domain)
+
+    async def _get(self, where: Address | slice) -> Any:
+        if isinstance(where, slice):
+            address, length = range_of(where)
+            return await self._emulator.read_bytes(address, length, domain=self._domain)
+        symbol = await self._array(where)
+        if symbol is not None:
+            return await self._emulator.read_array(symbol.name, symbol.type or "u8", symbol.count)
+        return await self._emulator.read(where, domain=self._domain)
+
+    async def _array(self, where: Address) -> Symbol | None:
+        if self._domain is not None or not is_name(where):
+            return None
+        if self._symbols is None or where not in self._symbols:
+            self._symbols = await self._emulator.symbols()
+        return several(self._symbols.get(where))

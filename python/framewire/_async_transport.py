@@ -1,0 +1,275 @@
+"""Bytes for the asynchronous client: one connection in the event loop that made the client."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl as tls
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from framewire._calls import Call
+from framewire._session import START_IT, Pending, Refused, Session, Subscription
+from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError
+
+T = TypeVar("T")
+
+
+class _Waiting(Pending):
+    __slots__ = ("future",)
+
+    def __init__(self, method: str, params: dict[str, Any], changes: bool, future: asyncio.Future[Any]) -> None:
+        super().__init__(method, params, changes)
+        self.future = future
+
+    def settle(self, result: Any, error: FramewireError | None) -> None:
+        if not self.future.done():
+            if error is None:
+                self.future.set_result(result)
+            else:
+                self.future.set_exception(error)
+
+
+class _Queue(Subscription):
+    def __init__(self, params: dict[str, Any]) -> None:
+        super().__init__(params)
+        self.news = asyncio.Event()
+
+    def wake(self) -> None:
+        self.news.set()
+
+
+class _Stream(asyncio.Protocol):
+    """The end of one connection."""
+
+    def __init__(self, owner: AsyncTransport, opened: asyncio.Future[None]) -> None:
+        self._owner = owner
+        self._opened = opened
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._owner.made(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._owner.received(self, data)
+        except (Refused, EOFError) as error:
+            self._end(error)
+        else:
+            if not self._opened.done() and self._owner.is_open():
+                self._opened.set_result(None)
+
+    def eof_received(self) -> None:
+        self.data_received(b"")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(exc or EOFError("the connection ended without a reason"))
+
+    def _end(self, error: Exception) -> None:
+        if not self._opened.done():
+            self._opened.set_exception(error)
+        if self.transport is not None:
+            self.transport.abort()
+        self._owner.lost(self, error)
+
+
+class AsyncTransport:
+    """A connection that calls and events go through."""
+
+    def __init__(self, url: str, token: str | None, timeout: float, retry: float, context: tls.SSLContext | None) -> None:
+        self._session = Session(url, token)
+        self._timeout = timeout
+        self._retry = retry
+        self._context = context
+        self._loop = asyncio.get_running_loop()
+        self._stream: _Stream | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._flushing = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    async def start(self) -> None:
+        """Connects for the first time, without further attempts."""
+        await self._connect(0.0)
+
+    async def perform(self, call: Call[T]) -> T:
+        """Sends a request and waits for its reply."""
+        self._check_open()
+        pending = _Waiting(call.method, call.params, call.changes, self._loop.create_future())
+        self._session.submit(pending)
+        self._send_soon()
+        try:
+            result = await pending.future
+        except asyncio.CancelledError:
+            self._session.abandon(pending)
+            raise
+        return call.parse(result)
+
+    def subscribe(self, params: dict[str, Any]) -> Subscription:
+        """Begins a subscription."""
+        self._check_open()
+        subscription = _Queue(params)
+        self._session.subscribe(subscription)
+        self._send_soon()
+        return subscription
+
+    async def begun(self, subscription: Subscription) -> None:
+        """Waits until the server has begun a subscription."""
+        assert isinstance(subscription, _Queue)
+        while subscription.number is None:
+            if subscription.error is not None:
+                raise subscription.error
+            self._check_open()
+            subscription.news.clear()
+            await subscription.news.wait()
+
+    async def event(self, subscription: Subscription, timeout: float | None) -> tuple[str, Mapping[str, Any]] | None:
+        """The next event; None after `timeout` seconds."""
+        assert isinstance(subscription, _Queue)
+        while not subscription.events:
+            if subscription.error is not None:
+                raise subscription.error
+            self._check_open()
+            subscription.news.clear()
+            try:
+                await asyncio.wait_for(subscription.news.wait(), timeout)
+            except (TimeoutError, asyncio.TimeoutError):
+                return None
+        return subscription.events.popleft()
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Ends a subscription."""
+        self._session.unsubscribe(subscription)
+        self._send_soon()
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Sends a request without a reply."""
+        self._session.notify(method, params)
+        self._send_soon()
+
+    def lockstep(self, held: bool) -> None:
+        """Says whether this connection now holds the emulator in lockstep."""
+        self._session.lockstep = held
+
+    async def close(self) -> None:
+        """Closes the connection. Requests that wait fail."""
+        if self._closed:
+            return
+        self._closed = True
+        self._session.lockstep = False
+        self._session.close()
+        self._flush()
+        self._session.give_up(ConnectionLost("the client was closed"))
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._stream is not None and self._stream.transport is not None:
+            self._stream.transport.close()
+            await asyncio.sleep(0)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ConnectionLost("the client is closed; call framewire.aio.connect() again")
+
+    def _send_soon(self) -> None:
+        """Writes once for all requests of this turn of the loop."""
+        if self._session.open:
+            if not self._flushing:
+                self._flushing = True
+                self._loop.call_soon(self._flush)
+        elif self._connecting is None and self._session.busy:
+            self._connecting = self._loop.create_task(self._connect_again())
+
+    def _flush(self) -> None:
+        self._flushing = False
+        parts = self._session.data_to_send()
+        if parts and self._stream is not None and self._stream.transport is not None:
+            self._stream.transport.write(b"".join(parts))
+
+    async def _connect_again(self) -> None:
+        try:
+            await self._connect(self._retry)
+        except FramewireError:
+            pass  # everything that waits has failed with it
+        finally:
+            self._connecting = None
+
+    async def _connect(self, retry: float) -> None:
+        """Connects, with attempts for `retry` seconds. If that fails, everything that waits fails."""
+        begun = self._loop.time()
+        pause = 0.05
+        while True:
+            final = False
+            try:
+                await asyncio.wait_for(self._shake_hands(), max(begun + retry - self._loop.time(), min(self._timeout, 5.0)))
+                return
+            except Refused as refused:
+                error, final = refused.error, refused.final
+            except (OSError, EOFError, asyncio.TimeoutError) as failure:
+                url = self._session.url
+                error = ConnectionFailed(f"no connection to {url}: {failure or 'no answer in time'}; {START_IT}")
+                final = isinstance(failure, tls.SSLCertVerificationError)
+            if final or self._loop.time() + pause > begun + retry:
+                self._session.give_up(error)
+                raise error
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 1.0)
+
+    async def _shake_hands(self) -> None:
+        host, port, secure = self._session.address
+        opened: asyncio.Future[None] = self._loop.create_future()
+        context = (self._context or tls.create_default_context()) if secure else None
+        _, stream = await self._loop.create_connection(lambda: _Stream(self, opened), host, port, ssl=context)
+        try:
+            await opened
+        except asyncio.CancelledError:
+            if stream.transport is not None:
+                stream.transport.abort()
+            raise
+        if self._timer is not None:
+            self._timer.cancel()
+        self._check()
+
+    def _check(self) -> None:
+        """Looks from time to time whether the server is still there."""
+        if self._stream is None:
+            return
+        try:
+            delay = self._session.check(self._timeout)
+        except EOFError as error:
+            stream = self._stream
+            self.lost(stream, error)
+            if stream.transport is not None:
+                stream.transport.abort()
+        else:
+            self._flush()
+            self._timer = self._loop.call_later(delay, self._check)
+
+    # What the connection calls.
+
+    def made(self, stream: _Stream) -> None:
+        """There is a connection."""
+        self._stream = stream
+        self._session.connect()
+        self._flush()
+
+    def is_open(self) -> bool:
+        """Whether the handshake is done."""
+        return self._session.open
+
+    def received(self, stream: _Stream, data: bytes) -> None:
+        """Bytes came."""
+        if stream is self._stream:
+            self._session.received(data)
+            self._flush()
+
+    def lost(self, stream: _Stream, error: Exception) -> None:
+        """The connection has ended."""
+        if stream is not self._stream:
+            return
+        self._stream = None
+        self._session.lost(str(error))
+        if not self._closed:
+            self._send_soon()

@@ -1,0 +1,476 @@
+"""What each request says and what its reply means, without any I/O: both clients use it.
+
+An `Operation` can stand alone or be part of a batch. A `Call` is a method of JSON-RPC (docs/json-rpc.md).
+"""
+
+from __future__ import annotations
+
+import operator
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from framewire.errors import InvalidRequest, WaitTimeout
+from framewire.model import (
+    DTYPES,
+    Address,
+    Data,
+    Info,
+    Keys,
+    NumberType,
+    Presses,
+    RecordingInfo,
+    ReplayReport,
+    SnapshotInfo,
+    Symbol,
+    Timeline,
+    Value,
+    Waited,
+    as_bytes,
+    key_names,
+    sequence_text,
+)
+from framewire.screen import Screen
+
+T = TypeVar("T")
+
+Json = Any
+"""What `json.loads` returns."""
+
+MOST_FRAMES = 3600
+"""The most frames of one `advance`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A method, its parameters, and the meaning of its result."""
+
+    method: str
+    params: dict[str, Json]
+    parse: Callable[[Json], T]
+    changes: bool
+    """Whether it changes something, so that it needs an idempotency key to be sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[T]):
+    """An operation, its arguments, and the meaning of its value."""
+
+    name: str
+    arguments: dict[str, Json]
+    parse: Callable[[Json], T]
+    changes: bool
+
+    def call(self) -> Call[T]:
+        """The operation alone."""
+        parse = self.parse
+        return Call(self.name, self.arguments, lambda result: parse(result["value"]), self.changes)
+
+    def json(self) -> dict[str, Json]:
+        """The operation as part of a batch."""
+        return {"op": self.name, **self.arguments}
+
+
+def same(result: Json) -> Any:
+    """The result as it is."""
+    return result
+
+
+def nothing(_: Json) -> None:
+    """No result."""
+
+
+def frame_of(result: Json) -> int:
+    """The frame counter of a reply."""
+    return int(result["frame"])
+
+
+def given(**params: Json) -> dict[str, Json]:
+    """The parameters that are not None."""
+    return {name: value for name, value in params.items() if value is not None}
+
+
+def place(address: Address, domain: str | None = None) -> dict[str, Json]:
+    """The parameters of an address."""
+    if not isinstance(address, str):
+        address = whole(address, "address", "a whole number, or text such as 'score' or '0x02000044'")
+    return {"address": address} if domain is None else {"address": address, "domain": domain}
+
+
+def whole(value: object, name: str, accepts: str = "a whole number") -> int:
+    """A whole number, also of NumPy."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidRequest(f"{name} is {value!r}; use {accepts}", parameter=name, accepts=accepts) from None
+
+
+# Memory.
+
+
+def read(address: Address, type: NumberType | None, domain: str | None) -> Operation[int]:
+    """Reads a number."""
+    arguments = place(address, domain)
+    if type is not None:
+        arguments["type"] = type
+    return Operation("read", arguments, same, changes=False)
+
+
+def read_many(addresses: Sequence[Address], type: NumberType | None, domain: str | None) -> Operation[list[int]]:
+    """Reads several numbers."""
+    if isinstance(addresses, str):
+        raise InvalidRequest(f"addresses is {addresses!r}; use a list, such as ['score', 'lives']", parameter="addresses")
+    places = [place(each)["address"] for each in addresses]
+    return Operation("read_many", given(addresses=places, type=type, domain=domain), same, changes=False)
+
+
+def read_bytes(address: Address, length: int, domain: str | None) -> Operation[bytes]:
+    """Reads bytes."""
+    name = "read_range" if domain is None else "domain_read_range"
+    return Operation(name, {**place(address, domain), "length": whole(length, "length")}, b64decode, changes=False)
+
+
+def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
+    """The NumPy type of a type of number; NumPy's own types are taken as little-endian."""
+    if isinstance(type, str) and type in DTYPES:
+        return DTYPES[type]
+    try:
+        dtype = np.dtype(type)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.hasobject or dtype.itemsize == 0:
+        accepts = f"{', '.join(DTYPES)} or a type of NumPy"
+        raise InvalidRequest(f"type is {type!r}; use {accepts}", parameter="type", accepts=accepts)
+    return dtype if dtype.byteorder == ">" else dtype.newbyteorder("<")
+
+
+def read_array(
+    address: Address, type: NumberType | npt.DTypeLike, count: int, domain: str | None
+) -> Operation[npt.NDArray[Any]]:
+    """Reads numbers in a row."""
+    dtype = dtype_of(type)
+    read = read_bytes(address, whole(count, "count") * dtype.itemsize, domain)
+    return Operation(
+        read.name, read.arguments, lambda value: np.frombuffer(bytearray(b64decode(value)), dtype), changes=False
+    )
+
+
+def write(address: Address, value: int, type: NumberType | None, domain: str | None) -> Operation[None]:
+    """Writes a number."""
+    arguments = given(**place(address, domain), type=type)
+    arguments["value"] = whole(value, "value")
+    return Operation("write", arguments, nothing, changes=True)
+
+
+def write_bytes(address: Address, data: Data, domain: str | None) -> Operation[None]:
+    """Writes bytes. Domains have no operation for it, so there they are written as numbers."""
+    content = as_bytes(data)
+    if domain is None:
+        return Operation("write_range", {**place(address), "data": b64encode(content).decode()}, nothing, changes=True)
+    first = place(address)["address"]
+    if isinstance(first, str):
+        raise InvalidRequest(
+            f"address is {address!r}; with a domain, use the offset in it as a whole number", parameter="address"
+        )
+    whole_words = len(content) // 4 * 4
+    writes = [
+        {"address": first + at, "value": int.from_bytes(content[at : at + 4], "little"), "type": "u32"}
+        for at in range(0, whole_words, 4)
+    ]
+    writes += [{"address": first + at, "value": content[at]} for at in range(whole_words, len(content))]
+    return Operation("write_many", {"writes": writes, "domain": domain}, nothing, changes=True)
+
+
+def symbols(contains: str | None, after: str | None) -> Call[tuple[list[Symbol], bool]]:
+    """A page of the symbols, and whether there are more."""
+
+    def parse(result: Json) -> tuple[list[Symbol], bool]:
+        found = [
+            Symbol(each["name"], each["address"], each.get("type"), each["count"], each.get("doc"))
+            for each in result["symbols"]
+        ]
+        return found, bool(result["more"])
+
+    return Call("symbols", given(contains=contains, after=after), parse, changes=False)
+
+
+# Keys.
+
+
+def timeline(result: Json) -> Timeline:
+    """A timeline."""
+    over = result.get("over")
+    return Timeline(result["id"], result["first"], result["last"], over and bool(over["cancelled"]))
+
+
+def press(keys: Keys, frames: int) -> Operation[Timeline]:
+    """Presses keys together."""
+    arguments = {"keys": key_names(keys), "frames": whole(frames, "frames")}
+    return Operation("tap", arguments, timeline, changes=True)
+
+
+def play(presses: Presses) -> Operation[Timeline]:
+    """Presses keys one after the other."""
+    return Operation("input", {"sequence": sequence_text(presses)}, timeline, changes=True)
+
+
+def until_over(operation: Operation[Timeline]) -> Call[Timeline]:
+    """Presses keys and waits until they are released."""
+    return Call(f"v1.{operation.name}", {**operation.arguments, "wait": True}, timeline, changes=True)
+
+
+def cancel(timeline: int | None) -> Call[bool]:
+    """Ends one timeline or all."""
+    if timeline is None:
+        return Call("cancelAllInput", {}, lambda result: bool(result["cancelled"]), changes=True)
+    return Call("cancelInput", {"id": timeline}, lambda result: bool(result["cancelled"]), changes=True)
+
+
+def progress(timeline: int) -> Call[bool | None]:
+    """Whether a timeline was cancelled; None while it plays."""
+
+    def parse(result: Json) -> bool | None:
+        return None if result["over"] is None else bool(result["over"]["cancelled"])
+
+    return Call("inputProgress", {"id": timeline}, parse, changes=False)
+
+
+def hold(keys: Keys) -> Operation[None]:
+    """Holds keys."""
+    return Operation("add_keys", {"keys": key_names(keys)}, nothing, changes=True)
+
+
+def release(keys: Keys | None) -> Operation[None]:
+    """Releases keys, or all."""
+    if keys is None:
+        return Operation("set_keys", {"keys": []}, nothing, changes=True)
+    return Operation("clear_keys", {"keys": key_names(keys)}, nothing, changes=True)
+
+
+# Frames.
+
+
+def advance(frames: int) -> Operation[int]:
+    """Runs frames, up to `MOST_FRAMES`."""
+    return Operation("advance", {"frames": frames}, same, changes=True)
+
+
+def plain(name: str) -> Operation[None]:
+    """An operation without arguments that changes something."""
+    return Operation(name, {}, nothing, changes=True)
+
+
+def frame() -> Operation[int]:
+    """The frame counter."""
+    return Operation("current_frame", {}, same, changes=False)
+
+
+def lockstep(timeout: int) -> Operation[None]:
+    """Begins lockstep; 0 ends it."""
+    return Operation("lockstep", {"timeout": whole(timeout, "timeout", "milliseconds")}, nothing, changes=True)
+
+
+def set_speed(speed: float | str) -> Call[None]:
+    """Changes the speed."""
+    return Call("speed", {"speed": speed}, nothing, changes=True)
+
+
+def load(path: str) -> Call[None]:
+    """Loads another game."""
+    return Call("load", {"path": path}, nothing, changes=True)
+
+
+def info() -> Call[Info]:
+    """The state of the emulator."""
+
+    def parse(result: Json) -> Info:
+        return Info(
+            result["kind"],
+            bool(result["connected"]),
+            result["run"],
+            result.get("frame"),
+            result.get("title"),
+            result.get("code"),
+            result,
+        )
+
+    return Call("emulatorState", {}, parse, changes=False)
+
+
+# Pictures and states.
+
+
+def screen(frame: int | None, timeout: int | None) -> Call[Screen]:
+    """The picture."""
+
+    def parse(result: Json) -> Screen:
+        return Screen.from_rgb(b64decode(result["data"]), result["width"], result["height"], result["frame"])
+
+    return Call("v1.screenshot", given(format="rgb", frame=frame, timeout=timeout), parse, changes=False)
+
+
+def batch_screen() -> Operation[Screen]:
+    """The picture in a batch, a PNG file."""
+    return Operation("screenshot", {}, lambda value: Screen.from_png(b64decode(value)), changes=False)
+
+
+def save_state(flags: int | None) -> Call[bytes]:
+    """The state."""
+    return Call("saveState", given(flags=flags), lambda result: b64decode(result["data"]), changes=False)
+
+
+def batch_save_state(flags: int) -> Operation[bytes]:
+    """The state in a batch."""
+    return Operation("save_state", {"flags": flags}, b64decode, changes=False)
+
+
+def load_state(data: bytes, flags: int | None, force: bool) -> Call[int]:
+    """Loads a state."""
+    params = given(body=b64encode(data).decode(), flags=flags, force=force or None)
+    return Call("loadState", params, frame_of, changes=True)
+
+
+def batch_load_state(data: bytes, flags: int) -> Operation[bool]:
+    """Loads a state in a batch."""
+    return Operation("load_state", {"data": b64encode(data).decode(), "flags": flags}, bool, changes=True)
+
+
+def snapshot_info(result: Json) -> SnapshotInfo:
+    """A snapshot."""
+    return SnapshotInfo(result["name"], result["title"], result["frame"], result["time"], result["note"], result["size"])
+
+
+def snapshots(offset: int) -> Call[tuple[list[SnapshotInfo], int | None]]:
+    """A page of the snapshots, and where the next one begins."""
+
+    def parse(result: Json) -> tuple[list[SnapshotInfo], int | None]:
+        return [snapshot_info(each) for each in result["snapshots"]], result["next"]
+
+    return Call("snapshots", {"offset": offset, "limit": 1000}, parse, changes=False)
+
+
+def save_snapshot(name: str | None, note: str, replace: bool) -> Call[SnapshotInfo]:
+    """Saves a snapshot."""
+    return Call("saveSnapshot", given(name=name, note=note, replace=replace), snapshot_info, changes=True)
+
+
+def load_snapshot(name: str, flags: int | None, force: bool) -> Call[int]:
+    """Loads a snapshot."""
+    return Call("loadSnapshot", given(name=name, flags=flags, force=force or None), frame_of, changes=True)
+
+
+def change_snapshot(name: str, new_name: str | None, note: str | None) -> Call[SnapshotInfo]:
+    """Changes the name or the note of a snapshot."""
+    params = {"name": name, "body": given(name=new_name, note=note)}
+    return Call("changeSnapshot", params, snapshot_info, changes=True)
+
+
+def delete_snapshot(name: str) -> Call[None]:
+    """Deletes a snapshot."""
+    return Call("deleteSnapshot", {"name": name}, nothing, changes=True)
+
+
+def file(method: str, name: str) -> Call[bytes]:
+    """A file of the server: `snapshotFile`, `snapshotPicture` or `downloadRecording`."""
+    return Call(method, {"name": name}, lambda result: b64decode(result["data"]), changes=False)
+
+
+# Recordings.
+
+
+def recording_info(result: Json) -> RecordingInfo:
+    """A recording, being made or complete."""
+    return RecordingInfo(result["name"], result.get("frames", 0), result.get("ended"), result["size"])
+
+
+def start_recording(name: str | None, start: str, every: int | None, note: str, replace: bool) -> Call[RecordingInfo]:
+    """Begins a recording."""
+    params = given(name=name, start=start, every=every, note=note, replace=replace)
+    return Call("startRecording", params, recording_info, changes=True)
+
+
+def recording_under_way() -> Call[RecordingInfo]:
+    """How far the recording is."""
+    return Call("recordingUnderWay", {}, recording_info, changes=False)
+
+
+def stop_recording() -> Call[RecordingInfo]:
+    """Ends the recording."""
+    return Call("stopRecording", {}, recording_info, changes=True)
+
+
+def recordings(offset: int) -> Call[tuple[list[str], int | None]]:
+    """A page of the names of recordings, and where the next one begins."""
+
+    def parse(result: Json) -> tuple[list[str], int | None]:
+        return [each["name"] for each in result["recordings"]], result["next"]
+
+    return Call("recordings", {"offset": offset, "limit": 1000}, parse, changes=False)
+
+
+def recording(name: str) -> Call[RecordingInfo]:
+    """A recording."""
+    return Call("recording", {"name": name}, recording_info, changes=False)
+
+
+def delete_recording(name: str) -> Call[None]:
+    """Deletes a recording."""
+    return Call("deleteRecording", {"name": name}, nothing, changes=True)
+
+
+def upload_recording(name: str, data: bytes, replace: bool) -> Call[None]:
+    """Adds a recording."""
+    params = given(name=name, body=b64encode(data).decode(), replace=replace or None)
+    return Call("uploadRecording", params, nothing, changes=True)
+
+
+def replay(name: str, speed: float | None, restore: bool, through: bool) -> Call[ReplayReport]:
+    """Replays a recording to its end."""
+
+    def parse(result: Json) -> ReplayReport:
+        return ReplayReport(bool(result["equal"]), result["frames"], result["played"], result.get("diverged"), result)
+
+    params = given(name=name, speed=speed, restore=restore, through=through)
+    return Call("replayRecording", params, parse, changes=True)
+
+
+# Expressions.
+
+
+def value(expression: str, json: Json) -> Value:
+    """A value of an expression; `bytes[...]` has base64 text."""
+    return b64decode(json) if isinstance(json, str) and expression.lstrip().startswith("bytes") else json
+
+
+def wait(until: str, frames: int) -> Call[Waited]:
+    """Waits until an expression is true."""
+
+    def parse(result: Json) -> Waited:
+        if not result["held"]:
+            raise WaitTimeout(
+                f"`{until}` did not become true in {result['frames']} frames, up to frame {result['frame']}; "
+                "wait longer with timeout_frames=, or check the condition with evaluate()"
+            )
+        return Waited(result["frame"], result["frames"])
+
+    return Call("wait", {"until": until, "frames": whole(frames, "timeout_frames")}, parse, changes=False)
+
+
+def evaluate(expression: str) -> Call[tuple[Value, str]]:
+    """The value of an expression, by a watch; also returns the id of the watch."""
+
+    def parse(result: Json) -> tuple[Value, str]:
+        return value(expression, next(iter(result["values"].values()))), result["id"]
+
+    # Each call gets a watch of its own, with the values of now. `buffer` makes it small.
+    return Call("createWatch", {"watch": [expression], "buffer": 1}, parse, changes=False)
+
+
+def batch(operations: Sequence[Operation[Any]]) -> Call[Mapping[str, Json]]:
+    """Several operations at one frame."""
+    changes = any(each.changes for each in operations)
+    return Call("batch", {"ops": [each.json() for each in operations]}, same, changes)

@@ -1,0 +1,436 @@
+"""JSON-RPC over a WebSocket without any I/O: what to send, what a message means, and what to do after a broken connection.
+
+Both clients feed bytes in and take bytes out. The WebSocket itself is the protocol of the package websockets.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from websockets.client import ClientProtocol
+from websockets.exceptions import InvalidHandshake, InvalidStatus
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.protocol import State
+from websockets.uri import parse_uri
+
+from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, InvalidRequest, from_problem
+
+Json = Any
+
+IN_FLIGHT = 512
+"""Requests without a reply that are sent at most; the others wait here. The server accepts 1,024 of a connection."""
+
+KEYED = 50_000
+"""Changes with an idempotency key in each `KEY_LIFE`. The server remembers each key that long, and 131,072 in all."""
+
+KEY_LIFE = 600.0
+"""Seconds."""
+
+KEPT_EVENTS = 16_384
+"""Events of a subscription that are kept for a slow reader. Beyond that the oldest are dropped."""
+
+START_IT = "start one with `framewire serve`, or check the address with `framewire doctor`"
+
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+def socket_url(url: str, path: str, emulator: str | None) -> str:
+    """The address of a WebSocket of the server at `url`."""
+    schemes = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme not in schemes or not parts.hostname or parts.query or parts.username:
+        raise InvalidRequest(
+            f"the URL is {url!r}; use one such as 'http://127.0.0.1:5000', and the arguments `emulator` and `token`",
+            parameter="url",
+        )
+    query = "" if emulator is None else f"?emulator={quote(emulator, safe='')}"
+    return f"{schemes[parts.scheme]}://{parts.netloc}{parts.path.rstrip('/')}{path}{query}"
+
+
+def authorization(token: str | None) -> dict[str, str]:
+    """The headers for a token."""
+    return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+class Refused(Exception):
+    """The server answered the handshake with an error: `error` says which. `final` if another attempt cannot help."""
+
+    def __init__(self, error: FramewireError, final: bool) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.final = final
+
+
+def refusal(error: Exception, url: str) -> Refused:
+    """What a failed handshake means."""
+    if not isinstance(error, InvalidStatus):
+        return Refused(ConnectionFailed(f"{url} is not a Framewire server ({error}); {START_IT}"), final=True)
+    status = error.response.status_code
+    try:
+        problem = json.loads(bytes(error.response.body or b""))
+        problem["detail"] += ""
+    except (ValueError, TypeError, KeyError):
+        message = f"{url} answered with status {status}, so it is not a Framewire server; {START_IT}"
+        return Refused(ConnectionFailed(message), final=status not in (502, 503, 504))
+    return Refused(from_problem(problem), final=status not in (502, 503, 504))
+
+
+class Pending(ABC):
+    """A request that has no reply yet."""
+
+    __slots__ = ("id", "key", "message", "method", "params", "repeatable")
+
+    def __init__(self, method: str, params: dict[str, Json], changes: bool) -> None:
+        self.id = 0
+        self.method = method
+        self.params = params
+        self.repeatable = not changes
+        self.key: str | None = None
+        self.message = b""
+
+    @abstractmethod
+    def settle(self, result: Json, error: FramewireError | None) -> None:
+        """Takes the reply."""
+
+
+class Subscription(ABC):
+    """Events that the server sends by itself, from their first to their end, over any number of connections."""
+
+    def __init__(self, params: dict[str, Json]) -> None:
+        self.params = params
+        self.number: int | None = None
+        self.last: str | None = None
+        self.events: deque[tuple[str, Mapping[str, Json]]] = deque()
+        self.dropped = 0
+        self.error: FramewireError | None = None
+
+    @abstractmethod
+    def wake(self) -> None:
+        """Says that there is an event, a number or an error."""
+
+    def push(self, id: str, name: str, data: Mapping[str, Json]) -> None:
+        """Takes an event."""
+        self.last = id
+        if len(self.events) == KEPT_EVENTS:
+            self.events.popleft()
+            self.dropped += 1
+        self.events.append((name, data))
+        self.wake()
+
+    def fail(self, error: FramewireError) -> None:
+        """Ends the subscription."""
+        self.error = error
+        self.wake()
+
+
+class _Subscribing(Pending):
+    """The request that begins a subscription, or continues it on a new connection."""
+
+    __slots__ = ("session", "subscription")
+
+    def __init__(self, session: Session, subscription: Subscription) -> None:
+        after = {} if subscription.last is None else {"after": subscription.last}
+        super().__init__("subscribe", {**subscription.params, **after}, changes=False)
+        self.session = session
+        self.subscription = subscription
+
+    def settle(self, result: Json, error: FramewireError | None) -> None:
+        if error is not None:
+            self.session.forget(self.subscription)
+            self.subscription.fail(error)
+        elif self.subscription in self.session.subscriptions:
+            self.subscription.number = result["subscription"]
+            self.session.numbers[result["subscription"]] = self.subscription
+            self.subscription.wake()
+        else:
+            self.session.notify("unsubscribe", {"subscription": result["subscription"]})
+
+
+class Session:
+    """The requests and subscriptions of one client.
+
+    Attributes:
+        open: Whether the handshake is done.
+        lockstep: Whether this connection holds the emulator in lockstep, which ends with it.
+    """
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self.url = url
+        self._token = token
+        self._uri = parse_uri(url)
+        self._protocol: ClientProtocol | None = None
+        self._fragments: list[bytes] = []
+        self._in_flight: dict[int, Pending] = {}
+        self._unsent: deque[Pending] = deque()
+        self._last_id = 0
+        self._key_prefix = secrets.token_hex(8)
+        self._keys_until = 0.0
+        self._keys_left = 0
+        self.subscriptions: list[Subscription] = []
+        self.numbers: dict[int, Subscription] = {}
+        self.open = False
+        self.lockstep = False
+        self.heard = 0.0
+        self.pinged = False
+
+    @property
+    def address(self) -> tuple[str, int, bool]:
+        """Host, port and whether to use TLS."""
+        return self._uri.host, self._uri.port, self._uri.secure
+
+    @property
+    def busy(self) -> bool:
+        """Whether it needs a connection."""
+        return bool(self._in_flight or self._unsent or self.subscriptions)
+
+    # Requests.
+
+    def submit(self, pending: Pending) -> None:
+        """Sends a request, or keeps it until that is possible."""
+        self._last_id += 1
+        pending.id = self._last_id
+        params = pending.params
+        if not pending.repeatable and self._take_key():
+            pending.key = f"{self._key_prefix}-{pending.id}"
+            pending.repeatable = True
+            params = {**params, "idempotency_key": pending.key}
+        try:
+            message = _encode({"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": params})
+        except (TypeError, ValueError) as error:
+            raise InvalidRequest(f"a parameter of {pending.method} is not valid JSON: {error}") from None
+        pending.message = message.encode()
+        if self.open and len(self._in_flight) < IN_FLIGHT:
+            self._send(pending)
+        else:
+            self._unsent.append(pending)
+
+    def abandon(self, pending: Pending) -> None:
+        """Gives a request up; a reply is dropped."""
+        if self._in_flight.get(pending.id) is pending:
+            # Its place stays taken until the reply comes, but it is not sent again.
+            self._in_flight[pending.id] = _Abandoned(pending)
+        elif pending in self._unsent:
+            self._unsent.remove(pending)
+
+    def notify(self, method: str, params: dict[str, Json]) -> None:
+        """Sends a request without a reply, if there is a connection."""
+        if self.open and self._protocol is not None:
+            self._protocol.send_text(_encode({"jsonrpc": "2.0", "method": method, "params": params}).encode())
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Begins a subscription."""
+        self.subscriptions.append(subscription)
+        self.submit(_Subscribing(self, subscription))
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Ends a subscription."""
+        if subscription in self.subscriptions:
+            self.forget(subscription)
+            if subscription.number is not None:
+                self.notify("unsubscribe", {"subscription": subscription.number})
+
+    def forget(self, subscription: Subscription) -> None:
+        """Takes a subscription out."""
+        if subscription in self.subscriptions:
+            self.subscriptions.remove(subscription)
+        if subscription.number is not None:
+            self.numbers.pop(subscription.number, None)
+
+    def _take_key(self) -> bool:
+        now = time.monotonic()
+        if now >= self._keys_until:
+            self._keys_until, self._keys_left = now + KEY_LIFE, KEYED
+        self._keys_left -= 1
+        return self._keys_left >= 0
+
+    def _send(self, pending: Pending) -> None:
+        assert self._protocol is not None
+        self._in_flight[pending.id] = pending
+        self._protocol.send_text(pending.message)
+
+    def _send_unsent(self) -> None:
+        while self._unsent and len(self._in_flight) < IN_FLIGHT:
+            self._send(self._unsent.popleft())
+
+    # The connection.
+
+    def connect(self) -> None:
+        """Begins a handshake on a new connection."""
+        self._protocol = ClientProtocol(self._uri, max_size=None)
+        request = self._protocol.connect()
+        request.headers.update(authorization(self._token))
+        self._protocol.send_request(request)
+        self._fragments = []
+        self.heard = time.monotonic()
+        self.pinged = False
+
+    def data_to_send(self) -> list[bytes]:
+        """What to write to the connection."""
+        return self._protocol.data_to_send() if self._protocol is not None else []
+
+    def received(self, data: bytes) -> None:
+        """Takes what came from the connection.
+
+        Raises:
+            Refused: The server did not accept the handshake.
+            EOFError: The connection has ended.
+        """
+        protocol = self._protocol
+        assert protocol is not None
+        self.heard = time.monotonic()
+        self.pinged = False
+        if data:
+            protocol.receive_data(data)
+        else:
+            protocol.receive_eof()
+        for event in protocol.events_received():
+            if isinstance(event, Frame):
+                self._frame(event)
+            elif isinstance(event, Response) and protocol.handshake_exc is None:
+                self._opened()
+        error = protocol.handshake_exc
+        if not self.open and error is not None and data:
+            raise refusal(error, self.url) if isinstance(error, InvalidHandshake) else EOFError(str(error))
+        if not data or protocol.state in (State.CLOSING, State.CLOSED):
+            raise EOFError(self._why_closed(protocol))
+
+    def _why_closed(self, protocol: ClientProtocol) -> str:
+        received = protocol.close_rcvd
+        if received is None:
+            return str(protocol.parser_exc or "the connection ended without a reason")
+        return f"the server closed it: {received.reason or 'no reason'} ({received.code})"
+
+    def _opened(self) -> None:
+        self.open = True
+        self._unsent = deque(each for each in self._unsent if not isinstance(each, _Subscribing))
+        for subscription in self.subscriptions:
+            self._last_id += 1
+            again = _Subscribing(self, subscription)
+            again.id = self._last_id
+            request = {"jsonrpc": "2.0", "id": again.id, "method": again.method, "params": again.params}
+            again.message = _encode(request).encode()
+            self._send(again)
+        self._send_unsent()
+
+    def _frame(self, frame: Frame) -> None:
+        if frame.opcode not in (Opcode.TEXT, Opcode.CONT):
+            return
+        self._fragments.append(bytes(frame.data))
+        if not frame.fin:
+            return
+        text = self._fragments[0] if len(self._fragments) == 1 else b"".join(self._fragments)
+        self._fragments = []
+        message = json.loads(text)
+        if "id" in message:
+            self._reply(message)
+        elif message.get("method") == "event":
+            event = message["params"]
+            subscription = self.numbers.get(event["subscription"])
+            if subscription is not None:
+                subscription.push(event["id"], event["event"], event["data"])
+                if event["event"] == "end":
+                    self.forget(subscription)
+
+    def _reply(self, message: Json) -> None:
+        pending = self._in_flight.pop(message["id"], None)
+        if pending is None:
+            return
+        if self._unsent:
+            self._send_unsent()
+        error = message.get("error")
+        if error is None:
+            pending.settle(message["result"], None)
+        elif pending.key is not None and _keys_are_full(error):
+            # Refused, so not performed: without a key it can be sent once.
+            self._keys_left = 0
+            pending.key, pending.repeatable = None, False
+            request = {"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": pending.params}
+            pending.message = _encode(request).encode()
+            self._send(pending)
+        else:
+            pending.settle(None, from_problem(error.get("data") or {"detail": error.get("message")}))
+
+    def lost(self, why: str) -> None:
+        """Takes the end of the connection: keeps what can be sent again, and fails the rest."""
+        was_open, self.open, self._protocol = self.open, False, None
+        self.numbers.clear()
+        for subscription in self.subscriptions:
+            subscription.number = None
+        sent = [each for each in self._in_flight.values() if not isinstance(each, (_Subscribing, _Abandoned))]
+        self._in_flight.clear()
+        if self.lockstep and was_open:
+            self.lockstep = False
+            error = ConnectionLost(
+                f"the connection to {self.url} broke ({why}), and lockstep ended with it: the game may have run on; begin "
+                "lockstep again, and load a state if your program needs one"
+            )
+            self._fail([*sent, *self._unsent], error)
+            self._unsent.clear()
+            return
+        unsafe = [each for each in sent if not each.repeatable]
+        self._unsent.extendleft(reversed([each for each in sent if each.repeatable]))
+        self._fail(
+            unsafe,
+            ConnectionLost(
+                f"the connection to {self.url} broke ({why}) before the reply; the request may have been performed. It had "
+                f"no idempotency key, because this client made more than {KEYED} changes in ten minutes"
+            ),
+        )
+
+    def give_up(self, error: FramewireError) -> None:
+        """Fails everything."""
+        self._fail([*self._in_flight.values(), *self._unsent], error)
+        self._in_flight.clear()
+        self._unsent.clear()
+        for subscription in self.subscriptions:
+            subscription.fail(error)
+        self.subscriptions.clear()
+        self.numbers.clear()
+
+    def _fail(self, requests: list[Pending], error: FramewireError) -> None:
+        for pending in requests:
+            pending.settle(None, error)
+
+    def check(self, timeout: float) -> float:
+        """Sends a ping if nothing came for half of `timeout` seconds; returns the seconds until the next check.
+
+        Raises:
+            EOFError: Nothing came for `timeout` seconds.
+        """
+        silent = time.monotonic() - self.heard
+        if silent >= timeout:
+            raise EOFError(f"the server was silent for {silent:.1f} s")
+        if silent >= timeout / 2 and self.open and not self.pinged:
+            assert self._protocol is not None
+            self.pinged = True
+            self._protocol.send_ping(b"framewire")
+        return (timeout if self.pinged or not self.open else timeout / 2) - silent
+
+    def close(self) -> None:
+        """Begins the end of the connection."""
+        if self.open and self._protocol is not None:
+            self._protocol.send_close(1000)
+
+
+class _Abandoned(Pending):
+    __slots__ = ()
+
+    def __init__(self, of: Pending) -> None:
+        super().__init__(of.method, {}, changes=False)
+        self.id = of.id
+
+    def settle(self, result: Json, error: FramewireError | None) -> None:
+        pass
+
+
+def _keys_are_full(error: Mapping[str, Json]) -> bool:
+    """Whether the server refused a request because it remembers too many idempotency keys."""
+    return error.get("code") == -32012 and "Idempotency-Key" in str((error.get("data") or {}).get("detail"))

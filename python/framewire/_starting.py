@@ -1,0 +1,83 @@
+"""What asynchronous methods return that can be awaited, and also used in `async with` and `async for` without `await`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from types import TracebackType
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+
+
+class Context(Protocol):
+    """An asynchronous context manager that returns itself."""
+
+    async def __aenter__(self) -> Any:
+        """Begins."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Ends."""
+
+
+class Stream(Context, Protocol):
+    """A context manager with items."""
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        """The items."""
+
+
+C = TypeVar("C", bound=Context)
+S = TypeVar("S", bound=Stream)
+
+
+class Starting(Generic[C]):
+    """Something that begins when it is awaited, or when `async with` is entered."""
+
+    def __init__(self, begin: Coroutine[Any, Any, C]) -> None:
+        self._begin = begin
+        self._begun: C | None = None
+
+    def __await__(self) -> Generator[Any, None, C]:
+        return self._begin.__await__()
+
+    async def __aenter__(self) -> C:
+        self._begun = await self._begin
+        await self._begun.__aenter__()
+        return self._begun
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._begun is not None
+        await self._begun.__aexit__(kind, error, traceback)
+
+
+class StartingStream(Starting[S]):
+    """A stream that begins also with the first item of `async for`."""
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        async with self as stream:
+            async for item in stream:
+                yield item
+
+
+def starting(begin: Callable[P, Coroutine[Any, Any, C]]) -> Callable[P, Starting[C]]:
+    """Makes an asynchronous method return a `Starting`."""
+
+    def start(*args: P.args, **kwargs: P.kwargs) -> Starting[C]:
+        return Starting(begin(*args, **kwargs))
+
+    start.__doc__ = begin.__doc__
+    return start
+
+
+def starting_stream(begin: Callable[P, Coroutine[Any, Any, S]]) -> Callable[P, StartingStream[S]]:
+    """Makes an asynchronous method return a `StartingStream`."""
+
+    def start(*args: P.args, **kwargs: P.kwargs) -> StartingStream[S]:
+        return StartingStream(begin(*args, **kwargs))
+
+    start.__doc__ = begin.__doc__
+    return start

@@ -1,0 +1,300 @@
+"""Bytes for the synchronous client: one socket, which any number of threads may use.
+
+There is no background thread. A thread that waits for its reply reads the socket, unless another one does so already; then
+it waits for that one to hand over its reply.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl as tls
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from framewire._calls import Call
+from framewire._session import START_IT, Pending, Refused, Session, Subscription
+from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError
+
+T = TypeVar("T")
+
+_WANTS = (BlockingIOError, tls.SSLWantReadError, tls.SSLWantWriteError)
+_RECEIVE = 1 << 18
+
+
+class _Waiting(Pending):
+    __slots__ = ("done", "error", "result")
+
+    def __init__(self, method: str, params: dict[str, Any], changes: bool) -> None:
+        super().__init__(method, params, changes)
+        self.done = False
+        self.result: Any = None
+        self.error: FramewireError | None = None
+
+    def settle(self, result: Any, error: FramewireError | None) -> None:
+        self.result, self.error, self.done = result, error, True
+
+
+class _Queue(Subscription):
+    def wake(self) -> None:
+        pass  # the reading thread wakes the others after each read
+
+
+class SyncTransport:
+    """A connection that calls and events go through."""
+
+    def __init__(self, url: str, token: str | None, timeout: float, retry: float, context: tls.SSLContext | None) -> None:
+        self._session = Session(url, token)
+        self._timeout = timeout
+        self._retry = retry
+        self._context = context
+        self._lock = threading.Lock()
+        self._handed_over = threading.Condition(self._lock)
+        self._reading = False
+        self._socket: socket.socket | None = None
+        self._poll: Callable[[bool, float], None] = _never
+        self._outgoing = b""
+        self._closed = False
+
+    def start(self) -> None:
+        """Connects for the first time, without further attempts."""
+        with self._lock:
+            self._connect(0.0)
+
+    def perform(self, call: Call[T]) -> T:
+        """Sends a request and waits for its reply."""
+        pending = _Waiting(call.method, call.params, call.changes)
+        with self._lock:
+            self._check_open()
+            self._session.submit(pending)
+            self._flush()
+            try:
+                self._read_until(lambda: pending.done, None)
+            finally:
+                if not pending.done:
+                    self._session.abandon(pending)
+        if pending.error is not None:
+            raise pending.error
+        return call.parse(pending.result)
+
+    def subscribe(self, params: dict[str, Any]) -> Subscription:
+        """Begins a subscription."""
+        subscription = _Queue(params)
+        with self._lock:
+            self._check_open()
+            self._session.subscribe(subscription)
+            self._flush()
+        return subscription
+
+    def begun(self, subscription: Subscription) -> None:
+        """Waits until the server has begun a subscription."""
+        with self._lock:
+            self._read_until(lambda: bool(subscription.number is not None or subscription.error or self._closed), None)
+            if subscription.error is not None:
+                raise subscription.error
+            self._check_open()
+
+    def event(self, subscription: Subscription, timeout: float | None) -> tuple[str, Mapping[str, Any]] | None:
+        """The next event; None after `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._lock:
+            self._read_until(lambda: bool(subscription.events or subscription.error or self._closed), deadline)
+            if subscription.events:
+                return subscription.events.popleft()
+            if subscription.error is not None:
+                raise subscription.error
+            self._check_open()
+            return None
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Ends a subscription."""
+        with self._lock:
+            self._session.unsubscribe(subscription)
+            self._flush()
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Sends a request without a reply."""
+        with self._lock:
+            self._session.notify(method, params)
+            self._flush()
+
+    def lockstep(self, held: bool) -> None:
+        """Says whether this connection now holds the emulator in lockstep."""
+        self._session.lockstep = held
+
+    def close(self) -> None:
+        """Closes the connection. Requests that wait fail."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._session.lockstep = False
+                self._session.close()
+                self._flush()
+                self._session.give_up(ConnectionLost("the client was closed"))
+                self._drop()
+                self._handed_over.notify_all()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ConnectionLost("the client is closed; call framewire.connect() again")
+
+    # Everything below runs with the lock held. `_read_until` gives it up while it waits.
+
+    def _read_until(self, ready: Callable[[], bool], deadline: float | None) -> None:
+        while not ready():
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            if self._reading:
+                self._handed_over.wait(left)
+                continue
+            self._reading = True
+            try:
+                self._read(left)
+            finally:
+                self._reading = False
+                self._handed_over.notify_all()
+
+    def _read(self, left: float | None) -> None:
+        """Waits for bytes and hands them to the session; connects again if there is no connection."""
+        if self._socket is None:
+            if not self._session.busy:
+                return
+            self._connect(self._retry)
+            return
+        try:
+            until_check = self._session.check(self._timeout)
+            self._flush()
+            if self._socket is None:
+                return
+            buffered = isinstance(self._socket, tls.SSLSocket) and self._socket.pending()
+            if not buffered:
+                poll = self._poll
+                wants_to_write = bool(self._outgoing)
+                self._lock.release()
+                try:
+                    poll(wants_to_write, until_check if left is None else min(left, until_check))
+                finally:
+                    self._lock.acquire()
+            if self._socket is not None:
+                try:
+                    data = self._socket.recv(_RECEIVE)
+                except _WANTS:
+                    pass
+                else:
+                    self._session.received(data)
+            self._flush()
+        except (OSError, EOFError) as error:
+            self._lose(error)
+
+    def _flush(self) -> None:
+        """Writes what the connection takes at once; the reading thread writes the rest."""
+        parts = self._session.data_to_send()
+        if parts:
+            self._outgoing = self._outgoing + b"".join(parts) if self._outgoing else b"".join(parts)
+        while self._outgoing and self._socket is not None:
+            try:
+                sent = self._socket.send(self._outgoing)
+            except _WANTS:
+                return
+            except OSError as error:
+                self._lose(error)
+                return
+            self._outgoing = self._outgoing[sent:]
+
+    def _lose(self, error: Exception) -> None:
+        if self._socket is not None:
+            self._drop()
+            self._session.lost(str(error))
+
+    def _drop(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+        self._poll = _never
+        self._outgoing = b""
+
+    def _connect(self, retry: float) -> None:
+        """Connects, with attempts for `retry` seconds. If that fails, everything that waits fails."""
+        begun = time.monotonic()
+        pause = 0.05
+        while True:
+            try:
+                self._shake_hands(max(begun + retry - time.monotonic(), min(self._timeout, 5.0)))
+                return
+            except Refused as refused:
+                error, final = refused.error, refused.final
+            except (OSError, EOFError) as failure:
+                error, final = (
+                    _unreachable(self._session.url, failure),
+                    isinstance(failure, tls.SSLCertVerificationError),
+                )
+            except BaseException:
+                self._drop()
+                self._session.lost("interrupted")
+                raise
+            self._drop()
+            self._session.lost(str(error))
+            if self._closed or final or time.monotonic() + pause > begun + retry:
+                self._session.give_up(error)
+                raise error
+            self._lock.release()
+            try:
+                time.sleep(pause)
+            finally:
+                self._lock.acquire()
+            pause = min(2 * pause, 1.0)
+
+    def _shake_hands(self, timeout: float) -> None:
+        host, port, secure = self._session.address
+        self._lock.release()
+        try:
+            connection = socket.create_connection((host, port), timeout)
+            try:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if secure:
+                    context = self._context or tls.create_default_context()
+                    connection = context.wrap_socket(connection, server_hostname=host)
+            except BaseException:
+                connection.close()
+                raise
+        finally:
+            self._lock.acquire()
+        if self._closed:
+            connection.close()
+            raise EOFError("the client was closed")
+        self._socket = connection
+        self._session.connect()
+        connection.sendall(b"".join(self._session.data_to_send()))
+        while not self._session.open:
+            self._session.received(connection.recv(_RECEIVE))
+        connection.setblocking(False)
+        self._poll = _poller(connection)
+        self._flush()
+
+
+def _unreachable(url: str, failure: Exception) -> ConnectionFailed:
+    return ConnectionFailed(f"no connection to {url}: {failure}; {START_IT}")
+
+
+def _never(_write: bool, _timeout: float) -> None:
+    """Waits for nothing, without a socket."""
+
+
+def _poller(connection: socket.socket) -> Callable[[bool, float], None]:
+    """A function that waits until the socket can be read, or written if asked, or the seconds have passed."""
+    if hasattr(select, "poll"):
+        read, both = select.poll(), select.poll()
+        read.register(connection, select.POLLIN)
+        both.register(connection, select.POLLIN | select.POLLOUT)
+
+        def wait(write: bool, seconds: float) -> None:
+            (both if write else read).poll(max(0.0, seconds) * 1000)
+    else:
+
+        def wait(write: bool, seconds: float) -> None:
+            select.select([connection], [connection] if write else [], [], max(0.0, seconds))
+
+    return wait

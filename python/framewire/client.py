@@ -1,0 +1,836 @@
+"""A client of a Framewire server: `framewire.connect(url)`.
+
+`generate.py` makes this file from `aio.py`: change that one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl as tls
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import websockets.sync.client
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from framewire import _calls as calls
+from framewire._session import START_IT, authorization, refusal, socket_url
+from framewire._sync_transport import SyncTransport
+from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, InvalidRequest, WaitTimeout, from_problem
+from framewire.memory import Memory
+from framewire.model import (
+    Address,
+    AudioChunk,
+    Change,
+    Data,
+    Event,
+    Info,
+    Keys,
+    NumberType,
+    Presses,
+    RecordingInfo,
+    ReplayReport,
+    SnapshotInfo,
+    Symbol,
+    Timeline,
+    Value,
+    Waited,
+)
+from framewire.screen import Screen
+
+T = TypeVar("T")
+
+LOCAL = "http://127.0.0.1:5000"
+"""Where `framewire serve` listens."""
+
+
+def connect(
+    url: str | None = None,
+    *,
+    emulator: str | None = None,
+    token: str | None = None,
+    timeout: float = 20.0,
+    retry: float = 10.0,
+    ssl: tls.SSLContext | None = None,
+) -> Client:
+    """Connects to a Framewire server.
+
+    Args:
+        url: The address of the server; without it the variable FRAMEWIRE_URL of the environment, or
+            `http://127.0.0.1:5000`.
+        emulator: The name of the emulator; without it the first one.
+        token: The token, if the server needs one.
+        timeout: The connection counts as broken after this many seconds without any sign of the server.
+        retry: After a broken connection, the client tries for this many seconds to connect again. It then sends requests
+            again whose reply is missing; the server performs none of them twice.
+        ssl: What to check of a server with `https`, for example `ssl.create_default_context(cafile="cert.pem")`.
+
+    Raises:
+        ConnectionFailed: There is no server at this address.
+        NotAllowed: The server needs another token.
+        NotFound: There is no such emulator.
+    """
+    url = url or os.environ.get("FRAMEWIRE_URL") or LOCAL
+    transport = SyncTransport(socket_url(url, "/v1/ws", emulator), token, timeout, retry, ssl)
+    transport.start()
+    return Client(transport, url, emulator, token, ssl)
+
+
+class Client:
+    """An emulator of a Framewire server. All methods raise `FramewireError`; each reply was made at a frame boundary.
+
+    Attributes:
+        memory: The memory, with brackets: `client.memory["score"]`.
+        snapshots: The server's savestates with names.
+        recordings: The server's recordings.
+    """
+
+    def __init__(
+        self,
+        transport: SyncTransport,
+        url: str,
+        emulator: str | None,
+        token: str | None,
+        ssl: tls.SSLContext | None,
+    ) -> None:
+        self._transport = transport
+        self._audio = (socket_url(url, "/v1/audio", emulator), token, ssl)
+        self.memory = Memory(self)
+        self.snapshots = Snapshots(transport)
+        self.recordings = Recordings(transport)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection. Its watches end; the emulator runs on."""
+        self._transport.close()
+
+    # Memory.
+
+    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
+        """Reads a number, by default of the symbol's type, or one byte."""
+        return self._transport.perform(calls.read(address, type, domain).call())
+
+    def read_many(
+        self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
+    ) -> list[int]:
+        """Reads several numbers at the same frame."""
+        return self._transport.perform(calls.read_many(addresses, type, domain).call())
+
+    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> bytes:
+        """Reads bytes, up to 16 MiB."""
+        return self._transport.perform(calls.read_bytes(address, length, domain).call())
+
+    def read_array(
+        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
+    ) -> npt.NDArray[Any]:
+        """Reads numbers in a row, of a type such as `"u16"` or a little-endian NumPy type. The array is yours to change."""
+        return self._transport.perform(calls.read_array(address, type, count, domain).call())
+
+    def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
+        """Writes a number, by default of the symbol's type, or one byte."""
+        self._transport.perform(calls.write(address, value, type, domain).call())
+
+    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
+        """Writes bytes or an array; to a domain, about 16 KiB at most."""
+        self._transport.perform(calls.write_bytes(address, data, domain).call())
+
+    def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
+        """The names of addresses of the loaded game, or those that contain a text."""
+        found: dict[str, Symbol] = {}
+        after, more = None, True
+        while more:
+            page, more = self._transport.perform(calls.symbols(contains, after))
+            found.update((symbol.name, symbol) for symbol in page)
+            after = page[-1].name if page else None
+        return found
+
+    # Keys.
+
+    def press(self, keys: Keys, frames: int = 1, *, wait: bool = False) -> Timeline:
+        """Presses keys together for a number of frames.
+
+        Args:
+            keys: The keys, such as `"A"` or `"Up+B"`.
+            frames: The number of frames.
+            wait: Whether to wait until the keys are released. Without frames, for example while the emulator is paused,
+                this fails.
+        """
+        return self._keys(calls.press(keys, frames), wait)
+
+    def play(self, presses: Presses, *, wait: bool = False) -> Timeline:
+        """Presses keys one after the other.
+
+        Args:
+            presses: Text such as `"A:2 .:10 Up+B:30"`: keys, `.` for no key, and after the colon the number of frames; or
+                pairs such as `[("A", 2), ("", 10)]`.
+            wait: Whether to wait until the keys are released.
+        """
+        return self._keys(calls.play(presses), wait)
+
+    def _keys(self, operation: calls.Operation[Timeline], wait: bool) -> Timeline:
+        return self._transport.perform(calls.until_over(operation) if wait else operation.call())
+
+    def cancel(self, timeline: Timeline | None = None) -> bool:
+        """Ends a timeline of `press` or `play`, or all. Returns whether there was one."""
+        return self._transport.perform(calls.cancel(None if timeline is None else timeline.id))
+
+    def cancelled(self, timeline: Timeline) -> bool | None:
+        """Whether a timeline ended early; None while it plays."""
+        return self._transport.perform(calls.progress(timeline.id))
+
+    def hold(self, keys: Keys) -> Held:
+        """Holds keys until `release`, or until the end of `with client.hold(keys):`."""
+        self._transport.perform(calls.hold(keys).call())
+        return Held(self._transport, calls.release(keys).call())
+
+    def release(self, keys: Keys | None = None) -> None:
+        """Releases held keys, or all."""
+        self._transport.perform(calls.release(keys).call())
+
+    # Frames.
+
+    def frame(self) -> int:
+        """The frame counter: frames since the last reset."""
+        return self._transport.perform(calls.frame().call())
+
+    def advance(self, frames: int = 1) -> int:
+        """Runs frames now and returns the frame counter. A window does this in lockstep only."""
+        frames = calls.whole(frames, "frames")
+        while frames > calls.MOST_FRAMES:
+            self._transport.perform(calls.advance(calls.MOST_FRAMES).call())
+            frames -= calls.MOST_FRAMES
+        return self._transport.perform(calls.advance(frames).call())
+
+    def pause(self) -> Held:
+        """Pauses the game until `resume`, or until the end of `with client.pause():`. Requests still work."""
+        self._transport.perform(calls.plain("pause").call())
+        return Held(self._transport, calls.plain("resume").call())
+
+    def resume(self) -> None:
+        """Lets frames run again: ends a pause, and lockstep."""
+        self._transport.perform(calls.plain("resume").call())
+        self._transport.lockstep(False)
+
+    def lockstep(self, timeout: int = 10_000) -> Held:
+        """Runs frames only in `advance`, until `resume`, or until the end of `with client.lockstep():`.
+
+        Args:
+            timeout: Lockstep ends after this many milliseconds without a request, 1 to 60,000. It also ends with the
+                connection; a request during which that happens raises `ConnectionLost`.
+        """
+        self._transport.perform(calls.lockstep(timeout).call())
+        self._transport.lockstep(True)
+        return Held(self._transport, calls.lockstep(0).call())
+
+    def set_speed(self, speed: float | str) -> None:
+        """Changes the speed: a multiple of the console's, 0.01 to 1000, or `"unlimited"`. A window cannot do this."""
+        self._transport.perform(calls.set_speed(speed))
+
+    def reset(self) -> None:
+        """Resets the console."""
+        self._transport.perform(calls.plain("reset").call())
+
+    def load(self, path: str) -> None:
+        """Loads another game. The path is on the emulator's machine."""
+        self._transport.perform(calls.load(path))
+        self.memory.refresh()
+
+    def info(self) -> Info:
+        """The state of the emulator and its game."""
+        return self._transport.perform(calls.info())
+
+    # Pictures, sound and states.
+
+    def screen(self, *, frame: int | None = None, timeout: int | None = None) -> Screen:
+        """The picture of the last frame.
+
+        Args:
+            frame: Wait for the picture of this frame instead.
+            timeout: How many milliseconds to wait for it, up to 60,000; 10,000 by default.
+        """
+        return self._transport.perform(calls.screen(frame, timeout))
+
+    def audio(self) -> Audio:
+        """The sound from now on, as an iterator of `AudioChunk`. A window does not have it."""
+        url, token, ssl = self._audio
+        stack = ExitStack()
+        try:
+            socket = stack.enter_context(
+                websockets.sync.client.connect(
+                    url, ssl=ssl, additional_headers=authorization(token), compression=None, max_size=None, proxy=None
+                )
+            )
+        except InvalidHandshake as error:
+            raise refusal(error, url).error from None
+        except OSError as error:
+            raise ConnectionFailed(f"no connection to {url}: {error}; {START_IT}") from error
+        return Audio(socket, stack)
+
+    def save_state(self, flags: int | None = None) -> bytes:
+        """The state, as mGBA saves it. `flags` says what it includes: docs/states.md."""
+        return self._transport.perform(calls.save_state(flags))
+
+    def load_state(self, state: bytes, flags: int | None = None, *, force: bool = False) -> int:
+        """Loads a state and returns the frame counter. `force` loads a state of another game."""
+        return self._transport.perform(calls.load_state(state, flags, force))
+
+    # Expressions.
+
+    def evaluate(self, expression: str) -> Value:
+        """The value of an expression over memory, such as `"score + 10 * level"`: docs/watches.md."""
+        value, watch = self._transport.perform(calls.evaluate(expression))
+        self._transport.notify("deleteWatch", {"id": watch})
+        return value
+
+    def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
+        """Waits until an expression is true after a frame. The game must run.
+
+        Raises:
+            WaitTimeout: It did not become true in `timeout_frames` frames.
+        """
+        return self._transport.perform(calls.wait(expression, timeout_frames))
+
+    def watch(self, *expressions: str) -> Watch:
+        """Reports each change of expressions, from now on, frame by frame, as an iterator of `Change`."""
+        if not expressions:
+            raise InvalidRequest("watch() needs an expression, such as watch('score')", parameter="expressions")
+        watch = Watch(self._transport, expressions)
+        watch.begin()
+        return watch
+
+    def events(self) -> Events:
+        """Reports what happens to the emulator, such as `reset`, as an iterator of `Event`: docs/watches.md."""
+        events = Events(self._transport)
+        events.begin()
+        return events
+
+    def batch(self) -> Batch:
+        """Several operations between the same two frames, in one request.
+
+        ```python
+        with client.batch() as batch:
+            score = batch.read("score")
+            batch.press("A", frames=2)
+        print(score.value)
+        ```
+        """
+        return Batch(self._transport)
+
+    # Recordings.
+
+    def record(
+        self,
+        name: str | None = None,
+        *,
+        start: str = "state",
+        every: int | None = None,
+        note: str = "",
+        replace: bool = False,
+    ) -> Recording:
+        """Records every input with its frame until `stop`, or until the end of `with client.record():`.
+
+        Args:
+            name: The name of the recording.
+            start: `state`, the current state, or `power-on`, which resets the console.
+            every: Frames from one hash of the picture to the next; 60 by default.
+            note: Text to keep with it.
+            replace: Whether to overwrite a recording of this name.
+        """
+        info = self._transport.perform(calls.start_recording(name, start, every, note, replace))
+        return Recording(self._transport, info)
+
+    def replay(
+        self, name: str, *, speed: float | None = None, restore: bool = False, through: bool = False
+    ) -> ReplayReport:
+        """Replays a recording and compares it.
+
+        Args:
+            name: The name of the recording.
+            speed: A multiple of the console's speed; by default as fast as possible.
+            restore: Whether to put the emulator back into its earlier state afterwards.
+            through: Whether to continue after a difference.
+        """
+        return self._transport.perform(calls.replay(name, speed, restore, through))
+
+    # Everything else.
+
+    def call(self, method: str, *, changes: bool, **params: Any) -> Any:
+        """Calls any method of docs/json-rpc.md.
+
+        Args:
+            method: The name of the method.
+            changes: Whether it changes something. Then it gets an idempotency key.
+            params: Its parameters.
+        """
+        return self._transport.perform(calls.Call(method, params, calls.same, changes))
+
+
+class Held:
+    """Something that holds the emulator or keys, until `release` or the end of `with`."""
+
+    def __init__(self, transport: SyncTransport, end: calls.Call[None]) -> None:
+        self._transport = transport
+        self._end = end
+
+    def release(self) -> None:
+        """Ends it."""
+        self._transport.perform(self._end)
+        if self._end.method == "lockstep":
+            self._transport.lockstep(False)
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.release()
+        except FramewireError:
+            if error is None:
+                raise
+
+
+class Watch:
+    """The changes of watched values, in their order. `for change in watch` waits for each.
+
+    Attributes:
+        expressions: What is watched.
+        values: The value of each expression after the last change that was read.
+        missed: How many events were lost because this program or the connection was too slow.
+    """
+
+    def __init__(self, transport: SyncTransport, expressions: Sequence[str]) -> None:
+        self._transport = transport
+        self._subscription = transport.subscribe({"watch": list(expressions)})
+        self._ready: list[Change] = []
+        self._gap = False
+        self._dropped = 0
+        self.expressions = tuple(expressions)
+        self.values: dict[str, Value] = {}
+        self.missed = 0
+
+    def begin(self) -> None:
+        """Waits for the first values."""
+        while not self.values:
+            event = self._transport.event(self._subscription, None)
+            if event is not None:
+                self._take(*event)
+
+    def next(self, timeout: float | None = None) -> Change:
+        """The next change.
+
+        Args:
+            timeout: How many seconds to wait; without it, as long as necessary.
+
+        Raises:
+            WaitTimeout: Nothing changed in this time.
+        """
+        while not self._ready:
+            event = self._transport.event(self._subscription, timeout)
+            if event is None:
+                raise WaitTimeout(f"no change of {', '.join(self.expressions)} in {timeout} s")
+            self._take(*event)
+        return self._ready.pop(0)
+
+    def close(self) -> None:
+        """Ends the watch."""
+        self._transport.unsubscribe(self._subscription)
+
+    def _take(self, name: str, data: Mapping[str, Any]) -> None:
+        lost = self._subscription.dropped - self._dropped
+        if lost or name == "missed":
+            self._gap = True
+            self._dropped += lost
+            self.missed += lost + (data.get("missed") or 0 if name == "missed" else 0)
+        if name == "change":
+            for expression, change in data["changes"].items():
+                old, new = (calls.value(expression, change[each]) for each in ("old", "new"))
+                self._change(expression, data["frame"], old, new, data["tick"], bool(data.get("gap")))
+            self._gap = False
+        elif name in ("values", "missed"):
+            for expression, json in data["values"].items():
+                new = calls.value(expression, json)
+                old = self.values.setdefault(expression, new)
+                if old != new:
+                    self._change(expression, data["frame"], old, new, None, True)
+                    self._gap = False  # this change says it
+        elif name == "end":
+            self._subscription.fail(ConnectionLost(f"the watch is over: {data.get('detail')}"))
+
+    def _change(self, expression: str, frame: int, old: Value, new: Value, tick: int | None, gap: bool) -> None:
+        self.values[expression] = new
+        self._ready.append(Change(expression, frame, old, new, tick, gap or self._gap))
+
+    def __iter__(self) -> Iterator[Change]:
+        return self
+
+    def __next__(self) -> Change:
+        return self.next()
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Events:
+    """What happens to the emulator. `for event in events` waits for each."""
+
+    def __init__(self, transport: SyncTransport) -> None:
+        self._transport = transport
+        self._subscription = transport.subscribe({"events": True})
+
+    def begin(self) -> None:
+        """Waits until the server reports events."""
+        self._transport.begun(self._subscription)
+
+    def next(self, timeout: float | None = None) -> Event:
+        """The next event.
+
+        Args:
+            timeout: How many seconds to wait; without it, as long as necessary.
+
+        Raises:
+            WaitTimeout: Nothing happened in this time.
+        """
+        event = self._transport.event(self._subscription, timeout)
+        if event is None:
+            raise WaitTimeout(f"no event in {timeout} s")
+        name, data = event
+        return Event(name, data.get("frame"), data)
+
+    def close(self) -> None:
+        """Ends the reports."""
+        self._transport.unsubscribe(self._subscription)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        return self.next()
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Audio:
+    """Sound, about one chunk per frame. `for chunk in audio` waits for each."""
+
+    def __init__(self, socket: websockets.sync.client.ClientConnection, stack: ExitStack) -> None:
+        self._socket = socket
+        self._stack = stack
+        self._rate = 0
+        self._missed = 0
+
+    def next(self) -> AudioChunk:
+        """The next chunk."""
+        while True:
+            try:
+                message = self._socket.recv()
+            except ConnectionClosed as error:
+                raise ConnectionLost(f"the sound ended: {error}; call audio() again") from None
+            if isinstance(message, str):
+                news = json.loads(message)
+                self._rate = news.get("rate", self._rate)
+                self._missed += news.get("missed", 0)
+            else:
+                missed, self._missed = self._missed, 0
+                return AudioChunk(np.frombuffer(message, "<i2").reshape(-1, 2), self._rate, missed)
+
+    def close(self) -> None:
+        """Ends the sound."""
+        self._stack.close()
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        return self
+
+    def __next__(self) -> AudioChunk:
+        return self.next()
+
+    def __enter__(self) -> Audio:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Result(Generic[T]):
+    """The result of an operation of a batch."""
+
+    def __init__(self) -> None:
+        self._values: list[T] = []
+        self._error: FramewireError | None = None
+
+    @property
+    def value(self) -> T:
+        """The value.
+
+        Raises:
+            FramewireError: The batch has not run, or this operation failed or was not performed.
+        """
+        if self._values:
+            return self._values[0]
+        if self._error is not None:
+            raise self._error
+        raise FramewireError("the batch has not run yet; its values are there after the `with` block")
+
+    def _set(self, value: T) -> None:
+        self._values = [value]
+
+    def _fail(self, error: FramewireError) -> None:
+        self._error = error
+
+
+class Batch:
+    """Operations that are performed in order, between the same two frames, at the end of `with`.
+
+    The first operation that fails ends the batch with its exception, whose `op` is the number of the operation. The
+    operations before it were performed, and their results have a value.
+
+    Attributes:
+        frame: The frame counter of the batch, after it has run.
+    """
+
+    def __init__(self, transport: SyncTransport) -> None:
+        self._transport = transport
+        self._operations: list[calls.Operation[Any]] = []
+        self._results: list[Result[Any]] = []
+        self.frame: int | None = None
+
+    def _add(self, operation: calls.Operation[T]) -> Result[T]:
+        if self.frame is not None:
+            raise FramewireError("the batch has run; begin another one with batch()")
+        result = Result[T]()
+        self._operations.append(operation)
+        self._results.append(result)
+        return result
+
+    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> Result[int]:
+        """Reads a number."""
+        return self._add(calls.read(address, type, domain))
+
+    def read_many(
+        self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
+    ) -> Result[list[int]]:
+        """Reads several numbers."""
+        return self._add(calls.read_many(addresses, type, domain))
+
+    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> Result[bytes]:
+        """Reads bytes."""
+        return self._add(calls.read_bytes(address, length, domain))
+
+    def read_array(
+        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
+    ) -> Result[npt.NDArray[Any]]:
+        """Reads numbers in a row."""
+        return self._add(calls.read_array(address, type, count, domain))
+
+    def write(
+        self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None
+    ) -> Result[None]:
+        """Writes a number."""
+        return self._add(calls.write(address, value, type, domain))
+
+    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> Result[None]:
+        """Writes bytes or an array; to a domain, about 16 KiB at most."""
+        return self._add(calls.write_bytes(address, data, domain))
+
+    def press(self, keys: Keys, frames: int = 1) -> Result[Timeline]:
+        """Presses keys together for a number of frames."""
+        return self._add(calls.press(keys, frames))
+
+    def play(self, presses: Presses) -> Result[Timeline]:
+        """Presses keys one after the other."""
+        return self._add(calls.play(presses))
+
+    def hold(self, keys: Keys) -> Result[None]:
+        """Holds keys."""
+        return self._add(calls.hold(keys))
+
+    def release(self, keys: Keys | None = None) -> Result[None]:
+        """Releases held keys, or all."""
+        return self._add(calls.release(keys))
+
+    def advance(self, frames: int = 1) -> Result[int]:
+        """Runs frames, up to 3,600 in a batch. In a window this must be the last operation."""
+        return self._add(calls.advance(calls.whole(frames, "frames")))
+
+    def reset(self) -> Result[None]:
+        """Resets the console."""
+        return self._add(calls.plain("reset"))
+
+    def screen(self) -> Result[Screen]:
+        """The picture of the last frame."""
+        return self._add(calls.batch_screen())
+
+    def save_state(self, flags: int = 31) -> Result[bytes]:
+        """The state."""
+        return self._add(calls.batch_save_state(flags))
+
+    def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
+        """Loads a state."""
+        return self._add(calls.batch_load_state(state, flags))
+
+    def run(self) -> None:
+        """Performs the operations."""
+        try:
+            reply = self._transport.perform(calls.batch(self._operations))
+        except FramewireError as error:
+            for result in self._results:
+                result._fail(error)
+            raise
+        self.frame = reply["frame"]
+        failure: FramewireError | None = None
+        done: list[Mapping[str, Any]] = reply["results"]
+        for operation, result, entry in zip(self._operations, self._results, done, strict=False):
+            if "error" in entry:
+                failure = from_problem(entry["error"])
+                result._fail(failure)
+            else:
+                result._set(operation.parse(entry["value"]))
+        for result in self._results[len(done) :]:
+            result._fail(FramewireError(f"not performed, because an operation before it failed: {failure}"))
+        if failure is not None:
+            raise failure
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None and self._operations and self.frame is None:
+            self.run()
+
+
+class Recording:
+    """A recording that is being made."""
+
+    def __init__(self, transport: SyncTransport, info: RecordingInfo) -> None:
+        self._transport = transport
+        self._ended: RecordingInfo | None = None
+        self._started = info
+
+    @property
+    def name(self) -> str:
+        """The name of the recording."""
+        return (self._ended or self._started).name
+
+    def info(self) -> RecordingInfo:
+        """How far the recording is."""
+        if self._ended is not None:
+            return self._ended
+        return self._transport.perform(calls.recording_under_way())
+
+    def stop(self) -> RecordingInfo:
+        """Ends the recording."""
+        if self._ended is None:
+            self._ended = self._transport.perform(calls.stop_recording())
+        return self._ended
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        except FramewireError:
+            if error is None:
+                raise
+
+
+class Snapshots:
+    """Savestates that the server keeps under names: docs/states.md."""
+
+    def __init__(self, transport: SyncTransport) -> None:
+        self._transport = transport
+
+    def list(self) -> list[SnapshotInfo]:
+        """All snapshots."""
+        found: list[SnapshotInfo] = []
+        offset: int | None = 0
+        while offset is not None:
+            page, offset = self._transport.perform(calls.snapshots(offset))
+            found += page
+        return found
+
+    def save(self, name: str | None = None, *, note: str = "", replace: bool = False) -> SnapshotInfo:
+        """Saves the state under a name; without one, under its time."""
+        return self._transport.perform(calls.save_snapshot(name, note, replace))
+
+    def load(self, name: str, flags: int | None = None, *, force: bool = False) -> int:
+        """Loads a snapshot and returns the frame counter."""
+        return self._transport.perform(calls.load_snapshot(name, flags, force))
+
+    def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
+        """Changes the name or the note."""
+        return self._transport.perform(calls.change_snapshot(name, new_name, note))
+
+    def delete(self, name: str) -> None:
+        """Deletes a snapshot."""
+        self._transport.perform(calls.delete_snapshot(name))
+
+    def screen(self, name: str) -> Screen:
+        """The picture of a snapshot."""
+        return Screen.from_png(self._transport.perform(calls.file("snapshotPicture", name)))
+
+    def file(self, name: str) -> bytes:
+        """The file of a snapshot: a state that `load_state` and mGBA can load, and a PNG."""
+        return self._transport.perform(calls.file("snapshotFile", name))
+
+
+class Recordings:
+    """Recordings that the server keeps under names: docs/recordings.md."""
+
+    def __init__(self, transport: SyncTransport) -> None:
+        self._transport = transport
+
+    def list(self) -> list[str]:
+        """The names of all recordings."""
+        found: list[str] = []
+        offset: int | None = 0
+        while offset is not None:
+            page, offset = self._transport.perform(calls.recordings(offset))
+            found += page
+        return found
+
+    def info(self, name: str) -> RecordingInfo:
+        """One recording."""
+        return self._transport.perform(calls.recording(name))
+
+    def delete(self, name: str) -> None:
+        """Deletes a recording."""
+        self._transport.perform(calls.delete_recording(name))
+
+    def file(self, name: str) -> bytes:
+        """The file of a recording, for `framewire replay`."""
+        return self._transport.perform(calls.file("downloadRecording", name))
+
+    def add(self, name: str, data: bytes, *, replace: bool = False) -> None:
+        """Adds a recording from its file."""
+        self._transport.perform(calls.upload_recording(name, data, replace))

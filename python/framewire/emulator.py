@@ -1,0 +1,315 @@
+"""What every kind of emulator offers: one in this process, or one of a server.
+
+A program that takes an `Emulator` works with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy.typing as npt
+
+from framewire.memory import Memory
+from framewire.model import (
+    Address,
+    AudioChunk,
+    Change,
+    Data,
+    Event,
+    Info,
+    Keys,
+    NumberType,
+    Presses,
+    RecordingInfo,
+    ReplayReport,
+    SnapshotInfo,
+    Symbol,
+    Timeline,
+    Value,
+    Waited,
+)
+from framewire.screen import Screen
+
+Item = TypeVar("Item", covariant=True)
+
+
+class Result(Protocol[Item]):
+    """The result of an operation of a batch."""
+
+    @property
+    def value(self) -> Item:
+        """The value, after the batch has run."""
+
+
+class Stream(Protocol[Item]):
+    """An endless iterator that also ends with `with`."""
+
+    def __iter__(self) -> Iterator[Item]:
+        """The stream."""
+
+    def __next__(self) -> Item:
+        """Waits for the next item."""
+
+    def __enter__(self) -> Stream[Item]:
+        """The stream."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        """Ends the stream."""
+
+    def close(self) -> None:
+        """Ends the stream."""
+
+
+class Recording(Protocol):
+    """A recording that is being made."""
+
+    @property
+    def name(self) -> str:
+        """The name of the recording."""
+
+    def info(self) -> RecordingInfo:
+        """How far the recording is."""
+
+    def stop(self) -> RecordingInfo:
+        """Ends the recording."""
+
+    def __enter__(self) -> Recording:
+        """The recording."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        """Ends the recording."""
+
+
+class Batch(Protocol):
+    """Operations that are performed in order, between the same two frames, at the end of `with`."""
+
+    @property
+    def frame(self) -> int | None:
+        """The frame counter of the batch, after it has run."""
+
+    def __enter__(self) -> Batch:
+        """The batch."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        """Performs the operations."""
+
+    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> Result[int]:
+        """Reads a number."""
+
+    def read_many(
+        self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
+    ) -> Result[list[int]]:
+        """Reads several numbers."""
+
+    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> Result[bytes]:
+        """Reads bytes."""
+
+    def read_array(
+        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
+    ) -> Result[npt.NDArray[Any]]:
+        """Reads numbers in a row."""
+
+    def write(
+        self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None
+    ) -> Result[None]:
+        """Writes a number."""
+
+    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> Result[None]:
+        """Writes bytes."""
+
+    def press(self, keys: Keys, frames: int = 1) -> Result[Timeline]:
+        """Presses keys together for a number of frames."""
+
+    def play(self, presses: Presses) -> Result[Timeline]:
+        """Presses keys one after the other."""
+
+    def hold(self, keys: Keys) -> Result[None]:
+        """Holds keys."""
+
+    def release(self, keys: Keys | None = None) -> Result[None]:
+        """Releases held keys, or all."""
+
+    def advance(self, frames: int = 1) -> Result[int]:
+        """Runs frames."""
+
+    def reset(self) -> Result[None]:
+        """Resets the console."""
+
+    def screen(self) -> Result[Screen]:
+        """The picture of the last frame."""
+
+    def save_state(self, flags: int = 31) -> Result[bytes]:
+        """The state."""
+
+    def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
+        """Loads a state."""
+
+
+class Snapshots(Protocol):
+    """Savestates that are kept under names."""
+
+    def list(self) -> Sequence[SnapshotInfo]:
+        """All snapshots."""
+
+    def save(self, name: str | None = None, *, note: str = "", replace: bool = False) -> SnapshotInfo:
+        """Saves the state under a name."""
+
+    def load(self, name: str, flags: int | None = None, *, force: bool = False) -> int:
+        """Loads a snapshot and returns the frame counter."""
+
+    def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
+        """Changes the name or the note."""
+
+    def delete(self, name: str) -> None:
+        """Deletes a snapshot."""
+
+    def screen(self, name: str) -> Screen:
+        """The picture of a snapshot."""
+
+    def file(self, name: str) -> bytes:
+        """The file of a snapshot: a state, and a PNG."""
+
+
+@runtime_checkable
+class Emulator(Protocol):
+    """An emulator. docs/python.md explains the methods, and `framewire.Client` all of their arguments."""
+
+    memory: Memory
+    """The memory, with brackets."""
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """Savestates with names."""
+
+    def close(self) -> None:
+        """Ends the use of the emulator."""
+
+    def __enter__(self) -> Emulator:
+        """The emulator."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        """Ends the use of the emulator."""
+
+    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
+        """Reads a number."""
+
+    def read_many(
+        self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
+    ) -> list[int]:
+        """Reads several numbers at the same frame."""
+
+    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> bytes:
+        """Reads bytes."""
+
+    def read_array(
+        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
+    ) -> npt.NDArray[Any]:
+        """Reads numbers in a row."""
+
+    def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
+        """Writes a number."""
+
+    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
+        """Writes bytes or an array."""
+
+    def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
+        """The names of addresses of the loaded game."""
+
+    def press(self, keys: Keys, frames: int = 1, *, wait: bool = False) -> Timeline:
+        """Presses keys together for a number of frames."""
+
+    def play(self, presses: Presses, *, wait: bool = False) -> Timeline:
+        """Presses keys one after the other."""
+
+    def cancel(self, timeline: Timeline | None = None) -> bool:
+        """Ends a timeline of `press` or `play`, or all."""
+
+    def cancelled(self, timeline: Timeline) -> bool | None:
+        """Whether a timeline ended early; None while it plays."""
+
+    def hold(self, keys: Keys) -> AbstractContextManager[Any]:
+        """Holds keys until `release`, or the end of `with`."""
+
+    def release(self, keys: Keys | None = None) -> None:
+        """Releases held keys, or all."""
+
+    def frame(self) -> int:
+        """The frame counter: frames since the last reset."""
+
+    def advance(self, frames: int = 1) -> int:
+        """Runs frames now and returns the frame counter."""
+
+    def pause(self) -> AbstractContextManager[Any]:
+        """Pauses the game until `resume`, or the end of `with`."""
+
+    def resume(self) -> None:
+        """Lets frames run again."""
+
+    def lockstep(self, timeout: int = 10_000) -> AbstractContextManager[Any]:
+        """Runs frames only in `advance`, until `resume` or the end of `with`."""
+
+    def set_speed(self, speed: float | str) -> None:
+        """Changes the speed: a multiple of the console's, or `"unlimited"`."""
+
+    def reset(self) -> None:
+        """Resets the console."""
+
+    def load(self, path: str) -> None:
+        """Loads another game."""
+
+    def info(self) -> Info:
+        """The state of the emulator and its game."""
+
+    def screen(self) -> Screen:
+        """The picture of the last frame."""
+
+    def audio(self) -> Stream[AudioChunk]:
+        """The sound from now on."""
+
+    def save_state(self, flags: int | None = None) -> bytes:
+        """The state, as mGBA saves it."""
+
+    def load_state(self, state: bytes, flags: int | None = None, *, force: bool = False) -> int:
+        """Loads a state and returns the frame counter."""
+
+    def evaluate(self, expression: str) -> Value:
+        """The value of an expression over memory."""
+
+    def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
+        """Waits until an expression is true after a frame."""
+
+    def watch(self, *expressions: str) -> Stream[Change]:
+        """Reports each change of expressions."""
+
+    def events(self) -> Stream[Event]:
+        """Reports what happens to the emulator."""
+
+    def batch(self) -> Batch:
+        """Several operations between the same two frames."""
+
+    def record(
+        self,
+        name: str | None = None,
+        *,
+        start: str = "state",
+        every: int | None = None,
+        note: str = "",
+        replace: bool = False,
+    ) -> Recording:
+        """Records every input with its frame until `stop`, or the end of `with`."""
+
+    def replay(
+        self, name: str, *, speed: float | None = None, restore: bool = False, through: bool = False
+    ) -> ReplayReport:
+        """Replays a recording and compares it."""

@@ -1,0 +1,153 @@
+"""The exceptions of this package. All of them are a `FramewireError`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class FramewireError(Exception):
+    """Base class of every exception that this package raises on purpose."""
+
+
+class ConnectionFailed(FramewireError, ConnectionError):
+    """There is no server at this address, or it is not a Framewire server."""
+
+
+class ConnectionLost(FramewireError, ConnectionError):
+    """The connection broke, and it was not possible or not safe to send the request again."""
+
+
+class WaitTimeout(FramewireError, TimeoutError):
+    """The condition did not become true in the given number of frames, or no event came in the given time."""
+
+
+class RequestFailed(FramewireError):
+    """The server or the emulator refused a request; the message is its explanation.
+
+    Attributes:
+        status: The HTTP status of the problem.
+        detail: What is wrong, and what to do about it.
+        parameter: The parameter that cannot be used, or None.
+        accepts: What is accepted there, or None.
+        op: The number of the operation in its batch, counted from 0, or None.
+    """
+
+    status = 500
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int | None = None,
+        parameter: str | None = None,
+        accepts: str | None = None,
+        op: int | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.parameter = parameter
+        self.accepts = accepts
+        self.op = op
+        if status is not None:
+            self.status = status
+
+
+class InvalidRequest(RequestFailed, ValueError):
+    """An argument is not valid. Nothing was done."""
+
+    status = 400
+
+
+class NotAllowed(RequestFailed, PermissionError):
+    """The server needs a token, or the token does not allow this request."""
+
+    status = 403
+
+
+class NotFound(RequestFailed, LookupError):
+    """The snapshot, recording, timeline or emulator does not exist."""
+
+    status = 404
+
+
+class Conflict(RequestFailed):
+    """It is not possible now: keys are in use, a name is taken, a recording is being made."""
+
+    status = 409
+
+
+class ReplyLost(RequestFailed):
+    """The request was performed, but its reply is no longer kept."""
+
+    status = 410
+
+
+class TooLarge(RequestFailed):
+    """The request or its result is too large."""
+
+    status = 413
+
+
+class InvalidData(RequestFailed, ValueError):
+    """The data is damaged or does not fit, such as a savestate that was cut off."""
+
+    status = 422
+
+
+class Unsupported(RequestFailed, NotImplementedError):
+    """This kind of emulator cannot do it; the message says what to do instead."""
+
+    status = 501
+
+
+class EmulatorUnavailable(RequestFailed):
+    """There is no emulator, or it failed."""
+
+    status = 502
+
+
+class Busy(RequestFailed):
+    """The server has too many requests or too much data. Nothing was done; try again later."""
+
+    status = 503
+
+
+class EmulatorStalled(RequestFailed, TimeoutError):
+    """The emulator does not answer, for example because it is paused."""
+
+    status = 504
+
+
+_BY_STATUS: dict[int, type[RequestFailed]] = {
+    each.status: each
+    for each in (
+        InvalidRequest,
+        NotAllowed,
+        NotFound,
+        Conflict,
+        ReplyLost,
+        TooLarge,
+        InvalidData,
+        Unsupported,
+        EmulatorUnavailable,
+        Busy,
+        EmulatorStalled,
+    )
+}
+_BY_STATUS[401] = NotAllowed
+
+
+def from_problem(problem: Mapping[str, Any]) -> RequestFailed:
+    """Makes the exception for a problem document (RFC 9457)."""
+    status = problem.get("status")
+    if not isinstance(status, int):
+        status = 500
+    detail = problem.get("detail") or problem.get("title") or f"the server answered with status {status}"
+    return _BY_STATUS.get(status, RequestFailed)(
+        str(detail),
+        status=status,
+        parameter=problem.get("parameter"),
+        accepts=problem.get("accepts"),
+        op=problem.get("op"),
+    )

@@ -1,0 +1,268 @@
+"""What requests take and return: plain values, the same for every kind of emulator."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from framewire.errors import InvalidRequest
+
+Address: TypeAlias = int | str
+"""A number, or text: `"0x02000044"`, a name such as `"score"`, `"score+2"` or `"presses[3]"`."""
+
+NumberType: TypeAlias = Literal["u8", "u16", "u32", "i8", "i16", "i32"]
+"""The type of a number in memory; numbers are little-endian."""
+
+Keys: TypeAlias = str | Iterable[str]
+"""Keys by name: `"A"`, `"Up+B"` or `["Up", "B"]`."""
+
+Presses: TypeAlias = str | Iterable[tuple[Keys, int]]
+"""Presses one after the other: `"A:2 .:10 Up+B:30"`, or pairs of keys and frames, where no keys are `""`."""
+
+Data: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[Any]
+"""Bytes to write. Arrays are written as little-endian numbers."""
+
+Value: TypeAlias = int | bool | bytes | None
+"""The value of an expression: None if it has no value, such as a division by zero."""
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "u8": np.dtype("u1"),
+    "u16": np.dtype("<u2"),
+    "u32": np.dtype("<u4"),
+    "i8": np.dtype("i1"),
+    "i16": np.dtype("<i2"),
+    "i32": np.dtype("<i4"),
+}
+"""The NumPy type of each type of number in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A name for an address.
+
+    Attributes:
+        name: The name.
+        address: The address on the bus.
+        type: The type of the number, or None if the symbol file does not say it.
+        count: How many of them there are in a row.
+        doc: What it means, or None if the symbol file does not say it.
+    """
+
+    name: str
+    address: int
+    type: NumberType | None
+    count: int
+    doc: str | None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type of the number; bytes if the type is not known."""
+        return DTYPES[self.type or "u8"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Keys that are pressed in exact frames.
+
+    Attributes:
+        id: The number of the timeline.
+        first: The first frame in which the game sees one of its keys.
+        last: The last one.
+        cancelled: Whether the timeline ended early; None while it plays, or if nobody waited for its end.
+    """
+
+    id: int
+    first: int
+    last: int
+    cancelled: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """How a wait ended.
+
+    Attributes:
+        frame: The frame after which the condition was true.
+        frames: The number of frames that passed, 0 if it was true at once.
+    """
+
+    frame: int
+    frames: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a watched value.
+
+    Attributes:
+        expression: What was watched.
+        frame: The frame in which the value changed.
+        old: The value before.
+        new: The value after.
+        tick: The frames since the watch began, which a reset does not set back; None after lost events.
+        gap: Whether more may have changed since the change before, because events were lost.
+    """
+
+    expression: str
+    frame: int
+    old: Value
+    new: Value
+    tick: int | None
+    gap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to the emulator, such as `reset`; docs/watches.md lists all names.
+
+    Attributes:
+        name: The name of the event.
+        frame: The frame counter, or None if the event does not have it.
+        data: Everything else that the server says about it.
+    """
+
+    name: str
+    frame: int | None
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AudioChunk:
+    """The sound of about one frame.
+
+    Attributes:
+        samples: One row per sample, left and right, as signed 16-bit numbers.
+        rate: Samples per second.
+        missed: The number of samples that were lost directly before this chunk.
+    """
+
+    samples: npt.NDArray[np.int16]
+    rate: int
+    missed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """The state of an emulator. `more` has every field of `GET /v1/emulator`.
+
+    Attributes:
+        kind: `embedded` or `attached`.
+        connected: Whether the emulator can be reached.
+        run: `running`, `paused` or `stalled`.
+        frame: The frame counter, or None without an emulator.
+        title: The title of the game, or None without a game.
+        code: The code of the game, or None without a game.
+        more: All fields.
+    """
+
+    kind: str
+    connected: bool
+    run: str
+    frame: int | None
+    title: str | None
+    code: str | None
+    more: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInfo:
+    """A savestate with a name.
+
+    Attributes:
+        name: The name.
+        title: The title of the game.
+        frame: The frame counter when it was made.
+        time: The time when it was made (RFC 3339).
+        note: The text that was saved with it.
+        size: The size of its file in bytes.
+    """
+
+    name: str
+    title: str
+    frame: int
+    time: str
+    note: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingInfo:
+    """A recording.
+
+    Attributes:
+        name: The name, which is another one if the name was taken in the meantime.
+        frames: The number of frames so far.
+        ended: Why it ended, such as `stopped`; None while it is being made.
+        size: The size of its file in bytes.
+    """
+
+    name: str
+    frames: int
+    ended: str | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """How a replay ended. `more` has every field of `POST /v1/recordings/NAME/replay`.
+
+    Attributes:
+        equal: Whether everything that was compared is equal.
+        frames: The frames of the recording.
+        played: The frames that were replayed.
+        diverged: Where the replay first differs, with `frame`, `agreed` and `what`; None if it does not.
+        more: All fields.
+    """
+
+    equal: bool
+    frames: int
+    played: int
+    diverged: Mapping[str, Any] | None
+    more: Mapping[str, Any]
+
+
+def key_names(keys: Keys) -> list[str]:
+    """The names in `"Up+B"` or `["Up", "B"]`."""
+    if isinstance(keys, str):
+        return [name.strip() for name in keys.split("+")] if keys not in ("", ".") else []
+    names = list(keys)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidRequest(
+                f"keys is {names!r}; use names of keys, such as 'A', 'Up+B' or ['Up', 'B']", parameter="keys"
+            )
+    return names
+
+
+def sequence_text(presses: Presses) -> str:
+    """Presses as the text that the server reads."""
+    if isinstance(presses, str):
+        return presses
+    try:
+        return " ".join(f"{'+'.join(key_names(keys)) or '.'}:{frames}" for keys, frames in presses)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidRequest):
+            raise
+        raise InvalidRequest(
+            f"presses is {presses!r}; use text such as 'A:2 .:10', or pairs such as [('A', 2), ('', 10)]",
+            parameter="presses",
+        ) from error
+
+
+def as_bytes(data: Data) -> bytes:
+    """The bytes to write; numbers of an array become little-endian."""
+    if isinstance(data, np.ndarray):
+        if data.dtype.kind not in "biu":
+            raise InvalidRequest(
+                f"the array has the type {data.dtype}; use whole numbers, such as array.astype('u1')", parameter="data"
+            )
+        big_endian = data.dtype.byteorder == ">" or (data.dtype.byteorder == "=" and sys.byteorder == "big")
+        return (data.byteswap() if big_endian else data).tobytes()
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return bytes(data)
+    raise InvalidRequest(f"data is {data!r}; use bytes or a NumPy array", parameter="data")

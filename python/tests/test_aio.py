@@ -1,0 +1,94 @@
+"""The asynchronous client: what is different from the synchronous one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import numpy as np
+import pytest
+
+import framewire
+from framewire import Client, aio
+from tests.servers import Server
+
+
+@pytest.fixture
+async def client(server: Server, emulator: Client) -> AsyncIterator[aio.AsyncClient]:
+    async with await aio.connect(server.url) as client:
+        yield client
+
+
+async def test_memory_is_awaited(client: aio.AsyncClient) -> None:
+    assert await client.memory["lives"] == 3
+    await client.memory.write("scratch", 7)
+    assert await client.memory[0x02000100:0x02000102] == b"\x07\x00"
+    await client.memory.write("presses", list(range(10)))
+    assert (await client.memory["presses"]).tolist() == list(range(10))
+    await client.memory.domain("wram").write(0x100, np.array([9], np.uint8))
+    assert await client.memory.domain("wram")[0x100] == 9
+    assert (await client.memory.array("scratch", "u16", 1)).tolist() == [9]
+
+
+async def test_contexts_and_streams_begin_without_await(client: aio.AsyncClient) -> None:
+    async with client.pause(), client.hold("Left"):
+        async with client.watch("held") as changes:
+            await client.advance()
+            assert (await changes.next(5)).new == 32
+        async with client.batch() as batch:
+            lives = batch.read("lives")
+        assert lives.value == 3
+        async with client.record("run", replace=True) as recording:
+            await client.advance(10)
+        assert (await recording.info()).frames == 10
+        assert (await client.replay("run")).equal
+    async for change in client.watch("frame"):
+        assert change.expression == "frame"
+        break
+    async with client.audio() as audio:
+        assert (await audio.next()).samples.shape[1] == 2
+    events = await client.events()
+    await client.reset()
+    assert (await events.next(5)).name == "reset"
+    await events.close()
+
+
+async def test_many_requests_are_under_way_at_once(client: aio.AsyncClient) -> None:
+    """More than the server accepts of a connection: the rest waits in the client."""
+    assert await asyncio.gather(*(client.read("lives") for _ in range(3000))) == [3] * 3000
+
+
+async def test_a_wait_delays_nothing(client: aio.AsyncClient) -> None:
+    waiting = asyncio.ensure_future(client.wait("scratch[9] == 5", timeout_frames=3600))
+    for _ in range(20):
+        await client.read("lives")
+    assert not waiting.done()
+    await client.write("scratch[9]", 5)
+    assert (await waiting).frames > 0
+
+
+async def test_requests_keep_their_order(client: aio.AsyncClient) -> None:
+    async with client.pause():
+        writes = [client.write("scratch", value) for value in range(100)]
+        *_, last = await asyncio.gather(*writes, client.read("scratch"))
+        assert last == 99
+
+
+async def test_bad_input_is_explained(client: aio.AsyncClient) -> None:
+    with pytest.raises(framewire.InvalidRequest, match="did you mean"):
+        await client.memory["livse"]
+    with pytest.raises(framewire.InvalidRequest, match="use whole numbers from 0 to 4294967295"):
+        await client.memory.write("presses", [-1] * 10)
+    with pytest.raises(framewire.WaitTimeout):
+        await client.wait("lives == 77", timeout_frames=2)
+
+
+async def test_a_closed_client_says_so(server: Server) -> None:
+    client = await aio.connect(server.url)
+    waiting = asyncio.ensure_future(client.wait("lives == 77", timeout_frames=3600))
+    await asyncio.sleep(0)
+    await client.close()
+    with pytest.raises(framewire.ConnectionLost, match="closed"):
+        await waiting
+    with pytest.raises(framewire.ConnectionLost, match="the client is closed"):
+        await client.read("lives")

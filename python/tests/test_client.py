@@ -1,0 +1,440 @@
+"""The synchronous client with an embedded core. It is made from the asynchronous one, so this tests most of both."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import framewire
+from framewire import Client, InvalidRequest
+from tests.servers import Server, free_port, serve
+
+SCRATCH = 0x02000100
+
+
+def test_is_an_emulator(emulator: Client) -> None:
+    same: framewire.Emulator = emulator
+    assert isinstance(same, framewire.Emulator)
+
+
+def test_reads_and_writes_numbers(emulator: Client) -> None:
+    emulator.write("scratch", 0xFFFE, "u16")
+    assert emulator.read("scratch", "u16") == 0xFFFE
+    assert emulator.read("scratch", "i16") == -2
+    assert emulator.read(SCRATCH + 1) == 0xFF
+    assert emulator.read(0x100, "u16", domain="wram") == 0xFFFE
+    emulator.write(np.uint32(SCRATCH), np.int64(7), "u32")  # type: ignore[arg-type]
+    assert emulator.read_many(["scratch", "lives", "presses[3]"]) == [7, 3, 0]
+
+
+def test_reads_and_writes_bytes_and_arrays(emulator: Client) -> None:
+    emulator.write_bytes("scratch", b"\x01\x02\x03\x04")
+    assert emulator.read_bytes("scratch", 4) == b"\x01\x02\x03\x04"
+    array = emulator.read_array("scratch", "u16", 2)
+    assert array.tolist() == [0x0201, 0x0403]
+    array += 1  # it is the caller's
+    emulator.write_bytes("scratch", array.astype(">u2"))
+    assert emulator.read_bytes("scratch", 4) == b"\x02\x02\x04\x04"
+    emulator.write_bytes(0x100, np.arange(7, dtype=np.uint8), domain="wram")
+    assert emulator.read_array(0x100, np.uint8, 8, domain="wram").tolist() == [0, 1, 2, 3, 4, 5, 6, 0]
+    emulator.write_bytes(0x100, bytes(range(256)) * 60, domain="vram")
+    assert emulator.read_bytes(0x100, 256 * 60, domain="vram") == bytes(range(256)) * 60
+
+
+def test_memory_has_brackets(emulator: Client) -> None:
+    memory = emulator.memory
+    memory["scratch[3]"] = 9
+    assert memory["scratch[3]"] == 9
+    assert memory[SCRATCH + 3] == 9
+    assert memory["lives"] == 3
+    assert memory["presses"].dtype == np.dtype("<u4")
+    assert memory["presses"].tolist() == [0] * 10
+    memory["presses"] = list(range(10))
+    assert memory["presses[9]"] == 9
+    memory["presses"] = np.zeros(10, np.int64)
+    assert memory[SCRATCH : SCRATCH + 4] == memory.array(SCRATCH, "u8", 4).tobytes()
+    memory[SCRATCH : SCRATCH + 2] = b"ab"
+    assert memory.domain("wram")[0x100] == ord("a")
+    assert memory["0x02000100"] == ord("a")
+
+
+def test_symbols_have_types(emulator: Client) -> None:
+    symbols = emulator.symbols()
+    assert (symbols["score"].address, symbols["score"].type, symbols["score"].count) == (0x02000044, "u32", 1)
+    assert symbols["bricks"].count == 70
+    assert symbols["ball_x"].dtype == np.dtype("<i2")
+    assert set(emulator.symbols("ball")) == {"ball_x", "ball_y", "ball_dx", "ball_dy"}
+
+
+def test_keys_are_seen_in_exactly_their_frames(emulator: Client) -> None:
+    with emulator.pause():
+        start = emulator.frame()
+        timeline = emulator.play([("Select", 2), ("", 3), (["Up", "B"], 1)])
+        assert (timeline.first, timeline.last, timeline.cancelled) == (start + 1, start + 6, None)
+        held = [emulator.read("held") for _ in range(7) if emulator.advance()]
+    assert held == [4, 4, 0, 0, 0, 2 | 64, 0]
+    assert emulator.memory["presses"].tolist() == [0, 1, 1, 0, 0, 0, 1, 0, 0, 0]
+    assert emulator.cancelled(timeline) is False
+
+
+def test_presses_wait_for_their_end(emulator: Client) -> None:
+    done = emulator.press("Up+B", frames=3, wait=True)
+    assert done.cancelled is False
+    assert done.last == done.first + 2
+    assert emulator.frame() >= done.last
+    assert emulator.play("Select:2 .:3", wait=True).cancelled is False
+
+
+def test_timelines_can_be_cancelled(emulator: Client) -> None:
+    with emulator.pause():
+        timeline = emulator.press("Select", frames=100)
+        with pytest.raises(framewire.Conflict, match=r"timeline .* plays Select"):
+            emulator.press("Select")
+        assert emulator.cancelled(timeline) is None
+        assert emulator.cancel(timeline)
+        assert emulator.cancelled(timeline)
+        assert not emulator.cancel()
+
+
+def test_keys_are_held_in_a_context(emulator: Client) -> None:
+    with emulator.pause():
+        with emulator.hold("Left+R"):
+            emulator.advance()
+            assert emulator.read("held") == 32 | 256
+        emulator.advance()
+        assert emulator.read("held") == 0
+
+
+def test_frames_advance(emulator: Client) -> None:
+    with emulator.pause():
+        start = emulator.frame()
+        assert emulator.advance() == start + 1
+        assert emulator.advance(4000) == start + 4001
+        assert emulator.info().run == "paused"
+    assert emulator.info().run == "running"
+
+
+def test_lockstep_runs_only_asked_frames(emulator: Client) -> None:
+    with emulator.lockstep():
+        start = emulator.frame()
+        assert emulator.advance(3) == start + 3
+        assert emulator.frame() == start + 3
+    emulator.wait(f"frame > {start + 10}")
+
+
+def test_speed_changes(emulator: Client) -> None:
+    emulator.set_speed("unlimited")
+    assert emulator.info().more["speed"] == "unlimited"
+    emulator.set_speed(1)
+
+
+def test_screen_is_an_array_and_a_png(emulator: Client) -> None:
+    with emulator.pause():
+        screen = emulator.screen()
+        assert screen.frame == emulator.frame()
+        with emulator.batch() as batch:
+            same = batch.screen()
+        ahead = screen.frame + 2
+        thread = threading.Timer(0.05, lambda: emulator.advance(2))
+        thread.start()
+        assert emulator.screen(frame=ahead).frame == ahead
+        thread.join()
+    assert np.asarray(screen).shape == (160, 240, 3)
+    assert np.asarray(screen, dtype=np.float32).dtype == np.float32
+    assert len(np.unique(screen.array.reshape(-1, 3), axis=0)) > 4
+    assert np.array_equal(screen.array, same.value.array)
+    with Image.open(io.BytesIO(screen._repr_png_())) as image:
+        assert np.array_equal(np.asarray(image.convert("RGB")), screen.array)
+
+
+def test_screen_is_saved(emulator: Client, tmp_path: Path) -> None:
+    emulator.screen().save(tmp_path / "screen.png")
+    with Image.open(tmp_path / "screen.png") as image:
+        assert image.size == (240, 160)
+
+
+def test_audio_comes_frame_by_frame(emulator: Client) -> None:
+    with emulator.audio() as audio:
+        chunks = [next(audio) for _ in range(5)]
+    assert all(chunk.samples.shape[1] == 2 and chunk.samples.dtype == np.int16 for chunk in chunks)
+    assert 8_000 <= chunks[0].rate <= 192_000
+    assert sum(len(chunk.samples) for chunk in chunks) > 4 * chunks[0].rate / 60
+
+
+def test_states_are_bytes(emulator: Client) -> None:
+    with emulator.pause():
+        frame = emulator.frame()
+        emulator.write("scratch", 1)
+        state = emulator.save_state()
+        assert state.startswith(b"\x89PNG")
+        emulator.write("scratch", 2)
+        emulator.advance(10)
+        assert emulator.load_state(state) == frame
+        assert emulator.read("scratch") == 1
+
+
+def test_snapshots_have_names(emulator: Client) -> None:
+    with emulator.pause():
+        saved = emulator.snapshots.save("before", note="three balls", replace=True)
+        assert (saved.name, saved.note, saved.title) == ("before", "three balls", "FRAMEWIRE")
+        with pytest.raises(framewire.Conflict, match="before"):
+            emulator.snapshots.save("before")
+        emulator.advance(5)
+        assert emulator.snapshots.load("before") == saved.frame
+        assert emulator.snapshots.change("before", new_name="after").name == "after"
+        assert "after" in [each.name for each in emulator.snapshots.list()]
+        assert emulator.snapshots.screen("after").array.shape == (160, 240, 3)
+        assert emulator.load_state(emulator.snapshots.file("after")) == saved.frame
+        emulator.snapshots.delete("after")
+        with pytest.raises(framewire.NotFound, match="after"):
+            emulator.snapshots.load("after")
+
+
+def test_expressions_are_evaluated(emulator: Client) -> None:
+    assert emulator.evaluate("lives * 10 + 1") == 31
+    assert emulator.evaluate("lives == 3") is True
+    assert emulator.evaluate("lives / 0") is None
+    assert emulator.evaluate("bytes[0x02000000, 8]") == b"FWDEMO01"
+    for _ in range(300):  # more than the server has watches
+        emulator.evaluate("lives")
+
+
+def test_wait_ends_when_the_condition_is_true(emulator: Client) -> None:
+    frame = emulator.frame()
+    waited = emulator.wait(f"frame >= {frame + 10}")
+    assert waited.frame >= frame + 10
+    with pytest.raises(framewire.WaitTimeout, match="`lives == 77` did not become true in 5 frames"):
+        emulator.wait("lives == 77", timeout_frames=5)
+
+
+def test_watch_reports_each_change(emulator: Client) -> None:
+    with emulator.pause(), emulator.watch("presses[2]", "held") as changes:
+        assert changes.values == {"presses[2]": 0, "held": 0}
+        timeline = emulator.press("Select", frames=2)
+        emulator.advance(5)
+        seen = [next(changes) for _ in range(3)]
+        assert {(each.expression, each.frame, each.old, each.new) for each in seen[:2]} == {
+            ("presses[2]", timeline.first, 0, 1),
+            ("held", timeline.first, 0, 4),
+        }
+        assert (seen[2].expression, seen[2].frame, seen[2].old, seen[2].new) == ("held", timeline.last + 1, 4, 0)
+        assert not any(each.gap for each in seen)
+        with pytest.raises(framewire.WaitTimeout, match="no change of"):
+            changes.next(timeout=0.05)
+    with pytest.raises(InvalidRequest, match="needs an expression"):
+        emulator.watch()
+
+
+def test_watch_has_bytes(emulator: Client) -> None:
+    with emulator.pause(), emulator.watch("bytes[held, 2]") as changes:
+        emulator.press("B")
+        emulator.advance()
+        change = changes.next(5)
+        assert (change.old, change.new) == (b"\0\0", b"\2\0")
+
+
+def test_a_slow_reader_of_a_watch_learns_of_the_loss(emulator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("framewire._session.KEPT_EVENTS", 5)
+    with emulator.pause(), emulator.watch("frame") as changes:
+        first = changes.values["frame"]
+        for _ in range(20):
+            emulator.advance()
+        emulator.evaluate("frame")
+        seen = []
+        with pytest.raises(framewire.WaitTimeout):
+            while True:
+                seen.append(changes.next(timeout=0.2))
+    assert isinstance(first, int)
+    assert seen[-1].new == first + 20
+    assert seen[0].gap
+    assert not any(each.gap for each in seen[1:])
+    assert changes.missed + len(seen) == 20
+
+
+def test_events_are_reported(emulator: Client) -> None:
+    with emulator.events() as events:
+        emulator.reset()
+        assert events.next(5).name == "reset"
+
+
+def test_batches_happen_at_one_frame(emulator: Client) -> None:
+    with emulator.batch() as batch:
+        before = batch.read("lives")
+        batch.write("scratch", 5)
+        after = batch.read_many(["scratch", "lives"])
+        bricks = batch.read_array("bricks", "u8", 70)
+        press = batch.press("Select")
+        state = batch.save_state()
+        with pytest.raises(framewire.FramewireError, match="has not run"):
+            _ = before.value
+    assert (before.value, after.value, bricks.value.shape) == (3, [5, 3], (70,))
+    assert press.value.first == (batch.frame or 0) + 1
+    assert state.value.startswith(b"\x89PNG")
+    with pytest.raises(framewire.FramewireError, match="has run"):
+        batch.read("lives")
+
+
+def test_a_batch_stops_at_its_first_failure(emulator: Client) -> None:
+    with emulator.pause():
+        with pytest.raises(framewire.Conflict) as caught, emulator.batch() as batch:
+            good = batch.read("lives")
+            batch.press("A", frames=5)
+            bad = batch.press("A")
+            rest = batch.read("lives")
+        assert caught.value.op == 2
+        assert good.value == 3
+        with pytest.raises(framewire.Conflict):
+            _ = bad.value
+        with pytest.raises(framewire.FramewireError, match="not performed"):
+            _ = rest.value
+
+
+def test_recordings_replay_equal(emulator: Client) -> None:
+    with emulator.pause():
+        with emulator.record("run", replace=True, every=10) as recording:
+            emulator.press("A", frames=2)
+            emulator.advance(60)
+            assert recording.info().frames == 60
+        assert recording.stop().frames == 60
+        report = emulator.replay("run", restore=True)
+        assert report.equal
+        assert report.played == 60
+        assert report.diverged is None
+        data = emulator.recordings.file("run")
+        emulator.recordings.add("copy", data)
+        assert set(emulator.recordings.list()) >= {"run", "copy"}
+        assert emulator.recordings.info("copy").frames == 60
+        emulator.recordings.delete("copy")
+        with pytest.raises(framewire.InvalidData, match="frame"):
+            emulator.recordings.add("bad", data[:-5] + b"!!!!!")
+
+
+def test_other_methods_can_be_called(emulator: Client) -> None:
+    assert emulator.call("read8", changes=False, address="lives")["value"] == 3
+    assert emulator.call("write8", changes=True, address="scratch", value=4)["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda e: e.read("livse"), InvalidRequest, 'no symbol is called "livse"; did you mean "lives"'),
+        (lambda e: e.read(3.5), InvalidRequest, "address is 3.5; use a whole number, or text"),
+        (lambda e: e.read(0x01000000), InvalidRequest, "0x0?1000000"),
+        (lambda e: e.read("lives", "u64"), InvalidRequest, "u8, u16, u32, i8, i16 or i32"),
+        (lambda e: e.read_many("lives"), InvalidRequest, r"use a list, such as \['score', 'lives'\]"),
+        (lambda e: e.read_array("lives", "object", 1), InvalidRequest, "a type of NumPy"),
+        (lambda e: e.read_array("lives", "nonsense", 1), InvalidRequest, "a type of NumPy"),
+        (lambda e: e.read_bytes("lives", -1), InvalidRequest, "length is -1"),
+        (lambda e: e.read(5, domain="wrma"), framewire.RequestFailed, "wrma"),
+        (lambda e: e.write("scratch", 256), InvalidRequest, "0 to 255"),
+        (lambda e: e.write("scratch", "five"), InvalidRequest, "value is 'five'; use a whole number"),
+        (lambda e: e.write_bytes("scratch", "text"), InvalidRequest, "use bytes or a NumPy array"),
+        (lambda e: e.write_bytes("scratch", np.zeros(2)), InvalidRequest, "float64; use whole numbers"),
+        (lambda e: e.write_bytes(0x08000000, b"a"), InvalidRequest, "cart0"),
+        (lambda e: e.memory["scratch":], InvalidRequest, "a slice of memory has a first address"),
+        (lambda e: e.memory[8:4], InvalidRequest, "before it begins"),
+        (lambda e: e.memory.__setitem__("presses", [1]), InvalidRequest, "40 bytes"),
+        (lambda e: e.memory.__setitem__("presses", 1), InvalidRequest, r"one to 'presses\[0\]'"),
+        (lambda e: e.memory.__setitem__("bricks", [300] * 70), InvalidRequest, "from 0 to 255"),
+        (lambda e: e.memory.__setitem__(slice(SCRATCH, SCRATCH + 2), b"abc"), InvalidRequest, "has 2 bytes"),
+        (lambda e: e.press("C"), InvalidRequest, "A, B, Select, Start"),
+        (lambda e: e.press([1]), InvalidRequest, "use names of keys"),
+        (lambda e: e.press("A", frames=0), InvalidRequest, "frames is 0"),
+        (lambda e: e.play("A:x"), InvalidRequest, "presses such as"),
+        (lambda e: e.play(7), InvalidRequest, "use text such as"),
+        (lambda e: e.advance(0), InvalidRequest, "frames is 0"),
+        (lambda e: e.lockstep(99_999), InvalidRequest, "60000"),
+        (lambda e: e.set_speed(0), InvalidRequest, "speed"),
+        (lambda e: e.evaluate("score ="), InvalidRequest, "column 7"),
+        (lambda e: e.wait("score > 0", timeout_frames=-1), InvalidRequest, "frames is -1"),
+        (lambda e: e.watch("nonsense"), InvalidRequest, "nonsense"),
+        (lambda e: e.load_state(b"nonsense"), framewire.InvalidData, "savestate"),
+        (lambda e: e.load("/no/such/game.gba"), framewire.InvalidData, "/no/such/game.gba"),
+        (lambda e: e.replay("no-such-recording"), framewire.NotFound, "no-such-recording"),
+        (lambda e: e.screen(frame=0, timeout=10), framewire.Conflict, "frame"),
+        (lambda e: e.call("nonsense", changes=False), InvalidRequest, "nonsense"),
+        (lambda e: e.call("read", changes=False, address=object()), InvalidRequest, "not valid JSON"),
+    ],
+)
+def test_bad_input_is_explained(
+    emulator: Client, use: Callable[[Client], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        use(emulator)
+    assert emulator.read("lives") == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "message"),
+    [
+        (f"http://127.0.0.1:{free_port()}", framewire.ConnectionFailed, "start one with `framewire serve`"),
+        ("ftp://127.0.0.1", InvalidRequest, "use one such as 'http://127.0.0.1:5000'"),
+        ("http://127.0.0.1:5000/?emulator=a", InvalidRequest, "arguments `emulator` and `token`"),
+    ],
+)
+def test_a_wrong_address_is_explained(url: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        framewire.connect(url)
+
+
+def test_emulators_have_names_and_servers_have_tokens(folder: Path) -> None:
+    folder.mkdir()
+    token = folder / "token"
+    token.write_text("0123456789abcdef0123456789abcdef0123456789abcdef\n")
+    token.chmod(0o600)
+    with serve(folder, "--rom", f"other={folder / 'demo.gba'}", "--token-file", str(token)) as server:
+        with pytest.raises(framewire.NotAllowed, match="token"):
+            framewire.connect(server.url)
+        secret = token.read_text().strip()
+        with pytest.raises(framewire.NotFound, match="nobody"):
+            framewire.connect(server.url, token=secret, emulator="nobody")
+        with (
+            framewire.connect(server.url, token=secret) as one,
+            framewire.connect(server.url, token=secret, emulator="other") as two,
+        ):
+            one.write("scratch", 1)
+            two.write("scratch", 2)
+            assert (one.read("scratch"), two.read("scratch")) == (1, 2)
+            with one.audio() as audio:
+                assert len(next(audio).samples)
+
+
+def test_one_client_serves_many_threads(server: Server, emulator: Client) -> None:
+    """A thread that waits for a long time delays no other."""
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            for turn in range(40):
+                emulator.write(SCRATCH + number, turn)
+                assert emulator.read(SCRATCH + number) == turn
+        except BaseException as error:
+            failures.append(error)
+
+    changes = emulator.watch("scratch[200]")
+    waiting = threading.Thread(target=lambda: next(changes))
+    waiting.start()
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert waiting.is_alive()
+    emulator.write("scratch[200]", 1)
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert not failures
+
+
+def test_a_closed_client_says_so(server: Server) -> None:
+    client = framewire.connect(server.url)
+    client.close()
+    client.close()
+    with pytest.raises(framewire.ConnectionLost, match="the client is closed"):
+        client.read("lives")

@@ -1,0 +1,64 @@
+"""The examples of docs/python.md and both READMEs run as they stand."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import framewire
+from framewire import Client
+from tests.servers import ROOT, Server
+
+EXAMPLES = [
+    (page, block)
+    for page in ("README.md", "docs/python.md", "python/README.md")
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+]
+
+
+@pytest.mark.parametrize(("page", "block"), EXAMPLES, ids=[f"{page}-{n}" for n, (page, _) in enumerate(EXAMPLES)])
+def test_example(page: str, block: str, server: Server, emulator: Client, tmp_path: Path) -> None:
+    environment = {**os.environ, "FRAMEWIRE_URL": server.url, "PYTHONPATH": str(ROOT / "python")}
+    if page == "python/README.md":
+        block = block.replace("http://127.0.0.1:5000", server.url)
+    command = [sys.executable, "-W", "error", "-c", block]
+    run = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    assert not run.stderr
+    assert emulator.info().run == "running"
+
+
+def test_every_exception_is_documented() -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    errors = {
+        name
+        for name in framewire.__all__
+        if isinstance(each := getattr(framewire, name), type) and issubclass(each, framewire.FramewireError)
+    }
+    assert {name for name in errors if f"`{name}`" not in page} <= {"RequestFailed"}
+
+
+def test_the_package_can_be_built(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
+    subprocess.run([*command, str(tmp_path), str(ROOT / "python")], check=True)
+    (wheel,) = tmp_path.glob("framewire-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"framewire/__init__.py", "framewire/client.py", "framewire/py.typed"} <= names
+    assert not any(name.startswith("tests") for name in names)
+
+
+def test_without_websockets_the_client_says_what_to_install() -> None:
+    program = "import sys; sys.modules['websockets'] = None; import framewire; framewire.Screen; framewire.connect()"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert "pip install 'framewire[client]'" in run.stderr
+
+
+def test_the_synchronous_client_is_up_to_date() -> None:
+    subprocess.run([sys.executable, str(ROOT / "python/generate.py"), "--check"], check=True)

@@ -1,0 +1,248 @@
+"""Broken connections: nothing is lost, nothing is done twice, and what cannot be known is said."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import json
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from websockets.sync.server import ServerConnection
+from websockets.sync.server import serve as serve_websockets
+
+import framewire
+from framewire import Client, aio
+from tests.servers import Proxy, Server, free_port, serve
+
+
+@pytest.fixture
+async def client(proxy: Proxy, emulator: Client) -> AsyncIterator[aio.AsyncClient]:
+    async with await aio.connect(proxy.url, timeout=5) as client:
+        yield client
+
+
+def test_a_change_whose_reply_is_lost_is_done_once(emulator: Client, proxy: Proxy) -> None:
+    emulator.pause()
+    with framewire.connect(proxy.url) as client:
+        start = client.frame()
+        for turn in range(1, 31):
+            if turn % 3 == 0:
+                proxy.drop_replies = 1
+            elif turn % 3 == 1:
+                proxy.drop_requests = 1
+            assert client.advance() == start + turn
+    assert proxy.cuts == 20
+    assert emulator.frame() == start + 30
+
+
+def test_keys_are_pressed_once_over_broken_connections(emulator: Client, proxy: Proxy) -> None:
+    emulator.pause()
+    with framewire.connect(proxy.url) as client:
+        before = emulator.memory["presses"].sum()
+        for _ in range(10):
+            proxy.drop_replies = 1
+            client.press("Select")
+            proxy.drop_replies = 1
+            with client.batch() as batch:
+                batch.advance(2)
+    assert proxy.cuts == 20
+    assert emulator.memory["presses"].sum() == before + 10
+
+
+def test_connections_that_break_anywhere_change_nothing(emulator: Client, proxy: Proxy) -> None:
+    """Each connection ends after a random number of bytes, in the middle of a message and between them."""
+    emulator.pause()
+    proxy.budget = (1_000, 6_000)
+    start = emulator.frame()
+    with framewire.connect(proxy.url) as client:
+        for turn in range(1, 201):
+            assert client.advance() == start + turn
+            assert client.read_bytes("magic", 8) == b"FWDEMO01"
+    assert proxy.cuts > 10
+    assert emulator.frame() == start + 200
+
+
+async def test_concurrent_changes_are_done_once(client: aio.AsyncClient, emulator: Client, proxy: Proxy) -> None:
+    emulator.pause()
+    proxy.cut()
+    proxy.budget = (30_000, 60_000)  # the requests below have 25,000 bytes, and are all sent again
+    start = emulator.frame()
+    for turn in range(5):
+        frames = await asyncio.gather(*(client.advance() for _ in range(200)))
+        first = start + 200 * turn + 1
+        assert sorted(frames) == list(range(first, first + 200))
+    assert emulator.frame() == start + 1000
+    assert proxy.cuts > 3
+
+
+def test_a_watch_continues_over_broken_connections(emulator: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url) as client, client.watch("frame") as changes:
+        for turn in range(60):
+            if turn % 20 == 10:
+                proxy.cut()
+            before = changes.values["frame"]
+            change = next(changes)
+            assert isinstance(before, int)
+            assert (change.old, change.new, change.gap) == (before, before + 1, False)
+    assert proxy.cuts == 3
+
+
+async def test_an_asynchronous_watch_continues_too(client: aio.AsyncClient, proxy: Proxy) -> None:
+    async with client.watch("frame") as changes:
+        for turn in range(40):
+            if turn % 20 == 10:
+                proxy.cut()
+            before = changes.values["frame"]
+            change = await changes.next(10)
+            assert isinstance(before, int)
+            assert (change.old, change.new, change.gap) == (before, before + 1, False)
+
+
+def test_lockstep_that_ends_with_its_connection_is_reported(emulator: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url) as client:
+        held = client.lockstep()
+        client.advance()
+        proxy.cut()
+        with pytest.raises(framewire.ConnectionLost, match="lockstep ended with it"):
+            client.advance()
+        with client.lockstep():
+            assert client.advance(2) == client.frame()
+        held.release()
+    assert emulator.info().run == "running"
+
+
+def test_a_server_that_is_gone_is_reported(emulator: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url, retry=0.3) as client:
+        changes = client.watch("frame")
+        proxy.refuse = True
+        proxy.cut()
+        with pytest.raises(framewire.ConnectionFailed, match="no connection to ws://"):
+            client.read("lives")
+        with pytest.raises(framewire.ConnectionFailed):
+            while True:
+                next(changes)
+        proxy.refuse = False
+        assert client.read("lives") == 3
+
+
+async def test_a_server_that_is_gone_is_reported_asynchronously(emulator: Client, proxy: Proxy) -> None:
+    async with await aio.connect(proxy.url, retry=0.3) as client:
+        changes = await client.watch("frame")
+        proxy.refuse = True
+        proxy.cut()
+        with pytest.raises(framewire.ConnectionFailed, match="no connection to ws://"):
+            await client.read("lives")
+        with pytest.raises(framewire.ConnectionFailed):
+            while True:
+                await changes.next(5)
+        proxy.refuse = False
+        assert await client.read("lives") == emulator.read("lives")
+
+
+def test_a_server_that_starts_again_is_found(folder: Path) -> None:
+    port = free_port()
+    with serve(folder, port=port) as first:
+        client = framewire.connect(first.url)
+        changes = client.watch("frame")
+        next(changes)
+        assert client.read_bytes("magic", 0) == b""
+    with serve(folder, port=port):
+        assert client.info().title == "FRAMEWIRE"
+        while not next(changes).gap:  # what happened before the new server is not known
+            pass
+        assert next(changes).gap is False
+        client.close()
+
+
+def test_a_silent_connection_counts_as_broken(emulator: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url, timeout=0.6) as client:
+        assert client.read("lives") == 3
+        proxy.silent = True
+        threading.Timer(0.3, lambda: setattr(proxy, "silent", False)).start()
+        assert client.read("lives") == 3
+
+
+async def test_a_silent_connection_counts_as_broken_asynchronously(emulator: Client, proxy: Proxy) -> None:
+    async with await aio.connect(proxy.url, timeout=0.6) as client:
+        proxy.silent = True
+        asyncio.get_running_loop().call_later(0.3, lambda: setattr(proxy, "silent", False))
+        assert await client.read("lives") == 3
+
+
+def test_an_idle_connection_stays(emulator: Client, proxy: Proxy) -> None:
+    """A long wait is not silence: the server answers the client's pings."""
+    with framewire.connect(proxy.url, timeout=0.4) as client, pytest.raises(framewire.WaitTimeout):
+        client.wait("lives == 77", timeout_frames=90)
+    assert proxy.cuts == 0
+
+
+def test_changes_without_a_key_are_not_repeated(emulator: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("framewire._session.KEYED", 2)
+    emulator.pause()
+    with framewire.connect(proxy.url) as client:
+        start = client.advance(2)
+        proxy.drop_replies = 1
+        assert client.advance() == start + 1
+        proxy.drop_replies = 1
+        with pytest.raises(framewire.ConnectionLost, match="may have been performed"):
+            client.advance()
+        assert client.frame() == start + 2
+
+
+def test_a_server_without_room_for_keys_gets_changes_without_one() -> None:
+    seen: list[dict[str, object]] = []
+
+    def answer(connection: ServerConnection) -> None:
+        for text in connection:
+            request = json.loads(text)
+            seen.append(request["params"])
+            if "idempotency_key" in request["params"]:
+                detail = "131072 values of Idempotency-Key are remembered"
+                problem = {"code": -32012, "data": {"status": 503, "detail": detail}}
+                connection.send(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": problem}))
+            else:
+                reply = {"jsonrpc": "2.0", "id": request["id"], "result": {"frame": 1, "value": None}}
+                connection.send(json.dumps(reply))
+
+    with serve_websockets(answer, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        with framewire.connect(f"http://127.0.0.1:{server.socket.getsockname()[1]}") as client:
+            client.write(5, 6)
+            client.write(5, 7)
+        server.shutdown()
+        thread.join(10)
+    assert ["idempotency_key" in each for each in seen] == [True, False, False]
+
+
+def test_a_server_that_is_not_framewire_is_reported() -> None:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as other:
+        thread = threading.Thread(target=other.serve_forever)
+        thread.start()
+        with pytest.raises(framewire.ConnectionFailed, match="is not a Framewire server"):
+            framewire.connect(f"http://127.0.0.1:{other.server_address[1]}")
+        other.shutdown()
+        thread.join(10)
+
+
+async def test_a_cancelled_request_is_not_sent_again(client: aio.AsyncClient, emulator: Client, proxy: Proxy) -> None:
+    with pytest.raises((TimeoutError, asyncio.TimeoutError)):
+        await asyncio.wait_for(client.wait("lives == 77", timeout_frames=100_000), 0.1)
+    proxy.cut()
+    assert await client.read("lives") == 3
+    assert not client._transport._session._in_flight
+
+
+def test_other_servers_do_not_matter(server: Server) -> None:
+    """Two clients share nothing: the end of one leaves the other."""
+    one, two = framewire.connect(server.url), framewire.connect(server.url)
+    one.close()
+    assert two.info().connected
+    two.close()
