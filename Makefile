@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test python bench-python lint-python browser browser-baselines loom bench lab bench-luajit soak soak-luajit test-windows fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run test python bench-python lint-python browser browser-baselines loom bench lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -21,6 +21,7 @@ test: setup-test lint
 	$(LUA) lua/tests/run.lua
 	$(LUA) lua/tests/fuzz.lua
 	$(LUAJIT) luajit/tests/run.lua
+	$(MAKE) test-kqueue
 	$(MAKE) -C rom check
 	$(MAKE) python
 	$(MAKE) browser
@@ -58,6 +59,10 @@ soak: lab
 
 lab: setup-test
 	$(CARGO) build --release --locked -p framewire -p framewire-lab
+
+# The LuaJIT library's kqueue, on Linux with libkqueue: a second.
+test-kqueue:
+	library=$$(tools/libkqueue.sh) && $(LUAJIT) luajit/tests/kqueue.lua $$library $(ARGS)
 
 # The LuaJIT library on Windows, by Wine: 5 seconds, and some minutes the first time, which installs Wine and MinGW-w64 and
 # builds LuaJIT.

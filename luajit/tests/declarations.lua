@@ -51,3 +51,30 @@ check.test("the declarations agree with the C compiler", function()
   for i, line in ipairs(ours) do check.equal(line, theirs[i]) end
   assert(#ours > 150, "too few declarations compared")
 end)
+
+for system, name in pairs { OSX = "macos", BSD = "freebsd" } do
+  check.test("the declarations of " .. name .. " can be read, and have what the modules use", function()
+    local constant = system == "OSX" and "O_EVTONLY" or "O_RESOLVE_BENEATH"
+    local program = ([[
+      package.path = "%s/?.lua;" .. package.path
+      require("ffi").os = "%s"
+      local sys = require "framewire.sys"
+      assert(sys.EVFILT_READ == -1 and sys.%s)
+      for _, name in ipairs {
+        "accept", "facts", "list", "here", "open_pair", "notify", "yield", "cores", "start_thread", "join_thread",
+        "stat", "open_signals", "read_signal", "strerror", "gai_message", "terminal",
+      } do assert(sys[name], name) end
+      for _, name in ipairs {
+        "socket", "loop", "signal", "thread", "worker", "watch", "shm", "files", "terminal", "resolve", "http",
+        "channel",
+      } do require("framewire." .. name) end
+      print(sys.name)
+    ]]):format(check.root, system, constant)
+    local file = os.tmpname()
+    process.write(file, program)
+    local pipe = assert(io.popen("luajit " .. file .. " 2>&1"))
+    check.equal(pipe:read("*a"), name .. "\n")
+    pipe:close()
+    os.remove(file)
+  end)
+end

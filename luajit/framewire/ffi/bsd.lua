@@ -20,6 +20,7 @@ struct fw_addrinfo {
 };
 struct fw_pollfd { int fd; short events; short revents; };
 struct fw_timespec { long sec; long nsec; };
+struct fw_winsize { uint16_t rows; uint16_t columns; uint16_t width; uint16_t height; };
 struct fw_rlimit { uint64_t current; uint64_t maximum; };
 
 int socket(int, int, int);
@@ -41,10 +42,10 @@ int unlink(const char *);
 int getaddrinfo(const char *, const char *, const struct fw_addrinfo *, struct fw_addrinfo **);
 void freeaddrinfo(struct fw_addrinfo *);
 const char *gai_strerror(int);
+int getnameinfo(const struct fw_sockaddr *, uint32_t, char *, size_t, char *, size_t, int);
 const char *inet_ntop(int, const void *, char *, uint32_t);
 int fcntl(int, int, ...);
 int poll(struct fw_pollfd *, unsigned int, int);
-int kqueue(void);
 
 long read(int, void *, size_t);
 long write(int, const void *, size_t);
@@ -54,6 +55,15 @@ int open(const char *, int, ...);
 int openat(int, const char *, int, ...);
 void free(void *);
 int abs(int);
+int pipe(int *);
+int closedir(void *);
+char *getcwd(char *, size_t);
+int isatty(int);
+int fw_ioctl(int, unsigned long, ...) __asm__("ioctl");
+int tcgetattr(int, struct fw_termios *);
+int tcsetattr(int, int, const struct fw_termios *);
+void cfmakeraw(struct fw_termios *);
+int sched_yield(void);
 
 int shm_open(const char *, int, ...);
 int shm_unlink(const char *);
@@ -89,7 +99,6 @@ char *strerror(int);
 
 if is_mac then
   ffi.cdef [[
-  struct fw_kevent { uintptr_t ident; int16_t filter; uint16_t flags; uint32_t fflags; intptr_t data; void *udata; };
   struct fw_sigset { uint32_t words[1]; };
   struct fw_stat {
     int32_t dev; uint16_t mode; uint16_t nlink; uint64_t ino; uint32_t uid; uint32_t gid; int32_t rdev;
@@ -98,13 +107,22 @@ if is_mac then
   };
   ]]
   -- On x86-64 the plain name is the call of an older structure.
-  local symbol = ffi.arch == "x64" and "fstat$INODE64" or "fstat"
-  ffi.cdef("int fw_fstat(int, struct fw_stat *) __asm__(\"" .. symbol .. "\");")
+  local suffix = ffi.arch == "x64" and "$INODE64" or ""
+  local declarations = ([[
+  struct fw_dirent { uint64_t ino; uint64_t off; uint16_t reclen; uint16_t length; uint8_t type; char name[1024]; };
+  struct fw_termios {
+    unsigned long iflag; unsigned long oflag; unsigned long cflag; unsigned long lflag; uint8_t cc[20];
+    unsigned long ispeed; unsigned long ospeed;
+  };
+  int fw_fstat(int, struct fw_stat *) __asm__("fstatSUFFIX");
+  int fw_stat(const char *, struct fw_stat *) __asm__("statSUFFIX");
+  int fw_lstat(const char *, struct fw_stat *) __asm__("lstatSUFFIX");
+  void *fw_opendir(const char *) __asm__("opendirSUFFIX");
+  struct fw_dirent *fw_readdir(void *) __asm__("readdirSUFFIX");
+  ]]):gsub("SUFFIX", suffix)
+  ffi.cdef(declarations)
 else
   ffi.cdef [[
-  struct fw_kevent {
-    uintptr_t ident; int16_t filter; uint16_t flags; uint32_t fflags; int64_t data; void *udata; uint64_t ext[4];
-  };
   struct fw_sigset { uint32_t words[4]; };
   struct fw_stat {
     uint64_t dev; uint64_t ino; uint64_t nlink; uint16_t mode; int16_t pad0; uint32_t uid; uint32_t gid; int32_t pad1;
@@ -112,12 +130,22 @@ else
     struct fw_timespec atime; struct fw_timespec mtime; struct fw_timespec ctime; struct fw_timespec btime;
     int64_t size; uint8_t rest[104];
   };
+  struct fw_dirent {
+    uint64_t ino; int64_t off; uint16_t reclen; uint8_t type; uint8_t pad0; uint16_t length; uint16_t pad1;
+    char name[256];
+  };
+  struct fw_termios {
+    uint32_t iflag; uint32_t oflag; uint32_t cflag; uint32_t lflag; uint8_t cc[20]; uint32_t ispeed; uint32_t ospeed;
+  };
   int fw_fstat(int, struct fw_stat *) __asm__("fstat");
+  int fw_stat(const char *, struct fw_stat *) __asm__("stat");
+  int fw_lstat(const char *, struct fw_stat *) __asm__("lstat");
+  void *fw_opendir(const char *) __asm__("opendir");
+  struct fw_dirent *fw_readdir(void *) __asm__("readdir");
   ]]
 end
 
 ffi.cdef [[
-int kevent(int, const struct fw_kevent *, int, struct fw_kevent *, int, const struct fw_timespec *);
 int sigemptyset(struct fw_sigset *);
 int sigaddset(struct fw_sigset *, int);
 int sigprocmask(int, const struct fw_sigset *, struct fw_sigset *);
@@ -132,19 +160,18 @@ M.constants = {
   -- FreeBSD's plain SO_REUSEPORT does not distribute connections; this option does. macOS has none that does.
   SO_REUSEPORT = is_mac and 0x200 or 0x10000,
   IPPROTO_TCP = 6, TCP_NODELAY = 1, IPPROTO_IPV6 = 41, IPV6_V6ONLY = 27,
-  MSG_PEEK = 2, SHUT_WR = 1, AI_PASSIVE = 1, AI_NUMERICSERV = is_mac and 0x1000 or 8,
+  MSG_PEEK = 2, SHUT_WR = 1, AI_PASSIVE = 1, AI_NUMERICHOST = 4, NI_NUMERICHOST = 2, NI_NAMEREQD = 4,
+  AI_NUMERICSERV = is_mac and 0x1000 or 8,
   EPERM = 1, ENOENT = 2, EINTR = 4, EACCES = 13, EEXIST = 17, EXDEV = 18, ENOTDIR = 20, EINVAL = 22, ENFILE = 23,
   EMFILE = 24, EPIPE = 32, EAGAIN = 35, EINPROGRESS = 36, ECONNABORTED = 53, ECONNRESET = 54, ENOBUFS = 55,
   ETIMEDOUT = 60, ECONNREFUSED = 61, ELOOP = 62, ENAMETOOLONG = 63, ENOSYS = 78,
   POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32,
-  EVFILT_READ = -1, EVFILT_WRITE = -2, EVFILT_VNODE = -4, EVFILT_SIGNAL = -6,
-  EV_ADD = 1, EV_DELETE = 2, EV_CLEAR = 0x20, EV_EOF = 0x8000,
-  NOTE_DELETE = 1, NOTE_WRITE = 2, NOTE_RENAME = 0x20,
   O_RDONLY = 0, O_RDWR = 2, O_NONBLOCK = 4, O_CREAT = 0x200, O_EXCL = 0x800,
   O_CLOEXEC = is_mac and 0x1000000 or 0x100000, O_DIRECTORY = is_mac and 0x100000 or 0x20000,
   O_EVTONLY = is_mac and 0x8000 or 0, O_RESOLVE_BENEATH = 0x800000,
   F_SETFD = 2, F_SETFL = 4, F_GETPATH = 50, FD_CLOEXEC = 1,
-  S_IFMT = 0xf000, S_IFREG = 0x8000, S_IFDIR = 0x4000,
+  S_IFMT = 0xf000, S_IFREG = 0x8000, S_IFDIR = 0x4000, S_IFLNK = 0xa000, DT_UNKNOWN = 0, DT_DIR = 4, DT_REG = 8,
+  DT_LNK = 10, TIOCGWINSZ = 0x40087468, TCSANOW = 0, ISIG = 0x80,
   PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1, MAP_PRIVATE = 2, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x1000,
   WNOHANG = 1, _SC_NPROCESSORS_ONLN = 58, RLIMIT_NOFILE = 8,
   SIGHUP = 1, SIGINT = 2, SIGQUIT = 3, SIGILL = 4, SIGTRAP = 5, SIGABRT = 6, SIGFPE = 8, SIGKILL = 9, SIGBUS = 10,
@@ -155,12 +182,17 @@ M.constants = {
   CLOCK_REALTIME = 0, CLOCK_MONOTONIC = is_mac and 6 or 4, CLOCK_PROCESS_CPUTIME_ID = is_mac and 12 or 15,
 }
 
+local kqueue = require "framewire.ffi.kqueue"(not is_mac)
+for name, value in pairs(kqueue.constants) do M.constants[name] = value end
+M.open_signals, M.read_signal = kqueue.open_signals, kqueue.read_signal
+
 for name, value in pairs(M.constants) do M[name] = value end
 
 M.net = ffi.C
 M.poll_name = "poll"
 M.watch_module = "framewire.watch.kqueue"
-M.thread_box = "void *[1]"
+M.terminal_module = "framewire.ffi.terminal"
+M.shm_module = "framewire.shm.posix"
 M.pollers = { "kqueue", "poll" }
 M.socket_flags = 0
 M.send_flags = is_mac and 0 or 0x20000
@@ -205,12 +237,79 @@ end
 
 local stat = ffi.new("struct fw_stat")
 
+local kinds = { [M.S_IFREG] = "file", [M.S_IFDIR] = "directory", [M.S_IFLNK] = "link" }
+
+local function facts()
+  return tonumber(stat.size), tonumber(stat.mtime.sec), kinds[bit.band(stat.mode, M.S_IFMT)] or "other",
+    tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)
+end
+
 function M.stat(fd)
   if ffi.C.fw_fstat(fd, stat) ~= 0 then return nil end
-  local kind = bit.band(stat.mode, M.S_IFMT)
-  return tonumber(stat.size), tonumber(stat.mtime.sec),
-    kind == M.S_IFREG and "file" or kind == M.S_IFDIR and "directory" or "other",
-    tonumber(stat.ino), stat.uid
+  return facts()
+end
+
+function M.facts(path, follow)
+  if (follow and ffi.C.fw_stat or ffi.C.fw_lstat)(path, stat) ~= 0 then return nil end
+  return facts()
+end
+
+local entry_kinds = { [M.DT_REG] = "file", [M.DT_DIR] = "directory", [M.DT_LNK] = "link" }
+
+function M.list(path, add)
+  local folder = ffi.C.fw_opendir(path)
+  if folder == nil then return nil end
+  while true do
+    local entry = ffi.C.fw_readdir(folder)
+    if entry == nil then break end
+    local kind = entry_kinds[entry.type]
+    if not kind and entry.type ~= M.DT_UNKNOWN then kind = "other" end
+    add(ffi.string(entry.name), kind)
+  end
+  ffi.C.closedir(folder)
+  return true
+end
+
+local path_buffer = ffi.new("char[4096]")
+
+function M.here()
+  if ffi.C.getcwd(path_buffer, 4096) == nil then return nil end
+  return ffi.string(path_buffer)
+end
+
+function M.start_thread(entry)
+  local handle = ffi.new("void *[1]")
+  local status = ffi.C.pthread_create(handle, nil, entry, nil)
+  if status ~= 0 then return nil, "pthread_create: " .. M.strerror(status) end
+  return handle[0]
+end
+
+function M.join_thread(handle)
+  ffi.C.pthread_join(handle, nil)
+end
+
+function M.cores()
+  return tonumber(ffi.C.sysconf(M._SC_NPROCESSORS_ONLN))
+end
+
+function M.yield()
+  ffi.C.sched_yield()
+end
+
+function M.close_on_exec(fd)
+  ffi.C.fcntl(fd, M.F_SETFD, int(M.FD_CLOEXEC))
+end
+
+function M.open_pair()
+  local ends = ffi.new("int[2]")
+  if ffi.C.pipe(ends) ~= 0 then return nil end
+  M.close_on_exec(ends[0])
+  M.close_on_exec(ends[1])
+  return ends[0], ends[1]
+end
+
+function M.notify(fd)
+  ffi.C.write(fd, "x", 1)
 end
 
 function M.open_folder(path)
@@ -246,25 +345,6 @@ function M.sendfile(socket, file, offset, length)
   local got = tonumber(M.pread(file, copy_buffer, math.min(length, 65536), offset))
   if got <= 0 then return got end
   return tonumber(ffi.C.send(socket, copy_buffer, got, M.send_flags))
-end
-
---- A separate kqueue is the signals' descriptor.
-function M.open_signals(_, list, numbers)
-  local fd = ffi.C.kqueue()
-  local change = ffi.new("struct fw_kevent[1]")
-  for _, name in ipairs(list) do
-    change[0].ident, change[0].filter, change[0].flags = numbers[name], M.EVFILT_SIGNAL, M.EV_ADD
-    if fd < 0 or ffi.C.kevent(fd, change, 1, nil, 0, nil) < 0 then return -1 end
-  end
-  return fd
-end
-
-local signal_event = ffi.new("struct fw_kevent[1]")
-local no_time = ffi.new("struct fw_timespec")
-
-function M.read_signal(fd)
-  if ffi.C.kevent(fd, nil, 0, signal_event, 1, no_time) ~= 1 then return nil end
-  return tonumber(signal_event[0].ident)
 end
 
 function M.descriptor_limit()

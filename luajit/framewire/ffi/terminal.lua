@@ -75,7 +75,7 @@ return function(sys)
     C.cfmakeraw(raw)
     -- The output stays as it is, so that "\n" begins a line.
     raw.oflag = saved.oflag
-    if keep_signals then raw.lflag = bit.bor(tonumber(raw.lflag), bit.band(tonumber(saved.lflag), sys.ISIG)) end
+    if keep_signals and bit.band(tonumber(saved.lflag), sys.ISIG) ~= 0 then raw.lflag = raw.lflag + sys.ISIG end
     local guard = start_guard(saved)
     if C.tcsetattr(0, sys.TCSANOW, raw) ~= 0 then
       if guard then stop_guard(guard) end

@@ -1,4 +1,4 @@
---- kqueue of macOS and the BSDs. Not tested.
+--- kqueue of macOS and the BSDs. `make test-kqueue` runs it on Linux with libkqueue.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -56,6 +56,7 @@ function Kqueue:wait(milliseconds)
 end
 
 function Kqueue:ready(i)
+  if not (i >= 0 and i < CAPACITY) then error("there is no ready descriptor of that number", 2) end
   local event = self.events[i]
   local writable = event.filter == sys.EVFILT_WRITE
   local broken = writable and band(event.flags, sys.EV_EOF) ~= 0
@@ -63,7 +64,8 @@ function Kqueue:ready(i)
 end
 
 function Kqueue:close()
-  C.close(self.fd)
+  if self.fd >= 0 then C.close(self.fd) end
+  self.fd = -1
 end
 
 local M = {}

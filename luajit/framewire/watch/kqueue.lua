@@ -1,4 +1,4 @@
---- kqueue of macOS and the BSDs. Not tested.
+--- kqueue of macOS and the BSDs. `make test-kqueue` runs it on Linux with libkqueue.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -49,7 +49,9 @@ end
 
 function Watch:close()
   for file in pairs(self.paths) do C.close(file) end
-  C.close(self.fd)
+  self.paths, self.files = {}, {}
+  if self.fd >= 0 then C.close(self.fd) end
+  self.fd = -1
 end
 
 local M = {}

@@ -1,0 +1,51 @@
+--- kqueue: its declarations and constants, and signals by it. macOS and the BSDs; libkqueue offers the same on Linux,
+-- where tests/kqueue.lua runs this file.
+
+local ffi = require "ffi"
+
+local C = ffi.C
+
+-- FreeBSD's structure has four more words at its end.
+return function(has_ext)
+  ffi.cdef([[
+  struct fw_kevent {
+    uintptr_t ident; int16_t filter; uint16_t flags; uint32_t fflags; intptr_t data; void *udata; ]]
+    .. (has_ext and "uint64_t ext[4];" or "") .. [[
+  };
+  int kqueue(void);
+  int kevent(int, const struct fw_kevent *, int, struct fw_kevent *, int, const struct fw_timespec *);
+  ]])
+
+  local M = {}
+
+  M.constants = {
+    EVFILT_READ = -1, EVFILT_WRITE = -2, EVFILT_VNODE = -4, EVFILT_SIGNAL = -6,
+    EV_ADD = 1, EV_DELETE = 2, EV_CLEAR = 0x20, EV_EOF = 0x8000,
+    NOTE_DELETE = 1, NOTE_WRITE = 2, NOTE_RENAME = 0x20,
+  }
+
+  --- A separate kqueue is the signals' descriptor.
+  function M.open_signals(_, list, numbers)
+    local fd = C.kqueue()
+    local change = ffi.new("struct fw_kevent[1]")
+    for _, name in ipairs(list) do
+      change[0].ident, change[0].filter, change[0].flags = numbers[name], M.constants.EVFILT_SIGNAL, M.constants.EV_ADD
+      if fd < 0 or C.kevent(fd, change, 1, nil, 0, nil) < 0 then
+        if fd >= 0 then C.close(fd) end
+        return -1
+      end
+    end
+    return fd
+  end
+
+  local event = ffi.new("struct fw_kevent[1]")
+  local no_time = ffi.new("struct fw_timespec")
+
+  --- Takes one signal's number from such a descriptor, or nil.
+  function M.read_signal(fd)
+    if C.kevent(fd, nil, 0, event, 1, no_time) ~= 1 then return nil end
+    return tonumber(event[0].ident)
+  end
+
+  return M
+end

@@ -1,0 +1,174 @@
+--- The parts of the library for kqueue, on Linux with libkqueue: `make test-kqueue`, or
+-- `luajit luajit/tests/kqueue.lua LIBRARY [WORD]...`. The structure is macOS's, which libkqueue shares.
+
+local here = arg[0]:match("^(.*)[/\\]") or "."
+package.path = here .. "/../?.lua;" .. package.path
+
+local ffi = require "ffi"
+local check = require "tests.support.check"
+local client = require "tests.support.client"
+local process = require "tests.support.process"
+local sys = require "framewire.sys"
+
+check.root, check.file = here .. "/..", "kqueue"
+
+-- The system becomes one with kqueue, before the modules that ask for it are loaded.
+local library = ffi.load(assert(table.remove(arg, 1), "give the path of libkqueue.so.0"), true)
+local declarations = require "framewire.ffi.kqueue"(false)
+for name, value in pairs(declarations.constants) do sys[name] = value end
+sys.pollers = { "kqueue", "poll" }
+sys.watch_module = "framewire.watch.kqueue"
+sys.O_EVTONLY = sys.O_RDONLY
+function sys.open(path, flags) return ffi.C.fw_open(path, flags, 0) end
+
+package.loaded["framewire.poller"] = nil
+local http = require "framewire.http"
+local loops = require "framewire.loop"
+local poller = require "framewire.poller"
+local signal = require "framewire.signal"
+local socket = require "framewire.socket"
+local time = require "framewire.time"
+local watch = require "framewire.watch"
+
+local function pair()
+  local listener = assert(socket.listen())
+  local one = assert(socket.connect("127.0.0.1", select(2, listener:name()), 1))
+  local other = assert(listener:accept(1))
+  listener:close()
+  return one, other
+end
+
+check.test("the library is libkqueue, and kqueue is the poller that loops use", function()
+  assert(library.kqueue)
+  check.equal(poller.names[1], "kqueue")
+  local loop = assert(loops.new())
+  assert(loop.poller.interests, "not the kqueue poller")
+  loop:close()
+end)
+
+check.test("kqueue reports what is ready and nothing else", function()
+  local source = assert(poller.new("kqueue"))
+  local one, other = pair()
+  assert(source:add(other.fd, poller.READ))
+  check.equal(source:wait(0), 0)
+  local started = time.monotonic()
+  check.equal(source:wait(50), 0)
+  assert(time.monotonic() - started >= 0.045, "the time-out has passed")
+  one:write("x", 1)
+  check.equal(source:wait(1000), 1)
+  local fd, readable, writable, broken = source:ready(0)
+  check.equal(fd, other.fd)
+  check.equal(type(fd), "number")
+  check.equal(readable, true)
+  check.equal(writable, false)
+  check.equal(broken, false)
+  check.equal(source:wait(0), 1, "still there: level-triggered")
+  assert(source:change(other.fd, poller.WRITE))
+  check.equal(source:wait(1000), 1)
+  check.equal(select(2, source:ready(0)), false, "readable")
+  check.equal(select(3, source:ready(0)), true, "writable")
+  assert(source:change(other.fd, 0))
+  check.equal(source:wait(0), 0)
+  assert(source:change(other.fd, poller.READ))
+  assert(source:remove(other.fd))
+  check.equal(source:wait(0), 0)
+  for _, each in ipairs { one, other, source } do each:close() end
+  source:close()
+end)
+
+check.test("loops on kqueue run timers, and callbacks that forget each other", function()
+  local loop = assert(loops.new())
+  local called, ticks, sockets = 0, 0, {}
+  for _ = 1, 20 do
+    local one, other = pair()
+    sockets[#sockets + 1] = other
+    one:write("x", 1)
+    assert(loop:watch(other.fd, loop.READ, function()
+      called = called + 1
+      for _, each in ipairs(sockets) do loop:forget(each.fd) end
+    end))
+  end
+  loop:every(0.01, function() ticks = ticks + 1 end)
+  loop:after(0.1, function() loop:stop() end)
+  assert(loop:run())
+  check.equal(called, 1)
+  assert(ticks >= 3, ticks)
+  loop:close()
+end)
+
+check.test("the HTTP server on kqueue serves clients, large responses and its end", function()
+  local large = ("0123456789"):rep(300000)
+  local listener = assert(socket.listen())
+  local _, port = listener:name()
+  process.run_with(function()
+    local loop = assert(loops.new())
+    local server
+    server = assert(http.new(loop, listener, { handler = function(request, response)
+      if request.path == "/stop" then
+        loop:after(0, function() server:stop(2, function() loop:stop() end) end)
+      end
+      response:text(200, request.path == "/large" and large or request.body)
+    end }))
+    assert(loop:run())
+    loop:close()
+  end, function()
+    listener:close()
+    for _ = 1, 20 do
+      local connection = client.connect(port)
+      for number = 1, 20 do
+        check.equal(connection:ask("POST", "/", {}, "body " .. number).body, "body " .. number)
+      end
+      connection:close()
+    end
+    local slow = client.connect(port)
+    slow:send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+    time.sleep(0.1)
+    check.equal(client.ask(port, "POST", "/", {}, "meanwhile").body, "meanwhile")
+    check.equal(#assert(slow:receive()).body, #large)
+    slow:close()
+    check.equal(client.ask(port, "GET", "/stop").status, 200)
+  end, true)
+end)
+
+check.test("folders and files are watched by kqueue", function()
+  local folder = process.folder()
+  process.write(folder .. "/one", "1")
+  local changes = assert(watch.new())
+  assert(changes:add(folder .. "/one"))
+  check.equal(#changes:read(), 0)
+  local function expect(kind, path)
+    check.eventually(3, function()
+      for _, change in ipairs(changes:read()) do
+        if change.kind == kind and change.path == path then return true end
+      end
+    end, path .. " is reported as " .. kind)
+  end
+  local file = assert(io.open(folder .. "/one", "a"))
+  file:write("more")
+  file:close()
+  expect("changed", folder .. "/one")
+  os.remove(folder .. "/one")
+  expect("deleted", folder .. "/one")
+  check.contains(select(2, changes:add(folder .. "/none")), "No such file")
+  changes:close()
+  changes:close()
+  process.remove_folder(folder)
+end)
+
+-- libkqueue has no kqueue in a kqueue, so this descriptor is read and not watched.
+check.test("signals are read from a kqueue", function()
+  process.run_with(function()
+    sys.open_signals, sys.read_signal = declarations.open_signals, declarations.read_signal
+    local signals = assert(signal.open { "USR1", "WINCH", "TERM" })
+    assert(signals:read() == nil)
+    for _, name in ipairs { "USR1", "WINCH", "TERM" } do
+      assert(signal.send(ffi.C.getpid(), name))
+      check.equal(check.eventually(2, function() return signals:read() end, name .. " arrives"), name)
+    end
+    signals:close()
+  end, function() end, true)
+end)
+
+local passed, failed = check.run(arg)
+print(("%d passed, %d failed"):format(passed, failed))
+os.exit(failed == 0 and passed > 0 and 0 or 1)

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Fetches libkqueue, kqueue for Linux, and prints the path of the library. Debian has it in `experimental`. It comes through
+# apt with a private list of sources and is only unpacked, so the machine's own packages stay as they are.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$here/../target/libkqueue
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+mkdir -p "$top"
+top=$(cd "$top" && pwd)
+find_library() { find "$top/root" -name 'libkqueue.so.0' 2>/dev/null | head -n 1; }
+
+library=$(find_library)
+if [ -z "$library" ]; then
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | grep -v security | head -n 1)
+    apt=$top/apt
+    mkdir -p "$apt/empty" "$apt/lists/partial" "$apt/archives/partial" "$top/root"
+    echo "deb [signed-by=$keyring] ${mirror:-http://deb.debian.org/debian/} experimental main" >"$apt/sources.list"
+    private() {
+        apt-get -qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/empty" \
+            -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt" -o APT::Sandbox::User= "$@" >&2
+    }
+    private update
+    (cd "$top" && private download libkqueue0t64)
+    for package in "$top"/libkqueue0t64_*.deb; do dpkg-deb -x "$package" "$top/root"; done
+    library=$(find_library)
+fi
+if [ -z "$library" ]; then
+    echo "libkqueue: the package libkqueue0t64 has no libkqueue.so.0" >&2
+    exit 1
+fi
+echo "$library"
