@@ -3,7 +3,7 @@
 
 local ffi = require "ffi"
 local cookie = require "framewire.http.cookie"
-local json = require "framewire.json"
+local encoder = require "framewire.json.encoder"
 local reasons = require "framewire.http.status"
 local sys = require "framewire.sys"
 
@@ -145,9 +145,17 @@ end
 ---@return true|nil ok
 ---@return string? message
 function Response:json(status, value)
-  local text, message = json.encode(value)
-  if not text then error(message, 2) end
-  return self:send(status, text, "application/json")
+  local bytes, message = encoder.encode_bytes(value)
+  if not bytes then error(message, 2) end
+  local out
+  out, message = begin(self)
+  if not out then return nil, message end
+  local length = bytes.stop
+  out:append(prefix_of(self.server, status, "application/json"))
+  if status >= 200 and status ~= 204 and status ~= 304 then out:append(length_line(length)) else length = 0 end
+  end_head(self, out, self.keep_alive)
+  if not self.head_only then out:append_bytes(bytes.data, length) end
+  return finish(self, out)
 end
 
 --- Redirects the client.

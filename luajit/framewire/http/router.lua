@@ -13,6 +13,9 @@ local url = require "framewire.http.url"
 
 local find, sub, decode = string.find, string.sub, url.decode
 
+-- How many paths each router remembers, and bytes of the longest one.
+local REMEMBERED, LONGEST = 1024, 256
+
 local M = {}
 
 local function not_found(_, response)
@@ -115,7 +118,8 @@ local function serve(route, request, response)
 end
 
 --- Creates a handler from a table of handlers. GET answers HEAD too. A known path with another method gets a 405, and a
--- parameter that cannot be decoded a 400. The handler finds the decoded parameters in `request.params`.
+-- parameter that cannot be decoded a 400. The handler finds the decoded parameters in `request.params`, a table
+-- that equal paths share, so it must not be written to.
 ---@param routes table<string, function> keys such as "GET /path" or "GET /items/:id"
 ---@param fallback? function handler for every other path; 404 if left out
 ---@return function handler
@@ -138,13 +142,11 @@ function M.new(routes, fallback)
   for route in pairs(all) do complete(route) end
   fallback = fallback or not_found
   if not (next(root.texts) or root.any or root.rest) then root = nil end
-  return function(request, response)
-    local path = request.path
-    local route = exact[path]
-    if route then return serve(route, request, response) end
-    if not root then return fallback(request, response) end
+  -- The last paths with parameters, each with its route and its parameters.
+  local found, count = {}, 0
+  local function match(path, request, response)
     local values = {}
-    route = search(root, path, 2, values, 0)
+    local route = search(root, path, 2, values, 0)
     if not route then return fallback(request, response) end
     local names, params = route.names, {}
     for i = 1, #names do
@@ -152,8 +154,23 @@ function M.new(routes, fallback)
       if not value then return response:text(400, "the path has a % without two hexadecimal digits\n") end
       params[names[i]] = value
     end
+    if #path <= LONGEST then
+      if count == REMEMBERED then found, count = {}, 0 end
+      found[path] = { route = route, params = params }
+      count = count + 1
+    end
     request.params = params
     return serve(route, request, response)
+  end
+  return function(request, response)
+    local path = request.path
+    local route = exact[path]
+    if route then return serve(route, request, response) end
+    if not root then return fallback(request, response) end
+    local known = found[path]
+    if not known then return match(path, request, response) end
+    request.params = known.params
+    return serve(known.route, request, response)
   end
 end
 

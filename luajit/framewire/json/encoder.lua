@@ -68,9 +68,28 @@ local function write_string(text)
   return true
 end
 
+-- What has been written for the last numbers and names. Each table is emptied when it is full.
+local REMEMBERED, LONGEST_NAME = 1024, 64
+local number_texts, number_count = {}, 0
+local name_texts, name_count = {}, 0
+
+local function remember_number(value, text)
+  if number_count == REMEMBERED then number_texts, number_count = {}, 0 end
+  number_texts[value] = text
+  number_count = number_count + 1
+end
+
 local function write_number(value)
+  local known = number_texts[value]
+  if known and value ~= 0 then
+    out:append(known)
+    return true
+  end
   if value % 1 == 0 and value > -9007199254740992 and value < 9007199254740992 then
-    if value == 0 and 1 / value < 0 then out:append("-0") else out:append(("%d"):format(value)) end
+    local text = ("%d"):format(value)
+    if value == 0 and 1 / value < 0 then text = "-0" end
+    remember_number(value, text)
+    out:append(text)
     return true
   end
   if value - value ~= 0 then return nil, "the number " .. tostring(value) .. ", which JSON does not have", "" end
@@ -80,7 +99,8 @@ local function write_number(value)
     if tonumber(text) ~= value then text = ("%.17g"):format(value) end
   end
   -- So that it is read as a double again, not as an exact whole number.
-  if not text:find("[.e]") then text = text .. ".0" end
+  if not (text:find(".", 1, true) or text:find("e", 1, true)) then text = text .. ".0" end
+  remember_number(value, text)
   out:append(text)
   return true
 end
@@ -119,14 +139,32 @@ local function write_list(list, settings, level)
   return true
 end
 
+-- Writes a name and a colon.
+local function write_name(name)
+  local known = name_texts[name]
+  if known then
+    out:append(known)
+    return true
+  end
+  if type(name) ~= "string" then
+    return nil, ("a key of type %s; the keys of an object must be strings"):format(type(name))
+  end
+  local start = out.stop
+  if not write_string(name) then return nil, "a name that is not UTF-8" end
+  write_byte(58)
+  if #name <= LONGEST_NAME then
+    if name_count == REMEMBERED then name_texts, name_count = {}, 0 end
+    name_texts[name] = ffi.string(out.data + start, out.stop - start)
+    name_count = name_count + 1
+  end
+  return true
+end
+
 local function write_member(name, value, settings, level, is_first)
   if not is_first then write_byte(44) end
   if settings.indent then new_line(settings.indent, level) end
-  if type(name) ~= "string" then
-    return nil, ("a key of type %s; the keys of an object must be strings"):format(type(name)), ""
-  end
-  if not write_string(name) then return nil, "a name that is not UTF-8", "" end
-  write_byte(58)
+  local named, problem = write_name(name)
+  if not named then return nil, problem, "" end
   if settings.indent then write_byte(32) end
   local ok, reason, where = write_value(value, settings, level)
   if not ok then return nil, reason, "." .. name .. where end
@@ -230,18 +268,41 @@ local function read_settings(options)
   return { sort = options.sort, indent = indent, depth = depth }
 end
 
+-- Arguments and results of `work`.
+local given, given_settings, ok, reason, where
+
+local function work()
+  ok, reason, where = write_value(given, given_settings, 0)
+end
+
+local gsub = string.gsub
+
 local M = {}
+
+--- Writes a value as JSON into a buffer, whose bytes are valid until the next call.
+---@param value any
+---@param options? table as of json.encode
+---@return table|nil buffer
+---@return string? message
+function M.encode_bytes(value, options)
+  local settings, message = read_settings(options)
+  if not settings then return nil, message end
+  if out.size > SWOLLEN then out = buffer.new(4096) end
+  out:clear()
+  given, given_settings = value, settings
+  -- LuaJIT compiles what `gsub` calls apart from its caller. Otherwise it gives up compiling a server's loop, because
+  -- that contains the loops over values here.
+  gsub("x", "x", work)
+  given = nil
+  if not ok then return nil, ("cannot encode %s, at value%s"):format(reason, where) end
+  return out
+end
 
 --- See framewire.json.
 function M.encode(value, options)
-  local settings, message = read_settings(options)
-  if not settings then return nil, message end
-  out:clear()
-  local ok, reason, where = write_value(value, settings, 0)
-  local text = ok and out:text()
-  if out.size > SWOLLEN then out = buffer.new(4096) end
-  if not ok then return nil, ("cannot encode %s, at value%s"):format(reason, where) end
-  return text
+  local bytes, message = M.encode_bytes(value, options)
+  if not bytes then return nil, message end
+  return bytes:text()
 end
 
 return M
