@@ -21,7 +21,7 @@ from websockets.http11 import Response
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
-from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, InvalidRequest, from_problem
+from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, InvalidRequest, TooLarge, from_problem
 
 Json = Any
 
@@ -37,9 +37,15 @@ KEY_LIFE = 600.0
 KEPT_EVENTS = 16_384
 """Events of a subscription that are kept for a slow reader. Beyond that the oldest are dropped."""
 
+MOST_BYTES = 8 << 20
+"""The size of a message that the server accepts."""
+
+MOST_SENDS = 30
+"""How many times a request is sent over connections that break, before it fails."""
+
 START_IT = "start one with `framewire serve`, or check the address with `framewire doctor`"
 
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
 
 
 def socket_url(url: str, path: str, emulator: str | None) -> str:
@@ -86,7 +92,7 @@ def refusal(error: Exception, url: str) -> Refused:
 class Pending(ABC):
     """A request that has no reply yet."""
 
-    __slots__ = ("id", "key", "message", "method", "params", "repeatable")
+    __slots__ = ("id", "key", "message", "method", "params", "repeatable", "sends")
 
     def __init__(self, method: str, params: dict[str, Json], changes: bool) -> None:
         self.id = 0
@@ -95,6 +101,7 @@ class Pending(ABC):
         self.repeatable = not changes
         self.key: str | None = None
         self.message = b""
+        self.sends = 0
 
     @abstractmethod
     def settle(self, result: Json, error: FramewireError | None) -> None:
@@ -207,6 +214,11 @@ class Session:
         except (TypeError, ValueError) as error:
             raise InvalidRequest(f"a parameter of {pending.method} is not valid JSON: {error}") from None
         pending.message = message.encode()
+        if len(pending.message) > MOST_BYTES:
+            raise TooLarge(
+                f"the request {pending.method} has {len(pending.message)} bytes; the server accepts {MOST_BYTES} (8 MiB). "
+                "Bytes take a third more as base64; send them in parts",
+            )
         if self.open and len(self._in_flight) < IN_FLIGHT:
             self._send(pending)
         else:
@@ -254,6 +266,7 @@ class Session:
     def _send(self, pending: Pending) -> None:
         assert self._protocol is not None
         self._in_flight[pending.id] = pending
+        pending.sends += 1
         self._protocol.send_text(pending.message)
 
     def _send_unsent(self) -> None:
@@ -375,13 +388,20 @@ class Session:
             self._fail([*sent, *self._unsent], error)
             self._unsent.clear()
             return
-        unsafe = [each for each in sent if not each.repeatable]
-        self._unsent.extendleft(reversed([each for each in sent if each.repeatable]))
+        again = [each for each in sent if each.repeatable and each.sends < MOST_SENDS]
+        self._unsent.extendleft(reversed(again))
         self._fail(
-            unsafe,
+            [each for each in sent if not each.repeatable],
             ConnectionLost(
                 f"the connection to {self.url} broke ({why}) before the reply; the request may have been performed. It had "
                 f"no idempotency key, because this client made more than {KEYED} changes in ten minutes"
+            ),
+        )
+        self._fail(
+            [each for each in sent if each.repeatable and each.sends >= MOST_SENDS],
+            ConnectionLost(
+                f"the connection to {self.url} broke {MOST_SENDS} times before the reply, most recently because: {why}; "
+                "the request may have been performed"
             ),
         )
 

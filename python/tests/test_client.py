@@ -359,6 +359,8 @@ def test_other_methods_can_be_called(emulator: Client) -> None:
         (lambda e: e.replay("no-such-recording"), framewire.NotFound, "no-such-recording"),
         (lambda e: e.screen(frame=0, timeout=10), framewire.Conflict, "frame"),
         (lambda e: e.call("nonsense", changes=False), InvalidRequest, "nonsense"),
+        (lambda e: e.set_speed(float("nan")), InvalidRequest, "not valid JSON"),
+        (lambda e: e.write_bytes("scratch", bytes(7_000_000)), framewire.TooLarge, "8 MiB"),
         (lambda e: e.call("read", changes=False, address=object()), InvalidRequest, "not valid JSON"),
     ],
 )

@@ -192,6 +192,16 @@ def test_changes_without_a_key_are_not_repeated(emulator: Client, proxy: Proxy, 
         assert client.frame() == start + 2
 
 
+def test_a_request_that_always_breaks_its_connection_fails(emulator: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url) as client:
+        proxy.drop_requests = 1000
+        with pytest.raises(framewire.ConnectionLost, match="broke 30 times"):
+            client.write("scratch", 5)
+        proxy.drop_requests = 0
+        assert client.read("scratch") == emulator.read("scratch")
+    assert proxy.cuts == 30
+
+
 def test_a_server_without_room_for_keys_gets_changes_without_one() -> None:
     seen: list[dict[str, object]] = []
 
