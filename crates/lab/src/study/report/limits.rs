@@ -34,32 +34,61 @@ const KINDS: [Way; 5] = [
     ("the embedded core", |_, run| run.target == Target::Embedded),
 ];
 
-/// The row with the highest rate up to which all rows went well, and whether none was measured above it.
-fn best(evidence: &Evidence, passes: fn(&Step, &Run) -> bool) -> Option<(&Step, &Row, bool)> {
-    let rows = evidence.runs().filter(|(step, run, _)| passes(step, run) && run.bytes.is_none());
-    let mut rows: Vec<_> = rows.filter_map(|(step, _, row)| Some((row.asked?, step, row))).collect();
-    rows.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let good = rows.iter().take_while(|(asked, _, row)| {
-        row.achieved >= REACHED * asked && row.correct == row.requests && row.intended.p99 <= GOAL_MS
-    });
-    let count = good.count();
-    let (_, step, row) = rows.get(count.checked_sub(1)?)?;
-    Some((step, row, count == rows.len()))
+/// What the rows of one kind show, in the order of their rates.
+struct Limits<'a> {
+    /// The highest rate up to which all rows went well.
+    best: Option<(&'a Step, &'a Row)>,
+    /// The lowest rate at which a row did not.
+    missed: Option<f64>,
+    /// Rates above that at which rows went well again.
+    above: Vec<f64>,
+}
+
+impl<'a> Limits<'a> {
+    fn of(evidence: &'a Evidence, passes: fn(&Step, &Run) -> bool) -> Limits<'a> {
+        let rows = evidence.runs().filter(|(step, run, _)| passes(step, run) && run.bytes.is_none());
+        let mut rows: Vec<_> = rows.filter_map(|(step, _, row)| Some((row.asked?, step, row))).collect();
+        rows.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let mut limits = Limits { best: None, missed: None, above: Vec::new() };
+        for (asked, step, row) in rows {
+            let went_well =
+                row.achieved >= REACHED * asked && row.correct == row.requests && row.intended.p99 <= GOAL_MS;
+            match (went_well, limits.missed) {
+                (true, None) => limits.best = Some((step, row)),
+                (true, Some(_)) => limits.above.push(asked),
+                (false, None) => limits.missed = Some(asked),
+                (false, Some(_)) => {}
+            }
+        }
+        limits
+    }
+
+    /// Without a best rate: why. A miss at a low rate can be chance, and does not mean that higher ones miss too.
+    fn none(&self) -> String {
+        let Some(missed) = self.missed else { return "none".to_owned() };
+        let above: Vec<_> = self.above.iter().map(|asked| rate(*asked)).collect();
+        match &above[..] {
+            [] => format!("none, already {}/s missed", rate(missed)),
+            rates => format!("none, as {}/s missed; {}/s went well", rate(missed), rates.join(", ")),
+        }
+    }
 }
 
 /// The best rates in one sentence, of what was measured.
 pub fn best_line(evidence: &Evidence) -> Option<String> {
     let words = KINDS.iter().filter(|(_, passes)| is_measured(evidence, *passes)).map(|(name, passes)| {
-        let rate = best(evidence, *passes)
-            .and_then(|(_, row, _)| row.asked)
-            .map(|asked| format!("{}/s", rate(asked)));
-        format!("{} with {name}", rate.unwrap_or_else(|| "none".to_owned()))
+        let limits = Limits::of(evidence, *passes);
+        let asked = limits.best.and_then(|(_, row)| row.asked);
+        match asked {
+            Some(asked) => format!("{}/s with {name}", rate(asked)),
+            None => format!("for {name} {}", limits.none()),
+        }
     });
     let words: Vec<_> = words.collect();
     (!words.is_empty()).then(|| {
         format!(
             "The highest rate up to which every row had every request answered, and 99% of them within {GOAL_MS} ms: {}.",
-            words.join(", ")
+            words.join("; ")
         )
     })
 }
@@ -102,8 +131,9 @@ pub fn answer(evidence: &Evidence) -> String {
         "<the next rate",
     ]);
     for (name, passes) in KINDS {
-        let cells = match best(evidence, passes) {
-            Some((step, row, is_highest)) => vec![
+        let limits = Limits::of(evidence, passes);
+        let cells = match limits.best {
+            Some((step, row)) => vec![
                 evidence.source(&step.name, &step.name),
                 row.load(),
                 millis(row.intended.mean),
@@ -112,9 +142,9 @@ pub fn answer(evidence: &Evidence) -> String {
                 row.pace.map_or(NONE.to_owned(), |pace| format!("{:.1}", pace.mean)),
                 row.tester_busy.map_or(NONE.to_owned(), |busy| percent((100.0 * busy).round())),
                 format!("{} ms", millis(row.late.p99)),
-                if is_highest { "not measured" } else { "missed" }.to_owned(),
+                if limits.missed.is_none() { "not measured" } else { "missed" }.to_owned(),
             ],
-            None if is_measured(evidence, passes) => vec!["none".to_owned()],
+            None if is_measured(evidence, passes) => vec![limits.none()],
             None => vec![MISSING.to_owned()],
         };
         table.row([name.to_owned()].into_iter().chain(cells));

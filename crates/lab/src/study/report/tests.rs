@@ -306,6 +306,24 @@ fn an_idle_connection_that_did_not_last_is_no_success() {
 }
 
 #[test]
+fn a_miss_at_a_low_rate_does_not_hide_that_higher_rates_went_well() {
+    let mut study = Study::whole();
+    let rates: Vec<_> = plan::all()
+        .into_iter()
+        .filter(|step| step.name.starts_with("v7-study-uuid-"))
+        .filter_map(|step| match step.kind {
+            Kind::Run(Run { load: Load::Rate(rate), .. }) => Some(rate),
+            _ => None,
+        })
+        .collect();
+    let lowest = rates.iter().min().unwrap();
+    study.reset(&plan::version_row("v7", Script::Study, None, *lowest), 2);
+    let page = study.page();
+    let (_, reason) = page.split_once(&format!("none, as {lowest}/s missed; ")).expect(&page);
+    assert!(reason.contains("/s went well"), "{page}");
+}
+
+#[test]
 fn a_quick_study_is_called_one() {
     let mut study = Study::begin();
     assert!(!study.page().contains("A quick study"));
