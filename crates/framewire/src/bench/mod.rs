@@ -101,9 +101,10 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
     Ok(if report.cut_short { ExitCode::from(STOPPED) } else { code })
 }
 
-/// The command line, without the folders of the program and of files: they say nothing to a reader elsewhere.
+/// The command line, without the folders of the program and of files, which say nothing to a reader elsewhere, and without
+/// secrets in headers.
 fn command_line() -> Vec<String> {
-    let words = std::env::args().skip(1).map(|word| without_folder(&word));
+    let words = std::env::args().skip(1).map(|word| without_secret(&without_folder(&word)));
     std::iter::once("framewire".to_owned()).chain(words).collect()
 }
 
@@ -116,6 +117,18 @@ fn without_folder(word: &str) -> String {
     let path = Path::new(value);
     let name = path.file_name().filter(|_| path.is_absolute());
     name.map_or(word.to_owned(), |name| format!("{option}{}", name.to_string_lossy()))
+}
+
+/// A header line that proves who asks, without its value; other words as they are.
+fn without_secret(word: &str) -> String {
+    const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+    let Some((name, _)) = word.split_once(':') else { return word.to_owned() };
+    let bare = name.trim_start_matches("--header=").trim_start_matches("-H").trim();
+    if SECRET.iter().any(|secret| bare.eq_ignore_ascii_case(secret)) {
+        format!("{name}: ...")
+    } else {
+        word.to_owned()
+    }
 }
 
 /// The first signal ends the run in good order, the second the program.
@@ -140,6 +153,15 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recorded_command_has_no_secrets() {
+        let words =
+            ["Authorization: Bearer x", "--header=cookie: a=b", "-HX-Api-Key: y", "Accept: text/plain"];
+        let recorded = words.map(without_secret);
+        let bare = ["Authorization: ...", "--header=cookie: ...", "-HX-Api-Key: ...", "Accept: text/plain"];
+        assert_eq!(recorded, bare);
+    }
 
     #[test]
     fn a_recorded_command_names_files_without_their_folders() {
