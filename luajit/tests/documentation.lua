@@ -60,7 +60,8 @@ local function run_commands(lines, port)
     return probe
   end, "the example listens")
   for _, one in ipairs(read_commands(lines)) do
-    local pipe = assert(io.popen(one.command:gsub("8080", port) .. " 2>&1"))
+    local command = one.command:gsub("8080", port)
+    local pipe = assert(io.popen(("cd '%s' && (%s) 2>&1"):format(check.root, command)))
     local output = pipe:read("*a")
     pipe:close()
     check.equal(output, one.output, one.command)
@@ -109,3 +110,14 @@ for number, example in ipairs(examples) do
     end
   end)
 end
+
+check.test("each command of luajit-origins.md selects a test", function()
+  local count = 0
+  for line in io.lines(check.root .. "/../docs/luajit-origins.md") do
+    for word in line:gmatch("luajit/tests/run%.lua '([^']+)'") do
+      assert(check.count(word) > 0, "no test is selected by " .. word)
+      count = count + 1
+    end
+  end
+  assert(count >= 30, count)
+end)

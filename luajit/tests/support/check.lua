@@ -58,6 +58,17 @@ local function is_wanted(name, words)
   return false
 end
 
+--- How many tests a word selects.
+---@param word string
+---@return integer
+function M.count(word)
+  local count = 0
+  for _, test in ipairs(tests) do
+    if is_wanted(test.name, { word }) then count = count + 1 end
+  end
+  return count
+end
+
 --- Runs the tests and prints those that fail.
 ---@param words string[] run only tests whose names hold one of these; all if there are none
 ---@return integer passed
