@@ -2,6 +2,7 @@
 
 local bit = require "bit"
 local ffi = require "ffi"
+local files = require "framewire.files"
 local sys = require "framewire.sys"
 
 local C, band = ffi.C, bit.band
@@ -13,6 +14,9 @@ local HEAD = ffi.sizeof("struct fw_inotify_event")
 local MASK = sys.IN_CREATE + sys.IN_DELETE + sys.IN_MOVED_FROM + sys.IN_MOVED_TO + sys.IN_CLOSE_WRITE
   + sys.IN_DELETE_SELF + sys.IN_MOVE_SELF
 
+-- For the folders inside of a folder, which report themselves too when they are deleted or moved.
+local INNER = MASK - sys.IN_DELETE_SELF - sys.IN_MOVE_SELF + sys.IN_ONLYDIR + sys.IN_DONT_FOLLOW
+
 local kinds = {
   { sys.IN_CREATE + sys.IN_MOVED_TO, "created" },
   { sys.IN_DELETE + sys.IN_MOVED_FROM + sys.IN_DELETE_SELF + sys.IN_MOVE_SELF, "deleted" },
@@ -22,25 +26,120 @@ local kinds = {
 local Watch = {}
 Watch.__index = Watch
 
---- Watches a file, or a folder and what is directly in it.
----@param path string
----@return true|nil ok
----@return string? message
-function Watch:add(path)
-  local number = C.inotify_add_watch(self.fd, path, MASK)
-  if number < 0 then return sys.fail("cannot watch '" .. path .. "'") end
+local function watch_one(self, path, mask)
+  local number = C.inotify_add_watch(self.fd, path, mask)
+  if number < 0 then
+    local _, message, code = sys.fail("cannot watch '" .. path .. "'")
+    -- The system's own words, "No space left on device", are about something else.
+    if code == sys.ENOSPC then message = "cannot watch '" .. path .. "': raise fs.inotify.max_user_watches" end
+    return nil, message, code
+  end
   self.paths[number] = path
   self.numbers[path] = number
+  return number
+end
+
+local function forget(self, path)
+  local number = self.numbers[path]
+  C.inotify_rm_watch(self.fd, number)
+  self.numbers[path], self.paths[number], self.is_deep[path] = nil, nil, nil
+end
+
+local function is_inside(path, folder)
+  return path:sub(1, #folder + 1) == folder .. "/"
+end
+
+-- Stops watching a folder and everything in it.
+local function forget_tree(self, folder)
+  local gone = {}
+  for path in pairs(self.is_deep) do
+    if path == folder or is_inside(path, folder) then gone[#gone + 1] = path end
+  end
+  for _, path in ipairs(gone) do forget(self, path) end
+  for path in pairs(self.listed) do
+    if is_inside(path, folder) then self.listed[path] = nil end
+  end
+end
+
+-- Watches a folder and those in it. With `changes`, everything in it is reported as created: it may have come before
+-- the folder was watched.
+local function watch_tree(self, folder, mask, changes)
+  local ok, message, code = watch_one(self, folder, mask)
+  if not ok then return nil, message, code end
+  self.is_deep[folder] = true
+  for _, entry in ipairs(files.list(folder) or {}) do
+    local path = folder .. "/" .. entry.name
+    if changes then
+      self.listed[path] = true
+      changes[#changes + 1] = { kind = "created", path = path }
+    end
+    if entry.kind == "directory" then
+      ok, message, code = watch_tree(self, path, INNER, changes)
+      -- A folder that has gone meanwhile is reported by the one that had it.
+      if not ok and code ~= sys.ENOENT and code ~= sys.ENOTDIR then
+        if not changes then return nil, message, code end
+        changes[#changes + 1] = { kind = "unwatched", path = path, message = message }
+      end
+    end
+  end
   return true
 end
 
---- Stops watching a path.
+--- Watches a file, or a folder and what is directly in it.
+---@param path string
+---@param options? table `recursive`: a folder with all folders in it, also those that come later
+---@return true|nil ok
+---@return string? message
+function Watch:add(path, options)
+  if not (options and options.recursive) then
+    local ok, message, code = watch_one(self, path, MASK)
+    if not ok then return nil, message, code end
+    return true
+  end
+  path = path:match("^(.-)/*$")
+  if path == "" then path = "/." end
+  local ok, message, code = watch_tree(self, path, MASK + sys.IN_ONLYDIR)
+  if not ok then
+    forget_tree(self, path)
+    return nil, message, code
+  end
+  self.roots[path] = true
+  return true
+end
+
+--- Stops watching a path; of a folder watched with `recursive`, everything in it.
 ---@param path string
 function Watch:remove(path)
-  local number = self.numbers[path]
-  if not number then return end
-  C.inotify_rm_watch(self.fd, number)
-  self.numbers[path], self.paths[number] = nil, nil
+  if self.roots[path] then
+    self.roots[path] = nil
+    forget_tree(self, path)
+  elseif self.numbers[path] then
+    forget(self, path)
+  end
+end
+
+-- Follows a change inside of a folder that is watched with all folders in it. Returns whether to report it.
+local function follow(self, event, kind, path, changes)
+  local is_folder = band(event.mask, sys.IN_ISDIR) ~= 0
+  if kind == "deleted" then
+    self.listed[path] = nil
+    if is_folder then forget_tree(self, path) end
+  elseif band(event.mask, sys.IN_CREATE) ~= 0 and self.listed[path] then
+    -- It has been reported when its folder was listed.
+    self.listed[path] = nil
+    return
+  end
+  changes[#changes + 1] = { kind = kind, path = path }
+  if kind ~= "created" or not is_folder then return end
+  local ok, message, code = watch_tree(self, path, INNER, changes)
+  if not ok and code ~= sys.ENOENT and code ~= sys.ENOTDIR then
+    changes[#changes + 1] = { kind = "unwatched", path = path, message = message }
+  end
+end
+
+-- After lost events: folders that have come meanwhile are not watched yet.
+local function repair(self)
+  for path in pairs(self.roots) do watch_tree(self, path, MASK + sys.IN_ONLYDIR) end
 end
 
 local function kind_of(mask)
@@ -63,14 +162,21 @@ function Watch:read()
       local folder, kind = self.paths[event.wd], kind_of(event.mask)
       if band(event.mask, sys.IN_Q_OVERFLOW) ~= 0 then
         changes[#changes + 1] = { kind = "overflow" }
+        repair(self)
       elseif folder and kind then
         local path = folder
         if event.len > 0 then path = folder .. "/" .. ffi.string(self.buffer + place + HEAD) end
-        changes[#changes + 1] = { kind = kind, path = path }
+        if self.is_deep[folder] and event.len > 0 then
+          follow(self, event, kind, path, changes)
+        else
+          changes[#changes + 1] = { kind = kind, path = path }
+        end
       end
       -- The system has removed the watch, because the path no longer exists.
       if folder and band(event.mask, sys.IN_IGNORED) ~= 0 then
-        self.paths[event.wd], self.numbers[folder] = nil, nil
+        self.paths[event.wd] = nil
+        -- The same path may be watched again by now.
+        if self.numbers[folder] == event.wd then self.numbers[folder], self.is_deep[folder] = nil, nil end
       end
       place = place + HEAD + event.len
     end
@@ -88,7 +194,18 @@ local M = {}
 function M.new()
   local fd = C.inotify_init1(sys.IN_NONBLOCK + sys.IN_CLOEXEC)
   if fd < 0 then return sys.fail("inotify_init1") end
-  return setmetatable({ fd = fd, paths = {}, numbers = {}, buffer = ffi.new("uint8_t[?]", SIZE) }, Watch)
+  return setmetatable({
+    fd = fd,
+    --- Paths by the system's numbers, and the reverse.
+    paths = {},
+    numbers = {},
+    --- Paths that were added with `recursive`; all folders watched for them; and the entries that were reported when a
+    --- new folder was listed.
+    roots = {},
+    is_deep = {},
+    listed = {},
+    buffer = ffi.new("uint8_t[?]", SIZE),
+  }, Watch)
 end
 
 return M

@@ -9,7 +9,8 @@ local C, band = ffi.C, bit.band
 local Watch = {}
 Watch.__index = Watch
 
-function Watch:add(path)
+function Watch:add(path, options)
+  if options and options.recursive then return nil, "watching the folders in a folder is supported on Linux only" end
   local file = sys.open(path, sys.O_EVTONLY)
   if file < 0 then return sys.fail("cannot watch '" .. path .. "'") end
   local change = ffi.new("struct fw_kevent[1]")
