@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import ssl
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +15,7 @@ import pytest
 from PIL import Image
 
 import framewire
-from framewire import Client, InvalidRequest
+from framewire import Client, InvalidRequest, aio
 from tests.servers import Server, free_port, serve
 
 SCRATCH = 0x02000100
@@ -405,6 +408,36 @@ def test_emulators_have_names_and_servers_have_tokens(folder: Path) -> None:
             assert (one.read("scratch"), two.read("scratch")) == (1, 2)
             with one.audio() as audio:
                 assert len(next(audio).samples)
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate of its own for 127.0.0.1, and its key."""
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    subprocess.run([*command, *names, "-keyout", key, "-out", cert, "-days", "2"], check=True, capture_output=True)
+    key.chmod(0o600)
+    return cert, key
+
+
+async def test_servers_have_tls(folder: Path, certificate: tuple[Path, Path]) -> None:
+    cert, key = certificate
+    with serve(folder, "--tls-cert", str(cert), "--tls-key", str(key)) as server:
+        with pytest.raises(framewire.ConnectionFailed, match="certificate"):
+            framewire.connect(server.url)
+        with pytest.raises(framewire.ConnectionFailed, match="certificate"):
+            await aio.connect(server.url)
+        trusted = ssl.create_default_context(cafile=cert)
+        with framewire.connect(server.url, ssl=trusted) as client:
+            client.wait("u32[frame] > 1")
+            assert client.read("lives") == 3
+            assert client.screen().array.shape == (160, 240, 3)
+            client.write_bytes("scratch", bytes(200_000))
+            with client.audio() as audio:
+                assert next(audio).rate
+        async with await aio.connect(server.url, ssl=trusted) as other:
+            assert await asyncio.gather(*(other.read("lives") for _ in range(200))) == [3] * 200
 
 
 def test_one_client_serves_many_threads(server: Server, emulator: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -42,6 +43,12 @@ def test_every_exception_is_documented() -> None:
         if isinstance(each := getattr(framewire, name), type) and issubclass(each, framewire.FramewireError)
     }
     assert {name for name in errors if f"`{name}`" not in page} <= {"RequestFailed"}
+
+
+def test_figures_are_those_of_the_last_measurement() -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    for figure in json.loads((ROOT / "docs/performance/python.json").read_text())["figures"]:
+        assert f"| {figure['name']} | {figure['per_second']:,} |" in page
 
 
 def test_the_package_can_be_built(tmp_path: Path) -> None:
