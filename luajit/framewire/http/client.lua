@@ -30,27 +30,32 @@ function Answer:json()
   return json.decode(self.body)
 end
 
--- One connection: a socket and what has been received but not read.
+-- One connection: a socket, and what has been received, of which the bytes from `at` on have not been read.
 local Link = {}
 Link.__index = Link
+
+local function has_rest(link)
+  return link.at <= #link.data
+end
 
 local function more(link, deadline)
   local data, message = link.socket:read(65536, math.max(0, deadline - monotonic()))
   if not data then return nil, message end
-  link.data = link.data .. data
+  link.data = has_rest(link) and link.data:sub(link.at) .. data or data
+  link.at = 1
   return true
 end
 
 -- Reads up to and including an end, and returns what is before it.
 local function read_until(link, stop, limit, deadline)
   while true do
-    local first, last = link.data:find(stop, 1, true)
+    local first, last = link.data:find(stop, link.at, true)
     if first then
-      local text = link.data:sub(1, first - 1)
-      link.data = link.data:sub(last + 1)
+      local text = link.data:sub(link.at, first - 1)
+      link.at = last + 1
       return text
     end
-    if #link.data > limit then return nil, "the answer has a head or a line that is too long" end
+    if #link.data - link.at >= limit then return nil, "the answer has a head or a line that is too long" end
     local ok, message = more(link, deadline)
     if not ok then return nil, message end
   end
@@ -60,17 +65,15 @@ end
 local function read_bytes(link, count, sink, deadline)
   local left = count or math.huge
   while left > 0 do
-    local data = link.data
-    if data == "" then
-      local message
-      data, message = link.socket:read(65536, math.max(0, deadline - monotonic()))
-      if not data then
+    if not has_rest(link) then
+      local ok, message = more(link, deadline)
+      if not ok then
         if not count and message == "closed" then return true end
         return nil, message == "closed" and "the connection closed in the middle of the answer" or message
       end
     end
-    link.data = ""
-    if #data > left then data, link.data = data:sub(1, left), data:sub(left + 1) end
+    local data = link.data:sub(link.at, math.min(#link.data, link.at + left - 1))
+    link.at = link.at + #data
     left = left - #data
     local ok, message = sink(data)
     if not ok then return nil, message end
@@ -167,7 +170,7 @@ local function read_answer(link, request, deadline)
   if not ok then return nil, message end
   answer.body = table.concat(parts)
   -- Bytes that nobody asked for.
-  if link.data ~= "" then answer.keep = false end
+  if has_rest(link) then answer.keep = false end
   return answer
 end
 
@@ -209,7 +212,7 @@ local function connect(self, place, request, deadline)
     connected, message = socket.connect(place.host, place.port, seconds)
   end
   if not connected then return nil, message end
-  return setmetatable({ socket = connected, data = "", answered = false, since = 0 }, Link)
+  return setmetatable({ socket = connected, data = "", at = 1, answered = false, since = 0 }, Link)
 end
 
 -- The bytes of a request's head.
@@ -260,7 +263,7 @@ local function exchange(self, place, request, deadline)
     return answer
   end
   link.socket:close()
-  if is_kept and repeatable[request.method] and not link.answered and link.data == "" and message ~= "timeout" then
+  if is_kept and repeatable[request.method] and not link.answered and not has_rest(link) and message ~= "timeout" then
     -- The server closed the kept connection at the same moment.
     return exchange(self, place, request, deadline)
   end
