@@ -7,8 +7,8 @@
 --   end)
 --
 -- Kinds: "created", "changed", "deleted"; a file that is moved in or out is created or deleted. "changed" comes when a
--- writer closes the file. "overflow" says that some changes were lost: check the files yourself. On macOS and BSD (not
--- tested) a folder reports "changed" with its own path, and the caller must find what changed in it.
+-- writer closes the file. "overflow" says that some changes were lost: check the files yourself. On macOS and BSD
+-- a folder reports "changed" with its own path, and the caller must find what changed in it.
 --
 -- `changes:add(path, { recursive = true })` watches all folders in a folder too, also those that come later (Linux
 -- only). What is in a new folder is reported as created; it may be complete already. "unwatched" names a folder that

@@ -1,5 +1,6 @@
---- macOS and FreeBSD: C declarations and constants. Not tested: written from the published headers of macOS 14 and
--- FreeBSD 14 (64 bits) alone. OpenBSD and NetBSD number some of these differently.
+--- macOS and FreeBSD: C declarations and constants, from the published headers of macOS 14 and FreeBSD 14 (64 bits).
+-- OpenBSD and NetBSD number some of these differently. The tests run kqueue on Linux; of the rest they see only that it
+-- can be read.
 
 local bit = require "bit"
 local ffi = require "ffi"

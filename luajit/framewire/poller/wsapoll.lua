@@ -1,3 +1,3 @@
---- Windows WSAPoll: the same as poll under another name, so it uses poll's code. Not tested.
+--- Windows WSAPoll: the same as poll under another name, so it uses poll's code.
 
 return require "framewire.poller.poll"
