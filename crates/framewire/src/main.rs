@@ -2,9 +2,11 @@
 
 mod bench;
 mod choose;
+mod commands;
 mod doctor;
 mod hint;
 mod logging;
+mod man;
 mod output;
 mod process;
 #[cfg(feature = "embedded")]
@@ -44,15 +46,35 @@ enum Command {
     /// Replay a recording without a window, at full speed, and compare the result with what was recorded.
     #[cfg(feature = "embedded")]
     Replay(replay::Args),
+    /// Read numbers or bytes from memory.
+    Read(commands::read::Args),
+    /// Write a number or bytes to memory.
+    Write(commands::write::Args),
+    /// Press keys in exact frames.
+    Press(commands::press::Args),
+    /// Take a picture of the game.
+    Screenshot(commands::screenshot::Args),
+    /// Wait until a condition on memory is true.
+    Wait(commands::wait::Args),
+    /// Print each change of values in memory.
+    Watch(commands::watch::Args),
+    /// Save or load the state of the game.
+    State(commands::state::Args),
     /// Print the Lua script to load into mGBA.
     Script(script::Args),
     /// Create a token; other machines need one to connect.
     Token(token::Args),
     /// Check the setup, and say what is wrong and what to do.
     Doctor(Box<serve::ArgsWithGames>),
+    /// Print a script that completes command lines in your shell.
+    Completions(commands::complete::Args),
+    /// Write the manual pages into a folder.
+    #[command(hide = true)]
+    Man(man::Args),
 }
 
 fn main() -> ExitCode {
+    commands::complete::answer();
     let cli = Cli::try_parse().unwrap_or_else(|error| hint::with_serve(error).exit());
     let result = match cli.command {
         None => serve::run(cli.serve),
@@ -60,9 +82,18 @@ fn main() -> ExitCode {
         Some(Command::Bench(args)) => bench::run(*args),
         #[cfg(feature = "embedded")]
         Some(Command::Replay(args)) => replay::run(&args),
+        Some(Command::Read(args)) => commands::read::run(&args),
+        Some(Command::Write(args)) => commands::write::run(&args),
+        Some(Command::Press(args)) => commands::press::run(&args),
+        Some(Command::Screenshot(args)) => commands::screenshot::run(&args),
+        Some(Command::Wait(args)) => commands::wait::run(&args),
+        Some(Command::Watch(args)) => commands::watch::run(&args),
+        Some(Command::State(args)) => commands::state::run(&args),
         Some(Command::Script(args)) => script::run(args),
         Some(Command::Token(args)) => token::run(args),
         Some(Command::Doctor(args)) => doctor::run((*args).into()),
+        Some(Command::Completions(args)) => commands::complete::run(&args),
+        Some(Command::Man(args)) => man::run(&args),
     };
     result.unwrap_or_else(|error| {
         output::notice(format_args!("framewire: {}", output::causes(error.as_ref()).join("\n  because: ")));

@@ -9,7 +9,7 @@ use crate::requested::named_path;
 use crate::settings::Settings;
 
 /// The names of the demo game's addresses.
-const DEMO_MAP: &str = include_str!("../../../rom/memory-map.toml");
+pub const DEMO_MAP: &str = include_str!("../../../rom/memory-map.toml");
 
 /// The symbols of the emulator `name`: from its own files, from files for all, and those of the demo game if it runs it.
 ///

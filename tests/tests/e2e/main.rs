@@ -2,6 +2,7 @@
 
 mod clients;
 mod comeback;
+mod commands;
 mod doctor;
 mod ending;
 mod game;

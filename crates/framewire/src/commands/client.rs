@@ -1,0 +1,362 @@
+//! A blocking client of the HTTP API.
+
+use std::io::{ErrorKind, Read};
+use std::net::ToSocketAddrs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use ureq::Agent;
+use ureq::http::{HeaderMap, Method, Request, Response, Uri};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{Body, Error, Timeout};
+
+use super::Failure;
+use crate::output;
+
+/// Longer than the server lets a request wait for the emulator.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest time to connect.
+const CONNECT: Duration = Duration::from_secs(5);
+/// More than the largest savestate and picture.
+const LARGEST: u64 = 64 << 20;
+/// Pauses before a request is sent again. They are long enough for a server to be started again.
+const PAUSES: [Duration; 4] = [
+    Duration::from_millis(100),
+    Duration::from_millis(400),
+    Duration::from_millis(1000),
+    Duration::from_millis(2000),
+];
+/// What a part of a path or a query may have as it is.
+const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Where a server is, and what it wants to see.
+pub struct Address {
+    /// Without a slash at its end.
+    pub url: String,
+    /// The emulator, if not the first.
+    pub emulator: Option<String>,
+    /// The secret that the server requires.
+    pub token: Option<String>,
+    /// A file with the certificate to trust.
+    pub certificate: Option<PathBuf>,
+}
+
+/// A client of one server.
+pub struct Client {
+    agent: Agent,
+    address: Address,
+}
+
+/// A reply whose status says that the request was performed.
+pub struct Reply {
+    headers: HeaderMap,
+    /// Its bytes.
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// A number in a header; `None` if there is no such header.
+    pub fn number(&self, header: &str) -> Option<u64> {
+        self.headers.get(header)?.to_str().ok()?.parse().ok()
+    }
+
+    /// The body.
+    pub fn json(&self) -> Result<Value, Failure> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            Failure::Connection(format!(
+                "the server's reply is not JSON ({error}); is it a Framewire? `framewire doctor` says what is there"
+            ))
+        })
+    }
+}
+
+/// A request, before it is sent.
+struct Draft<'a> {
+    method: Method,
+    /// Path and query.
+    target: &'a str,
+    body: &'a [u8],
+    content_type: &'static str,
+    /// The longest time until the reply is complete; `None` for a stream.
+    limit: Option<Duration>,
+    key: Option<String>,
+}
+
+impl Client {
+    /// Connects nowhere yet.
+    ///
+    /// # Errors
+    /// If the certificate cannot be read.
+    pub fn new(address: Address) -> Result<Client, Failure> {
+        let roots = match &address.certificate {
+            Some(file) => RootCerts::new_with_certs(&certificates(file)?),
+            None => RootCerts::PlatformVerifier,
+        };
+        let tls = TlsConfig::builder()
+            .root_certs(roots)
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
+        let config = Agent::config_builder()
+            .tls_config(tls.build())
+            .http_status_as_error(false)
+            .max_redirects(0)
+            // A proxy does not reach a server on this machine.
+            .proxy(None)
+            .timeout_connect(Some(CONNECT));
+        Ok(Client { agent: config.build().into(), address })
+    }
+
+    /// The server's address.
+    pub fn url(&self) -> &str {
+        &self.address.url
+    }
+
+    /// What names the emulator in a query; empty for the first.
+    fn emulator(&self) -> String {
+        self.address.emulator.as_deref().map_or_else(String::new, |name| format!("emulator={}", encode(name)))
+    }
+
+    /// Reads something.
+    pub fn get(&self, target: &str) -> Result<Reply, Failure> {
+        self.get_within(target, PATIENCE)
+    }
+
+    /// Reads something, with another limit.
+    pub fn get_within(&self, target: &str, limit: Duration) -> Result<Reply, Failure> {
+        let draft = self.draft(Method::GET, target, b"", Some(limit));
+        self.complete(self.send(&draft)?)
+    }
+
+    /// Opens a stream that lasts until either side ends it.
+    pub fn stream(&self, target: &str) -> Result<impl Read + use<>, Failure> {
+        let response = self.send(&self.draft(Method::GET, target, b"", None))?;
+        if !response.status().is_success() {
+            self.complete(response)?;
+            return Err(Failure::Connection(format!("{} did not open the stream {target}", self.url())));
+        }
+        Ok(response.into_body().into_reader())
+    }
+
+    /// Changes something, at most once.
+    pub fn change(&self, method: &str, target: &str, json: &str) -> Result<Reply, Failure> {
+        self.change_within(method, target, json, PATIENCE)
+    }
+
+    /// Like [`Client::change`], with another limit.
+    pub fn change_within(
+        &self,
+        method: &str,
+        target: &str,
+        json: &str,
+        limit: Duration,
+    ) -> Result<Reply, Failure> {
+        self.change_by(self.draft(method_named(method), target, json.as_bytes(), Some(limit)))
+    }
+
+    /// Changes something with bytes.
+    pub fn upload(&self, method: &str, target: &str, bytes: &[u8]) -> Result<Reply, Failure> {
+        let draft = self.draft(method_named(method), target, bytes, Some(PATIENCE));
+        self.change_by(Draft { content_type: "application/octet-stream", ..draft })
+    }
+
+    /// Sends a `POST` that changes nothing. It is not sent again. Returns `None` if the limit has passed.
+    pub fn ask(&self, target: &str, json: &str, limit: Option<Duration>) -> Result<Option<Reply>, Failure> {
+        let draft = self.draft(Method::POST, target, json.as_bytes(), limit);
+        match self.send_once(&draft) {
+            Ok(response) => self.complete(response).map(Some),
+            Err(Error::Timeout(_)) if limit.is_some() => Ok(None),
+            Err(error) => Err(self.broken(&draft, &error)),
+        }
+    }
+
+    fn draft<'a>(
+        &self,
+        method: Method,
+        target: &'a str,
+        body: &'a [u8],
+        limit: Option<Duration>,
+    ) -> Draft<'a> {
+        Draft { method, target, body, content_type: "application/json", limit, key: None }
+    }
+
+    /// Performs a change with a key, so that it can be sent again if the connection breaks.
+    fn change_by(&self, draft: Draft<'_>) -> Result<Reply, Failure> {
+        let draft = Draft { key: Some(format!("{:032x}", fastrand::u128(..))), ..draft };
+        let response = self.send(&draft)?;
+        if response.status() == 501 {
+            // mGBA-http's script remembers no keys. Nothing was done, so the request may be sent without one.
+            let draft = Draft { key: None, ..draft };
+            let response = self.send_once(&draft).map_err(|error| self.broken(&draft, &error))?;
+            return self.complete(response);
+        }
+        self.complete(response)
+    }
+
+    /// Sends a request, again if the connection breaks. It must be safe to send it again.
+    fn send(&self, draft: &Draft<'_>) -> Result<Response<Body>, Failure> {
+        let mut result = self.send_once(draft);
+        if let Err(error) = &result
+            && self.never_sent(error)
+        {
+            return Err(self.broken(draft, error));
+        }
+        for pause in PAUSES {
+            match &result {
+                Err(Error::Timeout(_)) | Ok(_) => break,
+                Err(_) => {
+                    sleep(pause);
+                    result = self.send_once(draft);
+                }
+            }
+        }
+        result.map_err(|error| self.broken(draft, &error))
+    }
+
+    fn send_once(&self, draft: &Draft<'_>) -> Result<Response<Body>, Error> {
+        let mut target = format!("{}{}", self.address.url, draft.target);
+        let emulator = self.emulator();
+        if !emulator.is_empty() {
+            target.push(if draft.target.contains('?') { '&' } else { '?' });
+            target.push_str(&emulator);
+        }
+        let mut request = Request::builder().method(&draft.method).uri(target);
+        if let Some(token) = &self.address.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if let Some(key) = &draft.key {
+            request = request.header("idempotency-key", key);
+        }
+        if draft.method == Method::GET {
+            let request = self.agent.configure_request(request.body(())?).timeout_global(draft.limit);
+            return self.agent.run(request.build());
+        }
+        let request = request.header("content-type", draft.content_type).body(draft.body)?;
+        self.agent.run(self.agent.configure_request(request).timeout_global(draft.limit).build())
+    }
+
+    /// The whole reply, or what the server says about the error.
+    fn complete(&self, response: Response<Body>) -> Result<Reply, Failure> {
+        let (parts, mut body) = response.into_parts();
+        let body = body.with_config().limit(LARGEST).read_to_vec().map_err(|error| {
+            let url = self.url();
+            Failure::Connection(format!("the connection to {url} broke in the middle of a reply: {error}"))
+        })?;
+        if parts.status.is_success() {
+            return Ok(Reply { headers: parts.headers, body });
+        }
+        Err(self.failed(parts.status.as_u16(), &body))
+    }
+
+    /// The error that a reply with this status stands for.
+    fn failed(&self, status: u16, body: &[u8]) -> Failure {
+        let problem: Option<Value> = serde_json::from_slice(body).ok();
+        let detail = problem.as_ref().and_then(|problem| problem.get("detail")).and_then(Value::as_str);
+        let Some(detail) = detail else {
+            let text = String::from_utf8_lossy(body);
+            let text: String = text.trim().chars().take(300).collect();
+            return Failure::Connection(format!(
+                "the server at {} replied with status {status}, not as a Framewire does: {text}\n  `framewire doctor` \
+                 says what is there",
+                self.url()
+            ));
+        };
+        refused(status, detail)
+    }
+
+    /// Whether no server has seen any of the request.
+    fn never_sent(&self, error: &Error) -> bool {
+        match error {
+            error if is_about_tls(error) => true,
+            Error::Io(error) => {
+                let refused = matches!(
+                    error.kind(),
+                    ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable
+                );
+                refused || !self.has_address()
+            }
+            Error::Timeout(which) => matches!(which, Timeout::Connect | Timeout::Resolve),
+            Error::HostNotFound | Error::ConnectionFailed => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the name of the server's host has an address.
+    fn has_address(&self) -> bool {
+        let uri = self.address.url.parse::<Uri>().ok();
+        let Some(host) = uri.as_ref().and_then(Uri::host) else { return false };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        (host, 0).to_socket_addrs().is_ok_and(|mut addresses| addresses.next().is_some())
+    }
+
+    /// The error that a broken connection stands for.
+    fn broken(&self, draft: &Draft<'_>, error: &Error) -> Failure {
+        let url = self.url();
+        let why = match error {
+            Error::Io(error) => output::causes_in_a_line(error),
+            error => output::causes_in_a_line(error),
+        };
+        Failure::Connection(match error {
+            Error::Timeout(_) if !self.never_sent(error) => format!(
+                "no reply from {url} to {} {} within {} s",
+                draft.method,
+                draft.target,
+                draft.limit.unwrap_or(PATIENCE).as_secs()
+            ),
+            error if is_about_tls(error) => format!(
+                "no secure connection to {url}: {why}\n  name the server's certificate with --cacert FILE"
+            ),
+            _ if self.never_sent(error) => format!(
+                "no server at {url}: {why}\n  start one with `framewire serve`, or name its address with --url or \
+                 FRAMEWIRE_URL"
+            ),
+            _ => format!("the connection to {url} broke: {why}"),
+        })
+    }
+}
+
+/// What the server refused with this status, and why.
+pub fn refused(status: u16, detail: &str) -> Failure {
+    match status {
+        400 | 404 | 413 | 422 => Failure::Input(detail.to_owned()),
+        401 => Failure::Refused(format!(
+            "{detail}\n  name the file of the server's token with --token-file, or put the token into FRAMEWIRE_TOKEN"
+        )),
+        _ => Failure::Refused(detail.to_owned()),
+    }
+}
+
+/// Whether the two sides do not agree on TLS, or a certificate is not trusted.
+fn is_about_tls(error: &Error) -> bool {
+    match error {
+        Error::Rustls(_) | Error::Tls(_) => true,
+        Error::Io(error) => error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()),
+        _ => false,
+    }
+}
+
+fn method_named(name: &str) -> Method {
+    if name == "PUT" { Method::PUT } else { Method::POST }
+}
+
+/// A text as part of a path or a query.
+pub fn encode(text: &str) -> String {
+    utf8_percent_encode(text, &PLAIN).to_string()
+}
+
+fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
+    let shown = file.display();
+    let pem = std::fs::read(file)
+        .map_err(|error| Failure::Input(format!("--cacert: cannot read {shown}: {error}")))?;
+    let found: Vec<_> = parse_pem(&pem)
+        .filter_map(|item| if let Ok(PemItem::Certificate(found)) = item { Some(found) } else { None })
+        .collect();
+    if found.is_empty() {
+        return Err(Failure::Input(format!(
+            "--cacert: {shown} has no certificate; use the PEM file that the server has as --tls-cert"
+        )));
+    }
+    Ok(found)
+}

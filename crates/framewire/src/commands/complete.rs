@@ -1,0 +1,103 @@
+//! Completion of command lines by shells, with the names of symbols from the server.
+
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{CommandFactory, FromArgMatches};
+use clap_complete::Shell;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, Shells};
+use serde_json::Value;
+
+use super::Failure;
+use super::client::encode;
+use super::server::ServerArgs;
+use crate::{Cli, output};
+
+/// A person waits for the names at the prompt.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// The variable by which a shell's script asks for candidates.
+const VARIABLE: &str = "COMPLETE";
+
+/// Arguments of `framewire completions`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  source <(framewire completions bash)                                        # in ~/.bashrc
+  source <(framewire completions zsh)                                         # in ~/.zshrc
+  framewire completions fish > ~/.config/fish/completions/framewire.fish
+
+The script asks the program for the candidates. For addresses and expressions, the program asks the server for the names of \
+symbols.")]
+pub struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the script for a shell.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    let name = args.shell.to_string();
+    let shells = Shells::builtins();
+    let shell = shells.completer(&name).with_context(|| format!("there is no script for {name}"))?;
+    shell.write_registration(VARIABLE, "framewire", "framewire", "framewire", &mut script)?;
+    output::text(&String::from_utf8(script)?).context("cannot print the script")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Answers a shell's script and ends the process, if it is one that asks.
+pub fn answer() {
+    CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
+}
+
+/// Completes an address.
+pub fn symbols() -> ArgValueCompleter {
+    ArgValueCompleter::new(|word: &OsStr| candidates(word, ""))
+}
+
+/// Completes the last name of an expression.
+pub fn expressions() -> ArgValueCompleter {
+    ArgValueCompleter::new(|word: &OsStr| {
+        let text = word.to_string_lossy();
+        let begin = text
+            .rfind(|char: char| !is_in_name(char))
+            .map_or(0, |at| at + text[at..].chars().next().map_or(0, char::len_utf8));
+        let (before, name) = text.split_at(begin);
+        candidates(OsStr::new(name), before)
+    })
+}
+
+fn is_in_name(char: char) -> bool {
+    char.is_alphanumeric() || "_.$@".contains(char)
+}
+
+/// The symbols that begin with a word, each after `before`. A server that does not answer gives none.
+fn candidates(word: &OsStr, before: &str) -> Vec<CompletionCandidate> {
+    let Some(word) = word.to_str() else { return Vec::new() };
+    let Ok(list) = ask(word) else { return Vec::new() };
+    let symbols = list.get("symbols").and_then(Value::as_array).into_iter().flatten();
+    let candidate = |symbol: &Value| {
+        let name = symbol.get("name")?.as_str().filter(|name| name.starts_with(word))?;
+        let help = symbol.get("doc").and_then(Value::as_str).map(|doc| doc.to_owned().into());
+        Some(CompletionCandidate::new(format!("{before}{name}")).help(help))
+    };
+    symbols.filter_map(candidate).collect()
+}
+
+fn ask(word: &str) -> Result<Value, Failure> {
+    let client = server().map_or_else(|| Err(Failure::Closed), |server| server.client())?;
+    client.get_within(&format!("/v1/symbols?contains={}", encode(word)), PATIENCE)?.json()
+}
+
+/// The server that the command line names, as far as it is written.
+fn server() -> Option<ServerArgs> {
+    let typed: Vec<OsString> = std::env::args_os().skip_while(|arg| arg != "--").skip(1).collect();
+    let matches = Cli::command().ignore_errors(true).try_get_matches_from(typed).ok()?;
+    let (_, mut command) = matches.subcommand()?;
+    while let Some((_, inner)) = command.subcommand() {
+        command = inner;
+    }
+    ServerArgs::from_arg_matches(command).ok()
+}

@@ -1,0 +1,261 @@
+//! `--rom`: a game in this process for one command, through the same HTTP API as a server's.
+
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use framewire_emulator::Embedded;
+use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_http::{Access, App, Emulators, Served, Token, Tokens};
+use framewire_libmgba::Core;
+use framewire_symbols::SymbolFiles;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tungstenite::client::IntoClientRequest;
+use tungstenite::{Message, WebSocket};
+
+use super::client::{Address, Client, refused};
+use super::{Failure, field, state};
+use crate::{choose, output, symbols};
+
+/// The most frames of one `advance`.
+const FRAMES: u64 = 3600;
+/// Longer than the server lets a request wait.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How long the server gives the core for a request: at least as long as [`FRAMES`] take on a slow machine.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The arguments that start a game.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "A game in place of a server")]
+pub struct GameArgs {
+    /// Start this ROM for this command only, without a window, in place of using a server; its battery save is neither read
+    /// nor written
+    #[arg(long, value_name = "FILE")]
+    rom: Option<PathBuf>,
+    /// Read names of addresses from this .sym, .map or .toml file; can be repeated
+    #[arg(long, value_name = "FILE", requires = "rom")]
+    symbols: Vec<PathBuf>,
+    /// First load this savestate
+    #[arg(long = "from", value_name = "FILE", requires = "rom")]
+    state: Option<PathBuf>,
+    /// Then run this number of frames
+    #[arg(long, value_name = "FRAMES", requires = "rom", default_value_t = 0, hide_default_value = true)]
+    after: u32,
+    /// Then play these keys, such as 'Start:2 .:60'
+    #[arg(long, value_name = "SEQUENCE", requires = "rom")]
+    keys: Option<String>,
+}
+
+/// A game that is paused, and its server. Both end with this process.
+pub struct Game {
+    /// Runs the server. It is there until this is dropped.
+    runtime: Option<Runtime>,
+    address: SocketAddr,
+    token: Token,
+}
+
+impl GameArgs {
+    /// Starts the ROM, if one is named.
+    ///
+    /// # Errors
+    /// If a file cannot be used.
+    pub fn start(&self) -> Result<Option<Game>, Failure> {
+        let Some(rom) = &self.rom else { return Ok(None) };
+        let bytes = std::fs::read(rom)
+            .map_err(|error| Failure::Input(format!("--rom: cannot read {}: {error}", rom.display())))?;
+        let symbols = self.names(bytes == choose::DEMO_ROM)?;
+        let config = Config {
+            // As bytes, so that the save file is not used. They live as long as the process.
+            rom: Rom::Bytes(bytes.leak()),
+            speed: Speed::Unlimited,
+            paused: true,
+            clock: framewire_emulator::Clock::default(),
+            scripts: Vec::new(),
+            console: || Box::new(|_, _: &str| {}),
+        };
+        let core = Embedded::start(config).map_err(|error| {
+            // The error of the file names it; that of its bytes does not.
+            let why = match Core::open(rom) {
+                Err(error) => output::causes_in_a_line(&error),
+                Ok(_) => format!("{}: {}", rom.display(), output::causes_in_a_line(&error)),
+            };
+            Failure::Input(format!("--rom: {why}"))
+        })?;
+        serve(core, symbols).map(Some).map_err(|error| {
+            Failure::Refused(format!(
+                "cannot start a server for {}: {}",
+                rom.display(),
+                output::causes_in_a_line(error.as_ref())
+            ))
+        })
+    }
+
+    fn names(&self, demo: bool) -> Result<SymbolFiles, Failure> {
+        let unusable = |error: anyhow::Error| {
+            Failure::Input(format!("--symbols: {}", output::causes_in_a_line(error.as_ref())))
+        };
+        let mut symbols = SymbolFiles::default();
+        for file in &self.symbols {
+            symbols.load(file).map_err(|error| unusable(error.into()))?;
+        }
+        if demo {
+            symbols.add_memory_map(symbols::DEMO_MAP).map_err(|error| unusable(error.into()))?;
+        }
+        Ok(symbols)
+    }
+
+    /// Brings the game to where the command begins.
+    ///
+    /// # Errors
+    /// If the state or the keys cannot be used.
+    pub fn prepare(&self, client: &Client) -> Result<(), Failure> {
+        if let Some(file) = &self.state {
+            load(client, file)?;
+        }
+        advance(client, self.after.into())?;
+        if let Some(keys) = &self.keys {
+            play(client, keys)?;
+        }
+        Ok(())
+    }
+}
+
+/// Serves the core to this process only, which has the token.
+fn serve(core: Embedded, symbols: SymbolFiles) -> anyhow::Result<Game> {
+    let token = Token::random()?;
+    let served = Served::new("rom", Arc::new(core)).with_symbols(Arc::new(symbols));
+    let tokens = Tokens::new(Some(token.clone()), None)?;
+    let app = App {
+        access: Access { tokens, ..Access::default() },
+        log_requests: false,
+        ..App::new(Emulators::new(served)?, DEADLINE)
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let listener = runtime.block_on(TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)))?;
+    let address = listener.local_addr()?;
+    runtime.spawn(framewire_http::serve(listener, app, std::future::pending()));
+    Ok(Game { runtime: Some(runtime), address, token })
+}
+
+impl Game {
+    /// A client for it.
+    pub fn client(&self) -> Result<Client, Failure> {
+        Client::new(Address {
+            url: format!("http://{}", self.address),
+            emulator: None,
+            token: Some(self.token.reveal().to_owned()),
+            certificate: None,
+        })
+    }
+
+    /// Lets the game run until a condition of `/v1/wait` is true, for `limit` at most; `None` if it is over. No frame runs
+    /// before the wait has begun.
+    pub fn wait(&self, condition: &Value, limit: Option<Duration>) -> Result<Option<Value>, Failure> {
+        let broken = |error: &(dyn std::error::Error + 'static)| {
+            Failure::Connection(format!("the game ended: {}", output::causes_in_a_line(error)))
+        };
+        // The server reads the names on their first use. The wait must not stop for that: the next request would overtake it.
+        self.client()?.get("/v1/symbols?contains=frame")?;
+        let mut socket = self.socket().map_err(|error| broken(error.as_ref()))?;
+        // One message: the emulator gets the requests of an array in their order.
+        let requests = json!([
+            {"jsonrpc": "2.0", "id": 1, "method": "wait", "params": condition},
+            {"jsonrpc": "2.0", "id": 2, "method": "v1.resume"},
+        ]);
+        socket.send(Message::text(requests.to_string())).map_err(|error| broken(&error))?;
+        let deadline = limit.map(|limit| Instant::now() + limit);
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+            socket.get_ref().set_read_timeout(left).map_err(|error| broken(&error))?;
+            match socket.read() {
+                Ok(Message::Text(text)) => return Game::first(&text).map(Some),
+                Ok(_) => {}
+                Err(tungstenite::Error::Io(error))
+                    if matches!(
+                        error.kind(),
+                        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+                    ) =>
+                {
+                    return Ok(None);
+                }
+                Err(error) => return Err(broken(&error)),
+            }
+        }
+    }
+
+    fn socket(&self) -> anyhow::Result<WebSocket<TcpStream>> {
+        let mut request = format!("ws://{}/v1/ws", self.address).into_client_request()?;
+        request.headers_mut().insert("authorization", format!("Bearer {}", self.token.reveal()).parse()?);
+        Ok(tungstenite::client(request, TcpStream::connect(self.address)?)?.0)
+    }
+
+    /// The result of the first of some replies.
+    fn first(text: &str) -> Result<Value, Failure> {
+        let replies: Value = serde_json::from_str(text).unwrap_or_default();
+        let reply = replies.get(0).cloned().unwrap_or(replies);
+        if let Some(problem) = reply.pointer("/error/data") {
+            let status = problem.get("status").and_then(Value::as_u64).unwrap_or_default();
+            let detail = problem.get("detail").and_then(Value::as_str).unwrap_or(text);
+            return Err(refused(status.try_into().unwrap_or_default(), detail));
+        }
+        field(&reply, "result").cloned()
+    }
+}
+
+impl Drop for Game {
+    fn drop(&mut self) {
+        // The wait of a client that gave up must not keep the process.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Loads a state from a file.
+fn load(client: &Client, file: &Path) -> Result<(), Failure> {
+    client.upload("PUT", "/v1/state", &state::load_file(file)?).map(drop)
+}
+
+/// Runs frames.
+fn advance(client: &Client, frames: u64) -> Result<(), Failure> {
+    let mut left = frames;
+    while left > 0 {
+        let some = left.min(FRAMES);
+        client.change_within("POST", "/v1/advance", &json!({"frames": some}).to_string(), PATIENCE)?;
+        left -= some;
+    }
+    Ok(())
+}
+
+/// Plays keys and runs the frames that they take, with those at the end in which no key is held. Returns the reply of
+/// `POST /v1/input`.
+pub fn play(client: &Client, sequence: &str) -> Result<Value, Failure> {
+    let body = json!({"sequence": sequence}).to_string();
+    let reply = client.change("POST", "/v1/input", &body)?.json()?;
+    advance(client, frames(sequence))?;
+    Ok(reply)
+}
+
+/// The frames of a sequence that the server accepted.
+fn frames(sequence: &str) -> u64 {
+    let frames = |press: &str| press.split_once(':').map_or(Some(1), |(_, frames)| frames.parse().ok());
+    sequence.split_whitespace().filter_map(frames).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_a_sequence_include_a_pause_at_its_end() {
+        for (sequence, expected) in [("A", 1), ("A:2 .:10", 12), (" Up+B:30  . ", 31)] {
+            assert_eq!(frames(sequence), expected, "{sequence}");
+        }
+    }
+}

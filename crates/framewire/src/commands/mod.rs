@@ -1,0 +1,92 @@
+//! The one-shot commands: each does one thing in an emulator and ends. They are clients of the HTTP API, of a server that
+//! runs already or, with `--rom`, of one in this process.
+
+mod client;
+pub mod complete;
+#[cfg(feature = "embedded")]
+mod game;
+pub mod press;
+pub mod read;
+pub mod screenshot;
+mod server;
+mod sse;
+pub mod state;
+pub mod wait;
+pub mod watch;
+pub mod write;
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde_json::Value;
+
+use crate::output;
+
+/// Why a command could not do its work. The text says what was wrong and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The server or the emulator refused it, or a condition did not become true.
+    #[error("{0}")]
+    Refused(String),
+    /// The command line has something that cannot be used.
+    #[error("{0}")]
+    Input(String),
+    /// There is no server, or the connection to it broke.
+    #[error("{0}")]
+    Connection(String),
+    /// The program that reads the output has ended, as in `framewire watch score | head`: a success.
+    #[error("standard output is closed")]
+    Closed,
+}
+
+impl Failure {
+    fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::Refused(_) => 1,
+            Failure::Input(_) => 2,
+            Failure::Connection(_) => 3,
+            Failure::Closed => 0,
+        })
+    }
+}
+
+/// The exit codes, for the help of each command.
+pub const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 not possible or the condition is not true, 2 wrong input, 3 no server or no connection.";
+
+/// The exit code of a command. Prints why it failed.
+pub fn end(result: Result<(), Failure>) -> anyhow::Result<ExitCode> {
+    Ok(match result {
+        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::notice(format_args!("framewire: {failure}"));
+            failure.exit_code()
+        }
+    })
+}
+
+/// Prints a line of the result.
+fn print(line: impl Display) -> Result<(), Failure> {
+    print_bytes(format!("{line}\n").as_bytes())
+}
+
+/// Writes bytes to standard output.
+fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::Closed),
+        Err(error) => Err(Failure::Refused(format!("cannot write to standard output: {error}"))),
+    }
+}
+
+/// A field of a reply that every reply of this kind has.
+fn field<'a>(reply: &'a Value, name: &str) -> Result<&'a Value, Failure> {
+    reply.get(name).ok_or_else(|| {
+        Failure::Connection(format!(
+            "the server's reply has no field {name}: {reply}; is it a Framewire of this version ({})?",
+            env!("CARGO_PKG_VERSION")
+        ))
+    })
+}

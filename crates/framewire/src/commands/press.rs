@@ -1,0 +1,80 @@
+//! `framewire press`: plays keys.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::server::ServerArgs;
+use super::{EXIT_CODES, Failure, end, field, print};
+
+/// The server itself limits how long it waits for the keys; this is longer.
+const PATIENCE: Duration = Duration::from_secs(3700);
+
+/// Arguments of `framewire press`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("\
+Examples:
+  framewire press A
+  framewire press 'A:2 .:10 Up+B:30'
+
+The keys are A, B, Select, Start, Right, Left, Up, Down, R and L. A + joins keys that are held together, a full stop means no \
+key, and the number after the colon says for how many frames (1 without it). The emulator itself counts the frames. The \
+output names the frames in which the game sees each press.
+
+{EXIT_CODES}"))]
+pub struct Args {
+    /// The keys, one press after the other
+    #[arg(value_name = "SEQUENCE", required = true)]
+    sequence: Vec<String>,
+    /// Do not wait until the keys are up again
+    #[arg(long)]
+    no_wait: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Plays the keys.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    end(press(args))
+}
+
+fn press(args: &Args) -> Result<(), Failure> {
+    let session = args.server.open()?;
+    let sequence = args.sequence.join(" ");
+    #[cfg(feature = "embedded")]
+    if session.game.is_some() {
+        // The game is paused; it runs as many frames as the keys take.
+        return show(args, &super::game::play(&session.client, &sequence)?);
+    }
+    let target = if args.no_wait { "/v1/input" } else { "/v1/input?wait=true" };
+    let body = json!({"sequence": sequence}).to_string();
+    let reply = session.client.change_within("POST", target, &body, PATIENCE)?.json()?;
+    show(args, &reply)?;
+    if args.no_wait {
+        return Ok(());
+    }
+    match reply.get("over").and_then(|over| over.get("cancelled")).and_then(Value::as_bool) {
+        Some(false) => Ok(()),
+        Some(true) => {
+            Err(Failure::Refused("the keys were released early: another client ended them".to_owned()))
+        }
+        None => Err(Failure::Refused(
+            "the keys are still being played; the emulator is paused or slow (--no-wait does not wait)"
+                .to_owned(),
+        )),
+    }
+}
+
+fn show(args: &Args, reply: &Value) -> Result<(), Failure> {
+    if args.server.json {
+        return print(reply);
+    }
+    for press in field(reply, "presses")?.as_array().into_iter().flatten() {
+        let keys: Vec<&str> =
+            field(press, "keys")?.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let (first, last) = (field(press, "first")?, field(press, "last")?);
+        print(format_args!("{} in frames {first} to {last}", keys.join("+")))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! `framewire state`: saves and loads savestates.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::server::ServerArgs;
+use super::{EXIT_CODES, Failure, end, field, print, print_bytes};
+
+/// What `POST /v1/batch` saves and loads: what `/v1/state` does, too.
+const SAVED: u8 = 31;
+const LOADED: u8 = 29;
+
+/// Arguments of `framewire state`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Save the state of the game to a file on this machine, or to a slot next to the ROM
+    ///
+    /// The file is a savestate of mGBA, which mGBA can load too, and a PNG picture of the game.
+    #[command(after_help = format!("\
+Examples:
+  framewire state save boss.png
+  framewire state save --slot 1
+
+{EXIT_CODES}"))]
+    Save {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Load a state of the game from a file on this machine, or from a slot next to the ROM
+    #[command(after_help = format!("\
+Examples:
+  framewire state load boss.png
+  framewire state load --slot 1
+
+{EXIT_CODES}"))]
+    Load {
+        #[command(flatten)]
+        place: Place,
+        /// Load it even if it is a state of another game, for example of another version of it
+        #[arg(long, conflicts_with = "slot")]
+        force: bool,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Place {
+    /// The file; - is standard output or input
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The number of a slot, as in mGBA: a file with the ROM's name and the extension .ssN in the ROM's folder
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=0x7fff_ffff))]
+    slot: Option<u32>,
+}
+
+/// Saves or loads a state.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    end(match &args.action {
+        Action::Save { place, server } => save(place, server),
+        Action::Load { place, force, server } => load(place, *force, server),
+    })
+}
+
+fn save(place: &Place, server: &ServerArgs) -> Result<(), Failure> {
+    let session = server.open()?;
+    let Some(file) = &place.file else {
+        return slot("save_state_slot", SAVED, place, server, &session.client);
+    };
+    let reply = session.client.get("/v1/state")?;
+    if file.as_os_str() == "-" {
+        return print_bytes(&reply.body);
+    }
+    store(file, &reply.body)?;
+    let frame = reply.number("framewire-frame").unwrap_or_default();
+    if server.json {
+        return print(json!({"file": file, "frame": frame}));
+    }
+    print(format_args!("{}: the state after frame {frame}", file.display()))
+}
+
+fn load(place: &Place, force: bool, server: &ServerArgs) -> Result<(), Failure> {
+    let Some(file) = &place.file else {
+        let session = server.open()?;
+        return slot("load_state_slot", LOADED, place, server, &session.client);
+    };
+    // First, so that a missing file is not reported after a missing server.
+    let state = load_file(file)?;
+    let session = server.open()?;
+    let target = if force { "/v1/state?force=true" } else { "/v1/state" };
+    let reply = session.client.upload("PUT", target, &state)?.json()?;
+    if server.json {
+        return print(reply);
+    }
+    print(format_args!("{}: loaded; the frame counter is {}", file.display(), field(&reply, "frame")?))
+}
+
+/// Reads a file with a state.
+pub fn load_file(file: &Path) -> Result<Vec<u8>, Failure> {
+    let shown = file.display();
+    let read = if file.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(file)
+    };
+    let bytes = read.map_err(|error| Failure::Input(format!("cannot read {shown}: {error}")))?;
+    if bytes.is_empty() {
+        return Err(Failure::Input(format!("{shown} is empty; name a file with a savestate")));
+    }
+    Ok(bytes)
+}
+
+/// Saves or loads a slot with an operation.
+fn slot(
+    op: &str,
+    flags: u8,
+    place: &Place,
+    server: &ServerArgs,
+    client: &super::client::Client,
+) -> Result<(), Failure> {
+    let number = place.slot.unwrap_or_default();
+    let ops = json!({"ops": [{"op": op, "slot": number, "flags": flags}]});
+    let reply = client.change("POST", "/v1/batch", &ops.to_string())?.json()?;
+    let result = field(&reply, "results")?.get(0).cloned().unwrap_or_default();
+    if let Some(problem) = result.get("error") {
+        let detail = problem.get("detail").and_then(|detail| detail.as_str());
+        return Err(Failure::Refused(detail.map_or_else(|| problem.to_string(), str::to_owned)));
+    }
+    // A stock mGBA gives no reason.
+    if result.get("value") == Some(&false.into()) {
+        return Err(Failure::Refused(format!(
+            "the emulator could not do it ({op}, slot {number}); to load, save the slot first; to save, its folder must be \
+             writable"
+        )));
+    }
+    if server.json {
+        return print(reply);
+    }
+    let what = if op.starts_with("save") { "saved" } else { "loaded" };
+    print(format_args!("slot {number}: {what} at frame {}", field(&reply, "frame")?))
+}
+
+/// Writes a file as a whole, or leaves it as it is.
+pub fn store(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    framewire_files::replace(file, bytes).map(drop).map_err(|error| {
+        Failure::Refused(format!(
+            "cannot write {}: {error}; name a file in a folder that exists and that you may write to",
+            file.display()
+        ))
+    })
+}

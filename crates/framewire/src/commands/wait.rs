@@ -1,0 +1,88 @@
+//! `framewire wait`: waits for a condition.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::server::{ServerArgs, Session};
+use super::{EXIT_CODES, Failure, complete, end, field, print};
+use crate::settings::Seconds;
+
+/// The most frames of one request.
+const MOST: u32 = 216_000;
+
+/// Arguments of `framewire wait`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("\
+Examples:
+  framewire wait 'lives < 3'
+  framewire wait 'score >= 100 or lives == 0' --timeout 30 && framewire screenshot end.png
+
+docs/watches.md describes the expressions. The condition is checked after each frame. Without --timeout and --frames, the \
+command waits until the condition is true.
+
+{EXIT_CODES}"))]
+pub struct Args {
+    /// The condition
+    #[arg(value_name = "CONDITION", add = complete::expressions())]
+    condition: String,
+    /// Give up after this number of seconds, from 0.01 to 3600
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<Seconds>,
+    /// Give up after this number of frames
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST)))]
+    frames: Option<u32>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Waits until the condition is true.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    end(wait(args))
+}
+
+fn wait(args: &Args) -> Result<(), Failure> {
+    let session = args.server.open()?;
+    let begun = Instant::now();
+    loop {
+        let Some(reply) = ask(args, &session, begun)? else {
+            let seconds = args.timeout.map_or(0.0, |timeout| timeout.0.as_secs_f64());
+            return Err(Failure::Refused(format!(
+                "{:?} did not become true within {seconds} s",
+                args.condition
+            )));
+        };
+        let held = field(&reply, "held")? == &Value::Bool(true);
+        // A request ends after an hour of frames.
+        if !held && args.frames.is_none() {
+            continue;
+        }
+        if args.server.json {
+            print(&reply)?;
+        } else if held {
+            let (frame, frames) = (field(&reply, "frame")?, field(&reply, "frames")?);
+            print(format_args!("true after frame {frame}, {frames} frames later"))?;
+        }
+        if held {
+            return Ok(());
+        }
+        return Err(Failure::Refused(format!(
+            "{:?} did not become true within {} frames",
+            args.condition,
+            field(&reply, "frames")?
+        )));
+    }
+}
+
+/// One request; `None` if the time is up.
+fn ask(args: &Args, session: &Session, begun: Instant) -> Result<Option<Value>, Failure> {
+    let frames = args.frames.unwrap_or(MOST);
+    let condition = json!({"until": args.condition, "frames": frames});
+    let limit = args.timeout.map(|timeout| timeout.0.saturating_sub(begun.elapsed()));
+    #[cfg(feature = "embedded")]
+    if let Some(game) = &session.game {
+        return game.wait(&condition, limit);
+    }
+    session.client.ask("/v1/wait", &condition.to_string(), limit)?.map(|reply| reply.json()).transpose()
+}
