@@ -70,13 +70,28 @@ local function send_close(self, code, reason)
   return send_frame(self, CLOSE, payload, #payload)
 end
 
+-- Calls a callback, if there is one. Its error ends this WebSocket, not the loop.
+local function call(self, callback, ...)
+  if not callback then return end
+  local ok, message = pcall(callback, self, ...)
+  if ok then return end
+  local log = self.server and self.server.log or self.loop.log
+  log("a callback of a WebSocket failed: " .. tostring(message))
+  send_close(self, 1011)
+  if self.stream and not self.stopping then
+    self.stopping = true
+    local stream = self.stream
+    self.loop:after(self.close_timeout, function() stream:close() end)
+  end
+end
+
 -- Notes the end, once. `code` 1006: without a closing frame.
 local function note_end(self, code, reason)
   if self.ended then return end
   self.ended, self.code, self.reason = true, code, reason
   if self.timer then self.timer:cancel() end
-  if self.server then self.server.upgraded[self] = nil end
-  if self.on_close then self:on_close(code, reason) end
+  if self.server then self.server:release(self) end
+  call(self, self.on_close, code, reason)
 end
 
 -- Ends the connection below after both closing frames, or after an error.
@@ -97,7 +112,11 @@ Owner.__index = Owner
 
 function Owner:message(data, is_text)
   local ws = self.ws
-  if ws.on_message then return ws:on_message(data, is_text) end
+  if ws.on_message then
+    -- After its own closing frame, a WebSocket only waits for the other one.
+    if not ws.close_sent then call(ws, ws.on_message, data, is_text) end
+    return
+  end
   local inbox = ws.inbox
   inbox.last = inbox.last + 1
   inbox[inbox.last] = { data, is_text }
@@ -108,7 +127,7 @@ function Owner:ping(data)
 end
 
 function Owner:pong(data)
-  if self.ws.on_pong then self.ws:on_pong(data) end
+  call(self.ws, self.ws.on_pong, data)
 end
 
 function Owner:closed(code, reason)
@@ -222,7 +241,6 @@ end
 --- Called when the server stops.
 function WebSocket:go_away()
   send_close(self, 1001, "the server stops")
-  self.server.upgraded[self] = nil
 end
 
 --- How many bytes wait in memory, of a WebSocket on a loop.
@@ -264,6 +282,8 @@ local function new(options, is_client)
     inbox = { first = 1, last = 0 },
     backlog = {},
     is_writing = false,
+    --- Whether a callback has failed.
+    stopping = false,
     timeout = options.timeout or 30,
     close_timeout = options.close_timeout or 5,
     --- Whether something has arrived since the last ping.
@@ -304,15 +324,13 @@ local function start(self, loop, connected, rest, options)
       note_end(self, 1006, "closed without a closing frame")
       stream:finish()
     end,
-    on_drain = function()
-      if self.on_drain then self:on_drain() end
-    end,
+    on_drain = function() call(self, self.on_drain) end,
     on_close = function(_, reason) note_end(self, 1006, reason or "closed without a closing frame") end,
   })
   if not stream then return nil, message end
   self.stream = stream
   if options.ping_interval then keep_alive(self, options.ping_interval) end
-  if options.on_open then options.on_open(self) end
+  call(self, options.on_open)
   feed_text(self, rest)
   return true
 end
@@ -377,7 +395,7 @@ function M.accept(request, response, options)
   response:header("Sec-WebSocket-Accept", handshake.accept(request.headers["sec-websocket-key"]))
   response.upgraded = self
   ok, message = response:upgrade("websocket", function(connected, rest)
-    server.upgraded[self] = true
+    server:hold(self)
     if options.on_message then
       local started, problem = start(self, server.loop, connected, rest, options)
       if not started then

@@ -43,6 +43,9 @@ local options = {
         on_message = function() end,
       })
     end,
+    ["GET /failing"] = function(request, response)
+      websocket.accept(request, response, { on_message = function() error("as asked") end })
+    end,
     ["GET /no-callback"] = function(request, response) websocket.accept(request, response) end,
   },
 }
@@ -347,6 +350,36 @@ check.test("silent clients are given up, slow ones are waited for, and a stoppin
     function(port) ws = assert(websocket.connect(("ws://127.0.0.1:%d/echo"):format(port))) end)
   local _, message, code = ws:receive(5)
   assert(message == "closed" and code == 1001, "after the server's end: " .. tostring(code))
+end)
+
+check.test("a callback that fails ends its WebSocket, not the server", function()
+  process.with_server(options, function(port)
+    for _ = 1, 3 do
+      local ws = assert(websocket.connect(("ws://127.0.0.1:%d/failing"):format(port)))
+      ws:send("x")
+      ws:send("y")
+      check.equal(select(3, ws:receive(5)), 1011)
+      ws:close()
+    end
+    local ws = assert(websocket.connect(("ws://127.0.0.1:%d/echo"):format(port)))
+    ws:send("alive")
+    check.equal((ws:receive(5)), "alive")
+    ws:close()
+  end)
+end)
+
+check.test("WebSockets count as connections of the server", function()
+  local limited = { log = options.log, handler = options.handler, limits = { max_connections = 3 } }
+  process.with_server(limited, function(port)
+    local url = ("ws://127.0.0.1:%d/echo"):format(port)
+    local all = {}
+    for i = 1, 3 do
+      all[i] = check.eventually(5, function() return websocket.connect(url) end, "there is room")
+    end
+    check.contains(select(2, websocket.connect(url)), "503")
+    all[1]:close()
+    check.eventually(5, function() return websocket.connect(url) end, "there is room again")
+  end)
 end)
 
 check.test("SHA-1 and base64 are right", function()

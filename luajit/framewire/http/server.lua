@@ -59,6 +59,22 @@ function Server:renew(name)
   self[name] = buffer.new(65536)
 end
 
+--- Counts what an upgraded connection has become, until it is released.
+---@param upgraded table with a method `go_away` for the time when the server stops
+function Server:hold(upgraded)
+  if self.upgraded[upgraded] then return end
+  self.upgraded[upgraded] = true
+  self.upgraded_count = self.upgraded_count + 1
+end
+
+--- The opposite of `hold`; a second call does nothing.
+---@param upgraded table
+function Server:release(upgraded)
+  if not self.upgraded[upgraded] then return end
+  self.upgraded[upgraded] = nil
+  self.upgraded_count = self.upgraded_count - 1
+end
+
 --- Called by a connection that has closed.
 function Server:on_closed(fd)
   self.connections[fd] = nil
@@ -71,7 +87,7 @@ end
 ---@param peer? table the socket whose `peer` is the client's address, if that is another one
 ---@return boolean adopted otherwise it is closed
 function Server:adopt(fd, peer)
-  if self.count >= self.limits.max_connections then
+  if self.count + self.upgraded_count >= self.limits.max_connections then
     net.send(fd, OVERLOADED, #OVERLOADED, sys.send_flags)
     sys.close(fd)
     return false
@@ -185,8 +201,9 @@ function M.new(loop, listener, options)
     log = options.log or function(line) io.stderr:write(line, "\n") end,
     --- Open connections by descriptor, how many, and the highest descriptor so far.
     connections = {},
-    --- What upgraded connections have become; each has a method `go_away` for the time when the server stops.
+    --- What upgraded connections have become, and how many there are.
     upgraded = {},
+    upgraded_count = 0,
     count = 0,
     highest = 0,
     --- The buffer for every receive, and the buffer for every response.
