@@ -43,6 +43,9 @@ MOST_BYTES = 8 << 20
 MOST_SENDS = 30
 """How many times a request is sent over connections that break, before it fails."""
 
+STOPPING = "the server is stopping"
+"""Why a subscription ends with its server; `STOPPING` in the server has the same text."""
+
 START_IT = "start one with `framewire serve`, or check the address with `framewire doctor`"
 
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
@@ -347,9 +350,11 @@ class Session:
         elif message.get("method") == "event":
             event = message["params"]
             subscription = self.numbers.get(event["subscription"])
-            if subscription is not None:
+            ended = event["event"] == "end"
+            # A server that stops ends the connection, too. The next server continues the subscription.
+            if subscription is not None and not (ended and event["data"].get("detail") == STOPPING):
                 subscription.push(event["id"], event["event"], event["data"])
-                if event["event"] == "end":
+                if ended:
                     self.forget(subscription)
 
     def _reply(self, message: Json) -> None:
