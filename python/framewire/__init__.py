@@ -27,6 +27,7 @@ from framewire.errors import (
     TooLarge,
     Unsupported,
     WaitTimeout,
+    WatchEnded,
 )
 from framewire.memory import Memory
 from framewire.model import (
@@ -80,6 +81,7 @@ __all__ = [
     "Unsupported",
     "WaitTimeout",
     "Waited",
+    "WatchEnded",
     "aio",
     "connect",
 ]

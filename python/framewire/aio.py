@@ -23,7 +23,15 @@ from framewire._async_memory import AsyncMemory
 from framewire._async_transport import AsyncTransport
 from framewire._session import START_IT, authorization, refusal, socket_url
 from framewire._starting import starting, starting_stream
-from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, InvalidRequest, WaitTimeout, from_problem
+from framewire.errors import (
+    ConnectionFailed,
+    ConnectionLost,
+    FramewireError,
+    InvalidRequest,
+    WaitTimeout,
+    WatchEnded,
+    from_problem,
+)
 from framewire.model import (
     Address,
     AudioChunk,
@@ -478,7 +486,7 @@ class AsyncWatch:
                     self._change(expression, data["frame"], old, new, None, True)
                     self._gap = False  # this change says it
         elif name == "end":
-            self._subscription.fail(ConnectionLost(f"the watch is over: {data.get('detail')}"))
+            self._subscription.fail(WatchEnded(f"the watch is over: {data.get('detail')}; call watch() again"))
 
     def _change(self, expression: str, frame: int, old: Value, new: Value, tick: int | None, gap: bool) -> None:
         self.values[expression] = new

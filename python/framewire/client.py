@@ -21,7 +21,15 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from framewire import _calls as calls
 from framewire._session import START_IT, authorization, refusal, socket_url
 from framewire._sync_transport import SyncTransport
-from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, InvalidRequest, WaitTimeout, from_problem
+from framewire.errors import (
+    ConnectionFailed,
+    ConnectionLost,
+    FramewireError,
+    InvalidRequest,
+    WaitTimeout,
+    WatchEnded,
+    from_problem,
+)
 from framewire.memory import Memory
 from framewire.model import (
     Address,
@@ -468,7 +476,7 @@ class Watch:
                     self._change(expression, data["frame"], old, new, None, True)
                     self._gap = False  # this change says it
         elif name == "end":
-            self._subscription.fail(ConnectionLost(f"the watch is over: {data.get('detail')}"))
+            self._subscription.fail(WatchEnded(f"the watch is over: {data.get('detail')}; call watch() again"))
 
     def _change(self, expression: str, frame: int, old: Value, new: Value, tick: int | None, gap: bool) -> None:
         self.values[expression] = new

@@ -22,6 +22,10 @@ class WaitTimeout(FramewireError, TimeoutError):
     """The condition did not become true in the given number of frames, or no event came in the given time."""
 
 
+class WatchEnded(FramewireError):
+    """The server ended the watch, for example because another game was loaded; the message says why."""
+
+
 class RequestFailed(FramewireError):
     """The server or the emulator refused a request; the message is its explanation.
 

@@ -260,6 +260,24 @@ def test_a_slow_reader_of_a_watch_learns_of_the_loss(emulator: Client, monkeypat
     assert changes.missed + len(seen) == 20
 
 
+def test_a_watch_ends_when_another_game_is_loaded(folder: Path) -> None:
+    with serve(folder) as server, framewire.connect(server.url) as client:
+        other = folder / "other.gba"
+        rom = bytearray((folder / "demo.gba").read_bytes())
+        rom[0xA0:0xA4] = b"OTHR"
+        other.write_bytes(rom)
+        client.wait("u32[frame] > 1")
+        lives = client.memory["lives"]
+        with client.watch("u32[score]") as changes:
+            client.load(str(other))
+            with pytest.raises(framewire.WatchEnded, match=r"the watch is over: .*; call watch"):
+                changes.next(5)
+        assert lives == 3
+        assert client.info().title == "OTHREWIRE"
+        with pytest.raises(framewire.NotFound, match="another game"):
+            _ = client.memory["lives"]
+
+
 def test_events_are_reported(emulator: Client) -> None:
     with emulator.events() as events:
         emulator.reset()
