@@ -304,7 +304,7 @@ local function run_child(calls, from)
   if code ~= 0 then return reason or "exit code " .. code end
 end
 
-local function run_all(calls)
+local function make_calls(calls)
   local from = 1
   while from <= #calls do
     local ending = run_child(calls, from)
@@ -315,6 +315,13 @@ local function run_all(calls)
     end
     from = at[0] + 1
   end
+end
+
+-- Makes all calls, and removes the memory that the last children have left.
+local function run_all(calls)
+  local ok, message = pcall(make_calls, calls)
+  for _, left in ipairs { name, "framewire." .. name } do shm.remove(left) end
+  if not ok then error(message, 0) end
 end
 
 local function show(list)
