@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test python bench-python lint-python browser browser-baselines loom bench lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run test python python-native wheel bench-python lint-python browser browser-baselines loom bench lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -27,9 +27,21 @@ test: setup-test lint
 	$(MAKE) browser
 
 # The Python package with an embedded core and with a stock mGBA: about a minute.
-python: setup-test lint-python
+python: setup-test lint-python python-native
 	$(CARGO) build --locked --workspace --all-features --bin framewire --example window
 	cd python && ../target/python/bin/python -m pytest --quiet $(ARGS)
+
+# The native part of the Python package, for the package in this checkout. PROFILE=release is for measurements.
+PROFILE ?= dev
+python-native: setup-test
+	$(CARGO) build --locked --profile $(PROFILE) -p framewire-python
+	cp target/$(subst dev,debug,$(PROFILE))/lib_native.so python/framewire/_native.abi3.so
+	cp rom/framewire-demo.gba rom/memory-map.toml python/framewire/data/
+
+# A wheel for this machine's C library: target/wheels.
+wheel: setup-test
+	cp rom/framewire-demo.gba rom/memory-map.toml python/framewire/data/
+	target/python/bin/maturin build --release --locked --manifest-path crates/python/Cargo.toml --out target/wheels
 
 # The console page in Chromium, on an embedded core and on a stock mGBA: about a minute.
 browser: setup-test lint-page
@@ -83,10 +95,13 @@ bench-luajit: setup-test
 	$(CARGO) build --release --locked -p framewire-channel --example pingpong
 	$(LUAJIT) benches/luajit/run.lua $(ARGS)
 
-# The figures of the Python client; they are written into docs/performance/python.json.
+# The figures of the Python client and of environments; they are written into docs/performance.
 bench-python: setup-test
 	$(CARGO) build --release --locked -p framewire
 	target/python/bin/python python/benches/client.py --json docs/performance/python.json
+	$(CARGO) build --release --locked -p framewire-vecenv --example bare
+	$(MAKE) python-native PROFILE=release
+	target/python/bin/python python/benches/envs.py target/release/examples/bare --json docs/performance/environments.json
 
 # A million mutated inputs for each decoder, the program's and the script's.
 fuzz: setup-test

@@ -149,8 +149,21 @@ rm -rf "$made"
 mkdir -p "$made/include" "$made/lib" "$made/licences"
 nm --defined-only --format=posix "$build/libmgba.a" 2>/dev/null | awk 'NF > 1 && $2 ~ /[A-Z]/ { print $1 }' | sort -u >"$build/names"
 # shellcheck disable=SC2086
-"$cc" -r -nostdlib -o "$build/all.o" -Wl,--whole-archive "$build/libmgba.a" -Wl,--no-whole-archive \
+"$cc" -r -nostdlib -o "$build/linked.o" -Wl,--whole-archive "$build/libmgba.a" -Wl,--no-whole-archive \
     -Wl,--start-group $archives -Wl,--end-group
+# Debian's static Lua is made for programs. In a shared library, such as the module of the Python package, it cannot refer to
+# variables of the C library. So it gets variables of its own, with the same streams.
+{
+    echo "#include <stdio.h>"
+    for stream in stdin stdout stderr; do
+        echo "FILE* framewire_$stream;"
+        echo "__attribute__((constructor)) static void set_$stream(void) { framewire_$stream = $stream; }"
+    done
+} >"$build/streams.c"
+"$cc" -O2 -fPIC -c -o "$build/streams.o" "$build/streams.c"
+objcopy --redefine-sym stdin=framewire_stdin --redefine-sym stdout=framewire_stdout \
+    --redefine-sym stderr=framewire_stderr "$build/linked.o"
+"$cc" -r -nostdlib -o "$build/all.o" "$build/linked.o" "$build/streams.o"
 objcopy --keep-global-symbols="$build/names" "$build/all.o"
 ar crD "$made/lib/libframewire_mgba.a" "$build/all.o"
 cp -R "$source/include/." "$made/include/"

@@ -1,7 +1,8 @@
 """Control Game Boy Advance and Game Boy emulators, frame by frame.
 
 `framewire.connect()` is an emulator of a Framewire server, such as mGBA in its window. `framewire.aio.connect()` is the
-same for asyncio. docs/python.md is the guide.
+same for asyncio. `framewire.load()` is an emulator in this process, and `framewire.envs` has environments for reinforcement
+learning. docs/python.md is the guide.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from framewire.errors import (
     EmulatorStalled,
     EmulatorUnavailable,
     FramewireError,
+    GameFileError,
     InvalidData,
     InvalidRequest,
     NotAllowed,
     NotFound,
     ReplyLost,
     RequestFailed,
+    RomError,
     TooLarge,
     Unsupported,
     WaitTimeout,
@@ -47,6 +50,7 @@ from framewire.screen import Screen
 if TYPE_CHECKING:
     from framewire import aio
     from framewire.client import Client, connect
+    from framewire.core import Core, load
 
 __version__ = "0.1.0"
 
@@ -58,11 +62,13 @@ __all__ = [
     "Conflict",
     "ConnectionFailed",
     "ConnectionLost",
+    "Core",
     "Emulator",
     "EmulatorStalled",
     "EmulatorUnavailable",
     "Event",
     "FramewireError",
+    "GameFileError",
     "Info",
     "InvalidData",
     "InvalidRequest",
@@ -73,6 +79,7 @@ __all__ = [
     "ReplayReport",
     "ReplyLost",
     "RequestFailed",
+    "RomError",
     "Screen",
     "SnapshotInfo",
     "Symbol",
@@ -84,17 +91,24 @@ __all__ = [
     "WatchEnded",
     "aio",
     "connect",
+    "load",
 ]
 
-# What needs the extra `client`.
-_CLIENT = {"aio": "framewire.aio", "connect": "framewire.client", "Client": "framewire.client"}
+# What needs the extra `client`, and the native part: imported when it is used.
+_LATER = {
+    "aio": "framewire.aio",
+    "connect": "framewire.client",
+    "Client": "framewire.client",
+    "load": "framewire.core",
+    "Core": "framewire.core",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _CLIENT:
+    if name not in _LATER:
         raise AttributeError(f"module 'framewire' has no attribute {name!r}")
     try:
-        module = importlib.import_module(_CLIENT[name])
+        module = importlib.import_module(_LATER[name])
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("websockets"):
             raise

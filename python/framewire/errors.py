@@ -99,6 +99,14 @@ class InvalidData(RequestFailed, ValueError):
     status = 422
 
 
+class GameFileError(InvalidRequest):
+    """A game file is wrong, or does not fit the game. The message names the file, and often line and column."""
+
+
+class RomError(InvalidData):
+    """A file is not a ROM, or not the ROM of the game file."""
+
+
 class Unsupported(RequestFailed, NotImplementedError):
     """This kind of emulator cannot do it; the message says what to do instead."""
 

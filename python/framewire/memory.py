@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard, overload
+from typing import Any, Protocol, TypeGuard, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,29 @@ from framewire._calls import whole
 from framewire.errors import InvalidRequest
 from framewire.model import Address, Data, NumberType, Symbol, as_bytes
 
-if TYPE_CHECKING:
-    from framewire.emulator import Emulator
+
+class Accessible(Protocol):
+    """What `Memory` needs of an emulator."""
+
+    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
+        """Reads a number."""
+
+    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> bytes:
+        """Reads bytes."""
+
+    def read_array(
+        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
+    ) -> npt.NDArray[Any]:
+        """Reads numbers in a row."""
+
+    def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
+        """Writes a number."""
+
+    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
+        """Writes bytes or an array."""
+
+    def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
+        """The names of addresses of the loaded game."""
 
 
 def range_of(where: slice) -> tuple[int, int]:
@@ -75,7 +96,7 @@ class Memory:
     A number without a type from a symbol is one byte; `read(address, "u16")` and `read_array` have other types.
     """
 
-    def __init__(self, emulator: Emulator, domain: str | None = None) -> None:
+    def __init__(self, emulator: Accessible, domain: str | None = None) -> None:
         self._emulator = emulator
         self._domain = domain
         self._symbols: dict[str, Symbol] | None = None

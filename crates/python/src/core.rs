@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use framewire_expression::{Expression, Place, Type};
 use framewire_libmgba::{Clock, Time, flags};
+use framewire_protocol::sequence;
 use framewire_symbols::{SymbolFiles, Symbols};
 use framewire_vecenv::Memory;
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
@@ -28,6 +29,18 @@ struct Inner {
     /// Conditions and values that were evaluated before.
     expressions: HashMap<String, (Expression, Memory)>,
     values: Vec<i64>,
+}
+
+/// Name, address, type, count, and what it means.
+type SymbolRow<'a> = (&'a str, u32, Option<&'static str>, u32, Option<&'a str>);
+
+/// Runs frames while these keys are held. If `draws`, the last one is drawn.
+fn run(core: &mut framewire_libmgba::Core, frames: u32, keys: u16, draws: bool) {
+    core.set_keys(keys);
+    for left in (0..frames).rev() {
+        core.set_drawing(draws && left == 0);
+        core.run_frame();
+    }
 }
 
 const CLOSED: &str = "the emulator is closed; load the ROM again";
@@ -61,27 +74,33 @@ impl Core {
     }
 
     /// The number at a symbol or an address.
-    fn read(&self, py: Python<'_>, place: &str, kind: Option<&str>) -> PyResult<i64> {
+    fn read(&self, py: Python<'_>, place: &str, kind: Option<&str>, domain: Option<&str>) -> PyResult<i64> {
         let inner = &mut *self.lock(py);
         let core = inner.core.as_mut().ok_or_else(|| argument(py, CLOSED))?;
-        if kind.is_none()
-            && let Some(memory) = inner.places.get(place)
-        {
+        let is_plain = kind.is_none() && domain.is_none();
+        if is_plain && let Some(memory) = inner.places.get(place) {
             memory.read(core, &mut inner.values);
             return Ok(inner.values[0]);
         }
-        let found = self.place(py, place, kind)?;
+        let found = self.place(py, place, kind, domain)?;
         let memory = Memory::new(core, &[found]).map_err(|message| argument(py, message))?;
         memory.read(core, &mut inner.values);
-        if kind.is_none() && inner.places.len() < MAX_KEPT {
+        if is_plain && inner.places.len() < MAX_KEPT {
             inner.places.insert(place.to_owned(), memory);
         }
         Ok(inner.values[0])
     }
 
     /// Writes a number at a symbol or an address.
-    fn write(&self, py: Python<'_>, place: &str, value: i64, kind: Option<&str>) -> PyResult<()> {
-        let found = self.place(py, place, kind)?;
+    fn write(
+        &self,
+        py: Python<'_>,
+        place: &str,
+        value: i64,
+        kind: Option<&str>,
+        domain: Option<&str>,
+    ) -> PyResult<()> {
+        let found = self.place(py, place, kind, domain)?;
         let (least, greatest) = found.kind.range();
         if !(least..=greatest).contains(&value) {
             let name = found.kind.name();
@@ -92,24 +111,42 @@ impl Core {
         }
         let bytes = value.to_le_bytes();
         let bytes = &bytes[..usize::from(found.kind.size())];
-        self.with(py, |core| match found.domain.as_deref() {
-            None => core.write_range(found.address, bytes),
-            Some(domain) => {
-                let index = core.domain_index(domain).unwrap_or(usize::MAX);
-                core.domain_write_range(index, found.address, bytes)
-            }
-        })
+        self.write_at(py, found.address, bytes, domain)
     }
 
-    /// `length` bytes from an address on.
-    fn read_bytes<'py>(&self, py: Python<'py>, address: u32, length: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.with(py, |core| core.read_range(address, length))?;
+    /// `length` bytes from an address on, or from an offset in a domain.
+    fn read_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        address: u32,
+        length: usize,
+        domain: Option<&str>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = match domain {
+            None => self.with(py, |core| core.read_range(address, length))?,
+            Some(name) => {
+                let index = self.domain(py, name)?;
+                self.with(py, |core| core.domain_read_range(index, address, length))?
+            }
+        };
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Writes bytes from an address on.
-    fn write_bytes(&self, py: Python<'_>, address: u32, data: Vec<u8>) -> PyResult<()> {
-        self.with(py, |core| core.write_range(address, &data))
+    /// Writes bytes from an address on, or from an offset in a domain.
+    fn write_bytes(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
+        self.write_at(py, address, data, domain)
+    }
+
+    /// Presses keys one after the other, in addition to those of the mask `held`. Only the last frame is drawn.
+    fn play(&self, py: Python<'_>, presses: &str, held: u16) -> PyResult<()> {
+        let presses = sequence::parse(presses).map_err(|error| argument(py, error.to_string()))?;
+        self.with(py, |core| {
+            let last = presses.len().saturating_sub(1);
+            for (index, (keys, frames)) in presses.iter().enumerate() {
+                run(core, *frames, keys.mask() | held, index == last);
+            }
+            Ok(())
+        })
     }
 
     /// Address, type and count of a symbol or an address in text.
@@ -118,13 +155,13 @@ impl Core {
         Ok((location.address, location.kind.map(Type::name)))
     }
 
-    /// All symbols: name, address, type and count.
-    fn symbols(&self) -> Vec<(String, u32, Option<&'static str>, u32)> {
+    /// All symbols.
+    fn symbols(&self) -> Vec<SymbolRow<'_>> {
         let symbols = self.symbols.iter();
         symbols
             .map(|(name, entry)| {
                 let symbol = entry.symbol;
-                (name.to_owned(), symbol.address, symbol.kind.map(Type::name), symbol.count)
+                (name, symbol.address, symbol.kind.map(Type::name), symbol.count, entry.doc.as_deref())
             })
             .collect()
     }
@@ -132,11 +169,7 @@ impl Core {
     /// Runs frames while these keys are held. Only the last one is drawn.
     fn advance(&self, py: Python<'_>, frames: u32, keys: u16) -> PyResult<()> {
         self.with(py, |core| {
-            core.set_keys(keys);
-            for left in (0..frames).rev() {
-                core.set_drawing(left == 0);
-                core.run_frame();
-            }
+            run(core, frames, keys, true);
             Ok(())
         })
     }
@@ -264,14 +297,34 @@ impl Core {
             .map_err(|error| errors::of_core(py, &error))
     }
 
-    fn place(&self, py: Python<'_>, text: &str, kind: Option<&str>) -> PyResult<Place> {
+    fn write_at(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
+        match domain {
+            None => self.with(py, |core| core.write_range(address, data)),
+            Some(name) => {
+                let index = self.domain(py, name)?;
+                self.with(py, |core| core.domain_write_range(index, address, data))
+            }
+        }
+    }
+
+    fn domain(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
+        let found = self.with(py, |core| {
+            let names: Vec<String> = core.domains().iter().map(|domain| domain.name.clone()).collect();
+            Ok(core.domain_index(name).ok_or(names))
+        })?;
+        found.map_err(|names| {
+            argument(py, format!("there is no memory domain {name:?}; this game has {}", names.join(", ")))
+        })
+    }
+
+    fn place(&self, py: Python<'_>, text: &str, kind: Option<&str>, domain: Option<&str>) -> PyResult<Place> {
         let location = self.symbols.locate(text).map_err(|message| argument(py, message))?;
         let kind = match kind {
             None => location.kind.unwrap_or(Type::U8),
             Some(name) => Type::named(name)
                 .ok_or_else(|| argument(py, format!("type is {name:?}; use u8, u16, u32, i8, i16 or i32")))?,
         };
-        Ok(Place { domain: None, address: location.address, kind })
+        Ok(Place { domain: domain.map(str::to_owned), address: location.address, kind })
     }
 
     /// An expression that was compiled before, or is now.

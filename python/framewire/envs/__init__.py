@@ -1,0 +1,69 @@
+"""Gymnasium environments on embedded cores.
+
+`make` gives one environment, `make_vec` many of them in this process. Both take a game file (docs/game-file.md) and one of
+its scenarios. The scenarios of the demo game are registered as `framewire/Demo-v0` and `framewire/DemoMemory-v0`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from framewire.envs.single import GameEnv
+from framewire.envs.vector import GameVectorEnv
+
+__all__ = ["GameEnv", "GameVectorEnv", "demo_game", "make", "make_vec", "register_envs"]
+
+_DATA = Path(__file__).resolve().parent.parent / "data"
+
+# The scenarios of the demo game that have an id of their own.
+_REGISTERED = {"Demo": "pixels", "DemoMemory": "memory"}
+
+
+def demo_game() -> Path:
+    """The game file of the demo game, which is part of the package."""
+    return _DATA / "demo.toml"
+
+
+def make(game: str | os.PathLike[str] | None = None, scenario: str | None = None, **options: Any) -> GameEnv:
+    """One environment.
+
+    Args:
+        game: The game file; the demo game's if left out.
+        scenario: The name of a scenario in it. It can be left out if there is only one.
+        options: See `GameEnv`.
+    """
+    return GameEnv(game or demo_game(), scenario, **options)
+
+
+def make_vec(
+    game: str | os.PathLike[str] | None = None, scenario: str | None = None, *, num_envs: int, **options: Any
+) -> GameVectorEnv:
+    """Many environments of one scenario, which run on all processors.
+
+    Args:
+        game: The game file; the demo game's if left out.
+        scenario: The name of a scenario in it. It can be left out if there is only one.
+        num_envs: How many environments.
+        options: See `GameVectorEnv`.
+    """
+    return GameVectorEnv(game or demo_game(), scenario, num_envs=num_envs, **options)
+
+
+def register_envs() -> None:
+    """Registers the demo game's scenarios with Gymnasium, which calls this by itself."""
+    import gymnasium
+
+    for name, scenario in _REGISTERED.items():
+        if f"framewire/{name}-v0" in gymnasium.registry:
+            continue
+        gymnasium.register(
+            f"framewire/{name}-v0",
+            entry_point="framewire.envs:make",
+            vector_entry_point="framewire.envs:make_vec",
+            kwargs={"scenario": scenario},
+        )
+
+
+register_envs()

@@ -1,0 +1,70 @@
+"""Spaces of a scenario, and views of the arrays that the native part writes into."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+from framewire import _native
+
+Array: TypeAlias = npt.NDArray[Any]
+Observation: TypeAlias = Any
+"""An array, or a dictionary of arrays if picture and memory are observed."""
+
+
+def observation_space(native: _native.VectorEnv) -> gymnasium.spaces.Space[Any]:
+    """The observation of one environment: the picture, memory, or a dictionary of both."""
+    parts: dict[str, gymnasium.spaces.Space[Any]] = {}
+    if native.screen_shape is not None:
+        parts["screen"] = gymnasium.spaces.Box(0, 255, tuple(native.screen_shape), np.uint8)
+    if native.memory_len:
+        parts["memory"] = gymnasium.spaces.Box(-np.inf, np.inf, (native.memory_len,), np.float32)
+    return next(iter(parts.values())) if len(parts) == 1 else gymnasium.spaces.Dict(parts)
+
+
+def action_space(native: _native.VectorEnv) -> gymnasium.spaces.Space[Any]:
+    """The action of one environment: the index of an action, or one bit per button."""
+    if native.action_names is not None:
+        return gymnasium.spaces.Discrete(len(native.action_names))
+    return gymnasium.spaces.MultiBinary(len(native.button_names or []))
+
+
+class Arrays:
+    """One set of arrays, with the shapes of the observations."""
+
+    def __init__(self, native: _native.VectorEnv) -> None:
+        self.batch = native.batch()
+        self.observations = self._shaped(native, self.batch.screens, self.batch.memory)
+        self.final_observations = self._shaped(native, self.batch.final_screens, self.batch.final_memory)
+        self.rewards = self.batch.rewards
+        self.terminated = self.batch.terminated
+        self.truncated = self.batch.truncated
+        names = native.info_names
+        self.info = dict(zip(names, self.batch.info.reshape(native.num_envs, -1).T, strict=True)) if names else {}
+        finals = self.batch.final_info
+        self.final_info = dict(zip(names, finals.reshape(native.num_envs, -1).T, strict=True)) if finals.size else {}
+
+    def _shaped(self, native: _native.VectorEnv, screens: Array, memory: Array) -> Observation:
+        parts: dict[str, Array] = {}
+        if native.screen_shape is not None:
+            parts["screen"] = screens.reshape(-1, *native.screen_shape)
+        if native.memory_len:
+            parts["memory"] = memory.reshape(-1, native.memory_len)
+        return next(iter(parts.values())) if len(parts) == 1 else parts
+
+
+def row(observations: Observation, index: int) -> Observation:
+    """The observation of one environment."""
+    if isinstance(observations, dict):
+        return {name: values[index] for name, values in observations.items()}
+    return observations[index]
+
+
+def copy(observations: Observation) -> Observation:
+    """A copy that later steps do not write into."""
+    if isinstance(observations, dict):
+        return {name: values.copy() for name, values in observations.items()}
+    return observations.copy()

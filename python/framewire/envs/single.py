@@ -1,0 +1,99 @@
+"""One environment."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from framewire import _native
+from framewire.envs._spaces import Array, Arrays, Observation, action_space, copy, observation_space, row
+from framewire.errors import InvalidRequest
+
+
+class GameEnv(gymnasium.Env[Any, Any]):
+    """One environment of a scenario.
+
+    Args:
+        game: The game file.
+        scenario: The name of a scenario; it can be left out if there is only one.
+        rom: The ROM, in place of the path in the game file.
+        render_mode: `rgb_array`, or None.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012
+
+    def __init__(
+        self,
+        game: str | os.PathLike[str],
+        scenario: str | None = None,
+        *,
+        rom: str | os.PathLike[str] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise InvalidRequest(
+                f"render_mode is {render_mode!r}; use 'rgb_array' or None", parameter="render_mode", accepts="rgb_array"
+            )
+        self._native = _native.VectorEnv(
+            os.fspath(game),
+            scenario,
+            1,
+            rom=None if rom is None else os.fspath(rom),
+            threads=1,
+            autoreset="Disabled",
+            render=render_mode is not None,
+        )
+        self.render_mode = render_mode
+        self.observation_space = observation_space(self._native)
+        self.action_space = action_space(self._native)
+        self._arrays = Arrays(self._native)
+        self._action = np.zeros(1, dtype=np.int64)
+        self._bits = 1 << np.arange(len(self._native.button_names or []), dtype=np.int64)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begins an episode."""
+        super().reset(seed=seed, options=options)
+        self._native.reset([seed], None, self._arrays.batch)
+        return self._observation(), self._info()
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Plays a step."""
+        if self._native.button_names is not None:
+            values = np.asarray(action)
+            if values.shape != self._bits.shape:
+                raise InvalidRequest(f"the action has the shape {values.shape}; use {self._bits.shape}, one bit per button")
+            self._action[0] = values.astype(np.int64) @ self._bits
+        else:
+            self._action[0] = action
+        self._native.step(self._action, self._arrays.batch)
+        arrays = self._arrays
+        return (
+            self._observation(),
+            float(arrays.rewards[0]),
+            bool(arrays.terminated[0]),
+            bool(arrays.truncated[0]),
+            self._info(),
+        )
+
+    def render(self) -> Array | None:
+        """The picture: rows, columns, and red, green and blue."""
+        return None if self.render_mode is None else self._native.screen(0)
+
+    def state_hash(self) -> str:
+        """The SHA-256 of the console's state, in hexadecimal digits."""
+        return bytes(self._native.hashes()[0]).hex()
+
+    def close(self) -> None:
+        """Frees the core."""
+        self._native.close()
+
+    def _observation(self) -> Observation:
+        return copy(row(self._arrays.observations, 0))
+
+    def _info(self) -> dict[str, Any]:
+        return {name: float(values[0]) for name, values in self._arrays.info.items()}

@@ -1,0 +1,171 @@
+"""Many environments in one process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from framewire import _native
+from framewire.envs._spaces import Array, Arrays, Observation, action_space, copy, observation_space, row
+from framewire.errors import InvalidRequest
+
+
+class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """Many environments of one scenario in this process, on a pool of threads without the interpreter's lock.
+
+    There are two sets of arrays, which the steps use in turn: the result of a step stays as it is during the next step.
+    `copy=True` returns new arrays each time.
+
+    Args:
+        game: The game file.
+        scenario: The name of a scenario; it can be left out if there is only one.
+        num_envs: How many environments.
+        rom: The ROM, in place of the path in the game file.
+        threads: How many threads; 0 is one for each processor.
+        autoreset_mode: What follows the end of an episode.
+        render_mode: `rgb_array`, or None. With `rgb_array`, each step draws its last frame.
+        copy: Whether each step returns new arrays.
+    """
+
+    def __init__(
+        self,
+        game: str | os.PathLike[str],
+        scenario: str | None = None,
+        *,
+        num_envs: int = 1,
+        rom: str | os.PathLike[str] | None = None,
+        threads: int = 0,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        copy: bool = False,
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise InvalidRequest(
+                f"render_mode is {render_mode!r}; use 'rgb_array' or None", parameter="render_mode", accepts="rgb_array"
+            )
+        mode = AutoresetMode(autoreset_mode)
+        # Until there is something to close.
+        self.closed = True
+        self._native = _native.VectorEnv(
+            os.fspath(game),
+            scenario,
+            num_envs,
+            rom=None if rom is None else os.fspath(rom),
+            threads=threads,
+            autoreset=mode.value,
+            render=render_mode is not None,
+        )
+        self.closed = False
+        self.metadata = {"autoreset_mode": mode, "render_modes": ["rgb_array"], "render_fps": 60}
+        self.render_mode = render_mode
+        self.num_envs = num_envs
+        self.single_observation_space = observation_space(self._native)
+        self.single_action_space = action_space(self._native)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._mode = mode
+        self._copy = copy
+        self._arrays = (Arrays(self._native), Arrays(self._native))
+        self._is_second = False
+        self._all = np.ones(num_envs, dtype=np.bool_)
+        self._bits = 1 << np.arange(len(self._native.button_names or []), dtype=np.int64)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begins episodes in all environments, or in those that `options={"reset_mask": mask}` names.
+
+        An environment has the random numbers of its own seed. The environments of one `seed` number have `seed`, `seed + 1`
+        and so on.
+        """
+        mask = None if options is None else options.get("reset_mask")
+        arrays = self._next(keep=mask is not None)
+        if mask is not None:
+            mask = np.ascontiguousarray(mask, dtype=np.bool_)
+        self._native.reset(self._seeds(seed), mask, arrays.batch)
+        return self._result(arrays.observations), self._info(arrays)
+
+    def step(self, actions: npt.ArrayLike) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
+        """Plays a step in each environment."""
+        values = np.asarray(actions)
+        if self._native.button_names is not None:
+            expected = (self.num_envs, len(self._bits))
+            if values.shape != expected:
+                raise InvalidRequest(f"actions has the shape {values.shape}; use {expected}, one bit per button")
+            values = values.astype(np.int64) @ self._bits
+        elif values.dtype.kind not in "iu":
+            raise InvalidRequest(f"actions has the type {values.dtype}; use whole numbers")
+        arrays = self._next()
+        self._native.step(np.ascontiguousarray(values, dtype=np.int64), arrays.batch)
+        info = self._info(arrays)
+        if self._mode is AutoresetMode.SAME_STEP:
+            self._add_finals(arrays, info)
+        if self._copy:
+            return (
+                copy(arrays.observations),
+                arrays.rewards.copy(),
+                arrays.terminated.copy(),
+                arrays.truncated.copy(),
+                info,
+            )
+        return arrays.observations, arrays.rewards, arrays.terminated, arrays.truncated, info
+
+    def render(self) -> tuple[Array, ...] | None:
+        """The picture of each environment: rows, columns, and red, green and blue."""
+        if self.render_mode is None:
+            return None
+        return tuple(self._native.screen(index) for index in range(self.num_envs))
+
+    def state_hashes(self) -> list[str]:
+        """The SHA-256 of the state of each console, in hexadecimal digits."""
+        return [bytes(digest).hex() for digest in self._native.hashes()]
+
+    def close_extras(self, **_: Any) -> None:
+        """Frees the cores."""
+        self._native.close()
+
+    def _next(self, *, keep: bool = False) -> Arrays:
+        # A reset of some environments leaves the rows of the others as they are.
+        if not keep:
+            self._is_second = not self._is_second
+        return self._arrays[self._is_second]
+
+    def _result(self, observations: Observation) -> Observation:
+        return copy(observations) if self._copy else observations
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, (int, np.integer)):
+            return [int(seed) + index for index in range(self.num_envs)]
+        return list(seed)
+
+    def _info(self, arrays: Arrays) -> dict[str, Any]:
+        info: dict[str, Any] = {}
+        for name, values in arrays.info.items():
+            info[name] = values.copy() if self._copy else values
+            info[f"_{name}"] = self._all
+        return info
+
+    def _add_finals(self, arrays: Arrays, info: dict[str, Any]) -> None:
+        ended = arrays.terminated | arrays.truncated
+        if not ended.any():
+            return
+        final = np.full(self.num_envs, None, dtype=object)
+        for index in np.flatnonzero(ended):
+            final[index] = copy(row(arrays.final_observations, int(index)))
+        info["final_obs"] = final
+        info["_final_obs"] = ended.copy()
+        final_info: dict[str, Any] = {}
+        for name, values in arrays.final_info.items():
+            final_info[name] = values.copy()
+            final_info[f"_{name}"] = ended.copy()
+        info["final_info"] = final_info
+        info["_final_info"] = ended.copy()

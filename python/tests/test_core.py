@@ -1,0 +1,120 @@
+"""An emulator in this process, on the demo game."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from framewire.core import Core, load
+from framewire.errors import InvalidData, InvalidRequest, RomError, WaitTimeout
+
+DATA = Path(__file__).resolve().parent.parent / "framewire" / "data"
+
+
+@pytest.fixture
+def game() -> Iterator[Core]:
+    with load(DATA / "framewire-demo.gba", symbols=DATA / "memory-map.toml") as core:
+        core.advance(60)
+        yield core
+
+
+def test_memory_is_read_and_written_by_name_and_address(game: Core) -> None:
+    game.write("score", 1234)
+    assert game.read("score") == game.read(0x02000044, "u32") == game.memory["score"] == 1234
+    assert game.read(0x44, "u16", domain="wram") == 1234
+    assert game.memory[0x02000044:0x02000048] == (1234).to_bytes(4, "little")
+    game.memory["presses"] = np.arange(10)
+    assert game.memory["presses"].tolist() == list(range(10))
+    assert game.read("presses[3]") == 3
+    game.write_bytes(0x100, b"abc", domain="wram")
+    assert game.read_bytes("scratch", 3) == b"abc"
+    assert game.symbols("score")["high_score"].type == "u32"
+
+
+def test_keys_are_held_in_exactly_their_frames(game: Core) -> None:
+    first = game.read("frame")
+    game.play("A:2 .:3 Up+B:1")
+    with game.hold("Left"):
+        game.advance(2)
+    game.press("Right")
+    game.advance()
+    log = game.read_array("key_log", "u16", 2048)
+    held = [int(log[(first + 1 + frame) % 2048]) for frame in range(10)]
+    assert held == [1, 1, 0, 0, 0, 0x42, 0x20, 0x20, 0x10, 0]
+
+
+def test_a_wait_ends_in_the_first_frame_in_which_its_condition_is_true(game: Core) -> None:
+    until = game.read("frame") + 7
+    assert game.wait(f"frame >= {game.frame() + 5}").frames == 5
+    # In expressions, `frame` is the emulator's counter, and not the symbol.
+    waited = game.wait(f"u32[0x02000008] == {until}")
+    assert (waited.frames, game.read("frame")) == (2, until)
+    with pytest.raises(WaitTimeout, match="within 3 frames"):
+        game.wait("lives == 99", timeout_frames=3)
+
+
+def test_states_are_equal_after_the_same_inputs(game: Core) -> None:
+    state = game.save_state()
+    pictures = []
+    for _ in range(2):
+        game.load_state(state)
+        game.play("Left:20 A:2 .:30")
+        pictures.append((game.screen().array.tobytes(), game.save_state()))
+    assert pictures[0] == pictures[1]
+    assert game.screen().array.shape == (160, 240, 3)
+    with pytest.raises(InvalidData):
+        game.load_state(state[:1000])
+    assert game.save_state() == pictures[1][1], "a refused state changes nothing"
+
+
+def test_cores_run_at_the_same_time_on_threads() -> None:
+    def run(results: list[bytes]) -> None:
+        with load(DATA / "framewire-demo.gba", clock=datetime(2026, 1, 1, tzinfo=timezone.utc)) as core:
+            core.advance(300)
+            results.append(core.save_state())
+
+    results: list[bytes] = []
+    threads = [Thread(target=run, args=(results,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4
+    assert len(set(results)) == 1
+
+
+def test_sound_comes_with_frames(game: Core) -> None:
+    game.audio()
+    game.advance(2)
+    samples = game.audio()
+    assert samples.shape[1] == 2
+    assert abs(len(samples) - 2 * game.sample_rate / 59.7275) < 10
+
+
+def test_bad_input_says_what_is_accepted(game: Core, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match='did you mean "score"'):
+        game.read("scroe")
+    with pytest.raises(InvalidRequest, match="70000 does not fit u16; use a number from 0 to 65535"):
+        game.write("lives", 70000)
+    with pytest.raises(InvalidRequest, match="'X' is not a key"):
+        game.press("X")
+    with pytest.raises(InvalidRequest, match="is not a press"):
+        game.play("A:0")
+    with pytest.raises(InvalidRequest, match="no memory domain"):
+        game.read_bytes(0, 1, domain="nowhere")
+    with pytest.raises(InvalidRequest, match="column 1"):
+        game.evaluate("scroe > 1")
+    game.close()
+    with pytest.raises(InvalidRequest, match="closed"):
+        game.advance()
+    text = tmp_path / "text.gba"
+    text.write_text("not a ROM")
+    with pytest.raises(RomError):
+        load(text)
+    with pytest.raises(OSError, match=r"missing\.gba"):
+        load(tmp_path / "missing.gba")

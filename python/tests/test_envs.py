@@ -1,0 +1,184 @@
+"""Gymnasium environments on the demo game."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+
+import framewire.envs
+from framewire.envs import GameEnv, GameVectorEnv
+from framewire.errors import GameFileError, InvalidRequest, RomError
+
+
+def play(vector: GameVectorEnv, steps: int, seed: int = 5) -> list[Any]:
+    """What each step returns, with actions that differ from step to step and from environment to environment."""
+    results: list[Any] = [vector.reset(seed=seed)[0].copy()]
+    count = int(vector.single_action_space.n)  # type: ignore[attr-defined]
+    for step in range(steps):
+        actions = (np.arange(vector.num_envs) * 3 + step // 4) % count
+        observation, reward, terminated, truncated, info = vector.step(actions)
+        results.append((observation.copy(), reward.copy(), terminated.copy(), truncated.copy(), info["score"].copy()))
+    return results
+
+
+def same(left: Any, right: Any) -> bool:
+    if isinstance(left, (list, tuple)):
+        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
+    return bool(np.array_equal(left, right))
+
+
+@pytest.mark.filterwarnings("ignore:.*A Box observation space:UserWarning")
+@pytest.mark.parametrize("name", ["framewire/Demo-v0", "framewire/DemoMemory-v0"])
+def test_gymnasium_accepts_the_registered_environments(name: str) -> None:
+    env = gym.make(name, render_mode="rgb_array")
+    check_env(env.unwrapped)
+    env.reset(seed=1)
+    picture = env.render()
+    assert isinstance(picture, np.ndarray)
+    assert picture.shape == (160, 240, 3)
+    env.close()
+
+
+def test_make_vec_gives_the_native_vector() -> None:
+    vector = gym.make_vec("framewire/Demo-v0", num_envs=3, vectorization_mode="vector_entry_point")
+    assert isinstance(vector.unwrapped, GameVectorEnv)
+    observation, info = vector.reset(seed=1)
+    assert observation.shape == (3, 4, 84, 84)
+    assert observation in vector.observation_space
+    assert info["lives"].tolist() == [3, 3, 3]
+    vector.close()
+
+
+def test_threads_and_interfaces_give_the_same_observations_and_states() -> None:
+    vectors = [framewire.envs.make_vec(scenario="pixels", num_envs=4, threads=threads) for threads in (1, 2, 7)]
+    results = [play(vector, 60) for vector in vectors]
+    assert same(results[0], results[1])
+    assert same(results[0], results[2])
+    hashes = [vector.state_hashes() for vector in vectors]
+    assert hashes[0] == hashes[1] == hashes[2]
+
+    # The third environment of the vector alone.
+    single = framewire.envs.make(scenario="pixels")
+    observation, _ = single.reset(seed=5 + 2)
+    assert same(observation, results[0][0][2])
+    for step in range(60):
+        observation, reward, terminated, truncated, info = single.step((2 * 3 + step // 4) % 4)
+        expected = [values[2] for values in results[0][step + 1]]
+        assert same(observation, expected[0])
+        assert [reward, terminated, truncated, info["score"]] == expected[1:]
+        assert not terminated
+    assert single.state_hash() == hashes[0][2]
+
+
+def test_the_last_two_observations_stay_as_they_are() -> None:
+    vector = framewire.envs.make_vec(scenario="pixels", num_envs=2)
+    vector.reset(seed=1)
+    first = vector.step([1, 1])[0]
+    kept = first.copy()
+    vector.step([2, 2])
+    assert np.array_equal(first, kept)
+    copies = framewire.envs.make_vec(scenario="pixels", num_envs=2, copy=True)
+    copies.reset(seed=1)
+    observations = [copies.step([1, 1])[0] for _ in range(4)]
+    assert np.array_equal(observations[0], kept)
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    """A scenario whose episodes end after ten steps."""
+    data = framewire.envs.demo_game().parent
+    path = tmp_path / "short.toml"
+    path.write_text(
+        f"""
+[game]
+name = "Short"
+rom = "{data / "framewire-demo.gba"}"
+symbols = ["{data / "memory-map.toml"}"]
+
+[scenario.short]
+actions = "buttons"
+frame_skip = 2
+max_frames = 20
+info = {{ game_frame = "frame" }}
+[scenario.short.observe]
+memory = ["paddle_x"]
+"""
+    )
+    return path
+
+
+def test_autoreset_modes_are_those_of_gymnasium(short: Path) -> None:
+    none = np.zeros((2, 10), dtype=np.int8)
+    for mode in AutoresetMode:
+        vector = GameVectorEnv(short, num_envs=2, autoreset_mode=mode)
+        first = vector.reset(seed=0)[0].copy()
+        for step in range(1, 11):
+            observation, _, terminated, truncated, info = vector.step(none)
+            assert truncated.all() == (step == 10)
+            assert not terminated.any()
+        if mode is AutoresetMode.SAME_STEP:
+            assert np.array_equal(observation, first)
+            assert info["_final_obs"].all()
+            assert info["final_obs"][0].shape == (1,)
+            assert info["final_info"]["game_frame"][0] > info["game_frame"][0]
+        elif mode is AutoresetMode.NEXT_STEP:
+            observation, reward, _, truncated, _ = vector.step(none)
+            assert np.array_equal(observation, first)
+            assert not truncated.any()
+            assert not reward.any()
+        else:
+            before = vector.state_hashes()
+            with pytest.raises(InvalidRequest, match="environment 0 has ended; reset it first"):
+                vector.step(none)
+            assert vector.state_hashes() == before
+            vector.reset(options={"reset_mask": np.array([True, False])})
+            after = vector.state_hashes()
+            assert after[0] != before[0]
+            assert after[1] == before[1]
+
+
+def test_bad_input_raises_an_exception_that_says_what_to_do(short: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match='no scenario called "long"; it has short'):
+        GameEnv(short, "long")
+    with pytest.raises(InvalidRequest, match="num_envs is 0; use a number from 1"):
+        GameVectorEnv(short, num_envs=0)
+    with pytest.raises(InvalidRequest, match="render_mode"):
+        GameEnv(short, render_mode="ansi")
+
+    env = framewire.envs.make(scenario="memory")
+    env.reset(seed=1)
+    with pytest.raises(InvalidRequest, match="no action 4; use a number from 0 to 3"):
+        env.step(4)
+    env.close()
+    with pytest.raises(InvalidRequest, match="closed"):
+        env.step(0)
+
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(short.read_text().replace('"paddle_x"', '"padle_x"'))
+    with pytest.raises(GameFileError, match=r"wrong.toml:13:12: no symbol is called .padle_x.; did you mean .paddle_x."):
+        GameEnv(wrong)
+    wrong.write_text(short.read_text().replace("[game]", f'[game]\nsha256 = "{"0" * 64}"'))
+    with pytest.raises(RomError, match="another ROM"):
+        GameEnv(wrong)
+    text = tmp_path / "text.gba"
+    text.write_text("this is not a ROM")
+    with pytest.raises(RomError):
+        GameEnv(short, rom=text)
+    with pytest.raises(OSError, match=r"missing\.gba"):
+        GameEnv(short, rom=tmp_path / "missing.gba")
+
+
+def test_an_episode_that_has_ended_takes_no_step(short: Path) -> None:
+    env = GameEnv(short)
+    env.reset()
+    for _ in range(10):
+        *_, truncated, _ = env.step(np.zeros(10, dtype=np.int8))
+    assert truncated
+    with pytest.raises(InvalidRequest, match="has ended; reset it first"):
+        env.step(np.zeros(10, dtype=np.int8))
