@@ -1,7 +1,7 @@
 """An emulator in this process: `framewire.load`.
 
-A `Core` runs frames only in its methods, on the thread that calls them. Any number of cores can run at the same time: they do
-not hold the interpreter's lock while they run frames.
+A `Core` runs frames only in its methods, on the thread that calls them. Any number of cores can run at the same time: they
+do not hold the interpreter's lock while they run frames.
 
 It has the methods of `Emulator` for memory, keys, frames, pictures, states and expressions. Snapshots, recordings, watches
 and batches need a server: `framewire serve`, and `framewire.connect`.
