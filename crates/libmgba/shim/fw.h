@@ -45,8 +45,9 @@ int fw_load_file(struct fw_core*, const char* path);
 void fw_close(struct fw_core*);
 void fw_reset(struct fw_core*);
 void fw_run_frame(struct fw_core*);
-/* Calls the scripts' `frame` callbacks, as belongs behind each frame. */
+/* Whether frames are drawn from now on. Otherwise the picture stays that of an earlier frame. */
 void fw_set_drawing(struct fw_core*, bool draws);
+/* Calls the scripts' `frame` callbacks, as belongs after each frame. */
 void fw_frame_over(struct fw_core*);
 /* One instruction. A processor that waits for an interrupt waits for a frame at most. */
 void fw_step(struct fw_core*);

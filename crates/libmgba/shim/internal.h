@@ -33,6 +33,7 @@ struct fw_core {
 	struct mCore* core;
 	uint32_t* pixels; /* FW_STRIDE * FW_ROWS */
 	uint32_t* drawn; /* where the picture is: `pixels`, or what fw_draw_into was given */
+	bool undrawn; /* whether frames are run without their pictures */
 	struct fw_scripts* scripts; /* NULL until attached */
 	char* path; /* of the ROM */
 	const void* rom; /* where its bytes were when last looked */

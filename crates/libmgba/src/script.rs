@@ -34,6 +34,11 @@ impl Core {
         })
     }
 
+    /// Whether this core has a script context.
+    pub fn has_scripts(&self) -> bool {
+        self.handle.has_scripts()
+    }
+
     /// Ends all scripts of this core.
     pub fn detach_scripts(&mut self) {
         self.handle.detach_scripts();

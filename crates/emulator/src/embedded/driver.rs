@@ -23,6 +23,9 @@ pub(super) trait Driver: Send {
     /// Serves its client's requests, for a few milliseconds at most.
     fn serve(&mut self, machine: &mut Machine) -> NextFrame;
 
+    /// Whether its client may look at the picture of the next frame.
+    fn needs_picture(&self) -> bool;
+
     /// Called before the picture or the game may change.
     fn before(&mut self);
 

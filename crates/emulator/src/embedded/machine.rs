@@ -41,6 +41,8 @@ pub(super) struct Machine {
     pub ticks: u64,
     /// Frames that the current batch has run.
     pub advanced: u32,
+    /// Whether the picture is that of the last frame.
+    pub drawn: bool,
 }
 
 impl Machine {
@@ -68,6 +70,7 @@ impl Machine {
             games: 0,
             ticks: 0,
             advanced: 0,
+            drawn: true,
         }
     }
 
@@ -87,15 +90,20 @@ impl Machine {
         }
     }
 
-    /// Runs a frame. Watches and receivers see its result before scripts, holds or timelines change anything.
-    pub fn run_frame(&mut self) {
+    /// Runs a frame. Watches and receivers see its result before scripts, holds or timelines change anything. Without
+    /// `draw` the frame is drawn only if one of them needs its picture.
+    pub fn run_frame(&mut self, draw: bool) {
         self.ticks += 1;
         self.settle_clock();
+        let draw =
+            draw || self.core.has_scripts() || self.watches.need_picture() || self.media.need_picture();
+        self.drawn = draw;
         let (watches, media, ticks) = (&mut self.watches, &mut self.media, self.ticks);
         let mut frame = 0;
+        self.core.set_drawing(draw);
         self.core.run_frame_and_look(|core| {
             watches.look(core);
-            media.look(core, ticks);
+            media.look(core, ticks, draw);
             frame = core.frame_counter();
         });
         // Scripts reset and load states too. A state of this same frame is not detected.
@@ -127,8 +135,9 @@ impl Machine {
             return Err(OpError::bad_argument(message));
         }
         self.advanced += frames;
-        for _ in 0..frames {
-            self.run_frame();
+        for left in (0..frames).rev() {
+            // Nothing can ask for the pictures in between.
+            self.run_frame(left == 0);
             self.shared.alive();
         }
         self.media.settle(&mut self.core, self.ticks);

@@ -71,10 +71,17 @@ impl Media {
         Media { outputs, copied: None, heard: false }
     }
 
-    /// Sends picture and sound of the frame that has just run. `ticks` frames have run so far.
-    pub fn look(&mut self, core: &mut Core, ticks: u64) {
-        self.answer_requests(core, ticks);
-        if self.outputs.video.receiver_count() > 0 {
+    /// Whether a receiver wants the picture of the next frame.
+    pub fn need_picture(&self) -> bool {
+        let due = || self.copied.is_none_or(|(copied, _)| copied.elapsed() >= MIN_INTERVAL);
+        (self.outputs.video.receiver_count() > 0 && due()) || !self.outputs.awaited.lock().is_empty()
+    }
+
+    /// Sends picture and sound of the frame that has just run, of which there is a picture if it was `drawn`. `ticks`
+    /// frames have run so far.
+    pub fn look(&mut self, core: &mut Core, ticks: u64, drawn: bool) {
+        self.answer_requests(core, ticks, drawn);
+        if drawn && self.outputs.video.receiver_count() > 0 {
             let now = Instant::now();
             if self.copied.is_none_or(|(copied, _)| now - copied >= MIN_INTERVAL) {
                 self.copy(core, ticks, now);
@@ -94,7 +101,7 @@ impl Media {
 
     /// Sends the current picture, if there is a receiver.
     pub fn show(&mut self, core: &mut Core, ticks: u64) {
-        self.answer_requests(core, ticks);
+        self.answer_requests(core, ticks, true);
         if self.outputs.video.receiver_count() > 0 {
             self.copy(core, ticks, Instant::now());
         }
@@ -106,14 +113,14 @@ impl Media {
     }
 
     /// Answers the requests for the picture of this frame, and those whose frame has passed.
-    fn answer_requests(&self, core: &Core, ticks: u64) {
+    fn answer_requests(&self, core: &Core, ticks: u64, drawn: bool) {
         let mut awaited = self.outputs.awaited.lock();
         if awaited.is_empty() {
             return;
         }
         let now = core.frame_counter();
-        let shown =
-            awaited.iter().any(|waiting| waiting.frame == now).then(|| Arc::new(picture(core, ticks)));
+        let asked = drawn && awaited.iter().any(|waiting| waiting.frame == now);
+        let shown = asked.then(|| Arc::new(picture(core, ticks)));
         for Awaited { frame, taker } in awaited.extract_if(.., |awaited| awaited.frame <= now) {
             let picture = if frame == now { shown.clone() } else { None };
             // The receiver may be gone.

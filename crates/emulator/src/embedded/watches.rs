@@ -200,6 +200,13 @@ impl Watches {
         self.active.iter().any(|active| active.has(watch::FLAG_CLOCK) && active.feed.strong_count() > 0)
     }
 
+    /// Whether a watch reports a hash of the next frame's picture.
+    pub fn need_picture(&self) -> bool {
+        self.active.iter().any(|active| {
+            active.has(watch::FLAG_HASHES) && (active.ticks + 1).is_multiple_of(active.every.into())
+        })
+    }
+
     /// Reports what the frame changed that has just run. Watches of another game end, except those with keys.
     pub fn look(&mut self, core: &mut Core) {
         if self.active.is_empty() {

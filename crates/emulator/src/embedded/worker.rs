@@ -3,12 +3,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
-use framewire_protocol::{Effect, Pulse};
+use framewire_protocol::{Effect, Op, Pulse};
 
 use super::Job;
 use super::driver::{Driver, NextFrame};
 use super::machine::Machine;
-use super::pace::{Next, Pace};
+use super::pace::{Next, Pace, Speed};
 use super::run::RunState;
 use super::shared::EmbeddedState;
 use crate::{EmulatorError, Happening};
@@ -107,7 +107,11 @@ impl Worker {
                     }
                     self.pace.ran(now);
                 }
-                self.run_frame();
+                let draw = match &self.driver {
+                    Some(driver) => driver.needs_picture(),
+                    None => self.run_state.speed != Speed::Unlimited,
+                };
+                self.run_frame(draw);
                 Ok(())
             }
             Next::At(due) => self.wait(due.min(now + REPORT)),
@@ -119,11 +123,19 @@ impl Worker {
         }
     }
 
-    fn run_frame(&mut self) {
+    /// Runs one more frame if the last one was not drawn. So there is a picture of the frame after which the clock stops, or
+    /// whose picture is asked for.
+    fn draw(&mut self) {
+        if !self.machine.drawn {
+            self.run_frame(true);
+        }
+    }
+
+    fn run_frame(&mut self, draw: bool) {
         if let Some(driver) = &mut self.driver {
             driver.before();
         }
-        self.machine.run_frame();
+        self.machine.run_frame(draw);
         if let Some(driver) = &mut self.driver {
             driver.after(&mut self.machine, true);
         }
@@ -171,6 +183,9 @@ impl Worker {
             }
             Job::Batch { batch, responder, .. } => {
                 let changes = batch.effect() == Effect::Change;
+                if changes || batch.ops.iter().any(needs_picture) {
+                    self.draw();
+                }
                 let outcome = match &mut self.driver {
                     Some(driver) if changes => {
                         driver.before();
@@ -198,13 +213,17 @@ impl Worker {
             }
             Job::Pause(paused) => {
                 if paused {
+                    self.draw();
                     self.machine.run.paused = true;
                 } else {
                     self.machine.run.resume();
                 }
                 self.settle(now);
             }
-            Job::Show => self.machine.media.show(&mut self.machine.core, self.machine.ticks),
+            Job::Show => {
+                self.draw();
+                self.machine.media.show(&mut self.machine.core, self.machine.ticks);
+            }
             Job::Stop => return Err(Stop),
         }
         Ok(())
@@ -268,4 +287,9 @@ impl Worker {
             report.frames_per_second = rate;
         }
     }
+}
+
+/// Whether an operation that only reads uses the picture.
+fn needs_picture(op: &Op) -> bool {
+    matches!(op, Op::Screenshot {} | Op::SaveState { .. })
 }

@@ -17,7 +17,9 @@ macro_rules! calls {
 }
 
 calls! {
-    /// Whether the following frames are drawn. The state of the machine is the same either way.
+    /// Whether the following frames are drawn. The state of the machine is the same either way, and a frame that is not drawn
+    /// takes much less time. The picture stays that of an earlier frame until one is drawn. A Super Game Boy draws all
+    /// frames, because it gets its colours in pictures.
     fn set_drawing(self: &mut Core, draws: bool) = fw_set_drawing;
     /// Emulates one instruction of the processor. A processor that waits for an interrupt continues to wait, until the end
     /// of the frame at most. No `frame` callback is called, even if the instruction completes a frame.

@@ -325,6 +325,10 @@ impl Handle {
         self.console = from.console.take();
     }
 
+    pub fn has_scripts(&self) -> bool {
+        self.console.is_some()
+    }
+
     pub fn detach_scripts(&mut self) {
         // SAFETY: see the type; the console goes after the scripts.
         unsafe { ffi::fw_scripts_detach(self.ptr()) }

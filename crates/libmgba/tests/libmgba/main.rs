@@ -8,3 +8,4 @@ mod scripts;
 mod states;
 mod support;
 mod threads;
+mod undrawn;

@@ -61,6 +61,19 @@ pub fn gb(title: &str) -> Vec<u8> {
     rom
 }
 
+/// A ROM of `size` bytes from a file in `programs`: addresses and bytes in hexadecimal, and comments.
+pub fn program(text: &str, size: usize) -> Vec<u8> {
+    let mut rom = vec![0; size];
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (address, bytes) = line.split(';').next().unwrap().split_once(':').unwrap();
+        let address = usize::from_str_radix(address, 16).unwrap();
+        for (at, byte) in bytes.split_whitespace().enumerate() {
+            rom[address + at] = u8::from_str_radix(byte, 16).unwrap();
+        }
+    }
+    rom
+}
+
 pub fn gba_core() -> Core {
     Core::from_bytes(&gba("FRAMEWIRE", "BFWE")).expect("a sound GBA ROM")
 }

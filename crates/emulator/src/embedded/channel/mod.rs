@@ -110,6 +110,12 @@ impl Driver for ChannelHost {
         }
     }
 
+    fn needs_picture(&self) -> bool {
+        // A client that holds the clock sees the last frame of each step only. Any other may look at any time, as may one
+        // that connects.
+        self.client.as_ref().is_none_or(|client| !client.holds_clock || client.steps <= 1)
+    }
+
     fn before(&mut self) {
         if let Some(client) = &self.client {
             client.block.begin();

@@ -1,0 +1,71 @@
+//! Frames without a picture.
+
+use framewire_libmgba::Core;
+
+use crate::support::program;
+
+const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
+const SCROLL: &str = include_str!("../../programs/scroll.hex");
+const BITMAP: &str = include_str!("../../programs/bitmap.hex");
+/// Where a Game Boy ROM says that it is for a Color.
+const COLOR: usize = 0x143;
+
+/// Two cores of each game: GBA games, one for the Game Boy, and that for a Color.
+fn pairs() -> Vec<[Core; 2]> {
+    let scroll = program(SCROLL, 0x8000);
+    let mut color = scroll.clone();
+    color[COLOR] = 0x80;
+    let open = |rom: &[u8]| [(); 2].map(|()| Core::from_bytes(rom).unwrap());
+    vec![open(DEMO), open(&program(BITMAP, 0x400)), open(&scroll), open(&color)]
+}
+
+/// Presses other keys from time to time.
+fn press(core: &mut Core, frame: u32) {
+    if frame.is_multiple_of(7) {
+        core.set_keys((frame.wrapping_mul(2_654_435_761) >> 22) as u16);
+    }
+}
+
+#[test]
+fn ten_thousand_frames_without_pictures_end_in_the_same_state() {
+    for [mut drawn, mut undrawn] in pairs() {
+        for frame in 0..10_000 {
+            press(&mut drawn, frame);
+            press(&mut undrawn, frame);
+            drawn.run_frame();
+            undrawn.set_drawing(false);
+            undrawn.run_frame();
+        }
+        undrawn.set_drawing(true);
+        let states = [&mut drawn, &mut undrawn].map(|core| crc32fast::hash(&core.save_state(0).unwrap()));
+        assert_eq!(states[0], states[1], "{drawn:?}");
+        drawn.run_frame();
+        undrawn.run_frame();
+        assert!(drawn.frame().to_rgba() == undrawn.frame().to_rgba(), "{drawn:?}");
+    }
+}
+
+#[test]
+fn a_picture_after_frames_without_one_is_that_of_its_frame() {
+    for [mut drawn, mut other] in pairs() {
+        let mut before = Vec::new();
+        let mut changed = 0;
+        for frame in 0..1000u32 {
+            press(&mut drawn, frame);
+            press(&mut other, frame);
+            drawn.run_frame();
+            let draws = frame % 5 >= 3;
+            other.set_drawing(draws);
+            other.run_frame();
+            if !draws {
+                assert!(other.frame().to_rgba() == before || before.is_empty(), "{other:?}");
+                continue;
+            }
+            let picture = other.frame().to_rgba();
+            assert!(drawn.frame().to_rgba() == picture, "{drawn:?}");
+            changed += u32::from(picture != before);
+            before = picture;
+        }
+        assert!(changed > 100, "{drawn:?} showed {changed} different pictures");
+    }
+}
