@@ -47,12 +47,18 @@ pub fn ready(emulator: &Attached) {
     wait_for("a connection", || emulator.state().run == Run::Running);
 }
 
-#[test]
-fn operations_and_state_come_through() {
+/// A core that runs the script, and an emulator that is connected to it.
+pub fn attached() -> (Runtime, Embedded, Attached) {
     let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
+    let host = host(port);
     let emulator = attach(port, &runtime);
     ready(&emulator);
+    (runtime, host, emulator)
+}
+
+#[test]
+fn operations_and_state_come_through() {
+    let (_runtime, _host, emulator) = attached();
     assert_eq!(call(&emulator, Op::GameTitle {}), Value::Text("FRAMEWIRE".into()));
     let every_byte: Vec<u8> = (0..=255).collect();
     assert_eq!(call(&emulator, Op::Echo { data: every_byte.clone() }), Value::Bytes(every_byte.clone()));
@@ -68,10 +74,7 @@ fn operations_and_state_come_through() {
 
 #[test]
 fn a_state_of_several_hundred_kib_goes_out_and_back_byte_for_byte() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, _host, emulator) = attached();
     assert_states_come_back(&emulator);
 }
 
@@ -117,10 +120,7 @@ async fn trickle(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> std::io::Re
 
 #[test]
 fn a_thousand_requests_at_once_are_each_answered_with_their_own_reply() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, _host, emulator) = attached();
     let payload = |number: usize| format!("{number}").repeat(1 + number % 700).into_bytes();
     let pending: Vec<_> = (0..1000)
         .map(|number| emulator.submit(Op::Echo { data: payload(number) }.into(), seconds(10.0)))
@@ -133,20 +133,14 @@ fn a_thousand_requests_at_once_are_each_answered_with_their_own_reply() {
 
 #[test]
 fn each_tap_is_a_press_of_its_own() {
-    let (runtime, port) = (runtime(), free_port());
-    let host = host(port);
+    let (_runtime, host, emulator) = attached();
     host.set_speed(Speed::Times(8.0)).expect("a speed");
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
     assert_each_tap_is_a_press(&emulator);
 }
 
 #[test]
 fn a_paused_emulator_is_stalled_and_does_not_do_later_what_ran_out_of_time() {
-    let (runtime, port) = (runtime(), free_port());
-    let host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, host, emulator) = attached();
     host.set_paused(true);
     wait_for("the pause", || host.state().run == Run::Paused);
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! What an attached emulator plays and tells unasked: the real script, in a real core's own Lua.
+//! What an attached emulator plays and reports by itself: the real script, in a real core's own Lua.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::broadcast::Receiver;
 use tokio::task::AbortHandle;
 
-use super::attached::{attach, free_port, host, ready, runtime};
+use super::attached::{attach, attached, free_port, host, ready, runtime};
 use super::support::{
     DEMO, GAME_FRAME, UNUSED, batch, call, number, read32, rebuilt, refusal, rom_file, seconds, soon,
     wait_for, within,
@@ -45,11 +45,8 @@ fn open_road(from: u16, to: u16, runtime: &Runtime) -> AbortHandle {
 
 #[test]
 fn a_thousand_taps_are_seen_on_exactly_their_frames() {
-    let (runtime, port) = (runtime(), free_port());
-    let host = host(port);
+    let (_runtime, host, emulator) = attached();
     host.set_speed(Speed::Times(8.0)).expect("a speed");
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
     wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
     let (steps, mut seen) = (taps(1000, 3), HashMap::new());
     let mut events = emulator.events();
@@ -65,10 +62,7 @@ fn a_thousand_taps_are_seen_on_exactly_their_frames() {
 
 #[test]
 fn a_watch_sees_every_frame_and_ends_with_its_handle() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, _host, emulator) = attached();
     wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
     let wanted =
         WatchRequest { every: 20, keys: true, ..request(vec![range(UNUSED, 4), range(GAME_FRAME, 4)]) };
@@ -99,7 +93,7 @@ fn a_watch_sees_every_frame_and_ends_with_its_handle() {
     };
     assert!(event.ticks > 60);
     drop(watch);
-    // Its bytes are free again, whether or not the script still tells of it.
+    // Its bytes are free again, whether or not the script still reports it.
     let large = || request(vec![range(UNUSED, 4096); 16]);
     for _ in 0..4 {
         wait_for("room", || batch(&emulator, vec![emulator.watch(large()).op()]).results[0].is_ok());
@@ -137,7 +131,7 @@ fn a_watch_goes_on_behind_a_gap() {
         assert!(event.changes.is_empty(), "only beats: {event:?}");
     };
     assert_eq!((&gap.changes[0].old[..], &gap.changes[0].new[..]), (&[1, 0, 0, 0][..], &[2, 0, 0, 0][..]));
-    assert!(gap.ticks > event.ticks, "{} behind {}", gap.ticks, event.ticks);
+    assert!(gap.ticks > event.ticks, "{} after {}", gap.ticks, event.ticks);
     call(&emulator, Op::Write32 { address: UNUSED, value: 3 });
     let event = loop {
         let event = soon(watch.next());
@@ -226,10 +220,7 @@ fn what_happens_to_the_emulator_is_told() {
 
 #[test]
 fn a_rebuilt_rom_and_a_loaded_state_are_told() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, _host, emulator) = attached();
     wait_for("the game", || emulator.state().checksum.is_some());
     let mut events = emulator.events();
     let Value::Bytes(data) = call(&emulator, Op::SaveState { flags: 0 }) else { panic!("a state") };
@@ -250,10 +241,7 @@ fn a_rebuilt_rom_and_a_loaded_state_are_told() {
 
 #[test]
 fn a_watch_ends_with_the_first_frame_of_another_game() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, _host, emulator) = attached();
     call(&emulator, Op::Reset {});
     let (same, (_other, path)) = (rom_file(DEMO), rom_file(&rebuilt()));
     let (mut watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
@@ -296,10 +284,7 @@ fn a_watch_ends_when_another_game_is_found_after_a_reconnection() {
 /// What a recording needs: how many frames went by until then, and no news of what came before it began.
 #[test]
 fn who_watches_keys_is_told_what_breaks_the_order_of_frames() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, _host, emulator) = attached();
     call(&emulator, Op::Reset {});
     let (mut watch, _) = begin(&emulator, WatchRequest { every: 50, keys: true, ..request(vec![]) });
     let first = number(call(&emulator, Op::CurrentFrame {})) as u64;
@@ -319,10 +304,7 @@ fn who_watches_keys_is_told_what_breaks_the_order_of_frames() {
 
 #[test]
 fn lockstep_waits_for_each_advance_and_lets_go() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, _host, emulator) = attached();
     let mut events = emulator.events();
     let frame = |emulator: &Attached| number(call(emulator, Op::CurrentFrame {}));
     let refused = refusal(&emulator, Op::Advance { frames: 1 });
@@ -353,10 +335,7 @@ fn seconds_until_frames(host: &Embedded) -> f64 {
 
 #[test]
 fn framewires_own_requests_do_not_keep_lockstep_from_ending() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, _host, emulator) = attached();
     let mut events = emulator.events();
     let begun = Instant::now();
     call(&emulator, Op::Lockstep { timeout: 2000 });
@@ -411,22 +390,19 @@ fn closing_ends_lockstep_at_once() {
 
 #[test]
 fn an_advance_of_many_frames_is_answered_when_they_were_run_and_what_follows_waits_for_it() {
-    let (runtime, port) = (runtime(), free_port());
-    let host = host(port);
+    let (_runtime, host, emulator) = attached();
     host.set_speed(Speed::Times(8.0)).expect("a speed");
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
     wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
     call(&emulator, Op::Lockstep { timeout: 5000 });
     let begun = batch(&emulator, vec![Op::Read32 { address: GAME_FRAME }]);
     let game = number(begun.results[0].clone().expect("a frame"));
     let advance = emulator.submit(Op::Advance { frames: 1200 }.into(), seconds(60.0));
-    let behind = emulator.submit(Op::Read32 { address: GAME_FRAME }.into(), seconds(0.5));
+    let later = emulator.submit(Op::Read32 { address: GAME_FRAME }.into(), seconds(0.5));
     let reached = advance.wait().expect("an outcome");
     assert_eq!(reached.frame, begun.frame + 1200);
     assert_eq!(reached.single().expect("a frame"), Value::Int(i64::from(begun.frame) + 1200));
-    let behind = behind.wait().expect("no misleading deadline");
-    assert_eq!((behind.frame, behind.single()), (begun.frame + 1200, Ok(Value::Int(game + 1200))));
+    let later = later.wait().expect("no misleading deadline");
+    assert_eq!((later.frame, later.single()), (begun.frame + 1200, Ok(Value::Int(game + 1200))));
 }
 
 #[test]

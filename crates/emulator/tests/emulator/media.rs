@@ -23,7 +23,7 @@ fn each_frame_s_picture_comes_and_the_first_one_at_once() {
     let mut last = soon(video.next()).ticks;
     for _ in 0..20 {
         let picture = soon(video.next());
-        assert!((1..4).contains(&(picture.ticks - last)), "{} behind {last}", picture.ticks);
+        assert!((1..4).contains(&(picture.ticks - last)), "{} after {last}", picture.ticks);
         last = picture.ticks;
     }
 }

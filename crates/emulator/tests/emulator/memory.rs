@@ -6,7 +6,7 @@ use framewire_protocol::{Op, Status, Value};
 use tempfile::NamedTempFile;
 use tokio::runtime::Runtime;
 
-use super::attached::{attach, free_port, host, ready, runtime, scripts};
+use super::attached::{attach, attached, free_port, ready, runtime, scripts};
 use super::exact::{Console, FIRST, color_rom, compare};
 use super::support::{GAME_FRAME, batch, call, config, read32, refusal, start, wait_for};
 
@@ -68,10 +68,7 @@ fn every_access_to_a_game_boy_color_is_exact_in_the_script() {
 
 #[test]
 fn sixteen_bits_past_the_end_of_a_rom_are_sixteen_in_the_script() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, _host, emulator) = attached();
     let address = 0x099B_BFFC;
     assert_eq!(call(&emulator, Op::Read16 { address }), Value::Int(0xDFFE));
     let domain = "cart0".to_owned();

@@ -240,7 +240,7 @@ fn a_script_that_never_ends_its_shutdown_loses_no_save() {
     assert_eq!(first(&home.save()), Some(1));
 }
 
-/// libmgba adds the clock to a save that it closes, which is no reason to write that save over the file just loaded.
+/// libmgba adds the clock to a save that it closes, and must not write that save over the file just loaded because of it.
 #[test]
 fn a_save_file_that_is_loaded_is_not_written_over_by_the_clock_of_the_one_before() {
     let home = Home::new();

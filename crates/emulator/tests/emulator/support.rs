@@ -69,14 +69,14 @@ pub fn call(emulator: &impl Emulator, op: Op) -> Value {
 pub fn number(value: Value) -> i64 {
     match value {
         Value::Int(number) => number,
-        other => panic!("{other:?} is no number"),
+        other => panic!("{other:?} is not a number"),
     }
 }
 
 pub fn bytes(value: Value) -> Vec<u8> {
     match value {
         Value::Bytes(bytes) => bytes,
-        other => panic!("{other:?} is no bytes"),
+        other => panic!("{other:?} is not bytes"),
     }
 }
 

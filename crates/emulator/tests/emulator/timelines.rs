@@ -14,12 +14,12 @@ use super::support::{
 const KEY_LOG: u32 = 0x0200_1000;
 const LOGGED: u32 = 2048;
 
-/// Taps of A and now and then of others, so many, with gaps that `seed` chooses.
+/// `count` taps of A, and now and then of others, with gaps that `seed` chooses.
 pub fn taps(count: usize, seed: u64) -> Vec<KeyStep> {
     let mut random = fastrand::Rng::with_seed(seed);
     let (mut steps, mut offset) = (Vec::new(), 0);
     for _ in 0..count {
-        // All but Start, which pauses the game, and Select, which begins it anew.
+        // All but Start, which pauses the game, and Select, which begins it again.
         let others = if random.u8(0..4) == 0 { random.u16(..) & 0x3F2 } else { 0 };
         steps.push(KeyStep { offset, keys: 1 | others });
         offset += random.u32(1..3);

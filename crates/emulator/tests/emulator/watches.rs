@@ -166,7 +166,7 @@ fn what_no_watch_may_be_is_refused_and_a_watch_ends_with_its_handle() {
     assert_eq!(soon(watch.next()).ticks, 1, "what was refused has changed nothing");
     drop(watch);
     assert!(refusal(&emulator, op).message.contains("no receiver"), "its handle is gone");
-    // Many, one after the other: none is left behind.
+    // Many, one after the other: none of them stays.
     for _ in 0..2000 {
         begin(&emulator, request(vec![range(UNUSED, 4096)]));
     }

@@ -178,7 +178,7 @@ impl<E: Emulator> Session<'_, E> {
             })
     }
 
-    /// A place of so many bytes that the model has; for writing if `write`.
+    /// A place of `length` bytes that the model has; for writing if `write`.
     fn place(&mut self, length: u32, write: bool) -> Place {
         loop {
             let place = self.any_place(length);
