@@ -72,7 +72,7 @@ fn time(text: &str) -> Option<ClockTime> {
     let local = humantime::parse_rfc3339(&format!("{}Z", local.to_ascii_uppercase())).ok()?;
     let local = local.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     let unix_ms = i64::try_from(local.as_millis()).ok()? - i64::from(zone) * 1000;
-    (0..LATEST).contains(&unix_ms).then_some(ClockTime { unix_ms, zone })
+    if (0..LATEST).contains(&unix_ms) { Some(ClockTime { unix_ms, zone }) } else { None }
 }
 
 /// Seconds east of UTC.

@@ -107,7 +107,7 @@ static void refetch(struct mCore* core) {
 		return;
 	}
 	/* The register is one instruction ahead of the one that is next. And only a
-	 * jump from another region, such as the RAM at 0x03000000, looks anew. */
+	 * jump from another region, such as the RAM at 0x03000000, looks again. */
 	bool thumb = cpsr & 0x20;
 	pc -= thumb ? 2 : 4;
 	const uint32_t elsewhere = 0x03000000;

@@ -142,7 +142,7 @@ bool fw_domain(const struct fw_core* self, size_t index, struct fw_block* out, s
 			.writable = is_writable(self->core, &blocks[i]),
 		};
 		if (is_gb(self->core, out, GB_VRAM)) {
-			/* libmgba counts the cartridge's RAM behind it into each bank. */
+			/* libmgba counts the cartridge's RAM, which follows it, into each bank. */
 			out->end = GB_VRAM + VRAM_BANK;
 			out->size /= 2;
 		} else if (is_gb(self->core, out, GB_ROM)) {
@@ -256,7 +256,7 @@ uint32_t fw_domain_read(struct fw_core* self, const struct fw_block* block, uint
 }
 
 /* Past the bus libmgba writes no single bytes to the GBA's video memory, and draws
- * nothing anew. */
+ * nothing again. */
 static bool is_written_by_bus(const struct mCore* core, struct place place) {
 	uint32_t region = place.address >> 24;
 	return is_gba(core) && place.valid && region >= GBA_PALETTE && region <= GBA_OAM;
@@ -322,7 +322,7 @@ bool fw_read_register(const struct fw_core* self, const char* name, int32_t* out
 
 /* Between ARM and Thumb, libmgba keeps the instructions that it has fetched
  * already: an ARM one, run as Thumb, is looked up far outside of its table. A
- * jump to the next instruction fetches anew. */
+ * jump to the next instruction fetches again. */
 static bool write_cpsr(struct mCore* core, int32_t value) {
 	enum { THUMB = 0x20 };
 	uint32_t pc = 0;

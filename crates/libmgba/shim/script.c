@@ -34,7 +34,7 @@ struct fw_scripts {
 	void* user;
 	struct fw_core* host;
 	int running; /* calls into Lua under way */
-	char* reported; /* the last error that was told */
+	char* reported; /* the last error that was reported */
 };
 
 /* Runs before any script. It makes print write to the console, because stdout
@@ -168,7 +168,7 @@ static int run(struct fw_scripts* scripts, const char* name, const void* source,
 	if (!vf) {
 		return FW_NO_MEMORY;
 	}
-	/* A script that is run again and fails again is told again. */
+	/* A script that is run again and fails again is reported again. */
 	free(scripts->reported);
 	scripts->reported = NULL;
 	++scripts->running;

@@ -70,7 +70,7 @@ impl Core {
     ///
     /// As for [`load_script`](Core::load_script).
     pub fn run_script_source(&mut self, name: &str, source: &str) -> Result<(), Error> {
-        // The asterisk tells mGBA that this is not a file.
+        // The asterisk means for mGBA that this is not a file.
         let name: Vec<u8> = format!("*{name}").replace('\0', " ").into();
         let name = CString::new(name).unwrap_or_default();
         self.run(&name, source.as_bytes())

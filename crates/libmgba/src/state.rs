@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::sys::Status;
 use crate::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
 
-/// What goes into a savestate besides the machine itself, and what is taken out
+/// What goes into a savestate in addition to the machine itself, and what is taken out
 /// of it again. mGBA's own numbers, as in Lua's `C.SAVESTATE`; add them up.
 pub mod flags {
     /// The picture: the state becomes a PNG file with the state inside.

@@ -110,7 +110,7 @@ impl LinkState {
             return Some(Notice::Missed(None));
         }
         let missed = welcome.events?.wrapping_sub(events?);
-        (missed > 0).then_some(Notice::Missed(Some(missed)))
+        if missed > 0 { Some(Notice::Missed(Some(missed))) } else { None }
     }
 
     /// Notes the emulator's frame counter, and with it that the emulator answers.

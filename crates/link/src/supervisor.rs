@@ -97,7 +97,7 @@ async fn connection(state: &mut LinkState, delay: &mut Duration) -> ConnectionEn
         match timeout(patience, &mut greeting).await {
             Ok(reply) => reply.map(Some),
             Err(_) => {
-                // The system accepted the connection, but the script has not: mGBA is paused or has no ROM.
+                // The system accepted the connection, but the script did not: mGBA is paused or has no ROM.
                 status.lock().stalled = true;
                 tokio::select! {
                     reply = greeting => reply.map(Some),

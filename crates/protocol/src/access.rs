@@ -185,7 +185,7 @@ impl Outcome {
     pub fn refused_access(&self, ops: &[Op]) -> Option<(usize, &OpError)> {
         let (index, error) = self.refusal()?;
         let is_for_memory = ops.get(index).is_some_and(|op| Access::of(op).is_some());
-        (is_for_memory && error.status == Status::BadArgument).then_some((index, error))
+        if is_for_memory && error.status == Status::BadArgument { Some((index, error)) } else { None }
     }
 }
 

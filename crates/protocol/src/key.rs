@@ -79,7 +79,7 @@ impl Keys {
 
     /// The set of this mask, unless a bit above the tenth is set.
     pub fn from_mask(mask: u16) -> Option<Keys> {
-        (mask & !Keys::MASK == 0).then_some(Keys(mask))
+        if mask & !Keys::MASK == 0 { Some(Keys(mask)) } else { None }
     }
 
     /// Its mask.

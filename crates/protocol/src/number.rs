@@ -39,8 +39,11 @@ fn saturating(digits: &str, radix: u32) -> Option<i64> {
 /// A decimal float that is a whole number. Rust would also read `inf` and `nan`, Lua does not.
 fn whole_float(text: &str) -> Option<i64> {
     let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
-    let number: f64 = text.parse().ok().filter(|_| numeric && !text.starts_with(['+', '-']))?;
-    (number.fract() == 0.0).then_some(number as i64)
+    if !numeric || text.starts_with(['+', '-']) {
+        return None;
+    }
+    let number: f64 = text.parse().ok()?;
+    if number.fract() == 0.0 { Some(number as i64) } else { None }
 }
 
 #[cfg(test)]

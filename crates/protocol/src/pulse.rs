@@ -24,7 +24,10 @@ impl Pulse {
         }
         let (time, first) = *self.heard.front()?;
         let elapsed = now - time;
-        (elapsed >= SPAN / 2).then(|| f64::from(frame - first) / elapsed.as_secs_f64())
+        if elapsed < SPAN / 2 {
+            return None;
+        }
+        Some(f64::from(frame - first) / elapsed.as_secs_f64())
     }
 
     /// Forgets everything, after an interruption.

@@ -86,8 +86,10 @@ pub(crate) fn text_chunk(keyword: &str, text: &str) -> Vec<u8> {
 
 /// The text of a chunk that [`text_chunk`] made with this keyword.
 pub(crate) fn text_of<'a>(chunk: &Chunk<'a>, keyword: &str) -> Option<&'a [u8]> {
-    let data = chunk.data.strip_prefix(keyword.as_bytes()).filter(|_| &chunk.kind == b"iTXt")?;
-    data.strip_prefix(&[0; 5])
+    if &chunk.kind != b"iTXt" {
+        return None;
+    }
+    chunk.data.strip_prefix(keyword.as_bytes())?.strip_prefix(&[0; 5])
 }
 
 #[cfg(test)]

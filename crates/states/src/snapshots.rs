@@ -33,7 +33,7 @@ impl Snapshots {
         &self.0
     }
 
-    /// The snapshots by name. Files that are none are left out.
+    /// The snapshots by name. Other files are left out.
     ///
     /// # Errors
     ///

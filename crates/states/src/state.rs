@@ -191,7 +191,7 @@ impl<'a> State<'a> {
         let elapsed = i64::from(self.frame()) * FRAME.0 / FRAME.1;
         Some(Clock {
             unix_ms: at_zero.checked_add(elapsed)?,
-            zone: (zone != 0).then(|| zone.wrapping_sub(ZONE_MARK)),
+            zone: if zone == 0 { None } else { Some(zone.wrapping_sub(ZONE_MARK)) },
         })
     }
 
@@ -267,7 +267,10 @@ fn console_of(core: &[u8]) -> Result<Console, StateError> {
 fn bare_extra(core: usize, extra: &[u8], tag: u32) -> Option<Vec<u8>> {
     let mut entries = extra.chunks_exact(16).take_while(|entry| word(entry, 0) != 0);
     let entry = entries.find(|entry| word(entry, 0) == tag)?;
-    let offset = (word(entry, 8) as usize).checked_sub(core).filter(|_| word(entry, 12) == 0)?;
+    if word(entry, 12) != 0 {
+        return None;
+    }
+    let offset = (word(entry, 8) as usize).checked_sub(core)?;
     extra.get(offset..)?.get(..word(entry, 4) as usize).map(<[u8]>::to_vec)
 }
 

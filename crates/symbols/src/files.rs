@@ -69,7 +69,8 @@ impl SymbolFiles {
     pub fn ready(&self, checksum: Option<u32>) -> Option<Arc<Symbols>> {
         let current = self.current.read();
         let current = current.as_ref()?;
-        (checksum.is_none() || current.checksum == checksum).then(|| current.symbols.clone())
+        let is_current = checksum.is_none() || current.checksum == checksum;
+        if is_current { Some(current.symbols.clone()) } else { None }
     }
 
     /// The names for this game. Without a game, the names for the latest one; before the first game, all names. Reads

@@ -26,7 +26,7 @@ fn symbol(line: &str) -> Option<(&str, u32)> {
     let address = address(words.next()?)?;
     let name = words.next().filter(|name| is_name(name))?;
     let plain = words.next().is_none_or(|next| next == "=");
-    (line.starts_with(' ') && plain).then_some((name, address))
+    if line.starts_with(' ') && plain { Some((name, address)) } else { None }
 }
 
 fn sections(map: &str) -> impl Iterator<Item = (&str, u32)> {
@@ -47,7 +47,7 @@ fn sections(map: &str) -> impl Iterator<Item = (&str, u32)> {
         };
         // A section without bytes was not placed.
         let (address, size) = (address(word)?, address(words.next()?)?);
-        (size > 0 && is_name(name)).then_some((name, address))
+        if size > 0 && is_name(name) { Some((name, address)) } else { None }
     })
 }
 

@@ -79,8 +79,10 @@ impl Drop for Attached {
 fn submit(link: &Link, shared: &Arc<AttachedState>, batch: Batch, deadline: Instant) -> Pending {
     let (responder, pending) = Pending::new();
     let deadline = shared.advances.after(deadline);
-    let advance = matches!(batch.ops.last(), Some(Op::Advance { .. }));
-    let advance = advance.then(|| Advances::begin(shared, deadline));
+    let advance = match batch.ops.last() {
+        Some(Op::Advance { .. }) => Some(Advances::begin(shared, deadline)),
+        _ => None,
+    };
     let effects = shared::effects(&batch).map(|effects| (shared.clone(), effects));
     link.submit(
         batch,

@@ -67,7 +67,7 @@ pub(super) fn effects(batch: &Batch) -> Option<Vec<(usize, OpEffect)>> {
     };
     let ops = batch.ops.iter().enumerate();
     let list: Vec<_> = ops.filter_map(|(number, op)| Some((number, effects(op)?))).collect();
-    (!list.is_empty()).then_some(list)
+    if list.is_empty() { None } else { Some(list) }
 }
 
 impl AttachedState {

@@ -84,7 +84,9 @@ impl AttachedWatches {
         let Some(entry) = open.get_mut(&id) else { return self.send_end(id) };
         let Some(bytes) = split(base, &entry.ranges) else { return };
         let mut known = WatchState { bytes, keys: None, frame, ticks: 0, since: 0 };
-        if let Some(before) = entry.known.take().filter(|_| entry.forgotten) {
+        if let Some(before) = entry.known.take()
+            && entry.forgotten
+        {
             known.ticks = before.ticks + u64::from(frame.saturating_sub(before.frame));
             known.since = known.ticks;
             let pairs = before.bytes.into_iter().zip(&known.bytes).enumerate();
@@ -103,7 +105,10 @@ impl AttachedWatches {
     pub fn changed(&self, id: u32, frame: u32, ticks: u32, news: Vec<News>) {
         let open = &mut *self.open.lock();
         let Some(entry) = open.get_mut(&id) else { return };
-        let Some(known) = entry.known.as_mut().filter(|_| !entry.forgotten) else { return };
+        if entry.forgotten {
+            return;
+        }
+        let Some(known) = &mut entry.known else { return };
         known.frame = frame;
         known.ticks = known.since + u64::from(ticks);
         let mut changes = Vec::with_capacity(news.len());
@@ -223,7 +228,7 @@ fn split(bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
         Some(part.to_vec())
     });
     let parts = parts.collect::<Option<_>>()?;
-    rest.is_empty().then_some(parts)
+    if rest.is_empty() { Some(parts) } else { None }
 }
 
 #[cfg(test)]

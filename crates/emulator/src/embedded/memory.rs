@@ -46,7 +46,7 @@ impl Memory {
     pub fn recall(&mut self, key: &str, batch: &Batch, now: Instant) -> Option<Result<Outcome, OpError>> {
         self.expire(now);
         let Some(entry) = self.entries.get(key) else {
-            return (self.entries.len() >= KEYS).then(|| Err(OpError::keys_full()));
+            return if self.entries.len() >= KEYS { Some(Err(OpError::keys_full())) } else { None };
         };
         if entry.batch != self.digest(batch) {
             return Some(Err(OpError::key_reused()));

@@ -18,8 +18,10 @@ type Result<T = Value> = std::result::Result<T, OpError>;
 impl Machine {
     /// Does a batch, unless its key says that it was done already.
     pub fn perform(&mut self, mut batch: Batch) -> Outcome {
-        let key = batch.key.take().filter(|_| batch.effect() == Effect::Change);
-        let Some(key) = key else { return self.operations(batch) };
+        let Some(key) = batch.key.take() else { return self.operations(batch) };
+        if batch.effect() != Effect::Change {
+            return self.operations(batch);
+        }
         if let Some(known) = self.memory.recall(&key, &batch, Instant::now()) {
             let frame = self.core.frame_counter();
             return known.unwrap_or_else(|refusal| Outcome { frame, results: vec![Err(refusal)] });

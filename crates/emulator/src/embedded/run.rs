@@ -74,7 +74,8 @@ impl RunControl {
             return Err(OpError::bad_argument(message));
         }
         let timeout = Duration::from_millis(timeout.into());
-        self.lockstep = (!timeout.is_zero()).then(|| Lockstep { timeout, end: Instant::now() + timeout });
+        let lockstep = Lockstep { timeout, end: Instant::now() + timeout };
+        self.lockstep = if timeout.is_zero() { None } else { Some(lockstep) };
         Ok(())
     }
 

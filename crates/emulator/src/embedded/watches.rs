@@ -264,7 +264,11 @@ impl ActiveWatch {
         if changes.is_empty() && keys == self.keys && !due {
             return;
         }
-        let hash = beat && self.has(watch::FLAG_HASHES);
+        let (hash, memory) = if beat && self.has(watch::FLAG_HASHES) {
+            (Some(crc32fast::hash(&core.frame().to_rgb())), hash_of_memory(core))
+        } else {
+            (None, None)
+        };
         self.keys = keys;
         self.reported = self.ticks;
         feed.put(WatchEvent {
@@ -272,8 +276,8 @@ impl ActiveWatch {
             ticks: self.ticks,
             changes,
             keys,
-            hash: hash.then(|| crc32fast::hash(&core.frame().to_rgb())),
-            memory: hash.then(|| hash_of_memory(core)).flatten(),
+            hash,
+            memory,
             ..WatchEvent::default()
         });
     }

@@ -158,7 +158,7 @@ fn states_of_other_machines_and_games_are_refused_and_change_nothing() {
         let of_gb = gb_game.save_state(flags).unwrap();
         let of_other = other.save_state(flags).unwrap();
         // A picture of the wrong size makes a PNG unreadable before its machine
-        // can be told; bare Game Boy states are too short for a GBA.
+        // can be read; bare Game Boy states are too short for a GBA.
         let error = refused(&mut gba_game, &of_gb, "GB on GBA");
         assert!(matches!(error, Error::StateFormat | Error::StateOtherPlatform { .. }), "{error}");
         let error = refused(&mut gb_game, &of_gba, "GBA on GB");

@@ -55,7 +55,7 @@ fn what_no_request_can_carry_is_refused_and_harms_nobody() {
         answer_all(&mut script)
     });
     let client = Client::start(&peer.address);
-    let beside = client.submit(read8(), Duration::from_secs(10));
+    let other = client.submit(read8(), Duration::from_secs(10));
     let too_large = [
         Batch::new(vec![Op::GetKeys {}; MAX_OPS + 1]),
         Batch::new(vec![Op::GetKeys {}; 0x1_0001]),
@@ -67,7 +67,7 @@ fn what_no_request_can_carry_is_refused_and_harms_nobody() {
     let key = Some("\u{f6}".repeat(200));
     let refused = refusal(client.call(Batch { key, ..Op::Reset {}.into() }));
     assert_eq!(refused.status, Status::BadArgument);
-    assert_eq!(value(soon(&beside)), Value::Int(7));
+    assert_eq!(value(soon(&other)), Value::Int(7));
     assert_eq!(value(client.call(read8())), Value::Int(7));
     assert_eq!(peer.connections(), 1);
 }

@@ -1,4 +1,4 @@
-//! What a link tells unasked.
+//! What a link reports by itself.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The other end of a link, which does what a test tells it to.
+//! The other end of a link, which does what a test wants.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -96,7 +96,7 @@ impl Connection {
         self.reply(&format!("framewire.welcome,{PROTOCOL_VERSION},0.1.0,boot,1"))
     }
 
-    /// The next message of mGBA-http that is no heartbeat; those are answered.
+    /// The next message of mGBA-http that is not a heartbeat; heartbeats are answered.
     pub fn message_but_heartbeats(&mut self) -> Option<String> {
         loop {
             match self.message()?.as_str() {

@@ -1,4 +1,4 @@
-//! Connections that lead nowhere any more, with both ends open: as behind a router or a proxy that forgot them.
+//! Connections that lead nowhere any more, with both ends open: as with a router or a proxy that forgot them.
 
 use std::time::{Duration, Instant};
 

@@ -65,7 +65,7 @@ fn a_read_that_a_broken_connection_cut_off_is_repeated() {
 
 #[test]
 fn a_batch_that_may_have_changed_something_is_said_to_be_interrupted_and_not_repeated() {
-    // Broken at the write itself, and at the read behind a write that was done.
+    // Broken at the write itself, and at the read after a write that was done.
     for broken_at in [1, 2] {
         let (seen, messages) = mpsc::channel();
         let peer = Peer::start(move |number, mut script| {

@@ -152,8 +152,8 @@ impl From<OpError> for ReplayError {
     }
 }
 
-/// Plays `recording` on `emulator`, which has its game. `progress` is told how many frames were played, now and then, and
-/// may end it. Behind the end the emulator runs or is paused as before, without keys held.
+/// Plays `recording` on `emulator`, which has its game. `progress` gets the number of played frames now and then, and
+/// may end the replay. After the end the emulator runs or is paused as before, without keys held.
 ///
 /// # Errors
 ///
@@ -168,7 +168,9 @@ pub async fn replay(
     let running = emulator.state().run == Run::Running;
     // Refused where frames cannot be stepped, with nothing changed yet.
     let mut first = vec![Op::Pause {}, Op::CancelKeys { id: 0 }];
-    first.extend(options.restore.then_some(Op::SaveState { flags: ALL }));
+    if options.restore {
+        first.push(Op::SaveState { flags: ALL });
+    }
     let before = done(emulator, first).await?.results.pop();
 
     let mut player = Player::new(emulator, recording, options);
@@ -178,7 +180,9 @@ pub async fn replay(
     if let Some(Ok(Value::Bytes(data))) = before {
         last.push(Op::LoadState { data, flags: ALL });
     }
-    last.extend(running.then_some(Op::Resume {}));
+    if running {
+        last.push(Op::Resume {});
+    }
     let ended = done(emulator, last).await;
     played?;
     ended?;

@@ -70,7 +70,7 @@ impl<'a> Slices<'a> {
             self.entries = &self.entries[1..];
             self.done = 0;
         }
-        (now > 0).then_some(Step::Keys { keys: *keys, frames: now })
+        if now > 0 { Some(Step::Keys { keys: *keys, frames: now }) } else { None }
     }
 }
 
@@ -91,7 +91,7 @@ impl<'a> Iterator for Slices<'a> {
             }
             slice.steps.push(step);
         }
-        (!slice.steps.is_empty()).then_some(slice)
+        if slice.steps.is_empty() { None } else { Some(slice) }
     }
 }
 

@@ -60,7 +60,7 @@ async fn frame(core: &Embedded) -> Value {
     done(core, vec![Op::CurrentFrame {}]).await.remove(0)
 }
 
-/// One frame's keys, changed by someone who makes the checksums anew.
+/// One frame's keys, changed by someone who also changes the checksums.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_input_differs_at_its_frame() {
     let (_home, recording) = recorded(400, 1).await;
@@ -69,7 +69,7 @@ async fn a_forged_input_differs_at_its_frame() {
         for entry in recording.entries() {
             match entry {
                 Entry::Keys { keys, frames } => {
-                    assert_eq!(*frames, 1, "there is a picture behind each");
+                    assert_eq!(*frames, 1, "there is a picture after each");
                     let flip = if writer.frames() + 1 == forged { 0x200 } else { 0 };
                     writer.keys(keys ^ flip, 1).unwrap();
                 }
@@ -121,9 +121,9 @@ async fn other_hashes_can_be_had() {
     let report = replay(&*core, &recording, &options, |_| ControlFlow::Continue(())).await.unwrap();
     // Every twentieth frame is in both.
     assert_eq!((report.hashes.len(), report.pictures, report.divergence), (30, 6, None));
-    let anew = Recording::read(&recording.write_with(Vec::new(), 4, &report.hashes).unwrap()).unwrap();
-    assert_eq!(anew.pictures(), 30);
-    let report = played(&core, &anew).await;
+    let again = Recording::read(&recording.write_with(Vec::new(), 4, &report.hashes).unwrap()).unwrap();
+    assert_eq!(again.pictures(), 30);
+    let report = played(&core, &again).await;
     assert_eq!((report.pictures, report.memories, report.divergence), (30, 12, None));
 }
 

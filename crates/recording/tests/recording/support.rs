@@ -40,7 +40,7 @@ pub async fn done(emulator: &dyn Emulator, ops: Vec<Op>) -> Vec<Value> {
 pub async fn wait_for(what: &str, condition: impl AsyncFn() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !condition().await {
-        assert!(Instant::now() < end, "waited in vain for {what}");
+        assert!(Instant::now() < end, "waited without success for {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
@@ -115,7 +115,7 @@ pub async fn played(core: &Arc<Embedded>, recording: &Recording) -> Report {
     replay(&**core, recording, &Play::default(), |_| ControlFlow::Continue(())).await.unwrap()
 }
 
-/// A recording of so many frames with random keys, from the hundredth on.
+/// A recording of `frames` frames with random keys, from the hundredth on.
 pub async fn recorded(frames: u32, every: u32) -> (Home, Recording) {
     let (home, core) = (Home::new(), core(true));
     done(&*core, vec![Op::Advance { frames: 100 }]).await;

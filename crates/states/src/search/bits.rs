@@ -50,7 +50,10 @@ impl Bits {
 /// The places of the ones in a word.
 fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
-        let lowest = (word != 0).then(|| word.trailing_zeros() as usize)?;
+        if word == 0 {
+            return None;
+        }
+        let lowest = word.trailing_zeros() as usize;
         word &= word - 1;
         Some(lowest)
     })

@@ -48,7 +48,10 @@ pub fn read(bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
         kind::STEP => {
             reader.get::<u8>()?;
             let keys = reader.get::<u16>()?;
-            ClientMessage::Step { keys: (keys != KEEP_KEYS).then_some(keys), frames: reader.get()? }
+            ClientMessage::Step {
+                keys: if keys == KEEP_KEYS { None } else { Some(keys) },
+                frames: reader.get()?,
+            }
         }
         kind::RUN => ClientMessage::Run,
         kind::LOOK => ClientMessage::Look,

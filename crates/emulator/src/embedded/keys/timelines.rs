@@ -119,6 +119,6 @@ impl Timelines {
 
     /// Those that ended since the last call.
     pub fn take_ended(&mut self) -> Option<Vec<(u32, bool)>> {
-        (!self.over.is_empty()).then(|| std::mem::take(&mut self.over))
+        if self.over.is_empty() { None } else { Some(std::mem::take(&mut self.over)) }
     }
 }

@@ -43,17 +43,17 @@ struct Tracked {
     file: Option<Arc<SaveFile>>,
     /// As it was at the last look.
     bytes: Vec<u8>,
-    change: Option<Change>,
+    change: Option<Unwritten>,
 }
 
 /// Changes that were not handed to the writer yet.
 #[derive(Clone, Copy)]
-struct Change {
+struct Unwritten {
     first: Instant,
     last: Instant,
 }
 
-impl Change {
+impl Unwritten {
     fn is_due(&self, now: Instant) -> bool {
         now - self.last >= QUIET || now - self.first >= LATEST
     }
@@ -213,8 +213,11 @@ impl Saves {
         new.reverse();
         for (id, found_at, bytes, in_use) in new {
             let newer = found_at.as_ref().is_some_and(|path| self.settle(core, path, now));
-            let newer = self.adopt(id, found_at, bytes).filter(|_| newer && in_use);
-            if let Some(Opened { file, bytes, problem }) = newer {
+            let adopted = self.adopt(id, found_at, bytes);
+            if let Some(Opened { file, bytes, problem }) = adopted
+                && newer
+                && in_use
+            {
                 let path = file.as_ref().map_or(PathBuf::new(), |file| file.path().to_owned());
                 if let Err(error) = self.put_in(core, &path, Opened { file, bytes, problem }) {
                     self.problems.set_opening(&path, Some(error.message));
@@ -291,7 +294,8 @@ impl Tracked {
     fn look(&mut self, bytes: &[u8], now: Instant) {
         if self.bytes != bytes {
             self.bytes = bytes.to_vec();
-            self.change = Some(Change { first: self.change.map_or(now, |change| change.first), last: now });
+            self.change =
+                Some(Unwritten { first: self.change.map_or(now, |change| change.first), last: now });
         }
     }
 

@@ -15,12 +15,12 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 
 /// Writes save files on a thread of its own.
 pub(super) struct Writer {
-    queue: Arc<Queue>,
+    queue: Arc<WriteQueue>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Queue {
+struct WriteQueue {
     state: Mutex<Waiting>,
     changed: Condvar,
 }
@@ -37,7 +37,7 @@ impl Writer {
     /// # Errors
     /// If the system gives none.
     pub fn start(problems: Problems) -> std::io::Result<Writer> {
-        let queue = Arc::<Queue>::default();
+        let queue = Arc::<WriteQueue>::default();
         let served = queue.clone();
         let thread =
             std::thread::Builder::new().name("saves".to_owned()).spawn(move || run(&served, problems))?;
@@ -69,11 +69,11 @@ impl Drop for Writer {
     }
 }
 
-fn run(queue: &Queue, mut problems: Problems) {
+fn run(queue: &WriteQueue, mut problems: Problems) {
     let mut unwritten: Vec<Arc<SaveFile>> = Vec::new();
     let mut delay = Duration::ZERO;
     loop {
-        let retry = (!unwritten.is_empty()).then(|| Instant::now() + delay);
+        let retry = if unwritten.is_empty() { None } else { Some(Instant::now() + delay) };
         let ended = queue.wait(&mut unwritten, retry);
         let (mut written, mut problem) = (Vec::new(), None);
         for file in std::mem::take(&mut unwritten) {
@@ -105,7 +105,7 @@ fn run(queue: &Queue, mut problems: Problems) {
     }
 }
 
-impl Queue {
+impl WriteQueue {
     /// Waits for files, until `retry` at the latest. Whether this is the end.
     fn wait(&self, files: &mut Vec<Arc<SaveFile>>, retry: Option<Instant>) -> bool {
         let mut waiting = self.state.lock();
