@@ -20,7 +20,6 @@ mod media;
 mod pending;
 mod state;
 mod watch;
-mod work_ram;
 
 pub use attached::Attached;
 pub use clock::{Clock, ClockError, ClockTime};
@@ -31,8 +30,9 @@ pub use event::{Event, Happening};
 pub use media::{Audio, Past, Picture, PictureOf, Sound, Video};
 pub use pending::{Pending, Responder};
 pub use state::{Kind, Run, SetSpeed, State};
-pub use watch::{Change, Discontinuity, MemoryRange, Watch, WatchEnd, WatchEvent, WatchRequest};
-pub use work_ram::{WorkRam, work_ram};
+pub use watch::{
+    Change, Discontinuity, MemoryRange, Watch, WatchEnd, WatchEvent, WatchRequest, WorkRam, work_ram,
+};
 
 use framewire_protocol::Batch;
 use std::time::Instant;

@@ -1,11 +1,10 @@
 //! An attached emulator: a stock mGBA in another process, reached through a link.
 //!
 //! - `watches`: the watches of this emulator, which outlive connections;
-//! - `shared`: the state that the link's task, the front ends and the refresh tasks share;
-//! - `advances`: which requests wait for frames that others have asked for;
+//! - `shared`: the state that the link's task, the front ends and the refresh tasks share, with the requests that wait for
+//!   frames;
 //! - `refresh`: tasks that refresh what a new connection or another game changes.
 
-mod advances;
 mod refresh;
 mod shared;
 mod watches;
@@ -22,8 +21,7 @@ use tokio::task::AbortHandle;
 use crate::{
     Audio, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Run, State, Video, Watch, WatchRequest,
 };
-use advances::Advances;
-use shared::AttachedState;
+use shared::{Advances, AttachedState};
 
 /// Longest time to end lockstep when the emulator is closed.
 const FAREWELL: Duration = Duration::from_secs(1);

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
 
 use framewire_link::{Listen, Notice};
 use framewire_protocol::{Batch, EventFrame, EventItem, Op, Outcome, Value};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::advances::Advances;
 use super::watches::AttachedWatches;
 use crate::Happening;
 use crate::event::EventSender;
@@ -160,6 +160,48 @@ impl AttachedState {
         if before != game {
             let Game { title, code, checksum } = game;
             self.events.send(frame, Happening::Game { title, code, checksum });
+        }
+    }
+}
+
+/// The advances that have not ended: frames that clients have asked for in lockstep. While these frames run, the script
+/// answers no request of its link. That takes as long as mGBA's window needs, so the deadlines of requests that are made
+/// meanwhile move by that time.
+#[derive(Debug, Default)]
+pub(super) struct Advances(Mutex<OpenAdvances>);
+
+#[derive(Debug, Default)]
+struct OpenAdvances {
+    count: usize,
+    /// The latest of their deadlines; `None` if there are none.
+    until: Option<Instant>,
+}
+
+/// An advance that ends when this is dropped.
+pub(super) struct Advance(Arc<AttachedState>);
+
+impl Advances {
+    /// Notes an advance that ends by `deadline`.
+    pub fn begin(shared: &Arc<AttachedState>, deadline: Instant) -> Advance {
+        let open = &mut *shared.advances.0.lock();
+        open.count += 1;
+        open.until = open.until.max(Some(deadline));
+        Advance(shared.clone())
+    }
+
+    /// The deadline of a request that is made now: `deadline`, plus the time that the open advances may still take.
+    pub fn after(&self, deadline: Instant) -> Instant {
+        let until = self.0.lock().until;
+        until.map_or(deadline, |until| deadline + until.saturating_duration_since(Instant::now()))
+    }
+}
+
+impl Drop for Advance {
+    fn drop(&mut self) {
+        let open = &mut *self.0.advances.0.lock();
+        open.count -= 1;
+        if open.count == 0 {
+            open.until = None;
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use framewire_libmgba::Core;
+use framewire_libmgba::{Clock as CoreClock, Core, Time};
 use framewire_protocol::{Keys, OpError, timeline};
 
 use super::Console;
-use super::clock;
 use super::keys::{KeyChange, Keypad};
 use super::media::Media;
 use super::memory::Memory;
@@ -15,7 +14,7 @@ use super::run::RunControl;
 use super::saves::Saves;
 use super::shared::EmbeddedState;
 use super::watches::Watches;
-use crate::{Clock, Discontinuity, Happening};
+use crate::{Clock, ClockTime, Discontinuity, Happening};
 
 /// Most frames that a batch may run.
 const MAX_ADVANCE: u32 = 3600;
@@ -55,7 +54,7 @@ impl Machine {
         console: Console,
         shared: Arc<EmbeddedState>,
     ) -> Machine {
-        clock::begin(clock, &mut core);
+        begin_clock(clock, &mut core);
         Machine {
             clock,
             core,
@@ -118,7 +117,7 @@ impl Machine {
 
     /// Makes the console's clock count frames while a watch needs that.
     pub fn settle_clock(&mut self) {
-        clock::settle(self.clock, &mut self.core, self.watches.need_frame_clock());
+        settle_clock(self.clock, &mut self.core, self.watches.need_frame_clock());
     }
 
     /// Runs frames within a batch. Returns the frame counter after them.
@@ -197,5 +196,26 @@ impl Machine {
         for (id, cancelled) in self.keypad.take_ended(self.core.frame_counter()).into_iter().flatten() {
             self.send_event(Happening::TimelineOver { id, cancelled });
         }
+    }
+}
+
+/// Sets the clock of a new core.
+fn begin_clock(clock: Clock, core: &mut Core) {
+    core.set_clock(match clock {
+        Clock::Wall => CoreClock::Host,
+        Clock::Frames => CoreClock::Frames(Time::now()),
+        Clock::At(ClockTime { unix_ms, zone }) => CoreClock::Frames(Time { unix_ms, zone: Some(zone) }),
+    });
+}
+
+/// Replaces the host's clock by one that counts frames while that is needed.
+fn settle_clock(clock: Clock, core: &mut Core, needed: bool) {
+    if clock != Clock::Wall {
+        return;
+    }
+    match (core.clock(), needed) {
+        (CoreClock::Host, true) => core.set_clock(CoreClock::Frames(Time::now())),
+        (CoreClock::Frames(_), false) => core.set_clock(CoreClock::Host),
+        _ => {}
     }
 }

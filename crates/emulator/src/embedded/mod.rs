@@ -1,9 +1,8 @@
 //! A core in this process, owned by a thread of its own.
 
-#[cfg(target_os = "linux")]
 mod bounds;
+#[cfg(target_os = "linux")]
 mod channel;
-mod clock;
 mod driver;
 mod keys;
 mod machine;
@@ -14,7 +13,6 @@ mod perform;
 mod run;
 mod saves;
 mod shared;
-mod watchdog;
 mod watches;
 mod worker;
 
@@ -183,7 +181,7 @@ impl Embedded {
         };
         let thread = std::thread::Builder::new().name("core".to_owned()).spawn(run)?;
         let (watched, end_of_it) = (shared.clone(), ended.clone());
-        let watch_over = move || watchdog::run(&watched, &end_of_it);
+        let watch_over = move || shared::watch_over(&watched, &end_of_it);
         // It ends together with the core's thread.
         drop(std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch_over)?);
         Ok(Embedded { jobs, waker, shared, ended, thread: Some(thread), console: config.console })

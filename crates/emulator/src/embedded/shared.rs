@@ -1,7 +1,8 @@
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use parking_lot::Mutex;
 
 use super::Speed;
@@ -9,6 +10,7 @@ use super::media::MediaOutputs;
 use super::run::RunState;
 use super::saves::SaveProblems;
 use super::watches::WatchFeeds;
+use crate::Happening;
 use crate::event::EventSender;
 
 /// The state that the core's thread shares with its emulator.
@@ -76,5 +78,30 @@ impl EmbeddedState {
             stop: AtomicBool::new(false),
             finishing: AtomicBool::new(false),
         })
+    }
+}
+
+/// Time between two checks.
+const CHECK: Duration = Duration::from_millis(250);
+
+/// Reports when the core's thread is stuck, for example in a script that does not end, and when it continues. Ends when the
+/// thread has `ended` or is to end.
+pub(super) fn watch_over(shared: &Arc<EmbeddedState>, ended: &Receiver<()>) {
+    let mut stuck = false;
+    while ended.recv_timeout(CHECK) == Err(RecvTimeoutError::Timeout) && !shared.stop.load(Relaxed) {
+        let (silent, stopped, frame) = {
+            let report = shared.report.lock();
+            (report.is_silent(), report.run_state.stopped, report.frame)
+        };
+        if silent == stuck {
+            continue;
+        }
+        stuck = silent;
+        let what = match (stuck, stopped) {
+            (true, _) => Happening::Stalled,
+            (false, true) => Happening::Paused,
+            (false, false) => Happening::Running,
+        };
+        shared.events.send(frame, what);
     }
 }

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
-use framewire_emulator::{Emulator, EmulatorError, Run};
+use framewire_emulator::{Emulator, EmulatorError, Happening, Run};
+use framewire_libmgba::Core;
 use framewire_protocol::{Batch, Op, Status, Value};
 
 use super::support::{
-    UNUSED, assert_each_tap_is_a_press, assert_states_come_back, batch, call, config, read32, refusal, start,
-    submit, wait_for,
+    DEMO, UNUSED, assert_each_tap_is_a_press, assert_states_come_back, batch, bytes, call, config, read32,
+    refusal, script, seconds, soon, start, submit, wait_for,
 };
 
 #[test]
@@ -135,4 +136,129 @@ fn a_repeated_key_is_answered_and_not_done_again() {
     assert_eq!(done(keyed(1, "a")), first);
     assert_eq!(read32(&emulator, UNUSED), 7);
     assert_ne!(done(keyed(1, "b")), first);
+}
+
+#[test]
+fn a_paused_core_is_not_taken_for_a_stuck_one() {
+    let emulator = start(Speed::Times(1.0), true);
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(emulator.state().run, Run::Paused);
+}
+
+#[test]
+fn what_a_batch_changed_is_known_at_once() {
+    let emulator = start(Speed::Times(1.0), true);
+    let frame = || emulator.state().frame;
+    assert_eq!(frame(), 0);
+    emulator.set_paused(false);
+    wait_for("frames", || frame() > 5);
+    emulator.set_paused(true);
+    wait_for("the pause", || emulator.state().run == Run::Paused);
+    let paused = frame();
+    let state = bytes(call(&emulator, Op::SaveState { flags: 0 }));
+    batch(&emulator, vec![Op::Reset {}]);
+    assert_eq!(frame(), 0);
+    call(&emulator, Op::LoadState { data: state, flags: 29 });
+    assert_eq!(frame(), paused);
+    batch(&emulator, vec![Op::Step {}; 300_000]);
+    assert!(frame() > paused, "300,000 instructions are more than a frame");
+}
+
+#[test]
+fn a_game_that_a_script_puts_in_is_known() {
+    let mut rom = DEMO.to_vec();
+    rom[0xA0..0xAC].copy_from_slice(b"ANOTHER\0\0\0\0\0");
+    let file = tempfile::Builder::new().suffix(".gba").tempfile().expect("a file");
+    std::fs::write(file.path(), rom).expect("written");
+    let source = format!(
+        "local done = false
+         callbacks:add('frame', function()
+           if not done then done = true; assert(emu:loadFile({:?})) end
+         end)",
+        file.path()
+    );
+    let script = script(&source);
+    let emulator = Embedded::start(config(Speed::Times(1.0), true, vec![script.path().to_owned()]))
+        .expect("the script loads");
+    assert_eq!(emulator.state().title.as_deref(), Some("FRAMEWIRE"));
+    emulator.set_paused(false);
+    wait_for("the other game", || emulator.state().title.as_deref() == Some("ANOTHER"));
+}
+
+/// Loops from its tenth frame on. Not for ever: the thread outlives its test.
+const LOOPS: &str = "
+local frames = 0
+callbacks:add('frame', function()
+  frames = frames + 1
+  if frames == 10 then
+    local start = os.clock()
+    while os.clock() - start < 8 do end
+  end
+end)";
+
+#[test]
+fn requests_are_answered_by_their_deadline_and_the_end_is_not_held_up() {
+    let script = script(LOOPS);
+    let config = config(Speed::Times(1.0), false, vec![script.path().to_owned()]);
+    let emulator = Embedded::start(config).expect("the script loads");
+    let mut events = emulator.events();
+    wait_for("a request without an answer", || {
+        let asked = Instant::now();
+        let answer = emulator.submit(Op::CurrentFrame {}.into(), seconds(0.2)).wait();
+        assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+        matches!(answer, Err(EmulatorError::Deadline(text)) if text.contains("script"))
+    });
+    wait_for("stalled", || emulator.state().run == Run::Stalled);
+    assert_eq!(emulator.state().frames_per_second, 0.0);
+    assert_eq!(soon(async { events.recv().await.ok() }).what, Happening::Stalled);
+
+    // With a full queue too.
+    let pending: Vec<_> =
+        std::iter::repeat_with(|| emulator.submit(Op::CurrentFrame {}.into(), seconds(0.3)))
+            .take(10_000)
+            .collect();
+    for pending in pending {
+        assert!(matches!(pending.wait(), Err(EmulatorError::Deadline(_) | EmulatorError::Busy(_))));
+    }
+    let dropped = Instant::now();
+    drop(emulator);
+    assert!(dropped.elapsed() < Duration::from_secs(3), "{:?}", dropped.elapsed());
+}
+
+#[test]
+fn a_deadline_is_kept_within_an_async_runtime() {
+    let script = script(LOOPS);
+    let config = config(Speed::Unlimited, false, vec![script.path().to_owned()]);
+    let emulator = Embedded::start(config).expect("the script loads");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    wait_for("a request without an answer", || {
+        let answer = runtime.block_on(emulator.submit(Op::CurrentFrame {}.into(), seconds(0.2)));
+        matches!(answer, Err(EmulatorError::Deadline(_)))
+    });
+}
+
+/// The picture and the state after 1,000 frames with keys that `seed` chooses.
+fn play(seed: u32) -> (Vec<u8>, Vec<u8>) {
+    let mut core = Core::from_bytes(DEMO).expect("the demo game");
+    core.reset();
+    let mut state = seed;
+    for frame in 0..1000 {
+        if frame % 5 == 0 {
+            state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+            // All but Start, which pauses the game.
+            core.set_keys((state >> 16) as u16 & 0x3F7);
+        }
+        core.run_frame();
+    }
+    let picture = core.screenshot_png().expect("a picture");
+    (picture, core.save_state(0).expect("a state"))
+}
+
+#[test]
+fn a_thousand_frames_are_the_same_twice() {
+    let first = play(1);
+    let again = play(1);
+    assert!(first.0 == again.0, "another picture came of the same keys");
+    assert!(first.1 == again.1, "another state came of the same keys");
+    assert!(first.1 != play(2).1, "the keys have no effect");
 }

@@ -4,15 +4,13 @@
 //! - `timelines`: keys held on given frames;
 //! - `ended`: how earlier timelines ended.
 
-mod ended;
 mod holds;
 mod timelines;
 
 use framewire_protocol::{KeyStep, OpError, Status, Value};
 
-use ended::EndedTimelines;
 use holds::{Holds, MAX_WAITING};
-use timelines::Timelines;
+use timelines::{EndedTimelines, Timelines};
 
 /// Keys to hold and keys to release, now.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
