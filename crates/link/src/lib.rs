@@ -17,7 +17,6 @@ mod link;
 mod probe;
 mod session;
 mod silence;
-mod socket;
 mod state;
 mod status;
 mod supervisor;

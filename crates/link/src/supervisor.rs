@@ -14,7 +14,7 @@ use tracing::{debug, info};
 
 use crate::session::Submission;
 use crate::state::{ConnectionEnd, LinkState};
-use crate::{Config, LinkError, Listen, Phase, Script, Status, binary, silence, socket, text};
+use crate::{Config, LinkError, Listen, Phase, Script, Status, binary, silence, text};
 
 /// Longest welcome that is read.
 const MAX_WELCOME: usize = 1024;
@@ -79,13 +79,13 @@ fn broken(state: &mut LinkState, problem: String) {
 /// One connection, from its first packet to its end.
 async fn connection(state: &mut LinkState, delay: &mut Duration) -> ConnectionEnd {
     let address = state.config.address.clone();
-    let connect = socket::connect(&address, state.config.connect_timeout);
+    let connect = connect(&address, state.config.connect_timeout);
     let mut stream = match state.wait_for(connect).await {
         None => return ConnectionEnd::Stopped,
         Some(Err(error)) => return ConnectionEnd::Broken(error.to_string()),
         Some(Ok(stream)) => stream,
     };
-    if let Err(error) = socket::notice_when_gone(&stream, state.config.gone_after) {
+    if let Err(error) = notice_when_gone(&stream, state.config.gone_after) {
         return ConnectionEnd::Broken(error.to_string());
     }
     state.update(|status| status.phase = Phase::Greeting);
@@ -174,4 +174,27 @@ async fn greet(stream: &mut TcpStream, hello: &str) -> io::Result<(String, Vec<u
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
+}
+
+/// Connects within `limit` to the first address of `address` that accepts.
+async fn connect(address: &str, limit: Duration) -> io::Result<TcpStream> {
+    let stream = timeout(limit, TcpStream::connect(address))
+        .await
+        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}")))??;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Makes the system notice when the other machine is gone, while no bytes are in flight.
+///
+/// There is no limit on unacknowledged data (`TCP_USER_TIMEOUT`): it would also count the time for which the buffers of a
+/// paused mGBA are full (tcp(7)), and would break a connection that works again when mGBA continues.
+fn notice_when_gone(stream: &TcpStream, after: Duration) -> io::Result<()> {
+    let second = Duration::from_secs(1);
+    let keepalive = socket2::TcpKeepalive::new().with_time(second.max(after / 2));
+    #[cfg(any(target_os = "linux", target_os = "macos", target_os = "windows"))]
+    let keepalive = keepalive.with_interval(second.max(after / 10));
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    let keepalive = keepalive.with_retries(5);
+    socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }
