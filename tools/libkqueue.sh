@@ -15,7 +15,11 @@ if [ -z "$library" ]; then
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | grep -v security | head -n 1)
     apt=$top/apt
     mkdir -p "$apt/empty" "$apt/lists/partial" "$apt/archives/partial" "$top/root"
-    echo "deb [signed-by=$keyring] ${mirror:-http://deb.debian.org/debian/} experimental main" >"$apt/sources.list"
+    if [ -z "$mirror" ]; then
+        echo "libkqueue: apt has no Debian archive to fetch it from; add one to /etc/apt/sources.list" >&2
+        exit 1
+    fi
+    echo "deb [signed-by=$keyring] $mirror experimental main" >"$apt/sources.list"
     private() {
         apt-get -qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/empty" \
             -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt" -o APT::Sandbox::User= "$@" >&2

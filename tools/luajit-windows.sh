@@ -42,12 +42,13 @@ suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 apt=$top/apt
 rm -rf "$top/source"
 mkdir -p "$apt/empty" "$apt/lists/partial" "$apt/archives/partial" "$top/source" "$top/bin"
-echo "deb-src [signed-by=$keyring] ${mirror:-http://deb.debian.org/debian/} $suite main" >"$apt/sources.list"
+[ -n "$mirror" ] || { say "apt has no Debian archive to fetch LuaJIT from; add one to /etc/apt/sources.list"; exit 1; }
+echo "deb-src [signed-by=$keyring] $mirror $suite main" >"$apt/sources.list"
 private() {
     apt-get -qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/empty" \
         -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt" -o APT::Sandbox::User= "$@" >&2
 }
-say "fetching the source of luajit from ${mirror:-deb.debian.org}"
+say "fetching the source of luajit"
 private update
 (cd "$top/source" && private source luajit)
 source=$(find "$top/source" -maxdepth 1 -type d -name 'luajit-*')
