@@ -35,7 +35,7 @@ def missing_files() -> list[str]:
 
 
 def wrong_dependencies() -> list[str]:
-    """The column `knows of` has the workspace's crates that a crate needs, in the order of the alphabet."""
+    """The column `depends on` has the workspace's crates that a crate needs, in the order of the alphabet."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked"]
     packages = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["packages"]
     names = {package["name"]: Path(package["manifest_path"]).parent.name for package in packages}
@@ -52,7 +52,7 @@ def wrong_dependencies() -> list[str]:
         expected = ", ".join(sorted(needs)) or "nothing"
         number, text = rows.get(folder, (1, ""))
         if text.split(";")[0] != expected:
-            found.append(f"ARCHITECTURE.md:{number}: crates/{folder} knows of: {expected}; not: {text or 'no row'}")
+            found.append(f"ARCHITECTURE.md:{number}: crates/{folder} depends on: {expected}; not: {text or 'no row'}")
     for folder, (number, _) in rows.items():
         if folder not in names.values():
             found.append(f"ARCHITECTURE.md:{number}: there is no crates/{folder}")

@@ -15,7 +15,8 @@ local timer = require "framewire.timer"
 
 local monotonic, ceil = time.monotonic, math.ceil
 
--- "At once" for a timer: after the events that are known now, so that a timer that sets itself again stops nothing.
+-- The shortest delay of a timer. It makes a timer wait until the known events are handled, so that a timer that keeps
+-- restarting itself with no delay cannot block the loop.
 local NEXT = 1e-7
 -- A timer that is due in less than this many milliseconds is not worth a sleep.
 local SLACK = 0.01

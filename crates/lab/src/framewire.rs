@@ -27,7 +27,8 @@ impl Framewire {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with what it wrote if it ends instead, [`Error::Timeout`] if it does neither.
+    /// [`Error::Ended`] with what it wrote if it ends instead, [`Error::Timeout`] if it neither ends nor gets
+    /// ready.
     pub fn serve(args: &[&str]) -> Result<Self> {
         Self::serve_at("127.0.0.1:0", args)
     }
@@ -41,7 +42,8 @@ impl Framewire {
         Self::serve_wrapped(&[], address, args)
     }
 
-    /// As [`Framewire::serve`], started by `wrapper`, a program with arguments that becomes the one it is given.
+    /// As [`Framewire::serve`], started through `wrapper`: a program with arguments that runs `exec` on the command after
+    /// them, as `nice` does.
     ///
     /// # Errors
     ///
@@ -152,7 +154,7 @@ fn start(logs: &Path, wrapper: &[&str], args: &[&str]) -> Result<Process> {
     Process::spawn_path("framewire", &program, logs, |command| {
         command.args(before).args(args).current_dir(logs);
         without_settings(command);
-        // Nor may it use their snapshots and recordings.
+        // It must not use the user's snapshots and recordings either.
         command.env("FRAMEWIRE_DATA", logs.join("data"));
     })
 }

@@ -44,7 +44,7 @@ impl Http {
         Self::with_limit(base, LIMIT)
     }
 
-    /// As [`Http::new`], with another longest wait for a response.
+    /// As [`Http::new`], with another limit on the wait for a response.
     #[must_use]
     pub fn with_limit(base: impl Into<String>, limit: Duration) -> Self {
         let config =

@@ -31,9 +31,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The table: each figure, and the same of the alternative.
+    /// Measure the table of figures, each next to the same figure of the alternative.
     Table {
-        /// Runs of 5 s, once each
+        /// Measure each line once, for 5 s
         #[arg(long)]
         quick: bool,
         /// Measure only these lines
@@ -42,7 +42,7 @@ enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// The long run: requests of mixed sizes through the bridge; watches memory and frame rate.
+    /// Do the long run: requests of mixed sizes through the bridge, while memory and frame rate are watched.
     Soak {
         /// Its length
         #[arg(long, value_name = "MINUTES", default_value_t = 10.0)]
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Exit code 1 means that something was missed.
+/// Exit code 1 means that a figure missed its bound.
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     let (text, mark, met) = match command {
         Command::Table { quick, only, output } => {

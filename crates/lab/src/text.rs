@@ -93,7 +93,7 @@ impl TextClient {
         self.stream
     }
 
-    /// The connection, and what was read from it and not returned.
+    /// The connection, and the bytes that were read from it but not returned yet.
     #[must_use]
     pub fn into_parts(self) -> (TcpStream, Vec<u8>) {
         (self.stream, self.unread)

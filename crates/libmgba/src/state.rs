@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::sys::Status;
 use crate::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
 
-/// What goes into a savestate in addition to the machine itself, and what is taken out
-/// of it again. mGBA's own numbers, as in Lua's `C.SAVESTATE`; add them up.
+/// What is saved in, or loaded from, a savestate in addition to the machine itself. These
+/// are mGBA's numbers, as in Lua's `C.SAVESTATE`; combine them with `|`.
 pub mod flags {
     /// The picture: the state becomes a PNG file with the state inside.
     pub const SCREENSHOT: u32 = 1;
@@ -26,12 +26,12 @@ pub mod flags {
     pub const LOAD: u32 = 29;
 }
 
-/// Savestates, in the format of mGBA's own, which can be exchanged with it. For
+/// Savestates in mGBA's own format, so mGBA can load them and the other way round. For
 /// `flags` see [`flags`].
 impl Core {
-    /// The state of the machine as bytes: with [`flags::SCREENSHOT`] a PNG file,
-    /// without it the bare state (0x61000 bytes for a GBA) and what else was
-    /// asked for.
+    /// The state of the machine as bytes. With [`flags::SCREENSHOT`] this is a PNG
+    /// file; without it, the bare state (0x61000 bytes for a GBA), followed by
+    /// whatever else `flags` asks for.
     ///
     /// # Errors
     ///
@@ -40,14 +40,14 @@ impl Core {
         self.handle.save_state(flags as c_int).map_err(|_| Error::StateSave)
     }
 
-    /// Puts the machine into a saved state. After an error it is as it was.
+    /// Puts the machine into a saved state. After an error the machine is unchanged.
     ///
     /// # Errors
     ///
-    /// One of the variants of [`Error`] about states. A state is taken if title
-    /// and code of its game are those of the running one, as mGBA does. A bare
-    /// state has no checksum: if its head is sound and its body damaged, it is
-    /// taken, and the machine goes on from there as well as it can.
+    /// One of the variants of [`Error`] about states. As in mGBA, a state
+    /// is accepted if the title and the code of its game match the running game.
+    /// A bare state has no checksum: if only its body is damaged, it is accepted,
+    /// and the machine continues from there as well as it can.
     pub fn load_state(&mut self, state: &[u8], flags: u32) -> Result<(), Error> {
         if state.len() > MAX_STATE_SIZE {
             return Err(Error::StateTooLarge { len: state.len() as u64 });
@@ -68,7 +68,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// As there, and [`Error::Io`].
+    /// As for [`save_state`](Core::save_state), and [`Error::Io`].
     pub fn save_state_file(&mut self, path: &Path, flags: u32) -> Result<(), Error> {
         let state = self.save_state(flags)?;
         write_file(path, &state)
@@ -78,7 +78,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// As there, and [`Error::Io`] and [`Error::NotAFile`].
+    /// As for [`load_state`](Core::load_state), and [`Error::Io`] and [`Error::NotAFile`].
     pub fn load_state_file(&mut self, path: &Path, flags: u32) -> Result<(), Error> {
         let len = file_len(path)?;
         if len > MAX_STATE_SIZE as u64 {
@@ -89,7 +89,7 @@ impl Core {
     }
 
     /// [`save_state`](Core::save_state) to a slot: the file with the ROM's name
-    /// and the ending `.ssN` in the ROM's folder, where mGBA keeps it too.
+    /// and the extension `.ssN` in the ROM's folder, where mGBA keeps it too.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// As there, and [`Error::EmptySlot`] and [`Error::SlotNumber`].
+    /// As for [`load_state_file`](Core::load_state_file), and [`Error::EmptySlot`] and [`Error::SlotNumber`].
     pub fn load_state_slot(&mut self, slot: u32, flags: u32) -> Result<(), Error> {
         let path = self.slot_path(slot)?;
         if !path.exists() {
@@ -120,7 +120,7 @@ impl Core {
 
 /// Battery saves: what the cartridge keeps when the machine is off.
 impl Core {
-    /// A file with the name of the game's, in the ROM's folder.
+    /// The file in the ROM's folder that has the ROM's name and this extension.
     fn next_to_rom(&self, ending: &str) -> PathBuf {
         let mut name = path_of(&self.handle.base_name()).into_os_string();
         name.push(ending);
@@ -132,9 +132,9 @@ impl Core {
         self.next_to_rom(".sav")
     }
 
-    /// Gives the game a save with the bytes of its file, or with none to begin one; the game sees it after the next
-    /// [`reset`](Core::reset). What the game makes of it is among [`saves`](Core::saves). No file is read or written:
-    /// that is left to the caller.
+    /// Gives the game a save with these bytes, the contents of its file; empty `bytes` begin a new save. The game
+    /// sees it after the next [`reset`](Core::reset). [`saves`](Core::saves) then returns it with the game's changes. No
+    /// file is read or written: that is left to the caller.
     ///
     /// # Errors
     ///
@@ -143,8 +143,8 @@ impl Core {
         self.put_save(bytes, false)
     }
 
-    /// Gives the game a save that covers the other one for a while, as mGBA's temporary saves do: what the game makes of
-    /// it goes nowhere.
+    /// Gives the game a save that temporarily hides its other one, as mGBA's temporary saves do. The game's changes to it
+    /// are discarded.
     ///
     /// # Errors
     ///
@@ -160,14 +160,14 @@ impl Core {
         self.handle.load_save(bytes, temporary).map(SaveId).map_err(|_| Error::OutOfMemory)
     }
 
-    /// Takes the save out, with which libmgba adds to it what it adds last: the state of the cartridge's clock. It stays
-    /// among [`saves`](Core::saves) until it is forgotten.
+    /// Takes the save out. libmgba then appends the state of the cartridge's clock to it. The save stays among
+    /// [`saves`](Core::saves) until [`forget_save`](Core::forget_save).
     pub fn unload_save(&mut self) {
         self.handle.unload_save();
     }
 
-    /// The save in use, if there is one, and those that were in use and are not forgotten: when another ROM or save took
-    /// their place.
+    /// The save in use, if there is one, and the earlier ones that another ROM or save replaced and that were not yet
+    /// dropped with [`forget_save`](Core::forget_save).
     pub fn saves(&self) -> impl Iterator<Item = Save<'_>> {
         (0..).map_while(|index| self.handle.save(index)).map(|save| Save {
             id: SaveId(save.id),
@@ -212,7 +212,7 @@ pub struct SaveId(u64);
 /// A battery save.
 #[derive(Clone, Debug)]
 pub struct Save<'a> {
-    /// Its name.
+    /// Identifies it among the core's saves.
     pub id: SaveId,
     /// What its file should hold.
     pub bytes: &'a [u8],

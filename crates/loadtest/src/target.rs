@@ -9,7 +9,8 @@ pub trait Target: Send + Sync + 'static {
     /// What one worker keeps for one run.
     type Session: Session;
 
-    /// Begins a run on a worker's thread, inside its runtime. Must not connect yet: a cold start is cold.
+    /// Begins a run on a worker's thread, inside its runtime. Must not connect yet, because
+    /// the time to connect is part of a cold start.
     fn session(&self) -> Self::Session;
 }
 
@@ -24,9 +25,9 @@ pub trait Session: 'static {
 
 /// Sends one request at a time.
 pub trait Client: 'static {
-    /// Sends the payload, puts the reply into `call.reply`, which is empty, and decides whether it is right.
+    /// Sends the payload, puts the reply into `call.reply`, which is empty at first, and checks it.
     ///
-    /// The future is dropped when the request times out; the client must be fit for another exchange after that.
+    /// The future is dropped when the request times out; the client must be ready for another exchange after that.
     fn exchange(&mut self, call: &mut Call<'_>) -> impl Future<Output = Result<(), Failure>>;
 }
 
@@ -78,7 +79,7 @@ impl<'a> Call<'a> {
         self.trace.connecting = took.map(|took| took + self.trace.connecting.unwrap_or_default());
     }
 
-    /// To be called right before the request is written: the second clock starts. Only the first call starts it.
+    /// To be called right before the request is written. The first call sets [`Trace::sent`].
     pub fn mark_sent(&mut self, bytes: usize) {
         self.trace.sent.get_or_insert_with(Instant::now);
         self.trace.bytes_sent += bytes as u64;
@@ -104,7 +105,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Why a request has no right reply.
+/// Why a request did not get a correct reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// Nothing listens, or the queue for new connections was full.

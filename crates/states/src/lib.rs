@@ -1,13 +1,13 @@
-//! What is kept of a machine: savestates in named files, what changed between two of them, and which places of memory
-//! hold a value that is looked for. No network and no emulator: bytes go in, bytes come out.
+//! The saved states of a machine: savestates in named files, the differences between two of them, and searches for the
+//! places in memory that hold a value. No network and no emulator: bytes go in, bytes come out.
 //!
 //! - [`Name`]: what files may be called;
 //! - [`Folder`]: files of one kind by name, written whole or not at all;
-//! - [`State`]: a savestate of mGBA's, taken apart: which game, which memory;
-//! - [`Snapshot`]: a savestate with who, when and why, in one PNG file that mGBA loads too;
+//! - [`State`]: the parts of an mGBA savestate: which game, which memory;
+//! - [`Snapshot`]: a savestate with its picture, its game, its time and a note: one PNG file that mGBA can load too;
 //! - [`Snapshots`]: the folder of them;
 //! - [`diff`]: what differs between two memories;
-//! - [`time`]: when, as text;
+//! - [`time`]: times as text;
 //! - [`search`]: places that hold a value, narrowed step by step.
 
 pub mod diff;

@@ -67,8 +67,8 @@ local function finish(self, out)
   return true
 end
 
--- The lines of recent lengths, and how many there are. LuaJIT would compile a loop that writes digits by itself first,
--- and could then not compile the serving of a request around it in one piece.
+-- The Content-Length lines of recent lengths, and how many there are. Without this cache, LuaJIT would first compile the
+-- loop that writes the digits as a trace of its own, and could then not compile a whole request as one trace.
 local LENGTHS = 1024
 local length_lines, known_lengths = {}, 0
 
@@ -303,7 +303,7 @@ function M.new(server)
   }, Response)
 end
 
---- Prepares it for a request.
+--- Prepares the response object for a request.
 ---@param response table
 ---@param connection table
 ---@param head table

@@ -1,8 +1,8 @@
-//! A channel's block of shared memory: making it, finding it, and knowing whether the other side lives.
+//! A channel's block of shared memory: making it, finding it, and knowing whether the other side is alive.
 //!
-//! Each side holds a lock on one byte of the block's file for as long as it lives: the creator on byte 0, the one that
-//! attaches on byte 1. The kernel lets go of it when the process ends, however it ends. Byte 2 is the name's: who takes
-//! over a leftover locks only that, so a leftover never looks alive.
+//! Each side holds a lock on one byte of the block's file for as long as it lives: the creator on byte 0, the side
+//! that attaches on byte 1. The kernel releases the lock when the process ends, however it ends. The lock on byte 2 guards
+//! the name: a process that replaces a leftover block locks only this byte of it, so a leftover never looks alive.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -18,12 +18,12 @@ use crate::Error;
 use crate::layout::{MAGIC, VERSION, at};
 
 const NAME_LOCK: i64 = 2;
-/// Longest sleep without looking whether the other side lives.
+/// Longest sleep without checking whether the other side is alive.
 const LOOK: Duration = Duration::from_millis(50);
-/// The same where barriers do not reach other processes, so that a missed call costs no more than this.
+/// The same where memory barriers do not reach other processes. There a wake-up can be missed; it costs no more than this.
 const LOOK_WITHOUT_BARRIERS: Duration = Duration::from_millis(1);
 
-/// The block of one side.
+/// A block, as one side sees it.
 pub struct Block {
     file: File,
     mapping: Mapping,
@@ -47,7 +47,7 @@ fn path_of(name: &str) -> Result<CString, Error> {
     CString::new(format!("/framewire.{name}")).map_err(|_| Error::Name(name.to_owned()))
 }
 
-/// What keeps others out: the file is ours, and nobody else may open it.
+/// Checks that no other user can get in: the file is ours, and nobody else may open it.
 fn check_owner(file: &File, name: &str) -> Result<(), Error> {
     let data = file.metadata().map_err(system("cannot look at the memory"))?;
     if data.uid() != sys::user() || data.mode() & 0o077 != 0 {
@@ -106,7 +106,7 @@ impl Block {
                 words(&mapping, offset).store(value as u32, Ordering::Relaxed);
             }
             words(&mapping, at::CREATOR).store(std::process::id(), Ordering::Relaxed);
-            // SYNC POINT (ready): who sees the magic sees the sizes.
+            // SYNC POINT (ready): a process that sees the magic also sees the sizes.
             magic(&mapping).store(MAGIC, Ordering::Release);
             let barriers = sys::accept_barriers();
             return Ok(Block { file, mapping, path, side: Side::Creator, slots, bulk, extra, barriers });
@@ -148,7 +148,7 @@ impl Block {
         }
         let attached = words(&mapping, at::ATTACHED);
         if attached.load(Ordering::Relaxed) != 0 {
-            // A client before this one: its creator makes a new block, and this one is not for us.
+            // Another client has attached before. The creator makes a new block for the next client.
             return Err(Error::Attached(name.to_owned()));
         }
         let barriers = sys::accept_barriers();
@@ -167,12 +167,12 @@ impl Block {
         words(&self.mapping, at::ATTACHED).load(Ordering::Acquire) != 0
     }
 
-    /// Sleeps until somebody attaches, at most so long.
+    /// Sleeps until somebody attaches, for at most `limit`.
     pub fn sleep_until_attached(&self, limit: Duration) {
         sys::futex_wait(words(&self.mapping, at::ATTACHED), 0, limit);
     }
 
-    /// What another process has done to the memory, if the channel cannot go on in it.
+    /// What another process has done to the memory, if that makes the channel unusable.
     pub fn damage(&self) -> Option<&'static str> {
         if self.file.metadata().is_ok_and(|data| data.size() != self.mapping.size() as u64) {
             return Some("another program has changed the size of its file in /dev/shm");

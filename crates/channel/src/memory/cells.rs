@@ -8,11 +8,11 @@ use crate::sync::{AtomicU32, AtomicU64, Shadow};
 /// A side's half of the express line.
 #[repr(C, align(32))]
 pub struct Half {
-    /// Number of the message that lies here, and one more; 0 before the first.
+    /// One more than the number of the message that is here; 0 before the first.
     pub stamp: AtomicU64,
     data: UnsafeCell<[u8; EXPRESS_MAX]>,
     length: UnsafeCell<u8>,
-    /// How many messages of the other side this side has read, 32 bits of it.
+    /// How many messages of the other side this side has read: the low 32 bits.
     pub consumed: AtomicU32,
     shadow: Shadow,
 }
@@ -20,7 +20,7 @@ pub struct Half {
 /// One place in a ring.
 #[repr(C, align(128))]
 pub struct Slot {
-    /// Number of the message that lies here, and one more; 0 before the first.
+    /// One more than the number of the message that is here; 0 before the first.
     pub stamp: AtomicU64,
     length: UnsafeCell<u32>,
     /// Where a long message lies.
@@ -33,7 +33,7 @@ pub struct Slot {
 const _: () = assert!(size_of::<Half>() == 32 && size_of::<Slot>() == 128);
 
 // SAFETY: everything but the stamps is touched by one side at a time: by the writer while the stamp is old, and by the
-// reader from the stamp's becoming new until it publishes that it has read the message.
+// reader from the moment the stamp is new until it publishes that it has read the message.
 unsafe impl Sync for Half {}
 // SAFETY: as above.
 unsafe impl Sync for Slot {}
@@ -45,7 +45,7 @@ impl Half {
         self.data.get().cast()
     }
 
-    /// Writes the length; the writer's to call.
+    /// Writes the length. Only the writer may call this.
     #[inline]
     pub fn set_length(&self, length: usize) {
         self.shadow.write();
@@ -53,7 +53,7 @@ impl Half {
         unsafe { *self.length.get() = length as u8 }
     }
 
-    /// Reads the length; the reader's to call. Whatever the other side wrote, the bytes are inside the half.
+    /// Reads the length. Only the reader may call this. Whatever the other side wrote, the bytes are inside the half.
     #[inline]
     pub fn length(&self) -> usize {
         self.shadow.read();
@@ -61,7 +61,7 @@ impl Half {
         usize::from(unsafe { *self.length.get() }).min(EXPRESS_MAX)
     }
 
-    /// Notes a last read of the bytes.
+    /// Records a read of the bytes for loom, which then finds writes that overlap with it.
     #[inline]
     pub fn watch(&self) {
         self.shadow.read();
@@ -75,7 +75,7 @@ impl Slot {
         self.data.get().cast()
     }
 
-    /// Writes the length, and where a long message lies; the writer's to call.
+    /// Writes the length, and where a long message lies. Only the writer may call this.
     #[inline]
     pub fn describe(&self, length: usize, bulk: usize) {
         self.shadow.write();
@@ -88,7 +88,7 @@ impl Slot {
         }
     }
 
-    /// Reads the length and where a long message lies; the reader's to call. Neither can be trusted.
+    /// Reads the length and where a long message lies. Only the reader may call this. Neither can be trusted.
     #[inline]
     pub fn description(&self) -> (usize, usize) {
         self.shadow.read();
@@ -96,7 +96,7 @@ impl Slot {
         unsafe { (*self.length.get() as usize, *self.bulk.get() as usize) }
     }
 
-    /// Notes a last read of the bytes.
+    /// Records a read of the bytes for loom, which then finds writes that overlap with it.
     #[inline]
     pub fn watch(&self) {
         self.shadow.read();

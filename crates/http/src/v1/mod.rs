@@ -1,10 +1,10 @@
 //! Everything under `/v1`: JSON in, JSON out, [`Problem`]s where something is wrong.
 //!
-//! Each submodule holds a few routes and gives them by a function `router()`, made of handlers with `#[utoipa::path]`,
-//! so that a route and its description are one thing. What a route declares of itself beyond that is added there too, see
-//! [`Declare`](crate::routing::declare::Declare). A handler takes the services that it uses as `State`, and what it needs of
-//! the request by the types of [`extract`](crate::routing::extract), and returns `Result<_, Problem>`. The statuses that any
-//! route may answer with are added to each description by [`crate::docs::openapi`].
+//! Each submodule holds a few routes and returns them from a function `router()`. Handlers have `#[utoipa::path]`, so a
+//! route and its description are in one place. `router()` also adds the route's other properties, see
+//! [`Declare`](crate::routing::declare::Declare). A handler takes its services as `State` and parts of the request by the
+//! types of [`extract`](crate::routing::extract), and returns `Result<_, Problem>`. [`crate::docs::openapi`] adds the
+//! statuses that every route can return to each description.
 
 pub(crate) mod batch;
 pub(crate) mod control;
@@ -31,7 +31,7 @@ use crate::problem::{Problem, is_under_v1};
 use crate::routing::catalog;
 use crate::routing::state::AppState;
 
-/// The routers, in the order in which the page for people shows their groups.
+/// The routers, in the order in which the page `/docs` shows their groups.
 fn routers() -> [OpenApiRouter<AppState>; 13] {
     [
         batch::router(),
@@ -71,7 +71,7 @@ pub(crate) fn groups() -> Vec<String> {
     groups
 }
 
-/// Puts a problem in place of an answer to a request for `path` that only says that the method is wrong.
+/// If `response` only says that `path` does not have this method, puts a problem in its place.
 pub(crate) fn explain_method(path: &str, response: Response) -> Response {
     if !is_under_v1(path) {
         return response;

@@ -6,7 +6,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::Search;
 
-/// Open searches by number. A search that was not used for a while is dropped, and also if others need its place.
+/// Open searches by number. A search is dropped when it was not used for a while, or when another one
+/// needs its place.
 #[derive(Debug)]
 pub struct Searches<T> {
     limit: usize,
@@ -28,7 +29,7 @@ struct OpenSearch<T> {
 }
 
 impl<T: Clone> Searches<T> {
-    /// Keeps at most `limit` searches, which is not 0, each until it was not used for `idle`.
+    /// Keeps at most `limit` searches (at least 1), and drops each one that was not used for `idle`.
     pub fn new(limit: usize, idle: Duration) -> Searches<T> {
         let open = Open { last: 0, searches: BTreeMap::new() };
         Searches { limit, idle, open: Mutex::new(open) }

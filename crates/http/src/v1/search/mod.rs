@@ -1,4 +1,4 @@
-//! Searches in memory: begun, narrowed step by step, and asked for what is left.
+//! Searches in memory: clients begin them, narrow them step by step, and read the candidates that are left.
 
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(undo).judged_later())
 }
 
-/// The searches under way.
+/// The open searches.
 #[utoipa::path(get, path = "/v1/search", operation_id = "searches", tag = "search",
     responses((status = 200, description = "All of them.", body = SearchList)))]
 async fn list(State(searches): State<Arc<SearchTable>>) -> Json<SearchList> {
@@ -45,8 +45,8 @@ async fn list(State(searches): State<Arc<SearchTable>>) -> Json<SearchList> {
 
 /// Begins a search, in which every place is a candidate at first.
 ///
-/// It looks at 1 MiB at most. 8 searches are kept, each for 10 minutes after it was last asked for;
-/// a further one takes the place of the one that was not asked for the longest.
+/// It looks at 1 MiB at most. 8 searches are kept, each for 10 minutes after its last use.
+/// A further one replaces the one that has not been used for the longest time.
 #[utoipa::path(post, path = "/v1/search", operation_id = "beginSearch", tag = "search", params(EmulatorParam),
     request_body = NewSearch,
     responses((status = 201, description = "It was begun.", body = SearchResponse, headers(("location" = String, description = "Where it is.")))))]
@@ -75,7 +75,7 @@ async fn begin(
     Ok((StatusCode::CREATED, location, Json(respond(&searches, id, selected.name.clone(), &search))))
 }
 
-/// What is left of a search.
+/// The candidates that are left in a search.
 #[utoipa::path(get, path = "/v1/search/{id}", operation_id = "searchCandidates", tag = "search",
     params(("id" = u64, Path, description = "Number of the search."), Page),
     responses((status = 200, description = "A part of the candidates.", body = SearchCandidates)))]
@@ -120,7 +120,7 @@ async fn narrow(
     Ok(Json(respond(&searches, id, served.name.clone(), &search)))
 }
 
-/// Takes back the last step of a search; up to 8 can be.
+/// Undoes the last step of a search. Up to 8 steps can be undone.
 #[utoipa::path(post, path = "/v1/search/{id}/undo", operation_id = "undoSearch", tag = "search",
     params(("id" = u64, Path, description = "Number of the search.")),
     responses((status = 200, description = "It is as it was before.", body = SearchResponse)))]
@@ -152,22 +152,22 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A search that is asked for.
+/// A search that a request names.
 struct Open {
     id: u64,
     search: Arc<Mutex<Search>>,
     served: Arc<Served>,
-    /// The checksum of the game that it was begun in.
+    /// The checksum of the game in which it was begun.
     game: Option<u32>,
 }
 
 impl Open {
-    /// The search of this number. Its emulator is only read, which every caller may do.
+    /// The search with this number. The caller only reads from its emulator, which every caller may do.
     fn find(operations: &Operations, searches: &SearchTable, id: &str) -> Result<Open, Problem> {
         Ok(Open::with_owner(operations, searches, id)?.0)
     }
 
-    /// The same, for a caller that changes it.
+    /// The same, for a caller that changes the search.
     fn to_change(
         operations: &Operations,
         searches: &SearchTable,
@@ -255,7 +255,7 @@ impl From<OtherSize> for Problem {
     }
 }
 
-/// The areas that a caller wants; without any, all of the console's work RAM.
+/// The areas that a caller names, or all of the console's work RAM if it names none.
 async fn areas(
     selected: &SelectedEmulator,
     console: Console,
@@ -293,7 +293,7 @@ async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Resu
         let length = length.ok_or_else(|| missing("length", "a number of bytes"))?;
         return Ok(Area { domain: None, address, length });
     };
-    // Asked for even if it is not needed: so a domain that is not there is named.
+    // Looked up even if the size is not needed, so that the error names a domain that does not exist.
     let size: i64 = selected.ask(Op::DomainSize { domain: domain.clone() }).await?.try_into()?;
     let (address, size) = (address.unwrap_or(0), u32::try_from(size).unwrap_or(u32::MAX));
     let room = size.saturating_sub(address);
