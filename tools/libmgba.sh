@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds libmgba as a static library and prints the folder that holds it: `include/` with its headers,
-# `lib/libframewire_mgba.a`, `licences/`, and `build.env` with what it was made from. Quick when that folder exists.
+# `lib/libframewire_mgba.a`, `licences/`, and `built` with what it was made from. Quick when that folder exists.
 #
 # The source is Debian's package of mGBA, or the source tree in FRAMEWIRE_LIBMGBA_SOURCE. The package comes through apt with
 # a private list of sources: the machine's own lists stay as they are, and apt checks the signatures.
@@ -31,17 +31,18 @@ if [ -n "${FRAMEWIRE_LIBMGBA_SOURCE:-}" ]; then
     [ -f "$FRAMEWIRE_LIBMGBA_SOURCE/src/core/flags.h.in" ] ||
         die "FRAMEWIRE_LIBMGBA_SOURCE=$FRAMEWIRE_LIBMGBA_SOURCE is not mGBA's source: it has no src/core/flags.h.in"
     source=$(cd "$FRAMEWIRE_LIBMGBA_SOURCE" && pwd)
-    origin="the source in $source"
+    origin="the source tree of FRAMEWIRE_LIBMGBA_SOURCE"
     contents=$(cd "$source" && find CMakeLists.txt version.cmake include src -type f -exec cksum {} + | LC_ALL=C sort)
 else
     source=$top/mgba-$version
     origin="Debian's source package of mGBA $version"
     contents=$version
 fi
-key=$({ cat "$0"; echo "$contents ${CFLAGS:-}"; "$cc" --version; } | cksum | tr ' ' '-')
+programs=$here/../crates/libmgba/programs
+key=$({ cat "$0" "$programs"/*; echo "$contents ${CFLAGS:-}"; "$cc" --version; } | cksum | tr ' ' '-')
 out=$top/$key
 
-if [ -f "$out/build.env" ]; then
+if [ -f "$out/built" ]; then
     echo "$out"
     exit
 fi
@@ -118,13 +119,34 @@ fi
 
 # ---- the build ----
 
-say "building $origin; this takes about a minute"
+# Clang's profiles are others.
+tuned=no
+if ! echo __clang__ | "$cc" -E -P - | grep -q 1; then
+    tuned=yes
+fi
+say "building $origin; this takes a minute or two"
 build=$out.build
 rm -rf "$build"
 mkdir -p "$build"
+jobs=${NUM_JOBS:-$(getconf _NPROCESSORS_ONLN)}
 # mGBA asks git for its version, which must not find this repository's.
 GIT_CEILING_DIRECTORIES=$(dirname "$source")
 export GIT_CEILING_DIRECTORIES
+
+# Emulation spends its time in few files. Those are compiled twice: first to count, while games are played, which branches
+# are taken, and then with these counts and optimised together (LTO). All others are compiled once.
+cat >"$build/compile" <<'END'
+#!/bin/sh
+case "$*" in
+    *.dir/src/*/debugger/* | *.dir/src/*/extra/* | *.dir/src/*/sio/* | *.dir/src/*/cheats* | *.dir/src/*/overrides.c*) ;;
+    *.dir/src/arm/* | *.dir/src/gb/* | *.dir/src/gba/* | *.dir/src/sm83/* | *.dir/src/core/timing.c* | *blip_buf.c*)
+        # shellcheck disable=SC2086
+        exec "$@" $FRAMEWIRE_HOT ;;
+esac
+exec "$@"
+END
+chmod +x "$build/compile"
+
 lua=$("$cc" -print-file-name=liblua5.4.a)
 features="-DUSE_DEBUGGERS=ON -DUSE_ZLIB=ON -DUSE_MINIZIP=ON -DUSE_PNG=ON -DUSE_LZMA=ON -DENABLE_SCRIPTING=ON -DUSE_LUA=5.4"
 for feature in EDITLINE GDB_STUB FFMPEG LIBZIP SQLITE3 ELF DISCORD_RPC EPOXY; do
@@ -135,21 +157,48 @@ for part in QT SDL GL GLES2 GLES3 LTO SHARED; do
 done
 # shellcheck disable=SC2086
 cmake -S "$source" -B "$build" -Wno-dev -G "Unix Makefiles" -DCMAKE_C_COMPILER="$cc" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_C_COMPILER_LAUNCHER="$build/compile" \
     -DCMAKE_C_FLAGS="-w -fvisibility=hidden -ffunction-sections -fdata-sections ${CFLAGS:-}" \
     -DCMAKE_C_FLAGS_RELEASE="-O3 -DNDEBUG" \
     -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_STATIC=ON -DLUA_LIBRARY="$lua" $features >"$build/configure.log" 2>&1 ||
     { tail -n 30 "$build/configure.log" >&2; die "configuring mGBA failed"; }
-MAKEFLAGS="" cmake --build "$build" --target mgba -j "${NUM_JOBS:-$(getconf _NPROCESSORS_ONLN)}" >"$build/build.log" 2>&1 ||
-    { tail -n 30 "$build/build.log" >&2; die "building mGBA failed"; }
+
+# Compiles what is missing, with the options $1 for the files of emulation.
+compile() {
+    FRAMEWIRE_HOT=$1 MAKEFLAGS="" cmake --build "$build" --target mgba -j "$jobs" >"$build/build.log" 2>&1 ||
+        { tail -n 30 "$build/build.log" >&2; die "building mGBA failed"; }
+}
+
+if [ $tuned = yes ]; then
+    compile "-fprofile-generate"
+    # shellcheck disable=SC2086
+    "$cc" -O1 -w -pthread -fprofile-generate -I"$build/include" -I"$source/include" -o "$build/train" \
+        "$programs/train.c" "$build/libmgba.a" $archives -lm -ldl
+    "$build/train" "$here/../rom/framewire-demo.gba" "$programs"/*.hex
+    names="$build/names.all"
+    nm --defined-only --format=posix "$build/libmgba.a" 2>/dev/null >"$names"
+    find "$build" -name '*.o' | while read -r object; do
+        if nm "$object" 2>/dev/null | grep -q __gcov_init; then
+            rm "$object"
+        fi
+    done
+    compile "-flto -fprofile-use -fprofile-partial-training"
+else
+    compile ""
+    names="$build/names.all"
+    nm --defined-only --format=posix "$build/libmgba.a" 2>/dev/null >"$names"
+fi
 
 # ---- one archive, in which only mGBA's own names can be seen ----
 
 made=$out.new
 rm -rf "$made"
 mkdir -p "$made/include" "$made/lib" "$made/licences"
-nm --defined-only --format=posix "$build/libmgba.a" 2>/dev/null | awk 'NF > 1 && $2 ~ /[A-Z]/ { print $1 }' | sort -u >"$build/names"
+awk 'NF > 1 && $2 ~ /[A-Z]/ && $1 !~ /gcov/ { print $1 }' "$names" | sort -u >"$build/names"
+together=""
+[ $tuned = no ] || together="-flto=$jobs -flinker-output=nolto-rel -O3 -fPIC"
 # shellcheck disable=SC2086
-"$cc" -r -nostdlib -o "$build/linked.o" -Wl,--whole-archive "$build/libmgba.a" -Wl,--no-whole-archive \
+"$cc" -r -nostdlib $together -o "$build/linked.o" -Wl,--whole-archive "$build/libmgba.a" -Wl,--no-whole-archive \
     -Wl,--start-group $archives -Wl,--end-group
 # Debian's static Lua is made for programs. In a shared library, such as the module of the Python package, it cannot refer to
 # variables of the C library. So it gets variables of its own, with the same streams.
@@ -170,9 +219,9 @@ cp -R "$source/include/." "$made/include/"
 cp -R "$build/include/." "$made/include/"
 cp "$source/LICENSE" "$made/licences/mgba.txt"
 cp "$source"/res/licenses/blip_buf.txt "$made/licences/"
-cat >"$made/build.env" <<END
-FRAMEWIRE_LIBMGBA_ORIGIN=$origin
-END
+optimised="-O3"
+[ $tuned = no ] || optimised="$optimised, with a profile and link-time optimisation"
+echo "from $origin by $("$cc" --version | head -n 1), $optimised" >"$made/built"
 rm -rf "$out" "$build"
 mv "$made" "$out"
 echo "$out"

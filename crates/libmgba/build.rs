@@ -53,6 +53,8 @@ fn main() {
     let include = if system { find_headers() } else { build_library().join("include") };
     println!("cargo::rerun-if-changed={}", include.join("mgba/core/core.h").display());
     compile_shim(&include);
+    let built = if system { "the installed library".to_owned() } else { how_it_was_built(&include) };
+    println!("cargo::rustc-env=FRAMEWIRE_LIBMGBA_BUILD={built}");
     // After the shim, which needs it.
     if system {
         println!("cargo::rustc-link-lib=mgba");
@@ -96,6 +98,15 @@ fn build_library() -> PathBuf {
     let folder = PathBuf::from(String::from_utf8_lossy(&run.stdout).trim_end());
     println!("cargo::rustc-link-search=native={}", folder.join("lib").display());
     folder
+}
+
+/// What the script wrote about the library, next to the folder of its headers.
+fn how_it_was_built(include: &Path) -> String {
+    let file = include.with_file_name("built");
+    println!("cargo::rerun-if-changed={}", file.display());
+    let text = fs::read_to_string(&file)
+        .unwrap_or_else(|error| fail(&format!("{} cannot be read: {error}", file.display())));
+    text.trim_end().to_owned()
 }
 
 /// The folder of the installed library's headers.

@@ -90,6 +90,8 @@ pub struct State {
     pub script_version: Option<String>,
     /// Version of libmgba in an embedded emulator.
     pub library_version: Option<String>,
+    /// How that libmgba was built: from source or installed, and how it was optimised.
+    pub library_build: Option<String>,
     /// The address of an attached emulator, as `HOST:PORT`.
     pub address: Option<String>,
     /// Why there is no connection, if there is none.

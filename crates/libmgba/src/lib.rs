@@ -55,7 +55,7 @@ pub use crate::state::{Save, SaveId, flags};
 /// Returns the free memory of this process to the system, if the C library supports it (glibc).
 pub use crate::sys::release_memory;
 pub use crate::sys::{Canvas, PICTURE};
-pub use crate::version::{Version, version};
+pub use crate::version::{BUILD, Version, version};
 
 // Larger files and ranges are refused, so that no file and no caller makes a core allocate without bound.
 

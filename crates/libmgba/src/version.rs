@@ -21,6 +21,9 @@ impl fmt::Display for Version {
     }
 }
 
+/// How the libmgba of this program was built: from which source, or that it was installed, and how it was optimised.
+pub const BUILD: &str = env!("FRAMEWIRE_LIBMGBA_BUILD");
+
 /// The version of the libmgba that this process is linked with.
 pub fn version() -> Version {
     parse(sys::version_string())

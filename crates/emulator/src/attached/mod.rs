@@ -131,6 +131,7 @@ impl Emulator for Attached {
                 Script::MgbaHttp => "mGBA-http".to_owned(),
             }),
             library_version: None,
+            library_build: None,
             address: Some(self.address.clone()),
             problem: status.problem,
             save_problem: None,

@@ -243,6 +243,7 @@ impl Emulator for Embedded {
             checksum: Some(report.checksum),
             script_version: None,
             library_version: Some(framewire_libmgba::version().to_string()),
+            library_build: Some(framewire_libmgba::BUILD.to_owned()),
             address: None,
             problem: None,
             save_problem: report.save_problems.first().cloned(),

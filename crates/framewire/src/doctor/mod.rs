@@ -92,10 +92,14 @@ fn library() -> Finding {
     use framewire_libmgba::Core;
     let version = framewire_libmgba::version();
     match Core::from_bytes(crate::choose::DEMO_ROM) {
-        Ok(core) => well(format!("libmgba {version} runs the demo game ({})", core.title())),
+        Ok(core) => well(format!(
+            "libmgba {version} ({}) runs the demo game ({})",
+            framewire_libmgba::BUILD,
+            core.title()
+        )),
         Err(error) => wrong(
             format!("libmgba {version} does not run the demo game: {}", output::causes_in_a_line(&error)),
-            "install the distribution's libmgba again (`make setup` in the checkout), or use --attach with a stock mGBA",
+            "build framewire again, or use --attach with a stock mGBA",
         ),
     }
 }
