@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use framewire_emulator::Emulator;
 use framewire_emulator::embedded::Speed;
-use framewire_protocol::Op;
+use framewire_libmgba::Core;
+use framewire_protocol::{Op, Value};
 
-use super::support::{call, soon, start, within};
+use super::support::{DEMO, batch, call, soon, start, wait_for, within};
 
 #[test]
 fn each_frame_s_picture_comes_and_the_first_one_at_once() {
@@ -34,12 +35,50 @@ fn a_picture_is_the_screenshot_of_its_frame() {
     call(&emulator, Op::Advance { frames: 100 });
     let picture = soon(emulator.video().expect("pictures").next());
     let png = super::support::bytes(call(&emulator, Op::Screenshot {}));
+    assert!(rgb(&png) == picture.pixels, "another picture");
+}
+
+/// The pixels of a PNG file.
+fn rgb(png: &[u8]) -> Vec<u8> {
     let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().expect("a PNG");
     let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
     let info = reader.next_frame(&mut pixels).expect("a picture");
     let wide = info.color_type.samples();
-    let rgb: Vec<u8> = pixels.chunks_exact(wide).flat_map(|pixel| pixel[..3].to_vec()).collect();
-    assert!(rgb == picture.pixels, "another picture");
+    pixels.chunks_exact(wide).flat_map(|pixel| pixel[..3].to_vec()).collect()
+}
+
+#[test]
+fn pictures_at_unlimited_speed_without_receivers_are_those_of_their_frames() {
+    let emulator = start(Speed::Unlimited, false);
+    let mut core = Core::from_bytes(DEMO).expect("the demo game");
+    let mut different = Vec::new();
+    for round in 1..=10 {
+        wait_for(
+            "frames",
+            || matches!(call(&emulator, Op::CurrentFrame {}), Value::Int(now) if now > core.frame_counter().into()),
+        );
+        let stop = round % 2 == 0;
+        let taken = if stop {
+            batch(&emulator, vec![Op::Pause {}, Op::Screenshot {}])
+        } else {
+            batch(&emulator, vec![Op::Screenshot {}])
+        };
+        // The other core, which draws all frames, would never catch up.
+        emulator.set_paused(true);
+        let png = taken.results.into_iter().flatten().find_map(|value| match value {
+            Value::Bytes(png) => Some(png),
+            _ => None,
+        });
+        while core.frame_counter() < taken.frame {
+            core.run_frame();
+        }
+        let picture = core.frame().to_rgb();
+        assert!(rgb(&png.expect("a picture")) == picture, "round {round}, frame {}", taken.frame);
+        different.push(picture);
+        emulator.set_paused(false);
+    }
+    different.dedup();
+    assert!(different.len() > 1, "the game shows one picture only");
 }
 
 #[test]
