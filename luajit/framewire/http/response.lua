@@ -67,8 +67,8 @@ local function finish(self, out)
   return true
 end
 
--- The Content-Length lines of recent lengths, and how many there are. Without this cache, LuaJIT would first compile the
--- loop that writes the digits as a trace of its own, and could then not compile a whole request as one trace.
+-- The Content-Length lines of recent lengths, and how many there are. Without this cache, LuaJIT would first compile
+-- the loop that writes the digits as a trace of its own, and could then not compile a whole request as one trace.
 local LENGTHS = 1024
 local length_lines, known_lengths = {}, 0
 
