@@ -1,5 +1,5 @@
---- Holds idle keep-alive connections open until its input ends: `luajit hold.lua PORT COUNT`. Each connection first makes
---- one request and gets its answer.
+--- Holds idle keep-alive connections open until its input ends: `luajit hold.lua PORT COUNT`. Each connection first
+--- makes one request and gets its answer.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path
