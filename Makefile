@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run test python python-native wheel bench-python lint-python browser browser-baselines loom bench lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run dist dist-check test python python-native wheel bench-python lint-python browser browser-baselines loom bench lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -14,6 +14,14 @@ run: setup
 build: setup
 	$(CARGO) build --release --locked -p framewire
 	target/release/framewire script --output target/framewire.lua
+
+# The archive for Linux, dist/framewire-VERSION-x86_64-linux.tar.gz: one program that needs only glibc 2.28 or newer.
+dist: setup
+	tools/dist.sh
+
+# Tries that archive in small systems of Debian 11, 12 and 13, which it makes first. It needs root.
+dist-check:
+	tools/dist-check.sh
 
 test: setup-test lint
 	$(CARGO) test --locked --workspace --all-features

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Writes the licences of the crates that a package of Framewire contains.
+
+    tools/licences.py FILE PACKAGE...    writes FILE; PACKAGE is a package of this workspace, with its default features
+
+The exit code is 1 if a crate has neither the text of its licence nor one that is here.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+TARGET = "x86_64-unknown-linux-gnu"
+NAMES = ("LICEN", "COPYING", "NOTICE", "UNLICENSE", "COPYRIGHT")
+ROOT = Path(__file__).resolve().parent.parent
+RULE = "=" * 100
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def crates(packages: list[str]) -> list[dict]:
+    """The crates from outside this workspace that are linked into these packages."""
+    chosen = [word for package in packages for word in ("--package", package)]
+    tree = output("cargo", "tree", "--locked", *chosen, "--edges", "normal", "--target", TARGET, "--prefix", "none")
+    linked = {tuple(line.split(" ")[:2]) for line in tree.splitlines() if line}
+    metadata = json.loads(output("cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", TARGET))
+    found = [each for each in metadata["packages"] if each["source"] and (each["name"], "v" + each["version"]) in linked]
+    return sorted(found, key=lambda each: (each["name"], each["version"]))
+
+
+def texts(crate: dict) -> list[str]:
+    """The texts of a crate's licences: those in its package, or the usual text of the licence that it names."""
+    folder = Path(crate["manifest_path"]).parent
+    files = sorted(path for path in folder.iterdir() if path.name.upper().startswith(NAMES) and path.is_file())
+    if files:
+        return [path.read_text(encoding="utf-8", errors="replace").strip() for path in files]
+    authors = ", ".join(crate["authors"]) or f"the authors of {crate['name']}"
+    licence = crate["license"] or ""
+    if "MIT" in licence:
+        text = (ROOT / "LICENSE-MIT").read_text(encoding="utf-8")
+        permission = text[text.index("Permission is hereby granted") :].strip()
+        return [f"MIT License\n\nCopyright (c) {authors}\n\n{permission}"]
+    if "Apache-2.0" in licence:
+        return [(ROOT / "LICENSE-APACHE").read_text(encoding="utf-8").strip()]
+    sys.exit(f"{crate['name']} {crate['version']}: no file with its licence ({licence or 'not named'}); add a text for it")
+
+
+def main() -> int:
+    if len(sys.argv) < 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    found = crates(sys.argv[2:])
+    # Most crates have the same texts, so each text is written once.
+    users: dict[str, list[str]] = {}
+    lines = ["This program contains these Rust crates. The texts of their licences are below.", ""]
+    for crate in found:
+        name = f"{crate['name']} {crate['version']}"
+        lines.append(f"{name}: {crate['license']}; source: https://crates.io/crates/{crate['name']}/{crate['version']}")
+        for text in texts(crate):
+            users.setdefault(text, []).append(name)
+    for text, names in users.items():
+        lines += ["", RULE, ", ".join(names), RULE, "", text]
+    Path(sys.argv[1]).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
