@@ -2,6 +2,7 @@
 -- frame, in which mGBA would wait for the next one anyway, or in lockstep until a client asks for the next one.
 
 local clients = require "clients"
+local connection = require "connection"
 local listener = require "listener"
 local lockstep = require "lockstep"
 local steering = require "steering"
@@ -29,17 +30,21 @@ end
 local function look(self, wait, rest)
   local target, ready, slept = clients.hottest(), false, false
   if not self.done then
+    local socket = target and target.socket or listener.socket
+    -- A client that asks all the time never lets a wait run to its end. A wait that had to wait was a sleep as well.
+    local sleeps = target and connection.has_long_reply(target) and socket:select(0) == 0
     local passed
-    ready, passed = wait(target and target.socket or listener.socket)
+    ready, passed = wait(socket)
     self.spent, rest = self.spent + passed, rest - passed
-    slept = not ready
+    slept = sleeps or not ready
   end
   local start = clock()
   if slept then
     self.rested = true
     clients.send_long_replies()
   end
-  self.done = ready and target and clients.take_turn(target, true, start)
+  -- Sending has read what had arrived, so the connection is not known to have more.
+  self.done = ready and target and clients.take_turn(target, not slept, start)
   if not ready or not target or #clients.all > 1 then
     local all = not target or self.spent - self.looked_around >= 0.001
     if all then

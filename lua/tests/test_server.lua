@@ -205,3 +205,26 @@ test("stopping sends links the reason, closes all and releases keys", function()
   eq(texter.closed, 1)
   eq(listening.closed, 1)
 end)
+
+test("a client that never lets a wait run to its end gets its long replies in the same frame", function()
+  serve(function(listener)
+    local message = "framewire.echo," .. ("x"):rep(5000) .. END
+    local new, asked = arrives(listener, "framewire.echo,x" .. END), 0
+    server.frame()
+    local look, before = new.select, #new.written
+    -- One more message arrives in each wait.
+    function new.select(self, milliseconds)
+      if milliseconds > 0 and self.incoming == "" then
+        self:arrive(message)
+        asked = asked + 1
+      end
+      return look(self)
+    end
+    local first = 60
+    new:arrive(message:rep(first))
+    server.frame()
+    assert(asked > 2, "the script did not wait for more")
+    local behind = (first + asked) * 5000 - (#new.written - before)
+    assert(behind < 10000, ("%d bytes of %d messages were not sent"):format(behind, first + asked))
+  end)
+end)
