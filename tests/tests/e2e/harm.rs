@@ -172,13 +172,13 @@ fn frame_rate(client: &mut FrameClient) -> f64 {
     (current_frame(client) - first) as f64 / begun.elapsed().as_secs_f64()
 }
 
-/// The number of attempts: other programs on this machine may spoil one.
+/// These clients took the game to a quarter of its speed and less. Other programs on this machine may spoil an attempt.
 #[test]
 fn large_reads_and_unread_replies_do_not_slow_the_frames() {
     let mgba = stock(&paths::rom());
     let mut probe = link(&mgba);
     let mut rates = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..5 {
         let idle = frame_rate(&mut probe);
         let mut clients: Vec<FrameClient> = (0..20).map(|_| link(&mgba)).collect();
         for client in &mut clients {
@@ -200,7 +200,7 @@ fn large_reads_and_unread_replies_do_not_slow_the_frames() {
         drop((clients, readers));
         let rom = patient.outcome(1).unwrap().single().unwrap();
         assert!(matches!(&rom, Value::Bytes(bytes) if bytes.len() == 16 * MIB as usize), "the ROM");
-        if busy > 0.75 * idle {
+        if busy > 0.6 * idle {
             return;
         }
     }
