@@ -1,4 +1,4 @@
-"""The examples of docs/environments.md run as they stand."""
+"""The examples of docs/environments.md and docs/search.md run as they stand."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "environments.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+EXAMPLES = [
+    (page, example)
+    for page in ("environments.md", "search.md")
+    for example in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=[example.strip().splitlines()[-1] for example in EXAMPLES])
-def test_example_runs(example: str) -> None:
+@pytest.mark.parametrize(("page", "example"), EXAMPLES, ids=[f"{page}-{n}" for n, (page, _) in enumerate(EXAMPLES)])
+def test_example_runs(page: str, example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     if "my-game.toml" in example:
         example = example.replace('"my-game.toml", "level-1"', 'scenario="pixels"')
-    exec(compile(example, str(PAGE), "exec"), {})
+    exec(compile(example, str(DOCS / page), "exec"), {})

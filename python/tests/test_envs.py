@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from gymnasium.vector import AutoresetMode
 
 import framewire.envs
 from framewire.envs import GameEnv, GameVectorEnv
-from framewire.errors import GameFileError, InvalidRequest, RomError
+from framewire.errors import GameFileError, InvalidData, InvalidRequest, RomError
 
 
 def play(vector: GameVectorEnv, steps: int, seed: int = 5) -> list[Any]:
@@ -141,6 +143,42 @@ def test_autoreset_modes_are_those_of_gymnasium(short: Path) -> None:
             after = vector.state_hashes()
             assert after[0] != before[0]
             assert after[1] == before[1]
+
+
+def test_environments_are_saved_copied_and_pickled() -> None:
+    env = framewire.envs.make(scenario="pixels")
+    env.reset(seed=3)
+    for step in range(20):
+        env.step(step % 4)
+    copies = [copy.deepcopy(env), pickle.loads(pickle.dumps(env)), framewire.envs.make(scenario="pixels")]
+    copies[2].load_state(env.save_state())
+    expected = [env.step(step % 3) for step in range(20)]
+    for other in copies:
+        results = [other.step(step % 3) for step in range(20)]
+        assert all(
+            same(ours[0], theirs[0]) and ours[1:] == theirs[1:] for ours, theirs in zip(expected, results, strict=True)
+        )
+        assert other.state_hash() == env.state_hash()
+    with pytest.raises(InvalidData, match="of the scenario pixels, and this environment is of memory"):
+        framewire.envs.make(scenario="memory").load_state(env.save_state())
+    env.close()
+    with pytest.raises(InvalidRequest, match="closed"):
+        pickle.dumps(env)
+
+
+def test_a_vector_continues_from_its_states() -> None:
+    vector = framewire.envs.make_vec(scenario="pixels", num_envs=3)
+    play(vector, 10)
+    first, second, third = vector.save_states()
+    assert vector.save_states([False, True, False]) == [None, second, None]
+    hashes = vector.state_hashes()
+    vector.step([1, 2, 3])
+    vector.load_states([first, None, third])
+    now = vector.state_hashes()
+    assert (now[0], now[2]) == (hashes[0], hashes[2])
+    assert now[1] != hashes[1]
+    with pytest.raises(InvalidRequest, match="states has 1 values for 3 environments"):
+        vector.load_states([first])
 
 
 def test_bad_input_raises_an_exception_that_says_what_to_do(short: Path, tmp_path: Path) -> None:

@@ -95,6 +95,16 @@ impl Memory {
     pub fn clear(&mut self) {
         self.earlier.clear();
     }
+
+    /// What is remembered of earlier frames, to be kept elsewhere; empty before the first frame.
+    pub fn earlier(&self) -> &[Number] {
+        &self.earlier
+    }
+
+    /// The memory that [`earlier`](Memory::earlier) is of.
+    pub fn from_earlier(earlier: Vec<Number>) -> Memory {
+        Memory { earlier, results: Vec::new() }
+    }
 }
 
 impl Formula {
@@ -110,6 +120,11 @@ impl Formula {
     /// The places in memory that it reads, each once.
     pub fn places(&self) -> &[Place] {
         &self.places
+    }
+
+    /// How many functions of it remember earlier frames.
+    pub fn functions(&self) -> usize {
+        self.functions.len()
     }
 
     /// Evaluates one frame: the frame counter, and the numbers in its [`places`](Formula::places), in their order. It is

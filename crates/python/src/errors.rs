@@ -60,6 +60,7 @@ pub(crate) fn of_env(py: Python<'_>, error: &framewire_vecenv::Error) -> PyErr {
         E::Core(error) => of_core(py, error),
         E::WrongRom(_) => exception(py, Kind::Rom, &error.to_string()),
         E::Read { .. } => PyOSError::new_err(error.to_string()),
+        E::State(_) => exception(py, Kind::State, &error.to_string()),
         E::Scenario { .. } => exception(py, Kind::GameFile, &error.to_string()),
         E::Argument(_) | E::Threads(_) => argument(py, error.to_string()),
     }

@@ -2,6 +2,7 @@
 //! use that package, not this module.
 //!
 //! - [`core`]: one embedded core;
+//! - [`explorer`]: many branches from saved states, for searches;
 //! - [`vector`]: a vector of environments, and the arrays that it writes into;
 //! - [`errors`]: from Rust's errors to the exceptions of `framewire.errors`.
 
@@ -9,12 +10,15 @@ use pyo3::prelude::*;
 
 mod core;
 mod errors;
+mod explorer;
 mod vector;
 
 #[pymodule]
 mod _native {
     #[pymodule_export]
     use crate::core::Core;
+    #[pymodule_export]
+    use crate::explorer::{Explorer, Rollout};
     #[pymodule_export]
     use crate::vector::{Batch, VectorEnv};
 }

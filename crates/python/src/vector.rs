@@ -5,6 +5,7 @@ use framewire_vecenv::{Autoreset, Options, Task};
 use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::errors;
 
@@ -164,6 +165,28 @@ impl VectorEnv {
     /// SHA-256 of the state of each console.
     fn hashes(&self, py: Python<'_>) -> PyResult<Vec<[u8; 32]>> {
         py.detach(|| self.vector.lock().as_mut().map(framewire_vecenv::VectorEnv::hashes))
+            .ok_or_else(|| errors::argument(py, CLOSED))?
+            .map_err(|error| errors::of_env(py, &error))
+    }
+
+    /// The state of each environment, or of those of `mask`: everything that its next steps depend on.
+    fn save<'py>(
+        &self,
+        py: Python<'py>,
+        mask: Option<PyReadonlyArray1<'_, bool>>,
+    ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+        let mask = mask.map_or_else(|| vec![true; self.num_envs], |mask| mask.as_array().to_vec());
+        let states = py
+            .detach(|| self.vector.lock().as_mut().map(|vector| vector.save(&mask)))
+            .ok_or_else(|| errors::argument(py, CLOSED))?
+            .map_err(|error| errors::of_env(py, &error))?;
+        Ok(states.into_iter().map(|state| Some(PyBytes::new(py, &state?))).collect())
+    }
+
+    /// Continues environments from saved states. Those with None stay as they are.
+    fn restore(&self, py: Python<'_>, states: Vec<Option<Vec<u8>>>) -> PyResult<()> {
+        let states: Vec<Option<&[u8]>> = states.iter().map(Option::as_deref).collect();
+        py.detach(|| self.vector.lock().as_mut().map(|vector| vector.restore(&states)))
             .ok_or_else(|| errors::argument(py, CLOSED))?
             .map_err(|error| errors::of_env(py, &error))
     }

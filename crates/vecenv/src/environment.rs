@@ -1,15 +1,17 @@
 //! One environment: a core that plays episodes of a task.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use framewire_expression::{Memory as History, Number};
-use framewire_libmgba::Core;
+use framewire_libmgba::{Core, Platform};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use sha2::{Digest, Sha256};
 
 use crate::batch::Row;
 use crate::error::Error;
+use crate::saved::Saved;
 use crate::screen::Pictures;
 use crate::task::{Evaluated, Reading, STATE_FLAGS, Task};
 
@@ -23,6 +25,8 @@ pub(crate) struct Environment {
     keys: u16,
     /// Frames of the episode.
     frames: u32,
+    /// The sum of the episode's rewards.
+    earned: f64,
     /// The episode has ended.
     over: bool,
     pictures: Option<Pictures>,
@@ -47,6 +51,7 @@ impl Environment {
             random: ChaCha8Rng::seed_from_u64(seed),
             keys: 0,
             frames: 0,
+            earned: 0.0,
             over: false,
             pictures: task.start_pictures.clone(),
             reward: History::default(),
@@ -70,11 +75,12 @@ impl Environment {
         self.random = ChaCha8Rng::seed_from_u64(seed);
     }
 
-    /// Begins an episode and writes its first observation.
-    pub(crate) fn reset(&mut self, row: &mut Row<'_>) -> Result<(), Error> {
+    /// Begins an episode at its start, without an observation.
+    pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.core.load_state(&self.task.start, STATE_FLAGS)?;
         self.keys = 0;
         self.frames = 0;
+        self.earned = 0.0;
         self.over = false;
         for history in self.histories() {
             history.clear();
@@ -82,6 +88,12 @@ impl Environment {
         self.pictures.clone_from(&self.task.start_pictures);
         // The formulas see the first frame, so that a `delta` of the next one has something to compare with.
         self.evaluate();
+        Ok(())
+    }
+
+    /// Begins an episode and writes its first observation.
+    pub(crate) fn reset(&mut self, row: &mut Row<'_>) -> Result<(), Error> {
+        self.begin()?;
         let noops = self.noops();
         for noop in 0..noops {
             self.run_frame(0, noop + 1 == noops);
@@ -132,6 +144,7 @@ impl Environment {
             }
         }
         *row.reward = reward;
+        self.earned += reward;
         if let (Some(own), Some(layout)) = (&mut self.pictures, &task.layout) {
             own.end_step(layout, layout.max == 2 && pictures == 2);
         }
@@ -139,8 +152,7 @@ impl Environment {
     }
 
     fn is_sticky(&mut self, probability: f64) -> bool {
-        // 53 random bits, as many as a number from 0 to 1 has.
-        probability > 0.0 && ((self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64) < probability
+        probability > 0.0 && chance(&mut self.random, probability)
     }
 
     fn run_frame(&mut self, keys: u16, draws: bool) {
@@ -196,19 +208,112 @@ impl Environment {
         }
     }
 
+    /// Plays one frame without an observation and without random numbers, for searches.
+    pub(crate) fn play_frame(&mut self, keys: u16) {
+        self.run_frame(keys, false);
+        let (reward, terminated, truncated) = self.evaluate();
+        self.earned += reward;
+        self.over = terminated || truncated || self.task.scenario.max_frames == Some(self.frames);
+    }
+
+    /// Frames of the episode.
+    pub(crate) fn frames(&self) -> u32 {
+        self.frames
+    }
+
+    /// The sum of the episode's rewards.
+    pub(crate) fn earned(&self) -> f64 {
+        self.earned
+    }
+
+    /// The value of a formula here; `None` if it has none.
+    pub(crate) fn value(&mut self, evaluated: &Evaluated, history: &mut History) -> Option<Number> {
+        value(&mut self.core, &mut self.values, evaluated, history)
+    }
+
     fn histories(&mut self) -> impl Iterator<Item = &mut History> {
         let ends = [&mut self.reward, &mut self.terminated, &mut self.truncated];
         ends.into_iter().chain(&mut self.info).chain(&mut self.observed)
     }
 
-    /// SHA-256 of the console's state.
+    /// Everything that the next steps depend on, compressed.
+    pub(crate) fn save(&mut self) -> Result<Vec<u8>, Error> {
+        let machine = self.core.save_state(STATE_FLAGS)?;
+        let pictures = self.pictures.as_ref().map(|pictures| pictures.parts().map(<[u8]>::to_vec));
+        let saved = Saved {
+            scenario: self.task.scenario.name.clone(),
+            frames: self.frames,
+            earned: self.earned,
+            keys: self.keys,
+            over: self.over,
+            random: self.random.clone(),
+            histories: self.histories().map(|history| history.earlier().to_vec()).collect(),
+            pictures,
+            machine,
+        };
+        Ok(saved.encode())
+    }
+
+    /// Continues from what [`save`](Environment::save) returned. After an error nothing was changed.
+    pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let saved = Saved::decode(bytes).map_err(Error::State)?;
+        let own = &self.task.scenario.name;
+        if saved.scenario != *own {
+            let other = &saved.scenario;
+            let message = format!("the state is of the scenario {other}, and this environment is of {own}");
+            return Err(Error::State(message));
+        }
+        let fits = self.histories().count() == saved.histories.len()
+            && self.pictures.is_some() == saved.pictures.is_some();
+        let mut pictures = self.pictures.clone();
+        let pictures_fit = match (&mut pictures, saved.pictures) {
+            (Some(pictures), Some(parts)) => pictures.set_parts(parts),
+            _ => true,
+        };
+        if !fits || !pictures_fit {
+            let message =
+                "the state is of another version of this scenario; it observes or evaluates other things";
+            return Err(Error::State(message.to_owned()));
+        }
+        self.core.load_state(&saved.machine, STATE_FLAGS)?;
+        self.pictures = pictures;
+        for (history, earlier) in self.histories().zip(saved.histories) {
+            *history = History::from_earlier(earlier);
+        }
+        self.frames = saved.frames;
+        self.earned = saved.earned;
+        self.keys = saved.keys;
+        self.over = saved.over;
+        self.random = saved.random;
+        Ok(())
+    }
+
+    /// SHA-256 of the console's state without its sound unit.
     pub(crate) fn hash(&mut self) -> Result<[u8; 32], Error> {
-        Ok(Sha256::digest(self.core.save_state(STATE_FLAGS)?).into())
+        let mut state = self.core.save_state(STATE_FLAGS)?;
+        let sound: &[Range<usize>] = match self.core.platform() {
+            Platform::Gba => &[0x130..0x1F0, 0x370..0x3D0],
+            Platform::Gb => &[0x48..0xB4, 0x1D8..0x260],
+        };
+        // libmgba 0.10.5 does not restore the timing of all sound channels exactly. After a state was loaded, these parts can
+        // differ from those of a console that ran through, while everything that a game can see is equal.
+        for range in sound {
+            if let Some(bytes) = state.get_mut(range.clone()) {
+                bytes.fill(0);
+            }
+        }
+        Ok(Sha256::digest(state).into())
     }
 
     pub(crate) fn core(&mut self) -> &mut Core {
         &mut self.core
     }
+}
+
+/// Whether something of this probability happens.
+pub(crate) fn chance(random: &mut ChaCha8Rng, probability: f64) -> bool {
+    // 53 random bits, as many as a number from 0 to 1 has.
+    ((random.next_u64() >> 11) as f64 / (1u64 << 53) as f64) < probability
 }
 
 fn value(

@@ -25,6 +25,9 @@ pub enum Error {
         /// What does not fit, and what is accepted.
         message: String,
     },
+    /// The state of an environment is damaged, or of another scenario.
+    #[error("{0}")]
+    State(String),
     /// An argument is not accepted.
     #[error("{0}")]
     Argument(String),

@@ -8,6 +8,7 @@
 //!
 //! - [`Task`]: what all environments share, and the shapes of observations;
 //! - [`VectorEnv`]: the environments; [`Autoreset`]: what follows the end of an episode;
+//! - [`Explorer`]: plays many branches from saved states, for searches;
 //! - [`Batch`]: where a step writes its results;
 //! - [`Error`]: why something cannot be done.
 
@@ -15,12 +16,15 @@ mod batch;
 mod environment;
 mod error;
 mod memory;
+mod saved;
 mod screen;
+mod search;
 mod task;
 mod vector;
 
 pub use batch::Batch;
 pub use error::Error;
 pub use memory::Memory;
+pub use search::{Explorer, Found, Goals, Job, Plan, Rollout};
 pub use task::Task;
 pub use vector::{Autoreset, Options, VectorEnv};

@@ -156,6 +156,20 @@ impl Pictures {
         }
     }
 
+    /// The two newest pictures and the steps, to be saved.
+    pub(crate) fn parts(&self) -> [&[u8]; 3] {
+        [&self.newest, &self.before, &self.steps]
+    }
+
+    /// Replaces them by saved ones. Returns whether their sizes fit; if not, nothing was changed.
+    pub(crate) fn set_parts(&mut self, parts: [Vec<u8>; 3]) -> bool {
+        let fits = self.parts().iter().zip(&parts).all(|(own, new)| own.len() == new.len());
+        if fits {
+            [self.newest, self.before, self.steps] = parts;
+        }
+        fits
+    }
+
     /// The observation.
     pub(crate) fn observation(&self) -> &[u8] {
         &self.steps

@@ -52,6 +52,11 @@ impl Task {
     /// If the ROM is missing or another one, or the scenario does not fit its console.
     pub fn new(file: &GameFile, scenario: Option<&str>, rom: Option<&Path>) -> Result<Task, Error> {
         let scenario = file.scenario(scenario).map_err(Error::Argument)?.clone();
+        Task::of(file, scenario, rom)
+    }
+
+    /// As [`new`](Task::new), for a scenario that need not be in the file.
+    pub(crate) fn of(file: &GameFile, scenario: Scenario, rom: Option<&Path>) -> Result<Task, Error> {
         let Some(rom) = rom.or(file.rom_path.as_deref()) else {
             let path = file.path.display();
             return Err(Error::Argument(format!(
@@ -109,6 +114,11 @@ impl Task {
         &self.rom
     }
 
+    /// The console's state in which episodes begin, in mGBA's format.
+    pub fn start(&self) -> &[u8] {
+        &self.start
+    }
+
     /// The shape of the observed picture, of bytes: steps (if stacked), rows, columns, colours (if not grey). `None` if the
     /// picture is not observed.
     pub fn screen_shape(&self) -> Option<Vec<usize>> {
@@ -128,6 +138,14 @@ impl Task {
     /// The names of the values that are reported with observations.
     pub fn info_names(&self) -> impl Iterator<Item = &str> {
         self.info.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// How many actions there are: numbers from 0 to this, without it, are accepted by [`keys`](Task::keys).
+    pub(crate) fn actions(&self) -> i64 {
+        match &self.scenario.actions {
+            Actions::List(list) => list.len() as i64,
+            Actions::Buttons(buttons) => 1 << buttons.len(),
+        }
     }
 
     /// The keys of an action: an index into a list of actions, or a mask of buttons.

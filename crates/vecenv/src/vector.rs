@@ -145,12 +145,40 @@ impl VectorEnv {
         })
     }
 
-    /// SHA-256 of the state of each console.
+    /// SHA-256 of the state of each console, without the sound unit: libmgba does not restore all of that exactly.
     ///
     /// # Errors
     /// If a state cannot be saved.
     pub fn hashes(&mut self) -> Result<Vec<[u8; 32]>, Error> {
         self.pool.install(|| self.envs.par_iter_mut().map(Environment::hash).collect())
+    }
+
+    /// The state of each environment for which `mask` is true: everything that its next steps depend on.
+    ///
+    /// # Errors
+    /// If the length does not fit, or a state cannot be saved.
+    pub fn save(&mut self, mask: &[bool]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        self.fits("mask", mask.len())?;
+        self.pool.install(|| {
+            let envs = self.envs.par_iter_mut().zip(mask).with_max_len(1);
+            envs.map(|(env, chosen)| if *chosen { env.save().map(Some) } else { Ok(None) }).collect()
+        })
+    }
+
+    /// Continues environments from states that [`save`](VectorEnv::save) returned. Those with `None` stay as they are.
+    ///
+    /// # Errors
+    /// If the length does not fit, or a state is damaged or of another scenario. That environment is unchanged; others may
+    /// have taken their states.
+    pub fn restore(&mut self, states: &[Option<&[u8]>]) -> Result<(), Error> {
+        self.fits("states", states.len())?;
+        self.pool.install(|| {
+            let envs = self.envs.par_iter_mut().zip(states).with_max_len(1);
+            envs.try_for_each(|(env, state)| match state {
+                Some(state) => env.restore(state),
+                None => Ok(()),
+            })
+        })
     }
 
     /// Runs `with` on the core of one environment.

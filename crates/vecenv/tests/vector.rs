@@ -44,6 +44,39 @@ reward = "delta(score) * 0.5"
 memory = ["paddle_x"]
 "#;
 
+#[test]
+fn an_environment_continues_from_its_state() {
+    for scenario in ["play", "sticky"] {
+        let options = Options { envs: 3, ..Options::default() };
+        let mut whole = VectorEnv::new(task(scenario), &options).unwrap();
+        let mut arrays = Arrays::new(&whole, false);
+        let steps = |vector: &mut VectorEnv, arrays: &mut Arrays| {
+            for step in 0..25 {
+                vector.step(&[step % 4, 1, 2], arrays.batch()).unwrap();
+            }
+        };
+        whole.reset(&[Some(1), Some(2), Some(3)], None, arrays.batch()).unwrap();
+        steps(&mut whole, &mut arrays);
+        let states = whole.save(&[true; 3]).unwrap();
+        steps(&mut whole, &mut arrays);
+
+        let mut other = VectorEnv::new(task(scenario), &options).unwrap();
+        let mut others = Arrays::new(&other, false);
+        let slices: Vec<Option<&[u8]>> = states.iter().map(Option::as_deref).collect();
+        other.restore(&slices).unwrap();
+        steps(&mut other, &mut others);
+        assert_eq!(others, arrays);
+        assert_eq!(other.hashes().unwrap(), whole.hashes().unwrap());
+
+        let damaged = &slices[0].unwrap()[..500];
+        let before = other.hashes().unwrap();
+        assert!(other.restore(&[Some(damaged), None, None]).unwrap_err().to_string().contains("damaged"));
+        let error = VectorEnv::new(task("blind"), &options).unwrap().restore(&slices).unwrap_err();
+        assert!(error.to_string().contains("this environment is of blind"), "{error}");
+        assert_eq!(other.hashes().unwrap(), before);
+    }
+}
+
 fn task(scenario: &str) -> Task {
     let rom = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rom");
     let file = GameFile::parse(&rom.join("game.toml"), GAME).unwrap();

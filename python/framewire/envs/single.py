@@ -46,6 +46,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
             autoreset="Disabled",
             render=render_mode is not None,
         )
+        self._arguments = (os.fspath(game), scenario, None if rom is None else os.fspath(rom), render_mode)
         self.render_mode = render_mode
         self.observation_space = observation_space(self._native)
         self.action_space = action_space(self._native)
@@ -88,6 +89,22 @@ class GameEnv(gymnasium.Env[Any, Any]):
         """The SHA-256 of the console's state, in hexadecimal digits."""
         return bytes(self._native.hashes()[0]).hex()
 
+    def save_state(self) -> bytes:
+        """Everything that the next steps depend on, random numbers and observed pictures included."""
+        (state,) = self._native.save(None)
+        assert state is not None
+        return state
+
+    def load_state(self, state: bytes) -> None:
+        """Continues from a state of `save_state`, of this or another environment of the same scenario."""
+        self._native.restore([state])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._arguments, self.save_state())
+
+    def __deepcopy__(self, _: dict[int, Any]) -> GameEnv:
+        return _restored(self._arguments, self.save_state())
+
     def close(self) -> None:
         """Frees the core."""
         self._native.close()
@@ -97,3 +114,11 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
     def _info(self) -> dict[str, Any]:
         return {name: float(values[0]) for name, values in self._arrays.info.items()}
+
+
+def _restored(arguments: tuple[str, str | None, str | None, str | None], state: bytes) -> GameEnv:
+    """The environment of a pickle."""
+    game, scenario, rom, render_mode = arguments
+    env = GameEnv(game, scenario, rom=rom, render_mode=render_mode)
+    env.load_state(state)
+    return env

@@ -127,6 +127,18 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """The SHA-256 of the state of each console, in hexadecimal digits."""
         return [bytes(digest).hex() for digest in self._native.hashes()]
 
+    def save_states(self, mask: npt.ArrayLike | None = None) -> list[bytes | None]:
+        """The state of each environment: everything that its next steps depend on.
+
+        Args:
+            mask: Which environments to save; the others have None. All, if left out.
+        """
+        return self._native.save(None if mask is None else np.ascontiguousarray(mask, dtype=np.bool_))
+
+    def load_states(self, states: Sequence[bytes | None]) -> None:
+        """Continues from states of `save_states`. Environments with None stay as they are."""
+        self._native.restore(list(states))
+
     def close_extras(self, **_: Any) -> None:
         """Frees the cores."""
         self._native.close()

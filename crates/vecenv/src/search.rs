@@ -1,0 +1,405 @@
+//! Many branches from saved states, for searches.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use framewire_expression::{Formula, Memory as History, Number};
+use framewire_game::GameFile;
+use framewire_protocol::Keys;
+use parking_lot::Mutex;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use sha2::{Digest, Sha256};
+
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::memory::Memory;
+use crate::task::{Evaluated, Task};
+
+/// Most steps of one branch.
+const MAX_STEPS: u32 = 1_000_000;
+
+/// What a search looks for: formulas over memory. Functions that remember earlier frames are not accepted in them, as
+/// branches begin anywhere.
+#[derive(Debug, Clone, Default)]
+pub struct Goals {
+    /// How good a state is; greater is better. `None` is the sum of the scenario's rewards.
+    pub score: Option<String>,
+    /// A branch that reaches a frame in which this is not 0 has found a solution.
+    pub goal: Option<String>,
+    /// States with the same values of these, rounded down, belong to the same cell.
+    pub cell: Vec<String>,
+}
+
+/// A branch to play.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Where it begins: what [`Explorer::start`] or an earlier branch returned.
+    pub state: Arc<[u8]>,
+    /// What to play.
+    pub plan: Plan,
+    /// Whether to return the state at its end.
+    pub keep: bool,
+    /// Whether to return states in new or better cells.
+    pub find: bool,
+}
+
+/// The actions of a branch.
+#[derive(Debug, Clone)]
+pub enum Plan {
+    /// These, as [`Task::keys`] takes them.
+    Actions(Vec<i64>),
+    /// Random ones.
+    Random {
+        /// Decides them.
+        seed: u64,
+        /// How many.
+        steps: u32,
+        /// The probability that a step repeats the action of the one before.
+        repeat: f64,
+    },
+}
+
+/// What a branch did.
+#[derive(Debug, Clone)]
+pub struct Rollout {
+    /// The actions that were played. It ends early with the episode or at the goal.
+    pub actions: Vec<i64>,
+    /// The frames of the last action; fewer than the others at the goal or the end of the episode.
+    pub last_frames: u32,
+    /// Frames since the start of the episode.
+    pub frames: u32,
+    /// The score at its end.
+    pub score: f64,
+    /// Whether it reached the goal.
+    pub reached: bool,
+    /// Whether its episode has ended without reaching the goal.
+    pub over: bool,
+    /// States in new cells, or better ones in known cells, in the order of their steps.
+    pub found: Vec<Found>,
+    /// The state at its end, if the job asked for it and the episode has not ended.
+    pub state: Option<Vec<u8>>,
+    /// SHA-256 of the console's state at its end, without the sound unit.
+    pub hash: [u8; 32],
+}
+
+/// A state worth keeping.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Its cell.
+    pub cell: Vec<i64>,
+    /// Its score.
+    pub score: f64,
+    /// Frames since the start of the episode.
+    pub frames: u32,
+    /// How many of the branch's actions lead to it.
+    pub steps: usize,
+    /// The state.
+    pub state: Vec<u8>,
+}
+
+/// How good the best known state of a cell is.
+#[derive(Debug, Clone, Copy)]
+struct Best {
+    score: f64,
+    frames: u32,
+}
+
+impl Best {
+    /// Whether it is better than another one: a greater score, or the same in fewer frames.
+    fn beats(self, other: Option<Best>) -> bool {
+        match other {
+            None => true,
+            Some(other) => {
+                self.score > other.score || (self.score == other.score && self.frames < other.frames)
+            }
+        }
+    }
+}
+
+/// Plays branches of one scenario on a pool of threads. The results of a branch depend on its job alone, and on the cells
+/// that are known when it begins. Branches have no random frames at the start and no sticky actions, whatever the scenario
+/// says, so that their inputs can be replayed.
+pub struct Explorer {
+    task: Arc<Task>,
+    pool: ThreadPool,
+    /// Environments that no branch uses at the moment.
+    idle: Mutex<Vec<Environment>>,
+    start: Arc<[u8]>,
+    score: Option<Evaluated>,
+    goal: Option<Evaluated>,
+    cell: Vec<Evaluated>,
+    known: HashMap<Vec<i64>, Best>,
+}
+
+impl Explorer {
+    /// Makes a scenario of a game file ready. `threads` 0 is one per processor.
+    ///
+    /// # Errors
+    /// As [`Task::new`], and if a formula of `goals` is not accepted.
+    pub fn new(
+        file: &GameFile,
+        scenario: Option<&str>,
+        rom: Option<&Path>,
+        goals: &Goals,
+        threads: usize,
+    ) -> Result<Explorer, Error> {
+        let mut scenario = file.scenario(scenario).map_err(Error::Argument)?.clone();
+        scenario.screen = None;
+        scenario.memory.clear();
+        scenario.info.clear();
+        scenario.sticky = 0.0;
+        scenario.max_noops = 0;
+        if goals.score.is_none() && scenario.reward.is_none() {
+            let name = &scenario.name;
+            return Err(Error::Argument(format!(
+                "scenario {name} has no reward, so the search needs `score`, an expression that says how good a state is"
+            )));
+        }
+        let task = Arc::new(Task::of(file, scenario, rom)?);
+        let mut environment = Environment::new(&task, 0, false)?;
+        environment.begin()?;
+        let core = environment.core();
+        let compile = |name: &str, text: &String| {
+            let wrong = |message: String| Error::Argument(format!("{name}: {message}"));
+            let formula = Formula::parse(text, &*file.symbols).map_err(|error| wrong(error.to_string()))?;
+            if formula.functions() > 0 {
+                return Err(wrong(format!(
+                    "{text} compares frames; a search accepts expressions over the memory of one frame"
+                )));
+            }
+            let memory = Memory::new(core, formula.places()).map_err(wrong)?;
+            Ok(Evaluated { formula, memory })
+        };
+        let score = goals.score.as_ref().map(|text| compile("score", text)).transpose()?;
+        let goal = goals.goal.as_ref().map(|text| compile("goal", text)).transpose()?;
+        let cell = goals.cell.iter().map(|text| compile("cell", text)).collect::<Result<_, _>>()?;
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("search-{index}"))
+            .build()
+            .map_err(|error| Error::Threads(error.to_string()))?;
+        let start = environment.save()?.into();
+        let idle = Mutex::new(vec![environment]);
+        Ok(Explorer { task, pool, idle, start, score, goal, cell, known: HashMap::new() })
+    }
+
+    /// The state in which episodes begin.
+    pub fn start(&self) -> Arc<[u8]> {
+        self.start.clone()
+    }
+
+    /// What the branches play.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// How many actions there are to choose from; of a mask of buttons, all masks.
+    pub fn actions(&self) -> i64 {
+        self.task.actions()
+    }
+
+    /// States of this cell are only returned if they are better than this: a greater score, or the same in fewer frames.
+    pub fn learn(&mut self, cell: Vec<i64>, score: f64, frames: u32) {
+        let best = Best { score, frames };
+        if best.beats(self.known.get(&cell).copied()) {
+            self.known.insert(cell, best);
+        }
+    }
+
+    /// Forgets all cells.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    /// Plays branches at the same time. The results are in the order of the jobs.
+    ///
+    /// # Errors
+    /// If a job's actions or state are not accepted. Nothing is returned then.
+    pub fn run(&self, jobs: &[Job]) -> Result<Vec<Rollout>, Error> {
+        for job in jobs {
+            self.check(&job.plan)?;
+        }
+        self.pool.install(|| jobs.par_iter().with_max_len(1).map(|job| self.play(job)).collect())
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), Error> {
+        match plan {
+            Plan::Actions(actions) => actions.iter().try_for_each(|action| self.task.keys(*action).map(drop)),
+            Plan::Random { steps, repeat, .. } => {
+                if *steps > MAX_STEPS {
+                    return Err(Error::Argument(format!("steps is {steps}; use a number up to {MAX_STEPS}")));
+                }
+                if !(0.0..=1.0).contains(repeat) {
+                    return Err(Error::Argument(format!(
+                        "repeat is {repeat}; use a probability from 0.0 to 1.0"
+                    )));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn play(&self, job: &Job) -> Result<Rollout, Error> {
+        let idle = self.idle.lock().pop();
+        let mut environment = match idle {
+            Some(environment) => environment,
+            None => Environment::new(&self.task, 0, false)?,
+        };
+        let played = self.play_on(&mut environment, job);
+        self.idle.lock().push(environment);
+        played
+    }
+
+    fn play_on(&self, environment: &mut Environment, job: &Job) -> Result<Rollout, Error> {
+        environment.restore(&job.state)?;
+        if environment.is_over() {
+            return Err(Error::State(
+                "the episode of this state has ended; begin a branch at another one".to_owned(),
+            ));
+        }
+        let skip = self.task.scenario().frame_skip;
+        let mut actions = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
+        let mut places: HashMap<Vec<i64>, usize> = HashMap::new();
+        let (mut reached, mut last_frames) = (false, 0);
+        for action in ActionsOf::new(&job.plan, self.actions()) {
+            let keys = self.task.keys(action)?;
+            actions.push(action);
+            last_frames = 0;
+            while last_frames < skip && !reached && !environment.is_over() {
+                environment.play_frame(keys);
+                last_frames += 1;
+                reached = self.is_goal(environment);
+            }
+            if reached || environment.is_over() {
+                break;
+            }
+            if !job.find || self.cell.is_empty() {
+                continue;
+            }
+            let (cell, score) = (self.cell_of(environment), self.score_of(environment));
+            let best = Best { score, frames: environment.frames() };
+            let earlier = places.get(&cell).copied();
+            let known = match earlier {
+                Some(index) => Some(Best { score: found[index].score, frames: found[index].frames }),
+                None => self.known.get(&cell).copied(),
+            };
+            if !best.beats(known) {
+                continue;
+            }
+            let state = environment.save()?;
+            let here = Found { cell: cell.clone(), score, frames: best.frames, steps: actions.len(), state };
+            match earlier {
+                Some(index) => found[index] = here,
+                None => {
+                    places.insert(cell, found.len());
+                    found.push(here);
+                }
+            }
+        }
+        found.sort_by_key(|found| found.steps);
+        let over = environment.is_over() && !reached;
+        Ok(Rollout {
+            score: self.score_of(environment),
+            frames: environment.frames(),
+            state: if job.keep && !over { Some(environment.save()?) } else { None },
+            hash: environment.hash()?,
+            actions,
+            last_frames,
+            reached,
+            over,
+            found,
+        })
+    }
+
+    fn is_goal(&self, environment: &mut Environment) -> bool {
+        match &self.goal {
+            Some(goal) => number(environment, goal).is_some_and(Number::is_true),
+            None => false,
+        }
+    }
+
+    /// The score here. A formula without a value counts as 0.
+    fn score_of(&self, environment: &mut Environment) -> f64 {
+        match &self.score {
+            Some(score) => number(environment, score).map_or(0.0, Number::as_f64),
+            None => environment.earned(),
+        }
+    }
+
+    fn cell_of(&self, environment: &mut Environment) -> Vec<i64> {
+        let whole = |number: Number| match number {
+            Number::Whole(number) => number,
+            Number::Real(number) => number.floor() as i64,
+        };
+        self.cell.iter().map(|part| number(environment, part).map_or(i64::MIN, whole)).collect()
+    }
+
+    /// SHA-256 of the ROM, the scenario's start and the keys of its actions: branches of explorers with the same
+    /// fingerprint can be mixed.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        hash.update(&self.task.start);
+        hash.update(self.task.scenario().frame_skip.to_le_bytes());
+        hash.update(format!("{:?}", self.task.scenario().actions));
+        hash.finalize().into()
+    }
+
+    /// Names of the keys of an action, joined by `+`; `.` without keys.
+    ///
+    /// # Errors
+    /// If there is no such action.
+    pub fn action_name(&self, action: i64) -> Result<String, Error> {
+        let keys = Keys::from_mask(self.task.keys(action)?).unwrap_or_default();
+        let name = keys.names("+");
+        Ok(if name.is_empty() { ".".to_owned() } else { name })
+    }
+}
+
+/// The value of a formula that does not remember earlier frames.
+fn number(environment: &mut Environment, evaluated: &Evaluated) -> Option<Number> {
+    environment.value(evaluated, &mut History::default())
+}
+
+/// The actions of a plan, one after the other.
+enum ActionsOf<'a> {
+    Given(std::slice::Iter<'a, i64>),
+    Random { random: Box<ChaCha8Rng>, left: u32, repeat: f64, last: Option<i64>, count: i64 },
+}
+
+impl ActionsOf<'_> {
+    fn new(plan: &Plan, count: i64) -> ActionsOf<'_> {
+        match *plan {
+            Plan::Actions(ref actions) => ActionsOf::Given(actions.iter()),
+            Plan::Random { seed, steps, repeat } => {
+                let random = Box::new(ChaCha8Rng::seed_from_u64(seed));
+                ActionsOf::Random { random, left: steps, repeat, last: None, count }
+            }
+        }
+    }
+}
+
+impl Iterator for ActionsOf<'_> {
+    type Item = i64;
+
+    fn next(&mut self) -> Option<i64> {
+        match self {
+            ActionsOf::Given(actions) => actions.next().copied(),
+            ActionsOf::Random { random, left, repeat, last, count } => {
+                *left = left.checked_sub(1)?;
+                if let Some(action) = *last
+                    && crate::environment::chance(random, *repeat)
+                {
+                    return Some(action);
+                }
+                let action = (random.next_u64() % *count as u64) as i64;
+                *last = Some(action);
+                Some(action)
+            }
+        }
+    }
+}

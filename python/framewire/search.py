@@ -1,0 +1,778 @@
+"""Search: find the keys that reach a goal, by trying many branches from saved states.
+
+An `Explorer` plays branches of a scenario (docs/game-file.md) on all processors. `restarts`, `beam` and `go_explore` choose
+the branches. All of them return a `Solution`: a list of inputs, which `verify` plays again. The same seed finds the same
+solution, with any number of threads. docs/search.md is the guide.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from framewire.errors import InvalidData, InvalidRequest
+
+__all__ = [
+    "Archive",
+    "Cell",
+    "Entry",
+    "Explorer",
+    "Found",
+    "GoExplore",
+    "Job",
+    "Rollout",
+    "Runner",
+    "Solution",
+    "beam",
+    "go_explore",
+    "restarts",
+]
+
+Cell: TypeAlias = tuple[int, ...]
+"""The values of the expressions `cell`, rounded down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A branch to play.
+
+    Attributes:
+        state: Where it begins: `Runner.start`, or a state of an earlier branch.
+        actions: The actions to play; None for random ones.
+        seed: Decides the random actions.
+        steps: How many random actions.
+        repeat: The probability that a random step repeats the action of the step before.
+        keep: Whether to return the state at the end.
+        find: Whether to return states in new or better cells.
+    """
+
+    state: bytes = field(repr=False)
+    actions: tuple[int, ...] | None = None
+    seed: int = 0
+    steps: int = 0
+    repeat: float = 0.0
+    keep: bool = False
+    find: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A state in a new cell, or a better one than the best that was known of its cell.
+
+    Attributes:
+        cell: Its cell.
+        score: Its score.
+        frames: Frames since the start of the episode.
+        steps: How many of the branch's actions lead to it.
+        state: The state.
+    """
+
+    cell: Cell
+    score: float
+    frames: int
+    steps: int
+    state: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """What a branch did.
+
+    Attributes:
+        actions: The actions that were played; fewer than asked for if the episode ended or the goal was reached.
+        last_frames: The frames of the last action, which the end of the episode and the goal can cut short.
+        frames: Frames since the start of the episode.
+        score: The score at its end.
+        reached: Whether it reached the goal.
+        over: Whether the episode ended without reaching it.
+        found: States worth keeping, in the order of their steps.
+        state: The state at its end, if the job asked for it and the episode has not ended.
+        hash: The SHA-256 of the console's state at its end, in hexadecimal digits.
+    """
+
+    actions: tuple[int, ...]
+    last_frames: int
+    frames: int
+    score: float
+    reached: bool
+    over: bool
+    found: tuple[Found, ...]
+    state: bytes | None = field(repr=False)
+    hash: str
+
+
+class Runner(Protocol):
+    """What plays branches: an `Explorer`, or many of them on several machines."""
+
+    @property
+    def start(self) -> bytes:
+        """The state in which episodes begin."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for runners whose states and actions can be exchanged."""
+
+    @property
+    def frame_skip(self) -> int:
+        """The frames of an action."""
+
+    def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
+        """Plays branches; the results are in the order of the jobs."""
+
+    def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
+        """Says how good the best known states of some cells are: cell, score and frames.
+
+        `rollouts` then returns better ones only.
+        """
+
+    def forget(self) -> None:
+        """Forgets all cells."""
+
+    def action_name(self, action: int) -> str:
+        """The keys of an action, such as `Up+B`; `.` without keys."""
+
+
+class Explorer:
+    """Plays branches of a scenario on the processors of this machine.
+
+    Branches have no random frames at the start and no sticky actions, even if the scenario does. Expressions have the
+    names and the syntax of the game file; `delta` and other functions that compare frames are not accepted.
+
+    Args:
+        game: The game file; the demo game's if left out.
+        scenario: The name of a scenario in it. It can be left out if there is only one.
+        score: How good a state is; the sum of the scenario's rewards if left out.
+        goal: A branch that reaches a frame in which this is true ends there, with success.
+        cell: One or several expressions. States with the same values, rounded down, belong to the same cell.
+        rom: The ROM, in place of the path in the game file.
+        threads: How many threads; 0 is one for each processor.
+    """
+
+    def __init__(
+        self,
+        game: str | os.PathLike[str] | None = None,
+        scenario: str | None = None,
+        *,
+        score: str | None = None,
+        goal: str | None = None,
+        cell: str | Sequence[str] = (),
+        rom: str | os.PathLike[str] | None = None,
+        threads: int = 0,
+    ) -> None:
+        from framewire import _native
+
+        game = _demo_game() if game is None else game
+        self.cells = [cell] if isinstance(cell, str) else list(cell)
+        self._arguments: dict[str, Any] = {
+            "game": os.fspath(game),
+            "scenario": scenario,
+            "score": score,
+            "goal": goal,
+            "cell": self.cells,
+            "rom": None if rom is None else os.fspath(rom),
+            "threads": threads,
+        }
+        self._native = _native.Explorer(**self._arguments)
+        self.goal = goal
+        self.start = self._native.start()
+        self.fingerprint = self._native.fingerprint()
+        self.frame_skip = self._native.frame_skip
+
+    def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
+        """Plays branches at the same time. The results are in the order of the jobs."""
+        rows = [
+            (
+                job.state,
+                None if job.actions is None else list(job.actions),
+                job.seed,
+                job.steps,
+                job.repeat,
+                job.keep,
+                job.find,
+            )
+            for job in jobs
+        ]
+        return [
+            Rollout(
+                tuple(each.actions),
+                each.last_frames,
+                each.frames,
+                each.score,
+                each.reached,
+                each.over,
+                tuple(Found(tuple(cell), score, frames, steps, state) for cell, score, frames, steps, state in each.found),
+                each.state,
+                each.hash.hex(),
+            )
+            for each in self._native.run(rows)
+        ]
+
+    def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
+        """Says how good the best known state of some cells is: cell, score and frames."""
+        self._native.learn([(list(cell), score, frames) for cell, score, frames in cells])
+
+    def forget(self) -> None:
+        """Forgets all cells."""
+        self._native.forget()
+
+    def action_name(self, action: int) -> str:
+        """The keys of an action, such as `Up+B`; `.` without keys."""
+        return self._native.action_name(action)
+
+    def __reduce__(self) -> tuple[Callable[..., Explorer], tuple[dict[str, Any]]]:
+        return _explorer, (self._arguments,)
+
+
+def _explorer(arguments: dict[str, Any]) -> Explorer:
+    return Explorer(**arguments)
+
+
+def _demo_game() -> Path:
+    return Path(__file__).resolve().parent / "data" / "demo.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The best inputs that a search found.
+
+    Attributes:
+        actions: The actions, from the start of the episode.
+        presses: The same as keys and frames: `"Left:8 .:4 A:4"`, which `Emulator.play` accepts.
+        frames: How many frames they take.
+        score: The score at their end.
+        reached: Whether they reach the goal.
+        hash: The SHA-256 of the console's state at their end.
+        branches: How many branches the search played.
+        played: How many frames the search played.
+    """
+
+    actions: tuple[int, ...]
+    presses: str
+    frames: int
+    score: float
+    reached: bool
+    hash: str
+    branches: int = 0
+    played: int = 0
+
+    def verify(self, runner: Runner) -> None:
+        """Plays the inputs again from the start of the episode, and compares score, frames and state.
+
+        Raises:
+            InvalidData: Something differs.
+        """
+        again = replay(runner, self.actions)
+        for name in ("frames", "score", "reached", "hash"):
+            own, other = getattr(self, name), getattr(again, name)
+            if own != other:
+                raise InvalidData(
+                    f"the solution ends with {name} {own}, but playing it again gives {other}; use the ROM and the game "
+                    "file of the search"
+                )
+
+
+def replay(runner: Runner, actions: Sequence[int]) -> Solution:
+    """Plays actions from the start of the episode."""
+    (rollout,) = runner.rollouts([Job(runner.start, tuple(actions))])
+    if len(rollout.actions) < len(actions):
+        raise InvalidData(
+            f"the episode ends after {len(rollout.actions)} of {len(actions)} actions; use the ROM and the game file "
+            "of the search"
+        )
+    return Solution(
+        rollout.actions,
+        _presses(runner, rollout.actions, rollout.last_frames),
+        rollout.frames,
+        rollout.score,
+        rollout.reached,
+        rollout.hash,
+    )
+
+
+def _presses(runner: Runner, actions: Sequence[int], last_frames: int) -> str:
+    names: dict[int, str] = {}
+    runs: list[tuple[str, int]] = []
+    for index, action in enumerate(actions):
+        if action not in names:
+            names[action] = runner.action_name(action)
+        frames = last_frames if index == len(actions) - 1 else runner.frame_skip
+        if runs and runs[-1][0] == names[action]:
+            runs[-1] = (names[action], runs[-1][1] + frames)
+        else:
+            runs.append((names[action], frames))
+    return " ".join(f"{keys}:{frames}" for keys, frames in runs)
+
+
+class _Counter:
+    """How much a search has played, and the end of its budget."""
+
+    def __init__(self, runner: Runner, most: int | None, progress: Callable[[Progress], None] | None) -> None:
+        self.runner = runner
+        self.most = most
+        self.progress = progress
+        self.branches = 0
+        self.frames = 0
+
+    def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
+        rollouts = self.runner.rollouts(jobs)
+        self.branches += len(rollouts)
+        for each in rollouts:
+            if each.actions:
+                self.frames += (len(each.actions) - 1) * self.runner.frame_skip + each.last_frames
+        return rollouts
+
+    def is_spent(self) -> bool:
+        return self.most is not None and self.frames >= self.most
+
+    def report(self, score: float, cells: int = 0) -> None:
+        if self.progress is not None:
+            self.progress(Progress(self.branches, self.frames, score, cells))
+
+    def solution(self, actions: Sequence[int]) -> Solution:
+        """Plays the inputs again from the start, so that a solution is always one that was verified."""
+        found = replay(self.runner, actions)
+        return Solution(
+            found.actions,
+            found.presses,
+            found.frames,
+            found.score,
+            found.reached,
+            found.hash,
+            self.branches,
+            self.frames,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search is.
+
+    Attributes:
+        branches: Branches that were played.
+        frames: Frames that were played.
+        score: The best score.
+        cells: Known cells.
+    """
+
+    branches: int
+    frames: int
+    score: float
+    cells: int
+
+
+def _rank(rollout: Rollout) -> tuple[bool, float, int]:
+    """Greater is better: the goal, then the score, then fewer frames."""
+    return rollout.reached, rollout.score, -rollout.frames
+
+
+def restarts(
+    runner: Runner,
+    *,
+    branches: int = 1000,
+    steps: int = 500,
+    repeat: float = 0.8,
+    seed: int = 0,
+    batch: int = 64,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Plays random episodes from the start, and returns the best of them.
+
+    Args:
+        runner: What plays the branches.
+        branches: The most episodes.
+        steps: The most steps of an episode.
+        repeat: The probability that a step repeats the action of the step before.
+        seed: Decides the random actions.
+        batch: How many episodes are played before the best is chosen.
+        progress: Called after each batch.
+    """
+    chance = random.Random(seed)
+    counter = _Counter(runner, None, progress)
+    best: Rollout | None = None
+    while counter.branches < branches and not (best and best.reached):
+        count = min(batch, branches - counter.branches)
+        jobs = [Job(runner.start, None, chance.getrandbits(63), steps, repeat) for _ in range(count)]
+        for rollout in counter.rollouts(jobs):
+            if best is None or _rank(rollout) > _rank(best):
+                best = rollout
+        assert best is not None
+        counter.report(best.score)
+    if best is None:
+        raise InvalidRequest(f"branches is {branches}; use a number from 1", parameter="branches")
+    return counter.solution(best.actions)
+
+
+def beam(
+    runner: Runner,
+    *,
+    width: int = 32,
+    branches: int = 4,
+    steps: int = 16,
+    repeat: float = 0.8,
+    rounds: int = 500,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Beam search: keeps the best states, plays some branches from each, keeps the best of these, and so on.
+
+    Args:
+        runner: What plays the branches.
+        width: How many states are kept in each round.
+        branches: How many branches begin at each of them.
+        steps: The random steps of a branch.
+        repeat: The probability that a step repeats the action of the step before.
+        rounds: The most rounds.
+        seed: Decides the random actions.
+        progress: Called after each round.
+    """
+    for name, value in (("width", width), ("branches", branches), ("steps", steps), ("rounds", rounds)):
+        if value < 1:
+            raise InvalidRequest(f"{name} is {value}; use a number from 1", parameter=name)
+    chance = random.Random(seed)
+    counter = _Counter(runner, None, progress)
+    kept: list[tuple[bytes, tuple[int, ...]]] = [(runner.start, ())]
+    best: tuple[tuple[bool, float, int], tuple[int, ...]] | None = None
+    for _ in range(rounds):
+        origins = [each for each in kept for _ in range(branches)]
+        jobs = [Job(state, None, chance.getrandbits(63), steps, repeat, keep=True) for state, _ in origins]
+        ends: list[tuple[tuple[bool, float, int], bytes | None, tuple[int, ...], str]] = []
+        for (_, before), rollout in zip(origins, counter.rollouts(jobs), strict=True):
+            actions = before + rollout.actions
+            if best is None or _rank(rollout) > best[0]:
+                best = (_rank(rollout), actions)
+            ends.append((_rank(rollout), rollout.state, actions, rollout.hash))
+        assert best is not None
+        counter.report(best[0][1])
+        if best[0][0]:
+            break
+        # States that are equal would only take the place of others.
+        ends.sort(key=lambda end: end[0], reverse=True)
+        seen: set[str] = set()
+        kept = []
+        for _, state, actions, digest in ends:
+            if state is not None and digest not in seen:
+                seen.add(digest)
+                kept.append((state, actions))
+            if len(kept) == width:
+                break
+        if not kept:
+            break
+    assert best is not None
+    return counter.solution(best[1])
+
+
+@dataclass(slots=True)
+class Entry:
+    """A state of an `Archive`.
+
+    Attributes:
+        cell: Its cell.
+        score: Its score.
+        frames: Frames since the start of the episode.
+        state: The state; None after a better one took its place in the cell.
+        parent: The number of the entry in which its branch began; None for the start.
+        actions: The actions from there.
+        chosen: How many branches began here.
+    """
+
+    cell: Cell
+    score: float
+    frames: int
+    state: bytes | None = field(repr=False)
+    parent: int | None = None
+    actions: tuple[int, ...] = ()
+    chosen: int = 0
+
+
+class Archive:
+    """The best known state of each cell, and how to reach it.
+
+    Attributes:
+        entries: All entries, also those that are no longer the best of their cell: others began there.
+        best: The number of the best entry of each cell.
+    """
+
+    def __init__(self, start: bytes) -> None:
+        self.entries: list[Entry] = [Entry((), -math.inf, 0, start)]
+        self.best: dict[Cell, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.best)
+
+    def add(self, found: Found, parent: int, actions: tuple[int, ...]) -> bool:
+        """Takes a state if it is better than the one of its cell; returns whether it did."""
+        old = self.best.get(found.cell)
+        if old is not None:
+            known = self.entries[old]
+            if (found.score, -found.frames) <= (known.score, -known.frames):
+                return False
+            known.state = None
+        self.best[found.cell] = len(self.entries)
+        self.entries.append(Entry(found.cell, found.score, found.frames, found.state, parent, actions))
+        return True
+
+    def known(self) -> list[tuple[Cell, float, int]]:
+        """Cell, score and frames of each best entry, for `Runner.learn`."""
+        return [(cell, self.entries[at].score, self.entries[at].frames) for cell, at in self.best.items()]
+
+    def path(self, number: int) -> tuple[int, ...]:
+        """The actions from the start of the episode to an entry."""
+        parts: list[tuple[int, ...]] = []
+        at: int | None = number
+        while at is not None:
+            parts.append(self.entries[at].actions)
+            at = self.entries[at].parent
+        return tuple(action for part in reversed(parts) for action in part)
+
+    def choose(self, chance: random.Random, count: int, greed: float) -> list[int]:
+        """The numbers of entries to begin branches at.
+
+        Entries that were chosen less often are more probable. A part `greed` of them is from the tenth of the cells that
+        has the best scores.
+        """
+        if not self.best:
+            return [0] * count
+        numbers = sorted(self.best.values())
+        by_score = sorted(numbers, key=lambda at: (-self.entries[at].score, self.entries[at].frames))
+        top = by_score[: max(1, len(numbers) // 10)]
+        greedy = sum(chance.random() < greed for _ in range(count))
+        chosen: list[int] = []
+        for group, wanted in ((top, greedy), (numbers, count - greedy)):
+            weights = [1 / math.sqrt(self.entries[at].chosen + 1) for at in group]
+            chosen += chance.choices(group, weights, k=wanted)
+        for at in chosen:
+            self.entries[at].chosen += 1
+        return chosen
+
+
+class GoExplore:
+    """Go-Explore: returns to the best known state of some cell, and explores from there.
+
+    `step` plays one batch of branches; `run` plays until the goal is reached. `save` and `load` continue a search later,
+    with the same result as without the interruption.
+
+    Args:
+        runner: What plays the branches. It needs cells.
+        seed: Decides all random choices.
+        batch: How many branches are played before the archive takes their states.
+        steps: The random steps of a branch.
+        repeat: The probability that a step repeats the action of the step before.
+        greed: The part of the branches that begin at the best scores.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        *,
+        seed: int = 0,
+        batch: int = 64,
+        steps: int = 50,
+        repeat: float = 0.8,
+        greed: float = 0.5,
+    ) -> None:
+        if isinstance(runner, Explorer) and not runner.cells:
+            raise InvalidRequest(
+                "the explorer has no cells; give it some, such as Explorer(..., cell=['level', 'x / 16'])", parameter="cell"
+            )
+        for name, value in (("batch", batch), ("steps", steps)):
+            if value < 1:
+                raise InvalidRequest(f"{name} is {value}; use a number from 1", parameter=name)
+        for name, part in (("repeat", repeat), ("greed", greed)):
+            if not 0 <= part <= 1:
+                raise InvalidRequest(f"{name} is {part}; use a number from 0.0 to 1.0", parameter=name)
+        self._runner = runner
+        self._options: dict[str, Any] = {"batch": batch, "steps": steps, "repeat": repeat, "greed": greed}
+        self._chance = random.Random(seed)
+        self.archive = Archive(runner.start)
+        self.branches = 0
+        self.played = 0
+        self._best: tuple[bool, float, int] = (False, -math.inf, 0)
+        self._best_path: tuple[int, ...] = ()
+
+    @property
+    def reached(self) -> bool:
+        """Whether a branch has reached the goal."""
+        return self._best[0]
+
+    @property
+    def score(self) -> float:
+        """The best score."""
+        return self._best[1]
+
+    def jobs(self) -> tuple[list[int], list[Job]]:
+        """The entries at which the next branches begin, and the branches. Play them, and give both to `merge`."""
+        options = self._options
+        numbers = self.archive.choose(self._chance, options["batch"], options["greed"])
+        jobs = []
+        for number in numbers:
+            state = self.archive.entries[number].state
+            assert state is not None
+            seed = self._chance.getrandbits(63)
+            jobs.append(Job(state, None, seed, options["steps"], options["repeat"], find=True))
+        return numbers, jobs
+
+    def merge(self, numbers: Sequence[int], rollouts: Sequence[Rollout]) -> list[tuple[Cell, float, int]]:
+        """Takes what the branches found, in the order of the jobs. Returns the cells that are new or better."""
+        news: list[tuple[Cell, float, int]] = []
+        skip = self._runner.frame_skip
+        for number, rollout in zip(numbers, rollouts, strict=True):
+            self.branches += 1
+            if rollout.actions:
+                self.played += (len(rollout.actions) - 1) * skip + rollout.last_frames
+            news.extend(
+                (found.cell, found.score, found.frames)
+                for found in rollout.found
+                if self.archive.add(found, number, rollout.actions[: found.steps])
+            )
+            if _rank(rollout) > self._best:
+                self._best = _rank(rollout)
+                self._best_path = self.archive.path(number) + rollout.actions
+        return news
+
+    def step(self) -> None:
+        """Plays one batch of branches."""
+        numbers, jobs = self.jobs()
+        self._runner.learn(self.merge(numbers, self._runner.rollouts(jobs)))
+
+    def run(self, *, max_frames: int = 50_000_000, progress: Callable[[Progress], None] | None = None) -> Solution:
+        """Plays until the goal is reached, or `max_frames` frames were played. Returns the best inputs.
+
+        Args:
+            max_frames: The most frames of all branches together.
+            progress: Called after each batch.
+        """
+        self._runner.learn(self.archive.known())
+        while not self.reached and self.played < max_frames:
+            self.step()
+            if progress is not None:
+                progress(Progress(self.branches, self.played, self.score, len(self.archive)))
+        return self.solution()
+
+    def solution(self) -> Solution:
+        """The best inputs so far, played again from the start."""
+        found = replay(self._runner, self._best_path)
+        return Solution(
+            found.actions,
+            found.presses,
+            found.frames,
+            found.score,
+            found.reached,
+            found.hash,
+            self.branches,
+            self.played,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the search to a file. An earlier file is replaced when the new one is complete."""
+        version, internal, gauss = self._chance.getstate()
+        head = {
+            "format": 1,
+            "fingerprint": self._runner.fingerprint,
+            "options": self._options,
+            "random": [version, list(internal), gauss],
+            "branches": self.branches,
+            "played": self.played,
+            "best": [self._best[0], _finite(self._best[1]), self._best[2]],
+            "best_path": self._best_path,
+            "entries": [
+                [each.cell, _finite(each.score), each.frames, each.parent, each.actions, each.chosen]
+                for each in self.archive.entries
+            ],
+        }
+        target = Path(path)
+        unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            with zipfile.ZipFile(unfinished, "w") as file:  # states are compressed already
+                file.writestr("search.json", json.dumps(head))
+                for number, entry in enumerate(self.archive.entries):
+                    if entry.state is not None:
+                        file.writestr(f"states/{number}", entry.state)
+            os.replace(unfinished, target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], runner: Runner) -> GoExplore:
+        """Continues a search that `save` wrote.
+
+        Raises:
+            InvalidData: The file is damaged, or of a search in another scenario or ROM.
+        """
+        try:
+            with zipfile.ZipFile(path) as file:
+                head = json.loads(file.read("search.json"))
+                names = set(file.namelist())
+                if head["format"] != 1:
+                    raise InvalidData(f"{os.fspath(path)} has the format {head['format']}; this version reads format 1")
+                if head["fingerprint"] != runner.fingerprint:
+                    raise InvalidData(
+                        f"{os.fspath(path)} is of a search with another ROM, start, frame skip or list of actions; use "
+                        "the same game file and scenario"
+                    )
+                search = cls(runner, **head["options"])
+                version, internal, gauss = head["random"]
+                search._chance.setstate((version, tuple(internal), gauss))
+                search.branches, search.played = head["branches"], head["played"]
+                reached, score, frames = head["best"]
+                search._best = (reached, -math.inf if score is None else score, frames)
+                search._best_path = tuple(head["best_path"])
+                search.archive.entries = [
+                    Entry(
+                        tuple(cell),
+                        -math.inf if score is None else score,
+                        frames,
+                        file.read(f"states/{number}") if f"states/{number}" in names else None,
+                        parent,
+                        tuple(actions),
+                        chosen,
+                    )
+                    for number, (cell, score, frames, parent, actions, chosen) in enumerate(head["entries"])
+                ]
+        except (zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
+            if isinstance(error, InvalidData):
+                raise
+            raise InvalidData(f"{os.fspath(path)} is not a saved search, or is damaged: {error}") from None
+        for number, entry in enumerate(search.archive.entries):
+            if number > 0 and entry.state is not None:
+                search.archive.best[entry.cell] = number
+        return search
+
+
+def _finite(score: float) -> float | None:
+    """JSON has no infinity."""
+    return None if math.isinf(score) else score
+
+
+def go_explore(
+    runner: Runner,
+    *,
+    seed: int = 0,
+    batch: int = 64,
+    steps: int = 50,
+    repeat: float = 0.8,
+    greed: float = 0.5,
+    max_frames: int = 50_000_000,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Searches with `GoExplore` until the goal is reached, or `max_frames` frames were played.
+
+    Args:
+        runner: What plays the branches. It needs cells.
+        seed: Decides all random choices.
+        batch: How many branches are played before the archive takes their states.
+        steps: The random steps of a branch.
+        repeat: The probability that a step repeats the action of the step before.
+        greed: The part of the branches that begin at the best scores.
+        max_frames: The most frames of all branches together.
+        progress: Called after each batch.
+    """
+    runner.forget()
+    search = GoExplore(runner, seed=seed, batch=batch, steps=steps, repeat=repeat, greed=greed)
+    return search.run(max_frames=max_frames, progress=progress)

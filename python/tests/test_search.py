@@ -1,0 +1,133 @@
+"""Search on the demo game."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from framewire import search
+from framewire.errors import InvalidData, InvalidRequest
+from framewire.search import Explorer, GoExplore, Job, Solution
+
+GOAL = "bricks_left < 56"
+"""Something that a short search finds."""
+
+
+def explorer(threads: int = 0, goal: str | None = GOAL) -> Explorer:
+    return Explorer(
+        scenario="memory",
+        score="-bricks_left",
+        goal=goal,
+        cell=["bricks_left", "ball_dy > 0", "ball_x / 640"],
+        threads=threads,
+    )
+
+
+def small(runner: Explorer, seed: int = 3) -> Solution:
+    return search.go_explore(runner, seed=seed, batch=16, steps=12)
+
+
+def test_a_search_finds_the_same_solution_again_with_any_number_of_threads() -> None:
+    runner = explorer()
+    solution = small(runner)
+    assert solution.reached
+    assert solution.score == -55
+    solution.verify(explorer(threads=1))
+    assert small(runner) == small(explorer(threads=1)) == small(explorer(threads=7)) == solution
+    assert small(runner, seed=4) != solution
+
+
+def test_every_kind_of_search_reaches_the_goal() -> None:
+    runner = explorer()
+    for solution in (
+        search.restarts(runner, branches=64, steps=150, seed=1),
+        search.beam(runner, width=4, branches=3, steps=10, seed=1),
+    ):
+        assert solution.reached
+        solution.verify(runner)
+        assert len(solution.actions) * 4 - 3 <= solution.frames <= len(solution.actions) * 4
+
+
+def test_without_the_goal_the_best_score_is_returned() -> None:
+    runner = Explorer(scenario="memory", score="u32[frame]")
+    solution = search.restarts(runner, branches=3, steps=5)
+    assert not solution.reached
+    assert solution.frames == 20
+    solution.verify(runner)
+    wrong = Solution(solution.actions, solution.presses, 20, 0.0, False, solution.hash)
+    with pytest.raises(InvalidData, match=r"score 0.0, but playing it again gives"):
+        wrong.verify(runner)
+
+
+def test_branches_continue_where_others_ended() -> None:
+    runner = explorer(goal=None)
+    one, two = (3, 1, 1, 2), (2, 2, 0)
+    (first,) = runner.rollouts([Job(runner.start, one, keep=True)])
+    assert first.state is not None
+    (second,) = runner.rollouts([Job(first.state, two)])
+    (both,) = runner.rollouts([Job(runner.start, one + two)])
+    assert (second.hash, second.frames) == (both.hash, both.frames) == (both.hash, 28)
+
+
+def test_known_cells_are_found_only_if_they_are_better() -> None:
+    runner = explorer(goal=None)
+    job = Job(runner.start, (0,) * 30, find=True)
+    (first,) = runner.rollouts([job])
+    assert first.found
+    runner.learn((found.cell, found.score, found.frames) for found in first.found)
+    assert not runner.rollouts([job])[0].found
+    runner.forget()
+    assert runner.rollouts([job])[0].found == first.found
+
+
+def test_a_saved_search_continues_as_if_it_had_not_been_interrupted(tmp_path: Path) -> None:
+    whole = GoExplore(explorer(goal=None), seed=5, batch=8, steps=10)
+    for _ in range(4):
+        whole.step()
+    half = GoExplore(explorer(goal=None), seed=5, batch=8, steps=10)
+    half.step()
+    half.step()
+    half.save(tmp_path / "search.zip")
+    rest = GoExplore.load(tmp_path / "search.zip", explorer(goal=None))
+    rest.run(max_frames=rest.played)
+    rest.step()
+    rest.step()
+    assert rest.solution() == whole.solution()
+    assert rest.archive.best == whole.archive.best
+    assert [path.name for path in tmp_path.iterdir()] == ["search.zip"]
+
+    other = Explorer(scenario="pixels", cell="bricks_left")
+    assert other.fingerprint == whole._runner.fingerprint, "the scenarios differ only in what they observe"
+    (tmp_path / "search.zip").write_bytes(b"nothing")
+    with pytest.raises(InvalidData, match="not a saved search"):
+        GoExplore.load(tmp_path / "search.zip", explorer())
+
+
+def test_an_explorer_can_be_sent_to_another_process() -> None:
+    runner = explorer()
+    again = pickle.loads(pickle.dumps(runner))
+    job = Job(runner.start, None, 7, 20)
+    assert again.rollouts([job]) == runner.rollouts([job])
+    assert pickle.loads(pickle.dumps(job)) == job
+
+
+def test_bad_input_says_what_is_accepted() -> None:
+    with pytest.raises(InvalidRequest, match=r"goal: .*did you mean"):
+        Explorer(scenario="memory", goal="levle > 1")
+    with pytest.raises(InvalidRequest, match=r"score: delta.* compares frames"):
+        Explorer(scenario="memory", score="delta(score)")
+    with pytest.raises(InvalidRequest, match="has no cells"):
+        search.go_explore(Explorer(scenario="memory"))
+    runner = explorer()
+    with pytest.raises(InvalidRequest, match="no action 9; use a number from 0 to 3"):
+        runner.rollouts([Job(runner.start, (9,))])
+    with pytest.raises(InvalidData, match="not the state of an environment"):
+        runner.rollouts([Job(b"nothing", (1,))])
+    with pytest.raises(InvalidData, match="damaged"):
+        runner.rollouts([Job(runner.start[:2000], (1,))])
+    with pytest.raises(InvalidRequest, match=r"width is 0"):
+        search.beam(runner, width=0)
+    with pytest.raises(InvalidRequest, match=r"repeat is 2;"):
+        runner.rollouts([Job(runner.start, None, 1, 5, 2.0)])
