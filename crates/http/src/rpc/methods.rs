@@ -74,7 +74,10 @@ pub(super) async fn begin(
             operation_once(session, name, params, key, charge).await
         }
         (_, key) => match session.routes.find(name) {
-            Some(route) => session.routes.begin(session, route, params, key, charge).await,
+            Some(route) => {
+                have_symbols(session, &params).await;
+                session.routes.begin(session, route, params, key, charge).await
+            }
             None => Err(RpcError::no_method(&method, METHODS)),
         },
     }
@@ -89,6 +92,14 @@ pub(super) async fn under_way(
         Poll::Ready(done) => Box::pin(ready(done)),
         Poll::Pending => work,
     }
+}
+
+/// Waits until the names of a game's addresses are read from their files. A request that reads them itself would be overtaken
+/// by the requests after it.
+async fn have_symbols(session: &RpcSession, params: &Object) {
+    let name = params.get("emulator").and_then(Json::as_str);
+    let named = name.and_then(|name| session.services.operations.emulators.get(name));
+    named.unwrap_or(&session.served).symbols().await;
 }
 
 /// Whether POST /v1/batch takes an operation of this name.
@@ -114,6 +125,7 @@ async fn batch(session: &RpcSession, mut params: Object) -> Result<UnderWay, Rpc
 }
 
 async fn wait(session: &Arc<RpcSession>, mut params: Object) -> Result<UnderWay, RpcError> {
+    have_symbols(session, &params).await;
     let served = selected(session, &mut params)?;
     let (session, request, place) = (session.clone(), object(params)?, session.place(StreamKind::Wait)?);
     let selected = SelectedEmulator { served, operations: session.services.operations.clone(), key: None };

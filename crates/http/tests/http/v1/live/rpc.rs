@@ -113,6 +113,25 @@ fn a_wait_does_not_hold_up_the_requests_behind_it() {
 }
 
 #[test]
+fn a_wait_begins_before_the_requests_after_it_while_symbols_are_read_for_the_first_time() {
+    for _ in 0..5 {
+        let server = Server::paused();
+        let mut rpc = Rpc::open(&server);
+        let wait = json!({"until": format!("score < 100000 && {SCRATCH} == 77"), "frames": 60});
+        rpc.send(json!({"jsonrpc": "2.0", "id": "wait", "method": "wait", "params": wait}).to_string());
+        // The condition holds for a single frame.
+        for value in [77, 0] {
+            for (method, params) in [("write16", json!([ADDRESS, value])), ("advance", json!([1]))] {
+                rpc.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+            }
+        }
+        rpc.send(json!({"jsonrpc": "2.0", "method": "advance", "params": [60]}).to_string());
+        let waited = rpc.receive().unwrap();
+        assert_eq!((&waited["id"], &waited["result"]["held"]), (&json!("wait"), &json!(true)), "{waited}");
+    }
+}
+
+#[test]
 fn a_wait_that_the_emulator_does_not_begin_holds_up_no_other_request() {
     let (_listener, address) = silent_port();
     let server = attached(address, |app| app.deadline = Duration::from_secs(10));
