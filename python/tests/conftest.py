@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import framewire
+import framewire.envs
 from tests.servers import Proxy, Server, serve, window
 
 
@@ -49,3 +50,27 @@ def proxy(server: Server) -> Iterator[Proxy]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "server"
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    """A scenario whose episodes end after ten steps."""
+    data = framewire.envs.demo_game().parent
+    path = tmp_path / "short.toml"
+    path.write_text(
+        f"""
+[game]
+name = "Short"
+rom = "{data / "framewire-demo.gba"}"
+symbols = ["{data / "memory-map.toml"}"]
+
+[scenario.short]
+actions = "buttons"
+frame_skip = 2
+max_frames = 20
+info = {{ game_frame = "frame" }}
+[scenario.short.observe]
+memory = ["paddle_x"]
+"""
+    )
+    return path

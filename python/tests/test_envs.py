@@ -91,30 +91,6 @@ def test_the_last_two_observations_stay_as_they_are() -> None:
     assert np.array_equal(observations[0], kept)
 
 
-@pytest.fixture
-def short(tmp_path: Path) -> Path:
-    """A scenario whose episodes end after ten steps."""
-    data = framewire.envs.demo_game().parent
-    path = tmp_path / "short.toml"
-    path.write_text(
-        f"""
-[game]
-name = "Short"
-rom = "{data / "framewire-demo.gba"}"
-symbols = ["{data / "memory-map.toml"}"]
-
-[scenario.short]
-actions = "buttons"
-frame_skip = 2
-max_frames = 20
-info = {{ game_frame = "frame" }}
-[scenario.short.observe]
-memory = ["paddle_x"]
-"""
-    )
-    return path
-
-
 def test_autoreset_modes_are_those_of_gymnasium(short: Path) -> None:
     none = np.zeros((2, 10), dtype=np.int8)
     for mode in AutoresetMode:

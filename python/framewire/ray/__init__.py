@@ -1,0 +1,18 @@
+"""Environments and searches on the machines of a Ray cluster.
+
+`Fleet` is a `gymnasium.vector.VectorEnv` whose environments run on all nodes of the cluster. docs/fleets.md is the guide.
+"""
+
+from __future__ import annotations
+
+try:
+    import ray as _  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "ray":
+        raise
+    raise ImportError("framewire.ray needs the package ray: pip install 'framewire[ray]'", name="ray") from None
+
+from framewire.ray.errors import FleetError
+from framewire.ray.fleet import Batch, Fleet, NodeStats
+
+__all__ = ["Batch", "Fleet", "FleetError", "NodeStats"]

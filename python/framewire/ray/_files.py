@@ -1,0 +1,93 @@
+"""The files of a scenario, as one object that Ray brings to each node."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from framewire.errors import InvalidRequest, RomError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_GAME = "game.toml"
+
+
+@dataclass(frozen=True)
+class GameFiles:
+    """A game file and what it names.
+
+    Attributes:
+        files: The game file and the files that it names, by the name that each has in one folder.
+        rom: The name of the ROM in `files`, or its path on every node if it is not sent.
+        is_sent: Whether the ROM is in `files`.
+    """
+
+    files: dict[str, bytes]
+    rom: str
+    is_sent: bool
+
+    @classmethod
+    def collect(
+        cls, game: str | os.PathLike[str], scenario: str | None, rom: str | os.PathLike[str] | None, node_rom: str | None
+    ) -> GameFiles:
+        """Reads the files of a scenario. With `node_rom`, the ROM is not read: each node has it at this path."""
+        path = Path(game)
+        text = path.read_text(encoding="utf-8")
+        described = tomllib.loads(text)
+        files: dict[str, bytes] = {}
+        for reference in _references(described, scenario):
+            name = f"{len(files)}-{Path(reference).name}"
+            text = _renamed(text, reference, name, path)
+            files[name] = (path.parent / reference).read_bytes()
+        files[_GAME] = text.encode()
+        if node_rom is not None:
+            return cls(files, node_rom, is_sent=False)
+        source = path.parent / described["game"].get("rom", "") if rom is None else Path(rom)
+        name = f"rom-{source.name}"
+        files[name] = source.read_bytes()
+        return cls(files, name, is_sent=True)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(len(data) for data in self.files.values())
+
+    @contextmanager
+    def unpacked(self) -> Iterator[tuple[str, str]]:
+        """The paths of the game file and of the ROM, until the end of `with`."""
+        if not self.is_sent and not Path(self.rom).is_file():
+            raise RomError(
+                f"there is no ROM at {self.rom}; copy it to this path on every node, or leave out node_rom, and the fleet "
+                "sends the ROM"
+            )
+        with TemporaryDirectory(prefix="framewire-") as folder:
+            for name, data in self.files.items():
+                Path(folder, name).write_bytes(data)
+            yield os.path.join(folder, _GAME), os.path.join(folder, self.rom)
+
+
+def _references(described: dict[str, Any], scenario: str | None) -> list[str]:
+    """The symbol files and start states, as they are written in the game file."""
+    references = dict.fromkeys(described["game"].get("symbols", []))
+    for name, each in described.get("scenario", {}).items():
+        state = each.get("start", {}).get("state")
+        if state is not None and scenario in (None, name):
+            references[state] = None
+    return list(references)
+
+
+def _renamed(text: str, reference: str, name: str, path: Path) -> str:
+    """The game file with another path for one of its files. Lines stay as they are, and so do the lines in errors."""
+    for quote in ('"', "'"):
+        if quote + reference + quote in text:
+            return text.replace(quote + reference + quote, f'"{name}"')
+    raise InvalidRequest(f"{path} writes the path {reference} with escapes; write it in single quotes to use it in a fleet")

@@ -1,0 +1,86 @@
+"""Figures of a fleet, for the program and for Ray's metrics."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from ray.util.metrics import Counter, Gauge
+
+from framewire.ray._nodes import Node
+
+# Seconds between two values of a gauge.
+_EVERY = 1.0
+
+
+@dataclass
+class NodeStats:
+    """What the environments on a node have done.
+
+    Attributes:
+        node: Its machine and the first digits of its id.
+        steps: Steps of single environments.
+        steps_per_second: The same per second, over the last second or more.
+        restarts: Workers that began here in place of lost ones.
+        mismatches: Results that differed from those of an undisturbed run.
+    """
+
+    node: str
+    steps: int = 0
+    steps_per_second: float = 0.0
+    restarts: int = 0
+    mismatches: int = 0
+
+
+@dataclass
+class _Rate:
+    since: float = field(default_factory=time.monotonic)
+    steps: int = 0
+
+
+class Metrics:
+    """Counts, and reports to Ray: `ray_framewire_fleet_...` in Prometheus and on Ray's dashboard."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, NodeStats] = {}
+        self._rates: dict[str, _Rate] = {}
+        tags = ("node",)
+        self._steps = Counter("framewire_fleet_steps", "Steps of single environments.", tags)
+        self._speed = Gauge("framewire_fleet_steps_per_second", "Steps of single environments per second.", tags)
+        self._restarts = Counter("framewire_fleet_restarts", "Workers that replaced lost ones.", tags)
+        self._mismatches = Counter("framewire_fleet_hash_mismatches", "Results that differ from an undisturbed run.", tags)
+
+    def stepped(self, node: Node, count: int) -> None:
+        """Environments on a node played a step."""
+        stats, rate = self._of(node), self._rates[node.id]
+        stats.steps += count
+        rate.steps += count
+        now = time.monotonic()
+        if now - rate.since < _EVERY:
+            return
+        stats.steps_per_second = rate.steps / (now - rate.since)
+        self._steps.inc(rate.steps, {"node": stats.node})
+        self._speed.set(stats.steps_per_second, {"node": stats.node})
+        self._rates[node.id] = _Rate(now)
+
+    def restarted(self, node: Node) -> None:
+        """A worker on this node replaced a lost one."""
+        stats = self._of(node)
+        stats.restarts += 1
+        self._restarts.inc(1, {"node": stats.node})
+
+    def mismatched(self, node: Node) -> None:
+        """This node computed something else than an undisturbed run."""
+        stats = self._of(node)
+        stats.mismatches += 1
+        self._mismatches.inc(1, {"node": stats.node})
+
+    def stats(self) -> list[NodeStats]:
+        """The figures of each node."""
+        return list(self._nodes.values())
+
+    def _of(self, node: Node) -> NodeStats:
+        if node.id not in self._nodes:
+            self._nodes[node.id] = NodeStats(str(node))
+            self._rates[node.id] = _Rate()
+        return self._nodes[node.id]

@@ -1,0 +1,157 @@
+"""What runs on a node: a vector of environments, and an actor that owns it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import framewire
+from framewire import _native
+from framewire.envs._spaces import Array, Observation
+from framewire.envs.vector import GameVectorEnv
+from framewire.errors import FramewireError
+from framewire.ray._files import GameFiles
+from framewire.ray.errors import FleetError
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all workers of a fleet have in common."""
+
+    version: str
+    scenario: str | None
+    autoreset: str
+    start_hash: str
+
+
+class Result(NamedTuple):
+    """What a reset or a step returns."""
+
+    observations: Observation
+    rewards: Array
+    terminated: Array
+    truncated: Array
+    info: dict[str, Any]
+    digest: int
+    """A checksum of the rest."""
+
+
+class Saved(NamedTuple):
+    """The environments of a worker at one moment."""
+
+    states: list[bytes]
+    hashes: list[str]
+
+
+class Call(NamedTuple):
+    """A reset or a step, which can be played again."""
+
+    name: str
+    arguments: tuple[Any, ...]
+
+
+# States are saved among the calls of a log, as the environments continue from what was saved.
+SAVE = Call("save", ())
+
+
+class Worker:
+    """The environments of one actor. An exception of its constructor would lose its type, so `start` does the work."""
+
+    def start(self, setup: Setup, files: GameFiles, count: int, threads: int) -> int:
+        """Starts the environments, and returns the number of this process.
+
+        Raises:
+            FleetError: If this node has another version of Framewire.
+            FramewireError: If the ROM is missing or another one.
+        """
+        host = socket.gethostname()
+        if framewire.__version__ != setup.version:
+            raise FleetError(
+                f"node {host} has Framewire {framewire.__version__}, and this program has {setup.version}; install "
+                f"framewire=={setup.version} on every node"
+            )
+        try:
+            with files.unpacked() as (game, rom):
+                found = start_hash(game, setup.scenario, rom)
+                vector = GameVectorEnv(
+                    game, setup.scenario, num_envs=count, rom=rom, threads=threads, autoreset_mode=setup.autoreset
+                )
+        except FramewireError as error:
+            raise type(error)(f"node {host}: {error}") from None
+        except OSError as error:
+            raise FleetError(f"node {host}: {error}") from None
+        if found != setup.start_hash:
+            raise FleetError(
+                f"node {host} starts episodes in another state than this program: it has another ROM, or another build of "
+                "Framewire; use the same ROM and the same wheel on every node"
+            )
+        self._vector = vector
+        return os.getpid()
+
+    def play(self, call: Call) -> Result:
+        """Plays a reset or a step."""
+        vector = self._vector
+        if call.name == "reset":
+            seeds, mask = call.arguments
+            observations, info = vector.reset(seed=seeds, options=None if mask is None else {"reset_mask": mask})
+            rewards, ended = np.zeros(vector.num_envs), np.zeros(vector.num_envs, dtype=np.bool_)
+            result = Result(observations, rewards, ended, ended, info, 0)
+        else:
+            result = Result(*vector.step(*call.arguments), 0)
+        return result._replace(digest=_digest(result))
+
+    def replay(self, calls: Sequence[Call]) -> list[int | None]:
+        """Plays calls again, and returns the checksum of each result."""
+        digests: list[int | None] = []
+        for call in calls:
+            if call.name == SAVE.name:
+                self.save()
+                digests.append(None)
+            else:
+                digests.append(self.play(call).digest)
+        return digests
+
+    def save(self) -> Saved:
+        """The state of each environment, to continue on another node.
+
+        The environments here continue from these states as well: libmgba does not restore all timing of the sound unit, and
+        a game can read that. So what changes for an environment that moves changes for one that stays.
+        """
+        states = [state for state in self._vector.save_states() if state is not None]
+        self._vector.load_states(states)
+        return Saved(states, self._vector.state_hashes())
+
+    def restore(self, states: list[bytes]) -> list[str]:
+        """Continues from states that `save` returned, and returns the hashes of the consoles."""
+        self._vector.load_states(states)
+        return self._vector.state_hashes()
+
+    def hashes(self) -> list[str]:
+        """The SHA-256 of the state of each console, in hexadecimal digits."""
+        return self._vector.state_hashes()
+
+
+def start_hash(game: str, scenario: str | None, rom: str | None) -> str:
+    """The SHA-256 of the state in which the first episode of seed 0 begins."""
+    native = _native.VectorEnv(game, scenario, 1, rom=rom, threads=1)
+    native.reset([0], None, native.batch())
+    return bytes(native.hashes()[0]).hex()
+
+
+def _digest(value: Any, before: int = 0) -> int:
+    """A checksum over all numbers of a result."""
+    if isinstance(value, dict):
+        for name in sorted(value):
+            before = _digest(value[name], before)
+    elif isinstance(value, tuple) or (isinstance(value, np.ndarray) and value.dtype == object):
+        for each in value:
+            before = _digest(each, before)
+    elif isinstance(value, np.ndarray):
+        before = zlib.crc32(np.ascontiguousarray(value).data, before)
+    return before

@@ -1,0 +1,9 @@
+"""What fleets raise in addition to `framewire.errors`."""
+
+from __future__ import annotations
+
+from framewire.errors import FramewireError
+
+
+class FleetError(FramewireError):
+    """A node cannot run its environments, or its results differ from those of an undisturbed run."""

@@ -1,0 +1,633 @@
+"""A vector of environments on the nodes of a Ray cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+import ray
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space, create_empty_array
+from ray.exceptions import (
+    ActorUnschedulableError,
+    GetTimeoutError,
+    ObjectLostError,
+    ObjectStoreFullError,
+    OutOfDiskError,
+    RayActorError,
+    RayTaskError,
+)
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+import framewire
+from framewire.envs import GameVectorEnv, demo_game
+from framewire.envs._spaces import Array, Observation
+from framewire.errors import FramewireError, InvalidRequest
+from framewire.ray import _nodes
+from framewire.ray._files import GameFiles
+from framewire.ray._merge import Rows, copy_rows, merge_infos
+from framewire.ray._metrics import Metrics, NodeStats
+from framewire.ray._nodes import Place
+from framewire.ray._worker import SAVE, Call, Result, Saved, Setup, Worker, start_hash
+from framewire.ray.errors import FleetError
+
+__all__ = ["Batch", "Fleet", "NodeStats"]
+
+_log = logging.getLogger("framewire.ray")
+
+# What a call raises if its worker, or the node that has its result, is gone.
+_LOST = (RayActorError, ObjectLostError, ActorUnschedulableError)
+_FULL = (ObjectStoreFullError, OutOfDiskError)
+
+# How many times a worker is started again before the fleet gives up, and the seconds between two attempts.
+_ATTEMPTS = 5
+_PAUSE = 1.0
+
+# Calls that are played again at once, so that each request to a worker has an end in sight.
+_REPLAYED_AT_ONCE = 32
+
+# A node keeps the results of a few steps: those that are read, and those that are on their way.
+_RESULTS_IN_STORE = 4
+
+_T = TypeVar("_T")
+
+
+class Batch(NamedTuple):
+    """The result of one worker's step. The arrays are in Ray's object store and cannot be written to."""
+
+    env_ids: npt.NDArray[np.int64]
+    """The numbers of its environments."""
+    observations: Observation
+    rewards: Array
+    terminated: Array
+    truncated: Array
+    info: dict[str, Any]
+
+
+@dataclass
+class _Entry:
+    """A call since the last saved state, and the checksum of its result once it has arrived."""
+
+    call: Call
+    digest: int | None = None
+
+
+@dataclass
+class _Group:
+    """The environments of one worker."""
+
+    rows: Rows
+    place: Place
+    actor: Any
+    # Of the actor, on its node.
+    process: int = 0
+    # What they continue from on another node: `log` after `saved`, or from the start if there is none.
+    saved: Saved | None = None
+    log: list[_Entry] = field(default_factory=list)
+    # The result that has not been received.
+    result: ray.ObjectRef[Any] | None = None
+    # A saved state that has not been received, and how many entries of the log it contains.
+    saving: tuple[ray.ObjectRef[Any], int] | None = None
+    # Calls since the states were saved, or since a reset with seeds.
+    calls: int = 0
+
+    @property
+    def count(self) -> int:
+        return int(self.rows.stop - self.rows.start)
+
+
+class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """Environments of one scenario on the nodes of a Ray cluster.
+
+    It has the results of `framewire.envs.make_vec` with the same arguments, seeds and actions, with any number of nodes.
+    Each node has an actor with its own environments. The program keeps a saved state of each environment and the actions
+    since then. So if a node is lost, its environments continue on another one, in the same step.
+
+    There are two sets of arrays, which the steps use in turn: the result of a step stays as it is during the next step.
+
+    Args:
+        game: The game file; the demo game's if left out. Its ROM, symbols and start state are sent to each node once.
+        scenario: The name of a scenario; it can be left out if there is only one.
+        num_envs: How many environments there are in total.
+        rom: The ROM, in place of the path in the game file.
+        node_rom: The path of the ROM on every node. It is not sent then.
+        workers: How many actors; one per node if left out.
+        cores_per_worker: The cores of an actor; all cores of its node if left out.
+        resources: What each actor needs of Ray's resources in addition to cores, such as `{"emulation": 1}`. Nodes without
+            them are not used.
+        autoreset_mode: What follows the end of an episode.
+        checkpoint_every: After how many steps the states of a worker are saved.
+        start_timeout: Seconds in which a worker has to start.
+        step_timeout: Seconds in which a worker has to finish a step.
+        runtime_env: The runtime environment of the actors, as in `ray.init`.
+    """
+
+    def __init__(
+        self,
+        game: str | os.PathLike[str] | None = None,
+        scenario: str | None = None,
+        *,
+        num_envs: int,
+        rom: str | os.PathLike[str] | None = None,
+        node_rom: str | None = None,
+        workers: int | None = None,
+        cores_per_worker: int | None = None,
+        resources: Mapping[str, float] | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        checkpoint_every: int = 256,
+        start_timeout: float = 120.0,
+        step_timeout: float = 120.0,
+        runtime_env: Mapping[str, Any] | None = None,
+    ) -> None:
+        # Until there is something to close.
+        self.closed = True
+        for name, value in {
+            "num_envs": num_envs,
+            "workers": workers,
+            "cores_per_worker": cores_per_worker,
+            "checkpoint_every": checkpoint_every,
+        }.items():
+            if value is not None and value < 1:
+                raise InvalidRequest(f"{name} is {value}; use a number from 1", parameter=name)
+        mode = AutoresetMode(autoreset_mode)
+        game = game or demo_game()
+        # One environment here shows the spaces, and what is wrong with the files before they are sent.
+        local_rom = node_rom if rom is None else rom
+        with closing(GameVectorEnv(game, scenario, rom=local_rom)) as probe:
+            self.single_observation_space = probe.single_observation_space
+            self.single_action_space = probe.single_action_space
+            initial = start_hash(os.fspath(game), scenario, None if local_rom is None else os.fspath(local_rom))
+        files = GameFiles.collect(game, scenario, rom, node_rom)
+        self._setup = Setup(framewire.__version__, scenario, mode.value, initial)
+
+        self.metadata = {"autoreset_mode": mode, "render_modes": []}
+        self.num_envs = num_envs
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._resources = dict(resources or {})
+        self._cores_per_worker = cores_per_worker
+        self._checkpoint_every = checkpoint_every
+        self._start_timeout = start_timeout
+        self._step_timeout = step_timeout
+        self._runtime_env = None if runtime_env is None else dict(runtime_env)
+        self._keeps_over = mode is AutoresetMode.DISABLED
+        self._over = np.zeros(num_envs, dtype=np.bool_)
+        self._has_reset = False
+        self._metrics = Metrics()
+        self._groups: list[_Group] = []
+
+        if not ray.is_initialized():
+            ray.init()
+        self.closed = False
+        try:
+            places = _nodes.plan(_nodes.usable(self._resources), workers, cores_per_worker, num_envs)
+            self._check_store(places, files)
+            self._files = _storing(lambda: ray.put(files))
+            self._start_all(places)
+        except BaseException:
+            self.close()
+            raise
+        self._arrays = tuple(self._empty() for _ in range(2))
+        self._is_second = False
+
+    def __enter__(self) -> Fleet:
+        """The fleet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the actors."""
+        self.close()
+
+    # ---- Gymnasium ----
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begins episodes in all environments, or in those that `options={"reset_mask": mask}` names.
+
+        An environment has the random numbers of its own seed. The environments of one `seed` number have `seed`, `seed + 1`
+        and so on.
+        """
+        mask = None if options is None else options.get("reset_mask")
+        self.send_reset(seed=seed, mask=mask)
+        arrays = self._next(keep=mask is not None)
+        infos = []
+        for group in self._groups:
+            result = self._receive(group)
+            copy_rows(arrays[0], group.rows, result.observations)
+            infos.append((group.rows, result.info))
+        return arrays[0], merge_infos(infos, self.num_envs)
+
+    def step(self, actions: npt.ArrayLike) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
+        """Plays a step in each environment."""
+        values = self._checked(actions, self.num_envs)
+        self._check_idle("step")
+        self._check_over(np.arange(self.num_envs))
+        for group in self._groups:
+            self._call(group, Call("step", (values[group.rows],)))
+        observations, rewards, terminated, truncated = self._next()
+        infos = []
+        for group in self._groups:
+            result = self._receive(group)
+            copy_rows(observations, group.rows, result.observations)
+            rewards[group.rows] = result.rewards
+            terminated[group.rows] = result.terminated
+            truncated[group.rows] = result.truncated
+            infos.append((group.rows, result.info))
+        return observations, rewards, terminated, truncated, merge_infos(infos, self.num_envs)
+
+    def close_extras(self, **_: Any) -> None:
+        """Ends the actors."""
+        for group in self._groups:
+            _end(group.actor)
+        self._groups = []
+
+    # ---- worker by worker ----
+
+    def send_reset(self, *, seed: int | Sequence[int | None] | None = None, mask: npt.ArrayLike | None = None) -> None:
+        """Begins a reset, as `reset` does, without waiting. `recv` has the result of each worker."""
+        self._check_idle("reset")
+        chosen = None if mask is None else np.ascontiguousarray(mask, dtype=np.bool_)
+        if chosen is not None and chosen.shape != (self.num_envs,):
+            raise InvalidRequest(f"reset_mask has the shape {chosen.shape}; use {(self.num_envs,)}", parameter="reset_mask")
+        seeds = self._seeds(seed)
+        self._has_reset = True
+        self._over[slice(None) if chosen is None else chosen] = False
+        for group in self._groups:
+            own = None if chosen is None else chosen[group.rows]
+            self._call(group, Call("reset", (seeds[group.rows], own)))
+
+    def send(self, actions: npt.ArrayLike, env_ids: npt.ArrayLike) -> None:
+        """Begins a step of some environments without waiting.
+
+        Args:
+            actions: One action for each of them.
+            env_ids: Their numbers, as `recv` returned them: all environments of a worker.
+        """
+        ids = np.asarray(env_ids)
+        group = next((group for group in self._groups if np.array_equal(ids, _ids(group))), None)
+        if group is None:
+            raise InvalidRequest(
+                "env_ids are not the environments of one worker; use the env_ids of a batch of recv", parameter="env_ids"
+            )
+        if group.result is not None:
+            raise InvalidRequest("the last step of these environments was not received; call recv first")
+        values = self._checked(actions, group.count)
+        self._check_over(ids)
+        self._call(group, Call("step", (values,)))
+
+    def recv(self) -> Batch:
+        """Waits for the worker that finishes first, and returns its result."""
+        waiting = {group.result: group for group in self._groups if group.result is not None}
+        if not waiting:
+            raise InvalidRequest("no step was begun; call send or send_reset first")
+        ready, _ = ray.wait(list(waiting), num_returns=1, timeout=self._step_timeout, fetch_local=False)
+        # Without one, waiting for any of them raises the error that says so.
+        group = waiting[ready[0]] if ready else next(iter(waiting.values()))
+        result = self._receive(group)
+        return Batch(_ids(group), *result[:5])
+
+    # ---- the fleet ----
+
+    def state_hashes(self) -> list[str]:
+        """The SHA-256 of the state of each console, in hexadecimal digits."""
+        self._check_idle("state_hashes")
+        hashes: list[str] = []
+        for group in self._groups:
+            hashes += self._hashes(group)
+        return hashes
+
+    def rescale(self, workers: int | None = None) -> int:
+        """Spreads the environments over the nodes that the cluster has now, and returns the number of workers.
+
+        Use it after nodes were added, or before they are removed. The environments continue in their states.
+
+        Args:
+            workers: How many actors; one per node, or per `cores_per_worker`, if left out.
+        """
+        self._check_idle("rescale")
+        if workers is not None and workers < 1:
+            raise InvalidRequest(f"workers is {workers}; use a number from 1", parameter="workers")
+        places = _nodes.plan(_nodes.usable(self._resources), workers, self._cores_per_worker, self.num_envs)
+        states: list[bytes] = []
+        hashes: list[str] = []
+        self.checkpoint()
+        for group in self._groups:
+            if group.saved is not None:
+                states += group.saved.states
+                hashes += group.saved.hashes
+            _end(group.actor)
+        self._start_all(places)
+        for group in self._groups:
+            group.saved = Saved(states[group.rows], hashes[group.rows])
+        for group in self._groups:
+            try:
+                self._restore(group)
+            except _LOST as error:
+                self._replace(group, error)
+        return len(self._groups)
+
+    def checkpoint(self) -> None:
+        """Saves the states of all environments now, in place of the next multiple of `checkpoint_every`."""
+        self._check_idle("checkpoint")
+        for group in self._groups:
+            self._take_saved(group)
+            self._begin_saving(group)
+        for group in self._groups:
+            self._take_saved(group)
+            while group.log:
+                # The worker was lost before it answered.
+                self._begin_saving(group)
+                self._take_saved(group)
+
+    def stats(self) -> list[NodeStats]:
+        """Steps, steps per second and restarts of each node. Ray's metrics have the same figures."""
+        return self._metrics.stats()
+
+    # ---- calls ----
+
+    def _hashes(self, group: _Group) -> list[str]:
+        hashes: list[str] = self._asked(group, lambda: group.actor.hashes.remote())
+        return hashes
+
+    def _call(self, group: _Group, call: Call) -> None:
+        if call.name == "reset" and call.arguments[1] is None and None not in call.arguments[0]:
+            # Nothing that was before decides what comes next.
+            group.saved, group.saving, group.log, group.calls = None, None, [], 0
+        group.log.append(_Entry(call))
+        group.calls += 1
+        group.result = group.actor.play.remote(call)
+
+    def _receive(self, group: _Group) -> Result:
+        """The result of the call that was begun. If the worker is lost, another one plays it."""
+        entry = group.log[-1]
+        result = self._asked(group, lambda: group.result)
+        entry.digest = result.digest
+        group.result = None
+        self._metrics.stepped(group.place.node, group.count)
+        if self._keeps_over:
+            self._over[group.rows] |= result.terminated | result.truncated
+        self._save(group)
+        return Result(*result)
+
+    def _asked(self, group: _Group, ask: Callable[[], Any]) -> Any:
+        """The answer of a worker, from another worker if it is lost."""
+        while True:
+            try:
+                return self._answer(group, ask())
+            except _LOST as error:
+                self._replace(group, error)
+
+    def _answer(self, group: _Group, reference: Any) -> Any:
+        seconds = self._step_timeout
+        try:
+            return ray.get(reference, timeout=seconds)
+        except GetTimeoutError:
+            raise FleetError(
+                f"the worker on node {group.place.node} did not answer within {seconds:g} s; use a greater step_timeout if "
+                "the node is only slow"
+            ) from None
+        except _FULL as error:
+            raise _full(f"node {group.place.node}", error) from None
+        except RayTaskError as error:
+            if isinstance(error.cause, _FULL):
+                raise _full(f"node {group.place.node}", error.cause) from None
+            if isinstance(error.cause, FramewireError):
+                raise error.cause from None
+            raise FleetError(f"the worker on node {group.place.node} failed: {error}") from None
+
+    def _save(self, group: _Group) -> None:
+        """Takes saved states that were asked for before, and asks for the next ones when it is time.
+
+        It is time after the same calls in each run: a worker continues from what it saved, so that a run that lost a worker
+        is equal to one that did not.
+        """
+        self._take_saved(group)
+        if group.calls >= self._checkpoint_every:
+            self._begin_saving(group)
+
+    def _begin_saving(self, group: _Group) -> None:
+        group.log.append(_Entry(SAVE))
+        group.saving = (group.actor.save.remote(), len(group.log))
+        group.calls = 0
+
+    def _take_saved(self, group: _Group) -> None:
+        # Nothing is taken if the worker is lost. The next time will come.
+        while group.saving is not None:
+            reference, length = group.saving
+            try:
+                group.saved = self._answer(group, reference)
+            except _LOST as error:
+                self._replace(group, error)
+                continue
+            group.saving = None
+            group.log = group.log[length:]
+
+    # ---- workers ----
+
+    def _start_all(self, places: list[Place]) -> None:
+        counts = _nodes.shares(places, self.num_envs)
+        self._groups = []
+        start = 0
+        for place, count in zip(places, counts, strict=True):
+            group = _Group(slice(start, start + count), place, None)
+            group.actor = self._actor(place)
+            self._groups.append(group)
+            start += count
+        starting = [self._begin(group) for group in self._groups]
+        for group, reference in zip(self._groups, starting, strict=True):
+            try:
+                self._started(group, reference)
+            except _LOST as error:
+                self._replace(group, error)
+
+    def _actor(self, place: Place) -> Any:
+        options: dict[str, Any] = {
+            "num_cpus": 0 if place.is_guest else place.cores,
+            "resources": {} if place.is_guest else self._resources,
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(place.node.id, soft=False),
+            "max_restarts": 0,
+        }
+        if self._runtime_env is not None:
+            options["runtime_env"] = self._runtime_env
+        return ray.remote(Worker).options(**options).remote()
+
+    def _begin(self, group: _Group) -> Any:
+        return group.actor.start.remote(self._setup, self._files, group.count, group.place.cores)
+
+    def _started(self, group: _Group, reference: Any) -> None:
+        """Waits until a worker has started."""
+        if not ray.wait([reference], timeout=self._start_timeout)[0]:
+            node = group.place.node
+            raise FleetError(
+                f"the worker on node {node} did not start within {self._start_timeout:g} s; maybe its {node.cores} cores "
+                "are in use by other actors: see `ray status`. Use fewer cores_per_worker or a greater start_timeout"
+            )
+        group.process = self._answer(group, reference)
+
+    def _replace(self, group: _Group, cause: Exception) -> None:
+        """Continues the environments of a lost worker on another one, after the last step that was received."""
+        if "No module named 'framewire" in str(cause):
+            raise FleetError(
+                f"node {group.place.node} cannot import framewire; install framewire[ray]=={framewire.__version__} on "
+                "every node, or give a runtime_env that has it"
+            ) from None
+        for attempt in range(1, _ATTEMPTS + 1):
+            lost = group.place.node
+            _end(group.actor)
+            used = [other.place for other in self._groups if other is not group]
+            place = _nodes.replacement(_nodes.usable(self._resources), used, group.place.cores)
+            if place is None:
+                break
+            _log.warning("the worker on node %s is lost (%s); continuing on node %s", lost, _line(cause), place.node)
+            group.place = place
+            group.actor = self._actor(place)
+            try:
+                self._started(group, self._begin(group))
+                self._restore(group)
+                self._replay(group)
+            except _LOST as error:
+                cause = error
+                time.sleep(_PAUSE * attempt)
+                continue
+            self._metrics.restarted(place.node)
+            return
+        raise FleetError(
+            f"the worker on node {group.place.node} was lost, and no other node took its {group.count} environments in "
+            f"{_ATTEMPTS} attempts: {_line(cause)}"
+        )
+
+    def _restore(self, group: _Group) -> None:
+        """Brings a new worker to the saved states, and checks them."""
+        if group.saved is None:
+            return
+        hashes = self._answer(group, group.actor.restore.remote(group.saved.states))
+        if hashes != group.saved.hashes:
+            self._differs(group, "states that were restored have other hashes than those that were saved")
+
+    def _replay(self, group: _Group) -> None:
+        """Plays the calls since the saved state. The one whose result was not received is begun again."""
+        waiting = group.result is not None
+        group.saving = None
+        known = group.log[:-1] if waiting else group.log
+        for start in range(0, len(known), _REPLAYED_AT_ONCE):
+            part = known[start : start + _REPLAYED_AT_ONCE]
+            digests = self._answer(group, group.actor.replay.remote([entry.call for entry in part]))
+            if any(entry.digest not in (None, digest) for entry, digest in zip(part, digests, strict=True)):
+                self._differs(group, "steps that were played again have other results")
+        if waiting:
+            group.result = group.actor.play.remote(group.log[-1].call)
+
+    def _differs(self, group: _Group, what: str) -> None:
+        self._metrics.mismatched(group.place.node)
+        raise FleetError(
+            f"node {group.place.node}: {what}; the nodes do not compute the same, so the run cannot continue. Use the same "
+            "wheel on every node, and test the memory of this one"
+        )
+
+    # ---- arrays ----
+
+    def _empty(self) -> tuple[Observation, Array, Array, Array]:
+        return (
+            create_empty_array(self.single_observation_space, self.num_envs),
+            np.zeros(self.num_envs),
+            np.zeros(self.num_envs, dtype=np.bool_),
+            np.zeros(self.num_envs, dtype=np.bool_),
+        )
+
+    def _next(self, *, keep: bool = False) -> tuple[Observation, Array, Array, Array]:
+        # A reset of some environments leaves the rows of the others as they are.
+        if not keep:
+            self._is_second = not self._is_second
+        return self._arrays[self._is_second]
+
+    # ---- checks ----
+
+    def _checked(self, actions: npt.ArrayLike, count: int) -> Array:
+        """The actions as an array. A wrong one is refused here, before any environment has done something."""
+        values = np.asarray(actions)
+        space = self.single_action_space
+        shape = (count, *(space.shape or ()))
+        if values.shape != shape:
+            raise InvalidRequest(f"actions has the shape {values.shape}; use {shape}", parameter="actions")
+        if values.dtype.kind not in "iub":
+            raise InvalidRequest(f"actions has the type {values.dtype}; use whole numbers", parameter="actions")
+        last = int(space.n) - 1 if isinstance(space, gymnasium.spaces.Discrete) else 1
+        wrong = values[(values < 0) | (values > last)]
+        if wrong.size:
+            raise InvalidRequest(f"there is no action {wrong[0]}; use a number from 0 to {last}", parameter="actions")
+        return values
+
+    def _check_idle(self, name: str) -> None:
+        if self.closed:
+            raise InvalidRequest("the fleet is closed; make a new one")
+        if any(group.result is not None for group in self._groups):
+            raise InvalidRequest(f"{name} needs the results of all steps that were begun; call recv until all are received")
+        if name == "step" and not self._has_reset:
+            raise InvalidRequest("the environments have not begun an episode; call reset first")
+
+    def _check_over(self, ids: Array) -> None:
+        ended = ids[self._over[ids]]
+        if ended.size:
+            raise InvalidRequest(
+                f"the episode of environment {ended[0]} has ended; reset it first, with options={{'reset_mask': mask}}"
+            )
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        if isinstance(seed, (int, np.integer)):
+            return [int(seed) + index for index in range(self.num_envs)]
+        if seed is None:
+            # Without a seed ever, an environment has its number as seed, as in one process.
+            return [None if self._has_reset else index for index in range(self.num_envs)]
+        seeds = list(seed)
+        if len(seeds) != self.num_envs:
+            raise InvalidRequest(f"seed has {len(seeds)} values for {self.num_envs} environments; give one for each")
+        return seeds
+
+    def _check_store(self, places: list[Place], files: GameFiles) -> None:
+        """Refuses what cannot fit, before Ray writes it to its disk instead."""
+        sample: Any = create_empty_array(self.single_observation_space, 1)
+        size = sum(array.nbytes for array in (sample.values() if isinstance(sample, dict) else [sample]))
+        for place, count in zip(places, _nodes.shares(places, self.num_envs), strict=True):
+            needed = files.size + _RESULTS_IN_STORE * size * count
+            if needed > place.node.store:
+                raise FleetError(
+                    f"the object store of node {place.node} has {place.node.store >> 20} MiB; {count} environments with "
+                    f"{size} bytes per observation need {-(-needed >> 20)} MiB. Start its Ray with a greater "
+                    "--object-store-memory, or use fewer environments or more nodes"
+                )
+
+
+def _ids(group: _Group) -> npt.NDArray[np.int64]:
+    return np.arange(group.rows.start, group.rows.stop)
+
+
+def _end(actor: Any) -> None:
+    if actor is not None and ray.is_initialized():
+        ray.kill(actor)
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0]
+
+
+def _full(where: str, error: Exception) -> FleetError:
+    return FleetError(
+        f"the object store of {where} is full, and so is the disk that Ray moves objects to: {_line(error)}. Drop batches "
+        "that are no longer needed, start Ray with a greater --object-store-memory, or free space in its --temp-dir"
+    )
+
+
+def _storing(store: Callable[[], _T]) -> _T:
+    try:
+        return store()
+    except _FULL as error:
+        raise _full("this node", error) from None

@@ -1,0 +1,296 @@
+"""Fleets on a Ray cluster of two nodes, which are processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+# Nothing is reported to Ray's makers, and no process runs that the tests do not need.
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ["RAY_DISABLE_IMPORT_WARNING"] = "1"
+os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+
+import numpy as np
+import pytest
+import ray
+from gymnasium.vector import AutoresetMode
+from ray.cluster_utils import Cluster
+
+import framewire
+import framewire.envs
+from framewire.errors import InvalidRequest, RomError
+from framewire.ray import Fleet, FleetError
+from framewire.ray import fleet as fleet_module
+
+# Ray's own code and the sockets that it leaves to its processes.
+pytestmark = [pytest.mark.filterwarnings("ignore")]
+
+STORE = 100 << 20
+ENVS = 4
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE},
+    )
+    ray.init(address=cluster.address, log_to_driver=False)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.fixture
+def second(cluster: Cluster) -> Any:
+    """A second node, which a test may kill. Then the next test has another one."""
+    nodes = [node for node in cluster.worker_nodes if node.any_processes_alive()]
+    return nodes[0] if nodes else cluster.add_node(num_cpus=1, object_store_memory=STORE)
+
+
+def actions(step: int, count: int = ENVS) -> np.ndarray[Any, Any]:
+    return (np.arange(count) * 3 + step // 4) % 4
+
+
+def play(vector: Any, steps: int, seed: int = 5) -> list[Any]:
+    """What each step returns, and the states at the end."""
+    results: list[Any] = [vector.reset(seed=seed)[0].copy()]
+    for step in range(steps):
+        observation, reward, terminated, truncated, info = vector.step(actions(step, vector.num_envs))
+        results.append((observation.copy(), reward.copy(), terminated.copy(), truncated.copy(), info["score"].copy()))
+    results.append(vector.state_hashes())
+    return results
+
+
+def assert_same(left: list[Any], right: list[Any]) -> None:
+    assert len(left) == len(right)
+    for step, (one, other) in enumerate(zip(left, right, strict=True)):
+        for a, b in zip(one, other, strict=True):
+            assert np.array_equal(a, b), f"step {step}"
+
+
+@pytest.mark.parametrize("scenario", ["pixels", "memory"])
+def test_a_fleet_has_the_results_of_one_process(second: Any, scenario: str) -> None:
+    vector = framewire.envs.make_vec(scenario=scenario, num_envs=ENVS)
+    with Fleet(None, scenario, num_envs=ENVS) as fleet:
+        expected = play(vector, 60)
+        found = play(fleet, 60)
+        assert_same(found, expected)
+        assert len(fleet.stats()) == 2
+        assert sum(stats.steps for stats in fleet.stats()) == 61 * ENVS
+
+
+def test_ends_of_episodes_are_those_of_one_process(second: Any, short: Path) -> None:
+    none = np.zeros((3, 10), dtype=np.int8)
+    for mode in AutoresetMode:
+        vector = framewire.envs.make_vec(short, num_envs=3, autoreset_mode=mode)
+        with Fleet(short, num_envs=3, autoreset_mode=mode) as fleet:
+            vector.reset(seed=1)
+            fleet.reset(seed=1)
+            # The last environment begins later, so that the ends differ.
+            for _ in range(4):
+                vector.step(none)
+                fleet.step(none)
+            mask = np.array([False, False, True])
+            expected = vector.reset(options={"reset_mask": mask})
+            assert np.array_equal(fleet.reset(options={"reset_mask": mask})[0], expected[0])
+            for _ in range(6):
+                *expected_arrays, expected_info = vector.step(none)
+                *arrays, info = fleet.step(none)
+                assert_same([arrays], [expected_arrays])
+            assert arrays[3].tolist() == [True, True, False]
+            assert sorted(info) == sorted(expected_info)
+            assert info["game_frame"].tolist() == expected_info["game_frame"].tolist()
+            if mode is AutoresetMode.SAME_STEP:
+                assert info["_final_obs"].tolist() == [True, True, False]
+                assert info["final_obs"][2] is None
+                assert np.array_equal(info["final_obs"][1], expected_info["final_obs"][1])
+                assert info["final_info"]["game_frame"][0] == expected_info["final_info"]["game_frame"][0]
+            if mode is AutoresetMode.DISABLED:
+                before = fleet.state_hashes()
+                with pytest.raises(InvalidRequest, match="environment 0 has ended; reset it first"):
+                    fleet.step(none)
+                assert fleet.state_hashes() == before
+                fleet.reset(options={"reset_mask": ~mask})
+                fleet.step(none)
+
+
+@pytest.mark.parametrize("checkpoint_every", [25, 1000])
+def test_no_step_is_lost_or_doubled_when_nodes_are_lost(cluster: Cluster, second: Any, checkpoint_every: int) -> None:
+    expected = play(framewire.envs.make_vec(scenario="memory", num_envs=ENVS), 100)
+    with Fleet(None, "memory", num_envs=ENVS, checkpoint_every=checkpoint_every) as fleet:
+        undisturbed = play(fleet, 100)
+        assert_same(undisturbed, expected)
+
+        found: list[Any] = [fleet.reset(seed=5)[0].copy()]
+        for step in range(100):
+            # In the middle of a step: before and after the first saved states.
+            for group in fleet._groups:
+                fleet.send(actions(step)[group.rows], np.arange(group.rows.start, group.rows.stop))
+            if step == 10:
+                kill_process(fleet._groups[0])
+            if step == 55:
+                kill_process(fleet._groups[1])
+            if step == 70:
+                kill_node(cluster, second, fleet)
+            found.append(received(fleet))
+        found.append(fleet.state_hashes())
+        assert_same(found, undisturbed)
+        stats = fleet.stats()
+        assert sum(each.restarts for each in stats) == 3
+        assert sum(each.mismatches for each in stats) == 0
+        assert sum(each.steps for each in stats) == 2 * 101 * ENVS
+
+
+def test_environments_move_to_nodes_that_are_added(cluster: Cluster) -> None:
+    for node in list(cluster.worker_nodes):
+        cluster.remove_node(node)
+    expected = play(framewire.envs.make_vec(scenario="memory", num_envs=ENVS), 40)
+    with Fleet(None, "memory", num_envs=ENVS) as fleet:
+        found: list[Any] = [fleet.reset(seed=5)[0].copy()]
+        for step in range(40):
+            if step == 20:
+                added = cluster.add_node(num_cpus=1, object_store_memory=STORE)
+                assert fleet.rescale() == 2
+                head: Any = cluster.head_node
+                assert {group.place.node.id for group in fleet._groups} == {head.node_id, added.node_id}
+            if step == 30:
+                assert fleet.rescale(workers=1) == 1
+            observation, reward, terminated, truncated, info = fleet.step(actions(step))
+            found.append((observation.copy(), reward.copy(), terminated.copy(), truncated.copy(), info["score"].copy()))
+        found.append(fleet.state_hashes())
+        assert_same(found, expected)
+
+
+def test_workers_are_received_one_by_one(second: Any) -> None:
+    expected = play(framewire.envs.make_vec(scenario="memory", num_envs=ENVS), 20)
+    with Fleet(None, "memory", num_envs=ENVS) as fleet:
+        fleet.send_reset(seed=5)
+        steps = {group.rows.start: -1 for group in fleet._groups}
+        assert len(steps) == 2
+        while min(steps.values()) < 20:
+            batch = fleet.recv()
+            first = int(batch.env_ids[0])
+            steps[first] += 1
+            observations = expected[0] if steps[first] == 0 else expected[steps[first]][0]
+            assert np.array_equal(batch.observations, observations[batch.env_ids])
+            assert not batch.observations.flags.writeable
+            if steps[first] < 20:
+                fleet.send(actions(steps[first])[batch.env_ids], batch.env_ids)
+        assert fleet.state_hashes() == expected[-1]
+
+        with pytest.raises(InvalidRequest, match="no step was begun"):
+            fleet.recv()
+        with pytest.raises(InvalidRequest, match="use the env_ids of a batch"):
+            fleet.send([0], [1])
+        fleet.send([0, 0], batch.env_ids)
+        with pytest.raises(InvalidRequest, match="call recv first"):
+            fleet.send([0, 0], batch.env_ids)
+        with pytest.raises(InvalidRequest, match="call recv until all are received"):
+            fleet.step([0, 0, 0, 0])
+
+
+def test_a_node_that_computes_something_else_ends_the_run(second: Any) -> None:
+    fleet = Fleet(None, "memory", num_envs=ENVS)
+    with fleet:
+        fleet.reset(seed=1)
+        fleet.step([1, 1, 1, 1])
+        fleet._groups[0].log[-1].digest = 0
+        kill_process(fleet._groups[0])
+        with pytest.raises(FleetError, match="steps that were played again have other results"):
+            fleet.step([1, 1, 1, 1])
+        assert sum(stats.mismatches for stats in fleet.stats()) == 1
+    with Fleet(None, "memory", num_envs=ENVS) as fleet:
+        fleet.reset(seed=1)
+        fleet.checkpoint()
+        saved = fleet._groups[1].saved
+        assert saved is not None
+        fleet._groups[1].saved = saved._replace(hashes=saved.hashes[::-1])
+        kill_process(fleet._groups[1])
+        with pytest.raises(FleetError, match="states that were restored have other hashes"):
+            fleet.step([1, 1, 1, 1])
+
+
+def test_nodes_that_do_not_fit_are_refused(second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rom = framewire.envs.demo_game().parent / "framewire-demo.gba"
+    moved = tmp_path / "only-here.gba"
+    moved.write_bytes(rom.read_bytes())
+    with Fleet(None, "memory", num_envs=ENVS, node_rom=str(moved)) as fleet:
+        fleet.reset(seed=1)
+        moved.unlink()
+        kill_process(fleet._groups[0])
+        with pytest.raises(RomError, match=r"node .*there is no ROM at .*only-here\.gba; copy it to this path on every"):
+            fleet.step([1, 1, 1, 1])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(framewire, "__version__", "9.9.9")
+        with pytest.raises(FleetError, match=r"has Framewire 0\.1\.0, and this program has 9\.9\.9; install"):
+            Fleet(None, "memory", num_envs=ENVS)
+    with monkeypatch.context() as patch:
+        patch.setattr(fleet_module, "start_hash", lambda *_: "0" * 64)
+        with pytest.raises(FleetError, match="starts episodes in another state than this program"):
+            Fleet(None, "memory", num_envs=ENVS)
+    with pytest.raises(FleetError, match=r"100 MiB; 1000 environments with 28224 bytes per observation need 10\d MiB"):
+        Fleet(None, "pixels", num_envs=2000)
+    with pytest.raises(InvalidRequest, match="workers is 3; the cluster has cores for 2: 1 on"):
+        Fleet(None, "memory", num_envs=ENVS, workers=3)
+    with pytest.raises(InvalidRequest, match="cores_per_worker is 2; the largest node has 1"):
+        Fleet(None, "memory", num_envs=ENVS, cores_per_worker=2)
+    with pytest.raises(InvalidRequest, match="num_envs is 0; use a number from 1"):
+        Fleet(None, "memory", num_envs=0)
+    with pytest.raises(FleetError, match="no node of the cluster has a CPU and the resources"):
+        Fleet(None, "memory", num_envs=ENVS, resources={"lamps": 1})
+    with (
+        Fleet(None, "memory", num_envs=ENVS),
+        pytest.raises(FleetError, match=r"did not start within 2 s; .*are in use by other actors"),
+    ):
+        Fleet(None, "memory", num_envs=ENVS, start_timeout=2)
+
+
+def test_the_examples_of_the_page_run(second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).resolve().parents[2] / "docs" / "fleets.md"
+    for example in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        exec(compile(example, str(page), "exec"), {})
+
+
+def test_wrong_arguments_change_nothing(second: Any) -> None:
+    with Fleet(None, "memory", num_envs=ENVS) as fleet:
+        with pytest.raises(InvalidRequest, match="call reset first"):
+            fleet.step([0, 0, 0, 0])
+        with pytest.raises(InvalidRequest, match="seed has 1 values for 4 environments"):
+            fleet.reset(seed=[1])
+        fleet.reset(seed=1)
+        before = fleet.state_hashes()
+        with pytest.raises(InvalidRequest, match="there is no action 4; use a number from 0 to 3"):
+            fleet.step([0, 0, 0, 4])
+        with pytest.raises(InvalidRequest, match=r"actions has the shape \(2,\); use \(4,\)"):
+            fleet.step([0, 0])
+        with pytest.raises(InvalidRequest, match="actions has the type float64"):
+            fleet.step([0.5, 0, 0, 0])
+        assert fleet.state_hashes() == before
+    with pytest.raises(InvalidRequest, match="the fleet is closed"):
+        fleet.reset()
+
+
+def received(fleet: Fleet) -> tuple[Any, ...]:
+    """One step of all environments, received worker by worker."""
+    batches = sorted((fleet.recv() for _ in fleet._groups), key=lambda batch: int(batch.env_ids[0]))
+    parts = [(*batch[1:5], batch.info["score"]) for batch in batches]
+    return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+
+
+def kill_process(group: Any) -> None:
+    os.kill(group.process, signal.SIGKILL)
+
+
+def kill_node(cluster: Cluster, node: Any, fleet: Fleet) -> None:
+    """All processes of a node at once, as if its machine lost power."""
+    cluster.remove_node(node, allow_graceful=False)
+    for group in fleet._groups:
+        if group.place.node.id == node.node_id:
+            kill_process(group)
