@@ -163,9 +163,7 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
 fn core(rom: Option<&Path>, clock: Clock) -> anyhow::Result<Embedded> {
     let rom = match rom {
         // As bytes, so that the save file is not used. They live as long as the program.
-        Some(path) => {
-            Rom::Bytes(std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?.leak())
-        }
+        Some(path) => Rom::Bytes(framewire_libmgba::read_rom(path)?.leak()),
         None => Rom::Bytes(DEMO_ROM),
     };
     let console = || Box::new(|_, _: &str| {}) as _;

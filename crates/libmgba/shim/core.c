@@ -9,8 +9,6 @@
 #include <mgba/internal/gba/gba.h>
 #include <mgba/internal/sm83/sm83.h>
 
-/* The largest banked cartridges; MAX_ROM_SIZE in src/limits.rs says it to users. */
-#define MAX_ROM_SIZE ((size_t) 64 << 20)
 #define GBA_HEADER_SIZE 0xC0
 #define GB_HEADER_END 0x150
 
@@ -22,39 +20,17 @@ static bool is_rom(struct VFile* vf) {
 	return mCoreIsCompatible(vf) != mPLATFORM_NONE;
 }
 
-static bool is_elf(const char* path) {
-	struct VFile* vf = VFileOpen(path, O_RDONLY);
-	if (!vf) {
-		return false;
-	}
-	uint8_t magic[4] = { 0 };
-	bool elf = vf->read(vf, magic, sizeof(magic)) == sizeof(magic) && !memcmp(magic, "\177ELF", sizeof(magic));
-	vf->close(vf);
-	return elf;
-}
-
-/* Reads a checked copy of the ROM at `path` (plain or in an archive). A copy
- * and not a mapping of the file: a developer who rebuilds the ROM in place
- * would otherwise kill this process with SIGBUS. */
-static int read_rom(const char* path, struct VFile** out, enum mPlatform* platform) {
-	if (is_elf(path)) {
-		return FW_ELF;
-	}
-	struct mDirectorySet dirs;
-	mDirectorySetInit(&dirs);
-	struct VFile* file = mDirectorySetOpenPath(&dirs, path, is_rom);
-	if (!file) {
-		mDirectorySetDeinit(&dirs);
-		return FW_NOT_A_ROM;
-	}
+/* A checked copy of the ROM in `file`, which this closes. A copy and not a mapping: a
+ * developer who rebuilds the ROM in place would otherwise kill this process with SIGBUS. */
+static int copy_rom(struct VFile* file, struct VFile** out, enum mPlatform* platform) {
 	int status = FW_OK;
 	struct VFile* rom = NULL;
 	*platform = mCoreIsCompatible(file);
 	ssize_t size = file->size(file);
-	if (size < (*platform == mPLATFORM_GBA ? GBA_HEADER_SIZE : GB_HEADER_END)) {
+	if (*platform == mPLATFORM_NONE) {
+		status = FW_NOT_A_ROM;
+	} else if (size < (*platform == mPLATFORM_GBA ? GBA_HEADER_SIZE : GB_HEADER_END)) {
 		status = FW_TRUNCATED;
-	} else if ((size_t) size > MAX_ROM_SIZE) {
-		status = FW_TOO_LARGE;
 	} else {
 		size_t capacity = (size_t) size < MIN_ROM_CAPACITY ? MIN_ROM_CAPACITY : (size_t) size;
 		rom = VFileMemChunk(NULL, capacity);
@@ -72,13 +48,40 @@ static int read_rom(const char* path, struct VFile** out, enum mPlatform* platfo
 		}
 	}
 	file->close(file);
-	mDirectorySetDeinit(&dirs);
 	if (status != FW_OK && rom) {
 		rom->close(rom);
 		rom = NULL;
 	}
 	*out = rom;
 	return status;
+}
+
+static int take_rom(const struct fw_rom* given, struct VFile** out, enum mPlatform* platform) {
+	struct VFile* file = VFileFromConstMemory(given->bytes, given->size);
+	return file ? copy_rom(file, out, platform) : FW_NO_MEMORY;
+}
+
+/* The ROM of this core once more, from its file; NULL if that is gone or another one. */
+static struct VFile* read_again(struct fw_core* self) {
+	struct VDir* archive = VDirOpenArchive(self->file);
+	struct VFile* file;
+	if (!archive) {
+		file = VFileOpen(self->file, O_RDONLY);
+	} else if (self->inside) {
+		file = archive->openFile(archive, self->inside, O_RDONLY);
+	} else {
+		file = VDirFindFirst(archive, is_rom);
+	}
+	struct VFile* rom = NULL;
+	enum mPlatform platform;
+	if (file && copy_rom(file, &rom, &platform) == FW_OK && platform != self->core->platform(self->core)) {
+		rom->close(rom);
+		rom = NULL;
+	}
+	if (archive) {
+		archive->close(archive);
+	}
+	return rom;
 }
 
 static const void* rom_memory(struct mCore* core) {
@@ -118,36 +121,45 @@ static void refetch(struct mCore* core) {
 /* Points the core's directories (saves, states) at the folder of `path` and its
  * file names at the ROM's name. */
 static bool enter_folder(struct mCore* core, const char* path) {
-	/* Without this the folder of the ROM before is kept. */
-	mDirectorySetDetachBase(&core->dirs);
-	struct VFile* file = mDirectorySetOpenPath(&core->dirs, path, core->isROM);
-	if (!file) {
+	char folder[PATH_MAX];
+	char name[PATH_MAX];
+	separatePath(path, folder, name, NULL);
+	struct VDir* base = VDirOpen(folder);
+	if (!base) {
 		return false;
 	}
-	file->close(file);
+	/* Without this the folder of the ROM before is kept. */
+	mDirectorySetDetachBase(&core->dirs);
+	strcpy(core->dirs.baseName, name);
+	mDirectorySetAttachBase(&core->dirs, base);
 	return true;
 }
 
-/* Gives `rom`, read from `path`, to the core. */
-static int insert_rom(struct fw_core* self, const char* path, struct VFile* rom) {
+/* Gives `rom`, a copy of `given`, to the core. */
+static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct VFile* rom) {
 	struct mCore* core = self->core;
-	char* kept = strdup(path);
-	if (!kept || !enter_folder(core, path)) {
-		if (self->path) {
-			enter_folder(core, self->path);
-		}
-		free(kept);
-		rom->close(rom);
-		return FW_LOAD_FAILED;
+	char* path = strdup(given->path);
+	char* file = strdup(given->file);
+	char* inside = given->inside ? strdup(given->inside) : NULL;
+	bool complete = path && file && (inside || !given->inside);
+	bool loaded = false;
+	if (complete && enter_folder(core, path)) {
+		fw_saves_settle(self);
+		loaded = core->loadROM(core, rom);
 	}
-	fw_saves_settle(self);
-	if (!core->loadROM(core, rom)) {
-		free(kept);
+	if (!loaded) {
+		free(path);
+		free(file);
+		free(inside);
 		rom->close(rom);
-		return FW_LOAD_FAILED;
+		return complete ? FW_LOAD_FAILED : FW_NO_MEMORY;
 	}
 	free(self->path);
-	self->path = kept;
+	free(self->file);
+	free(self->inside);
+	self->path = path;
+	self->file = file;
+	self->inside = inside;
 	self->rom = rom_memory(core);
 	fw_saves_dropped(self);
 	return FW_OK;
@@ -162,12 +174,7 @@ void fw_mind_rom(struct fw_core* self) {
 		return;
 	}
 	if (!now) {
-		enum mPlatform platform;
-		struct VFile* rom = NULL;
-		if (read_rom(self->path, &rom, &platform) == FW_OK && platform != core->platform(core)) {
-			rom->close(rom);
-			rom = NULL;
-		}
+		struct VFile* rom = read_again(self);
 		if (!rom) {
 			rom = VFileMemChunk(NULL, MIN_ROM_CAPACITY);
 		}
@@ -198,10 +205,10 @@ static void configure(struct mCore* core) {
 	mCoreLoadForeignConfig(core, &core->config);
 }
 
-int fw_open(const char* path, struct fw_core** out) {
+int fw_open(const struct fw_rom* given, struct fw_core** out) {
 	enum mPlatform platform;
 	struct VFile* rom;
-	int status = read_rom(path, &rom, &platform);
+	int status = take_rom(given, &rom, &platform);
 	if (status != FW_OK) {
 		return status;
 	}
@@ -223,7 +230,7 @@ int fw_open(const char* path, struct fw_core** out) {
 	fw_saves_init(self);
 	core->setVideoBuffer(core, (void*) pixels, FW_STRIDE);
 	fw_audio_setup(core);
-	status = insert_rom(self, path, rom);
+	status = insert_rom(self, given, rom);
 	if (status != FW_OK) {
 		fw_close(self);
 		return status;
@@ -233,12 +240,12 @@ int fw_open(const char* path, struct fw_core** out) {
 	return FW_OK;
 }
 
-int fw_load_file(struct fw_core* self, const char* path) {
+int fw_load_file(struct fw_core* self, const struct fw_rom* given) {
 	enum mPlatform platform;
 	struct VFile* rom;
 	/* Everything that can be wrong with the file is found before the running
 	 * game is taken out. */
-	int status = read_rom(path, &rom, &platform);
+	int status = take_rom(given, &rom, &platform);
 	if (status != FW_OK) {
 		return status;
 	}
@@ -246,7 +253,7 @@ int fw_load_file(struct fw_core* self, const char* path) {
 		rom->close(rom);
 		return FW_OTHER_PLATFORM;
 	}
-	status = insert_rom(self, path, rom);
+	status = insert_rom(self, given, rom);
 	if (status == FW_OK) {
 		refetch(self->core);
 	}
@@ -259,6 +266,8 @@ void fw_close(struct fw_core* self) {
 	self->core->deinit(self->core);
 	fw_saves_free(self);
 	free(self->path);
+	free(self->file);
+	free(self->inside);
 	free(self->pixels);
 	free(self);
 }

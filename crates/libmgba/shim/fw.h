@@ -22,9 +22,7 @@ enum fw_status {
 	FW_OK = 0,
 	FW_NO_MEMORY,
 	FW_NOT_A_ROM,
-	FW_ELF,
 	FW_TRUNCATED,
-	FW_TOO_LARGE,
 	FW_OTHER_PLATFORM,
 	FW_LOAD_FAILED,
 	FW_STATE_SAVE_FAILED,
@@ -40,8 +38,17 @@ enum fw_status {
 
 /* ---- core.c: life, running, keys, facts about the game ---- */
 
-int fw_open(const char* path, struct fw_core** out);
-int fw_load_file(struct fw_core*, const char* path);
+/* A ROM. The strings and bytes are only read during the call. */
+struct fw_rom {
+	const char* path; /* saves and state slots get its folder and its name */
+	const char* file; /* the ROM's file, or its archive */
+	const char* inside; /* the game's name in the archive; NULL if it is the only one, or there is no archive */
+	const uint8_t* bytes;
+	size_t size; /* up to 64 MiB */
+};
+
+int fw_open(const struct fw_rom*, struct fw_core** out);
+int fw_load_file(struct fw_core*, const struct fw_rom*);
 void fw_close(struct fw_core*);
 void fw_reset(struct fw_core*);
 void fw_run_frame(struct fw_core*);

@@ -35,7 +35,9 @@ struct fw_core {
 	uint32_t* drawn; /* where the picture is: `pixels`, or what fw_draw_into was given */
 	bool undrawn; /* whether frames are run without their pictures */
 	struct fw_scripts* scripts; /* NULL until attached */
-	char* path; /* of the ROM */
+	char* path; /* its folder and name are those of saves and state slots */
+	char* file; /* the ROM's file, or its archive */
+	char* inside; /* its name in the archive, or NULL */
 	const void* rom; /* where its bytes were when last looked */
 	struct fw_clock clock;
 	struct fw_save* saves; /* newest first */

@@ -1,59 +1,298 @@
-//! What a file is that holds no ROM which libmgba finds: an archive, perhaps a damaged one.
+//! Games in zip and 7z archives, and what is wrong with a file that is an archive of another kind.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use sevenz_rust2::{BlockDecoder, Password};
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use crate::MAX_ROM_SIZE;
+
+/// The endings of the names of games.
+const ENDINGS: [&str; 10] = ["gba", "agb", "mb", "srl", "gb", "gbc", "cgb", "sgb", "bin", "rom"];
 /// The longest end of a zip archive: its last record with the longest comment.
 const ZIP_END: u64 = 22 + 0xFFFF;
+/// The most that is unpacked of a 7z archive to reach a game in it: other files can be packed together with it.
+const MAX_UNPACKED: u64 = 512 << 20;
+/// The longest list of files in a 7z archive.
+const MAX_LIST: u64 = 1 << 20;
+/// Names that an error shows.
+const SHOWN: usize = 8;
 
-/// What is wrong with the file at `path` if it is an archive, to follow its name, with what to do.
+/// An archive in which games are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Zip,
+    SevenZip,
+}
+
+/// A game from an archive.
+#[derive(Debug)]
+pub(crate) struct Game {
+    /// The whole name in the archive.
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+/// What a file in an archive is called, and its size.
+struct Entry {
+    name: String,
+    size: u64,
+}
+
+/// Why no game comes out of an archive, to follow the archive's name; it says what to do.
+type Problem = String;
+
+/// The kind of archive that begins with `head`; none if it is a ROM or anything else.
+pub(crate) fn kind(head: &[u8]) -> Option<Kind> {
+    match head {
+        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Kind::Zip),
+        [b'7', b'z', 0xBC, 0xAF, 0x27, 0x1C, ..] => Some(Kind::SevenZip),
+        _ => None,
+    }
+}
+
+/// What is wrong with the file at `path` if it is an archive that is never opened, to follow its name, with what to do.
 pub(crate) fn problem(path: &Path) -> Option<&'static str> {
-    let mut file = File::open(path).ok()?;
-    let length = file.metadata().ok()?.len();
     let mut head = Vec::new();
-    (&mut file).take(6).read_to_end(&mut head).ok()?;
-    let mut magic = [0; 6];
-    magic[..head.len()].copy_from_slice(&head);
-    Some(match magic {
-        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => match zip_is_whole(&mut file, length) {
-            Ok(true) => "is a zip archive, and no ROM can be read from it; open it and look what it holds",
-            _ => "is a zip archive that is cut short: its list of files is missing; get the whole file",
-        },
-        [b'7', b'z', 0xBC, 0xAF, 0x27, 0x1C] => match seven_zip_is_whole(&mut file, length) {
-            Ok(true) => "is a 7z archive, and no ROM can be read from it; open it and look what it holds",
-            _ => "is a 7z archive that is cut short: its list of files is missing; get the whole file",
-        },
-        [0x1F, 0x8B, ..] => "is a gzip file, which libmgba does not open; unpack it with gunzip first",
-        [b'R', b'a', b'r', b'!', ..] => "is a RAR archive, which libmgba does not open; unpack it first",
-        [0xFD, b'7', b'z', b'X', b'Z', 0] => {
-            "is an xz file, which libmgba does not open; unpack it with unxz first"
-        }
-        [b'B', b'Z', b'h', ..] => {
-            "is a bzip2 file, which libmgba does not open; unpack it with bunzip2 first"
-        }
-        [0x28, 0xB5, 0x2F, 0xFD, ..] => {
-            "is a zstd file, which libmgba does not open; unpack it with unzstd first"
-        }
+    File::open(path).ok()?.take(6).read_to_end(&mut head).ok()?;
+    Some(match head.as_slice() {
+        [0x1F, 0x8B, ..] => "is a gzip file, which is not opened; unpack it with gunzip first",
+        [b'R', b'a', b'r', b'!', ..] => "is a RAR archive, which is not opened; unpack it first",
+        [0xFD, b'7', b'z', b'X', b'Z', 0] => "is an xz file, which is not opened; unpack it with unxz first",
+        [b'B', b'Z', b'h', ..] => "is a bzip2 file, which is not opened; unpack it with bunzip2 first",
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => "is a zstd file, which is not opened; unpack it with unzstd first",
         _ => return None,
     })
 }
 
+/// Unpacks the game `inside`, or the only game in the archive. `shown` is the archive's name in messages.
+pub(crate) fn unpack(
+    kind: Kind,
+    mut file: File,
+    inside: Option<&str>,
+    shown: &Path,
+) -> Result<Game, Problem> {
+    match kind {
+        Kind::Zip => {
+            if !zip_is_whole(&mut file).unwrap_or(false) {
+                return Err(
+                    "is a zip archive that is cut short: its list of files is missing; get the whole file"
+                        .to_owned(),
+                );
+            }
+            zipped(file, inside, shown)
+        }
+        Kind::SevenZip => {
+            check_list(&mut file)?;
+            // The library has assertions about lists of files, which a hostile list can break.
+            catch_unwind(AssertUnwindSafe(|| seven_zipped(file, inside, shown)))
+                .unwrap_or_else(|_| Err(damaged("7z", "its list of files makes no sense")))
+        }
+    }
+}
+
+fn zipped(file: File, inside: Option<&str>, shown: &Path) -> Result<Game, Problem> {
+    let failed = |error| match error {
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => {
+            "is a zip archive with a password; unpack it first".to_owned()
+        }
+        ZipError::CompressionMethodNotSupported(method) => format!(
+            "is a zip archive with the compression method {method}; the methods 0 (stored) and 8 (deflate) are accepted: \
+             pack it again, or unpack it first"
+        ),
+        error => damaged("zip", &error.to_string()),
+    };
+    let mut archive = ZipArchive::new(io::BufReader::new(file)).map_err(failed)?;
+    let mut entries = Vec::new();
+    for index in 0..archive.len() {
+        let entry = archive.by_index_raw(index).map_err(failed)?;
+        // The name of a folder ends with a slash.
+        let name = entry.name().map_err(failed)?.into_owned();
+        entries.push(Entry { name, size: entry.size() });
+    }
+    let chosen = choose("zip", &entries, inside, shown)?;
+    let entry = archive.by_index(chosen).map_err(failed)?;
+    let bytes = read(entry).map_err(|error| damaged("zip", &error.to_string()))?;
+    finish("zip", &entries[chosen], bytes)
+}
+
+fn seven_zipped(mut file: File, inside: Option<&str>, shown: &Path) -> Result<Game, Problem> {
+    let failed = |error: sevenz_rust2::Error| match error {
+        sevenz_rust2::Error::UnsupportedCompressionMethod(method) if method.contains("AES") => {
+            "is a 7z archive with a password; unpack it first".to_owned()
+        }
+        sevenz_rust2::Error::UnsupportedCompressionMethod(method) => format!(
+            "is a 7z archive with the compression method {method}; LZMA and LZMA2 are accepted: pack it again, or unpack it \
+             first"
+        ),
+        error => damaged("7z", &error.to_string()),
+    };
+    let password = Password::empty();
+    let archive = sevenz_rust2::Archive::read(&mut file, &password).map_err(failed)?;
+    let entries: Vec<_> = archive
+        .files
+        .iter()
+        .map(|file| {
+            // As in zip archives.
+            let name = if file.is_directory { format!("{}/", file.name) } else { file.name.clone() };
+            Entry { name, size: file.size }
+        })
+        .collect();
+    let chosen = choose("7z", &entries, inside, shown)?;
+    let Some(block) = archive.stream_map.file_block_index[chosen] else {
+        return finish("7z", &entries[chosen], Vec::new());
+    };
+    // The files of a block are packed as one, so those before the game are unpacked too.
+    let first = archive.stream_map.block_first_file_index[block];
+    let before = entries.get(first..chosen).unwrap_or_default();
+    if before.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.size)) > MAX_UNPACKED {
+        return Err(format!(
+            "is a 7z archive in which {} comes after more than {} MiB of other files that are packed together with it; \
+             unpack it first",
+            entries[chosen].name,
+            MAX_UNPACKED >> 20
+        ));
+    }
+    let mut bytes = Vec::new();
+    let mut at = first;
+    BlockDecoder::new(1, block, &archive, &password, &mut file)
+        .for_each_entries(&mut |_, reader| {
+            if at == chosen {
+                bytes = read(reader)?;
+                return Ok(false);
+            }
+            io::copy(reader, &mut io::sink())?;
+            at += 1;
+            Ok(true)
+        })
+        .map_err(failed)?;
+    finish("7z", &entries[chosen], bytes)
+}
+
+/// The file that is meant, if its size is possible.
+fn choose(kind: &str, entries: &[Entry], inside: Option<&str>, shown: &Path) -> Result<usize, Problem> {
+    let chosen = match inside {
+        Some(wanted) => entries.iter().position(|entry| plain(&entry.name) == wanted).ok_or_else(|| {
+            format!("is a {kind} archive without {wanted}; it holds {}", names(entries.iter()))
+        })?,
+        None => {
+            let games: Vec<_> = (0..entries.len()).filter(|index| is_game(&entries[*index].name)).collect();
+            match games.as_slice() {
+                [game] => *game,
+                [] => {
+                    return Err(format!(
+                        "is a {kind} archive without a game; it holds {}. The name of a game ends in .{}",
+                        names(entries.iter()),
+                        ENDINGS.join(", .")
+                    ));
+                }
+                [first, ..] => {
+                    return Err(format!(
+                        "is a {kind} archive with {} games; name one of them after the archive's name, such as {}/{}: {}",
+                        games.len(),
+                        shown.display(),
+                        plain(&entries[*first].name),
+                        names(games.iter().map(|index| &entries[*index]))
+                    ));
+                }
+            }
+        }
+    };
+    let entry = &entries[chosen];
+    if entry.size > MAX_ROM_SIZE as u64 {
+        return Err(format!(
+            "is a {kind} archive in which {} has {} bytes; no cartridge has more than {} MiB",
+            entry.name,
+            entry.size,
+            MAX_ROM_SIZE >> 20
+        ));
+    }
+    Ok(chosen)
+}
+
+/// Up to [`SHOWN`] names.
+fn names<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {
+    let all: Vec<_> = entries.map(|entry| plain(&entry.name)).collect();
+    let first = all.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match all.len() {
+        0 => "nothing".to_owned(),
+        count if count > SHOWN => format!("{first} and {} more", count - SHOWN),
+        _ => first,
+    }
+}
+
+/// A name with the separators that paths have here. Some programs for Windows write others.
+fn plain(name: &str) -> String {
+    name.replace('\\', "/")
+}
+
+fn is_game(name: &str) -> bool {
+    let plain = plain(name);
+    let ending = Path::new(&plain).extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    // macOS adds files such as `__MACOSX/._game.gba`, which hold notes about the others.
+    !plain.starts_with("__MACOSX/") && !plain.ends_with('/') && ENDINGS.contains(&ending.as_str())
+}
+
+/// At most one byte more than a cartridge has, whatever the archive says about the size.
+fn read(reader: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(MAX_ROM_SIZE as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn finish(kind: &str, entry: &Entry, bytes: Vec<u8>) -> Result<Game, Problem> {
+    if bytes.len() as u64 == entry.size {
+        return Ok(Game { name: plain(&entry.name), bytes });
+    }
+    let sizes = format!("{} has {} bytes, not {}", entry.name, bytes.len(), entry.size);
+    Err(damaged(kind, &sizes))
+}
+
+fn damaged(kind: &str, what: &str) -> Problem {
+    format!("is a damaged {kind} archive ({what}); get the file again")
+}
+
 /// Whether the record is there that ends every zip archive.
-fn zip_is_whole(file: &mut File, length: u64) -> io::Result<bool> {
+fn zip_is_whole(file: &mut File) -> io::Result<bool> {
+    let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(ZIP_END)))?;
     let mut end = Vec::new();
     file.take(ZIP_END).read_to_end(&mut end)?;
+    file.rewind()?;
     Ok(end.windows(4).any(|four| four == b"PK\x05\x06"))
 }
 
-/// Whether the list of files is there, whose place and size the header gives.
-fn seven_zip_is_whole(file: &mut File, length: u64) -> io::Result<bool> {
+/// Checks where the list of files is, before the library reserves memory for it.
+fn check_list(file: &mut File) -> Result<(), Problem> {
     let mut head = [0; 32];
-    file.seek(SeekFrom::Start(0))?;
-    file.read_exact(&mut head)?;
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    file.rewind()
+        .and_then(|()| file.read_exact(&mut head))
+        .and_then(|()| file.rewind())
+        .map_err(|error| damaged("7z", &error.to_string()))?;
     let number =
         |at: usize| head[at..at + 8].iter().rev().fold(0u64, |all, byte| all << 8 | u64::from(*byte));
-    let end = number(12).saturating_add(number(20)).saturating_add(32);
-    Ok(end <= length)
+    let (offset, size) = (number(12), number(20));
+    let sum = u32::from_le_bytes([head[8], head[9], head[10], head[11]]);
+    if crc32fast::hash(&head[12..32]) != sum {
+        return Err(damaged("7z", "the checksum of its head does not fit"));
+    }
+    if size > MAX_LIST {
+        return Err(format!(
+            "is a 7z archive whose list of files has {size} bytes; at most {MAX_LIST} are accepted"
+        ));
+    }
+    if offset.saturating_add(size).saturating_add(32) > length {
+        return Err(
+            "is a 7z archive that is cut short: its list of files is missing; get the whole file".to_owned()
+        );
+    }
+    if size == 0 {
+        return Err("is a 7z archive without a game; it holds nothing".to_owned());
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::platform::Platform;
+use crate::rom::Rom;
 use crate::sys::Handle;
 
 /// One emulated machine with a game in it.
@@ -27,8 +28,9 @@ pub struct Core {
 }
 
 impl Core {
-    /// Opens a ROM and resets the machine: a GBA, GB or GBC file, plain or inside
-    /// an archive that libmgba can read (zip, 7z).
+    /// Opens a ROM and resets the machine: a GBA, GB or GBC file, plain or in a zip
+    /// or 7z archive. If the archive has several games, the path continues with the
+    /// name of one: `pack.zip/game.gba`.
     ///
     /// The game starts without its battery save; see
     /// [`load_save`](Core::load_save). State slots lie in the ROM's folder under
@@ -58,9 +60,9 @@ impl Core {
     }
 
     fn open_in(path: &Path, home: Option<TempDir>) -> Result<Core, Error> {
-        let (path, c_path) = rom_path(path)?;
-        let handle = Handle::open(&c_path).map_err(|s| Error::of_rom(s, path.clone(), None))?;
-        let mut core = Core { handle, domains: Vec::new(), path, _home: home };
+        let rom = Rom::read(path)?;
+        let handle = Handle::open(&rom.for_shim()?).map_err(|s| Error::of_rom(s, &rom, None))?;
+        let mut core = Core { handle, domains: Vec::new(), path: rom.path, _home: home };
         core.list_domains();
         Ok(core)
     }
@@ -75,15 +77,16 @@ impl Core {
     ///
     /// As for [`open`](Core::open), and [`Error::OtherPlatform`].
     pub fn load_file(&mut self, path: &Path) -> Result<(), Error> {
-        let (path, c_path) = rom_path(path)?;
+        let rom = Rom::read(path)?;
         let running = self.platform();
-        self.handle.load_file(&c_path).map_err(|s| Error::of_rom(s, path.clone(), Some(running)))?;
-        self.path = path;
+        self.handle.load_file(&rom.for_shim()?).map_err(|s| Error::of_rom(s, &rom, Some(running)))?;
+        self.path = rom.path;
         self.list_domains();
         Ok(())
     }
 
-    /// The absolute path of the ROM file.
+    /// The absolute path of the ROM file or of its archive. For a game that was named
+    /// inside an archive, the path that its file would have next to the archive.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -145,23 +148,6 @@ impl fmt::Debug for Core {
             .field("frame", &self.frame_counter())
             .finish_non_exhaustive()
     }
-}
-
-/// Checks what the file system can tell about a ROM, and makes the path absolute
-/// so that a later change of directory moves no save.
-fn rom_path(path: &Path) -> Result<(PathBuf, CString), Error> {
-    let path = std::path::absolute(path).map_err(|e| Error::read(path, e))?;
-    let metadata = fs::metadata(&path).map_err(|e| Error::read(&path, e))?;
-    if !metadata.is_file() {
-        return Err(Error::NotAFile { path });
-    }
-    if metadata.len() == 0 {
-        return Err(Error::Empty { path });
-    }
-    // Whether it may be read at all: libmgba would call it "not a ROM".
-    fs::File::open(&path).map_err(|e| Error::read(&path, e))?;
-    let c_path = c_path(&path)?;
-    Ok((path, c_path))
 }
 
 /// Writes a file: whole or not at all, and into no pipe or device.

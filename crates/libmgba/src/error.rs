@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use crate::archive;
 use crate::platform::Platform;
+use crate::rom::Rom;
 use crate::sys::Status;
 use crate::{MAX_RANGE, MAX_ROM_SIZE, MAX_SAVE_SIZE, MAX_STATE_SIZE};
 
@@ -48,13 +49,25 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// An archive in which libmgba finds no ROM.
+    /// An archive that gives no ROM, or a file that is packed in a way that is not opened.
     #[error("{} {problem}", path.display())]
     NotARomArchive {
         /// The file.
         path: PathBuf,
         /// What is wrong with it, and what to do.
-        problem: &'static str,
+        problem: String,
+    },
+    /// A path that goes on after a file that is not an archive.
+    #[error(
+        "{} cannot be opened: {} is not a zip or 7z archive",
+        path.display(),
+        file.display()
+    )]
+    NotAnArchive {
+        /// The path given.
+        path: PathBuf,
+        /// The file that its beginning names.
+        file: PathBuf,
     },
     /// A program as the linker leaves it.
     #[error(
@@ -173,15 +186,14 @@ pub enum Error {
 
 impl Error {
     /// The error for a status of the shim that concerns a ROM file.
-    pub(crate) fn of_rom(status: Status, path: PathBuf, running: Option<Platform>) -> Error {
+    pub(crate) fn of_rom(status: Status, rom: &Rom, running: Option<Platform>) -> Error {
+        let path = rom.path.clone();
         match status {
-            Status::NotARom => match archive::problem(&path) {
-                Some(problem) => Error::NotARomArchive { path, problem },
+            Status::NotARom => match archive::problem(&rom.file) {
+                Some(problem) => Error::NotARomArchive { path, problem: problem.to_owned() },
                 None => Error::NotARom { path },
             },
-            Status::Elf => Error::Elf { path },
             Status::Truncated => Error::Truncated { path },
-            Status::TooLarge => Error::RomTooLarge { path },
             Status::NoMemory => Error::OutOfMemory,
             Status::OtherPlatform => {
                 let running = running.unwrap_or(Platform::Gba);

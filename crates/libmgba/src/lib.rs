@@ -38,6 +38,7 @@ mod log;
 mod media;
 mod memory;
 mod platform;
+mod rom;
 mod script;
 mod state;
 #[allow(unsafe_code)]
@@ -51,6 +52,7 @@ pub use crate::error::Error;
 pub use crate::log::{Level, log_off, log_to};
 pub use crate::media::Frame;
 pub use crate::platform::Platform;
+pub use crate::rom::read_rom;
 pub use crate::state::{Save, SaveId, flags};
 /// Returns the free memory of this process to the system, if the C library supports it (glibc).
 pub use crate::sys::release_memory;

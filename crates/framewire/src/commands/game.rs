@@ -64,8 +64,8 @@ impl GameArgs {
     /// If a file cannot be used.
     pub fn start(&self) -> Result<Option<Game>, Failure> {
         let Some(rom) = &self.rom else { return Ok(None) };
-        let bytes = std::fs::read(rom)
-            .map_err(|error| Failure::Input(format!("--rom: cannot read {}: {error}", rom.display())))?;
+        let bytes = framewire_libmgba::read_rom(rom)
+            .map_err(|error| Failure::Input(format!("--rom: {}", output::causes_in_a_line(&error))))?;
         let symbols = self.names(bytes == choose::DEMO_ROM)?;
         let config = Config {
             // As bytes, so that the save file is not used. They live as long as the process.

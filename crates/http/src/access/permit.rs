@@ -108,10 +108,15 @@ impl Files {
     }
 }
 
-/// Where a path leads once all links in it are followed; of what does not exist the last step only may be missing.
+/// Where a path leads once all links in it are followed; of what does not exist the last step only may be missing. A path
+/// can continue after a file, because a game in an archive is named that way: `pack.zip/game.gba`.
 fn follow(path: &Path) -> Option<PathBuf> {
     match path.canonicalize() {
         Ok(found) => Some(found),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            let file = path.ancestors().find(|part| part.is_file())?;
+            Some(file.canonicalize().ok()?.join(path.strip_prefix(file).ok()?))
+        }
         Err(error) if error.kind() != ErrorKind::NotFound => None,
         // Creating the file would follow a link that leads nowhere.
         Err(_) if path.symlink_metadata().is_ok() => None,
@@ -153,6 +158,8 @@ mod tests {
             ("alias", "game.gba"),
             ("a file \u{e9}.png", "a file \u{e9}.png"),
             ("..game", "..game"),
+            ("game.gba/inside", "game.gba/inside"),
+            ("alias/folder/inside", "game.gba/folder/inside"),
         ] {
             assert_eq!(Path::new(&files.resolve(path).unwrap()), root.join(leads), "{path}");
         }
@@ -181,7 +188,9 @@ mod tests {
             "up/new",
             "loop",
             "none/new",
-            "game.gba/x",
+            "out/inside",
+            "up/secret/inside",
+            "game.gba/../../secret",
             "a\0b",
             "./../secret",
         ];

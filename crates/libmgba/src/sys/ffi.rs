@@ -8,6 +8,16 @@ pub struct RawCore {
     _opaque: [u8; 0],
 }
 
+/// `struct fw_rom`.
+#[repr(C)]
+pub struct RawRom {
+    pub path: *const c_char,
+    pub file: *const c_char,
+    pub inside: *const c_char,
+    pub bytes: *const u8,
+    pub size: usize,
+}
+
 /// `struct fw_block`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +56,8 @@ pub type LogFn = extern "C" fn(level: c_int, category: *const c_char, message: *
 pub type ConsoleFn = extern "C" fn(user: *mut c_void, level: c_int, message: *const c_char);
 
 unsafe extern "C" {
-    pub fn fw_open(path: *const c_char, out: *mut *mut RawCore) -> c_int;
-    pub fn fw_load_file(core: *mut RawCore, path: *const c_char) -> c_int;
+    pub fn fw_open(rom: *const RawRom, out: *mut *mut RawCore) -> c_int;
+    pub fn fw_load_file(core: *mut RawCore, rom: *const RawRom) -> c_int;
     pub fn fw_close(core: *mut RawCore);
     pub fn fw_reset(core: *mut RawCore);
     pub fn fw_run_frame(core: *mut RawCore);

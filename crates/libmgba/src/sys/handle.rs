@@ -1,4 +1,4 @@
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::AtomicU32;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use parking_lot::Mutex;
 
 use super::console::{self, Console};
-use super::ffi::{self, Block, NAME_SIZE, RawCore, RawNames, RawSave};
+use super::ffi::{self, Block, NAME_SIZE, RawCore, RawNames, RawRom, RawSave};
 use super::log;
 use super::status::{Status, check};
 use crate::log::Level;
@@ -49,15 +49,36 @@ pub struct Save<'a> {
     pub open: bool,
 }
 
+/// A ROM for the shim: `fw.h` says what its strings are for.
+pub struct RomFile<'a> {
+    pub path: CString,
+    pub file: CString,
+    pub inside: Option<CString>,
+    pub bytes: &'a [u8],
+}
+
+impl RomFile<'_> {
+    /// It points into this.
+    fn raw(&self) -> RawRom {
+        RawRom {
+            path: self.path.as_ptr(),
+            file: self.file.as_ptr(),
+            inside: self.inside.as_ref().map_or(ptr::null(), |inside| inside.as_ptr()),
+            bytes: self.bytes.as_ptr(),
+            size: self.bytes.len(),
+        }
+    }
+}
+
 /// Names of a memory domain: internal, short and long.
 pub type Names = [String; 3];
 
 impl Handle {
-    pub fn open(path: &CStr) -> Result<Handle, Status> {
+    pub fn open(rom: &RomFile<'_>) -> Result<Handle, Status> {
         log::install();
         let mut raw = ptr::null_mut();
-        // SAFETY: `path` ends with a NUL and `raw` is a place for the answer.
-        check(unsafe { ffi::fw_open(path.as_ptr(), &mut raw) })?;
+        // SAFETY: what `rom` points to outlives the call, and `raw` is a place for the answer.
+        check(unsafe { ffi::fw_open(&rom.raw(), &mut raw) })?;
         let raw = NonNull::new(raw).ok_or(Status::NoMemory)?;
         Ok(Handle { raw, console: None, canvas: None })
     }
@@ -66,9 +87,9 @@ impl Handle {
         self.raw.as_ptr()
     }
 
-    pub fn load_file(&mut self, path: &CStr) -> Result<(), Status> {
-        // SAFETY: see the type; `path` ends with a NUL.
-        check(unsafe { ffi::fw_load_file(self.ptr(), path.as_ptr()) })
+    pub fn load_file(&mut self, rom: &RomFile<'_>) -> Result<(), Status> {
+        // SAFETY: see the type; what `rom` points to outlives the call.
+        check(unsafe { ffi::fw_load_file(self.ptr(), &rom.raw()) })
     }
 
     pub fn reset(&mut self) {

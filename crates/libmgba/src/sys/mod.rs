@@ -10,6 +10,6 @@ mod log;
 mod status;
 
 pub use ffi::Block;
-pub use handle::{Canvas, Handle, PICTURE, host_time, release_memory, version_string};
+pub use handle::{Canvas, Handle, PICTURE, RomFile, host_time, release_memory, version_string};
 pub use log::set_log;
 pub use status::Status;

@@ -5,9 +5,7 @@ use std::ffi::c_int;
 pub enum Status {
     NoMemory,
     NotARom,
-    Elf,
     Truncated,
-    TooLarge,
     OtherPlatform,
     LoadFailed,
     StateSaveFailed,
@@ -22,12 +20,10 @@ pub enum Status {
 }
 
 /// In the order of the C enum, from 1 on.
-const ALL: [Status; 16] = [
+const ALL: [Status; 14] = [
     Status::NoMemory,
     Status::NotARom,
-    Status::Elf,
     Status::Truncated,
-    Status::TooLarge,
     Status::OtherPlatform,
     Status::LoadFailed,
     Status::StateSaveFailed,

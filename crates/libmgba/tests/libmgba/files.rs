@@ -5,40 +5,12 @@ use framewire_libmgba::{Core, Error, Platform};
 
 use crate::support::{GBA_COUNTER, file, gb, gba, gba_core, run};
 
-/// The smallest archive: one file, stored as it is.
-fn zip(name: &str, content: &[u8]) -> Vec<u8> {
-    let len = (content.len() as u32).to_le_bytes();
-    let mut common = Vec::new();
-    common.extend([20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0]);
-    common.extend(crc32fast::hash(content).to_le_bytes());
-    common.extend(len);
-    common.extend(len);
-    common.extend((name.len() as u16).to_le_bytes());
-    common.extend([0, 0]);
-
-    let mut zip = b"PK\x03\x04".to_vec();
-    zip.extend(&common);
-    zip.extend(name.as_bytes());
-    zip.extend(content);
-    let directory = zip.len() as u32;
-    zip.extend(b"PK\x01\x02\x14\x00");
-    zip.extend(&common);
-    zip.extend([0; 14]); // no comment, attributes, offset 0
-    zip.extend(name.as_bytes());
-    let directory_len = zip.len() as u32 - directory;
-    zip.extend(b"PK\x05\x06\x00\x00\x00\x00\x01\x00\x01\x00");
-    zip.extend(directory_len.to_le_bytes());
-    zip.extend(directory.to_le_bytes());
-    zip.extend([0, 0]);
-    zip
-}
-
 fn error(path: &Path) -> Error {
     Core::open(path).expect_err("this must not open")
 }
 
 #[test]
-fn roms_open_plain_and_from_an_archive() {
+fn roms_open_plain() {
     for (name, rom, platform) in
         [("g.gba", gba("FRAMEWIRE", "BFWE"), Platform::Gba), ("g.gb", gb("FRAMEWIRE"), Platform::Gb)]
     {
@@ -46,34 +18,6 @@ fn roms_open_plain_and_from_an_archive() {
         let core = Core::open(&path).unwrap();
         assert_eq!(core.platform(), platform);
         assert_eq!(core.path(), path);
-
-        let archive = zip(name, &rom);
-        let (_dir, path) = file("g.zip", &archive);
-        let core = Core::open(&path).unwrap();
-        assert_eq!((core.title().as_str(), core.platform()), ("FRAMEWIRE", platform));
-        assert_eq!(core.crc32(), crc32fast::hash(&rom));
-        let core = Core::from_bytes(&archive).unwrap();
-        assert_eq!(core.crc32(), crc32fast::hash(&rom));
-    }
-}
-
-#[test]
-fn an_archive_without_a_rom_was_called_a_rom_with_a_broken_header() {
-    let whole = zip("g.gba", &gba("FRAMEWIRE", "BFWE"));
-    let seven = |end: u8| [b"7z\xBC\xAF\x27\x1C\0\x04\0\0\0\0".as_slice(), &[end], &[0; 19]].concat();
-    for (name, bytes, says) in [
-        ("readme.zip", zip("readme.txt", b"no game"), "is a zip archive, and no ROM can be read from it"),
-        ("cut.zip", whole[..whole.len() / 2].to_vec(), "is a zip archive that is cut short"),
-        ("begun.zip", b"PK\x03\x04".to_vec(), "is a zip archive that is cut short"),
-        ("empty.7z", seven(0), "is a 7z archive, and no ROM"),
-        ("cut.7z", seven(9), "is a 7z archive that is cut short"),
-        ("game.gba.gz", b"\x1F\x8B\x08\0\0\0\0\0".to_vec(), "is a gzip file"),
-        ("game.rar", b"Rar!\x1A\x07\0\0".to_vec(), "is a RAR archive"),
-    ] {
-        let (_dir, path) = file(name, &bytes);
-        let error = error(&path);
-        assert!(matches!(error, Error::NotARomArchive { .. }), "{error}");
-        assert!(error.to_string().contains(says) && error.to_string().contains(name), "{error}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The wrapper against the real libmgba, with ROMs written out by hand.
 
+mod archives;
 mod domains;
 mod files;
 mod running;

@@ -1,0 +1,222 @@
+//! Games in zip and 7z archives.
+
+use std::fs;
+use std::io::{Cursor, Write};
+use std::path::Path;
+
+use framewire_libmgba::{Core, Error, MAX_ROM_SIZE, Platform, read_rom};
+use sevenz_rust2::{ArchiveEntry, ArchiveWriter, EncoderMethod, SourceReader};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use crate::support::{Transcript, file, gb, gba, run};
+
+type Files<'a> = [(&'a str, &'a [u8])];
+
+fn zip_with(method: CompressionMethod, files: &Files) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in files {
+        writer.start_file(*name, SimpleFileOptions::default().compression_method(method)).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn zip(files: &Files) -> Vec<u8> {
+    zip_with(CompressionMethod::Deflated, files)
+}
+
+/// All files in one block, as `7z a` packs them.
+fn solid(method: EncoderMethod, files: &Files) -> Vec<u8> {
+    let mut writer = ArchiveWriter::new(Cursor::new(Vec::new())).unwrap();
+    writer.set_content_methods(vec![method.into()]);
+    let entries = files.iter().map(|(name, _)| ArchiveEntry::new_file(name)).collect();
+    let readers = files.iter().map(|(_, bytes)| SourceReader::new(*bytes)).collect();
+    writer.push_archive_entries(entries, readers).unwrap();
+    writer.finish().unwrap().into_inner()
+}
+
+/// Each file in a block of its own.
+fn seven_zip(files: &Files) -> Vec<u8> {
+    let mut writer = ArchiveWriter::new(Cursor::new(Vec::new())).unwrap();
+    for (name, bytes) in files {
+        writer.push_archive_entry(ArchiveEntry::new_file(name), Some(*bytes)).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// The message of the error that opening these bytes gives.
+fn refused(name: &str, bytes: &[u8]) -> String {
+    let (_dir, path) = file(name, bytes);
+    let error = Core::open(&path).expect_err("this must not open");
+    assert!(matches!(error, Error::NotARomArchive { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(name), "{text}");
+    text
+}
+
+#[test]
+fn the_only_game_of_an_archive_opens() {
+    let about = b"how to play".as_slice();
+    for (name, rom, platform) in
+        [("Game.GBA", gba("FRAMEWIRE", "BFWE"), Platform::Gba), ("in/g.gb", gb("FRAMEWIRE"), Platform::Gb)]
+    {
+        let files = [("readme.txt", about), (name, &rom)];
+        for archive in [
+            zip(&files),
+            zip_with(CompressionMethod::Stored, &files),
+            seven_zip(&files),
+            solid(EncoderMethod::LZMA, &files),
+            solid(EncoderMethod::LZMA2, &files),
+            solid(EncoderMethod::COPY, &files),
+        ] {
+            let (_dir, path) = file("pack.archive", &archive);
+            let core = Core::open(&path).unwrap();
+            assert_eq!((core.title().as_str(), core.platform()), ("FRAMEWIRE", platform));
+            assert_eq!((core.crc32(), core.path()), (crc32fast::hash(&rom), path.as_path()));
+            assert_eq!(Core::from_bytes(&archive).unwrap().crc32(), crc32fast::hash(&rom));
+            assert_eq!(read_rom(&path).unwrap(), rom);
+        }
+    }
+}
+
+#[test]
+fn one_of_several_games_is_named_after_the_archive() {
+    let (red, blue) = (gb("RED"), gb("BLUE"));
+    let files = [("games/red.gb", red.as_slice()), ("blue.gb", &blue), ("__MACOSX/._blue.gb", b"notes")];
+    for (kind, archive) in [("zip", zip(&files)), ("7z", solid(EncoderMethod::LZMA2, &files))] {
+        let name = format!("pack.{kind}");
+        let text = refused(&name, &archive);
+        assert!(text.contains(&format!("is a {kind} archive with 2 games")), "{text}");
+        assert!(text.contains("pack.") && text.contains("/games/red.gb: games/red.gb, blue.gb"), "{text}");
+
+        let (dir, path) = file(&name, &archive);
+        for (inside, title) in [("games/red.gb", "RED"), ("blue.gb", "BLUE")] {
+            let mut core = Core::open(&path.join(inside)).unwrap();
+            assert_eq!(core.title(), title);
+            // Its files do not mix with those of the other game.
+            run(&mut core, 2);
+            core.save_state_slot(1, 0).unwrap();
+            let state = Path::new(inside).with_extension("ss1");
+            assert!(dir.path().join(state.file_name().unwrap()).is_file(), "{inside}");
+        }
+        let error = Core::open(&path.join("green.gb")).unwrap_err().to_string();
+        assert!(error.contains("without green.gb; it holds games/red.gb, blue.gb"), "{error}");
+    }
+}
+
+#[test]
+fn a_path_that_continues_after_a_rom_is_refused() {
+    let (_dir, path) = file("g.gb", &gb("FRAMEWIRE"));
+    let error = Core::open(&path.join("g.gb")).unwrap_err();
+    assert!(matches!(error, Error::NotAnArchive { .. }), "{error}");
+}
+
+#[test]
+fn an_archive_without_a_game_says_what_it_holds() {
+    let files = [("readme.txt", b"no game".as_slice())];
+    for (name, archive) in [("a.zip", zip(&files)), ("a.7z", seven_zip(&files))] {
+        let text = refused(name, &archive);
+        assert!(
+            text.contains("without a game; it holds readme.txt. The name of a game ends in .gba,"),
+            "{text}"
+        );
+    }
+    let names: Vec<_> = (0..20).map(|number| format!("{number}.txt")).collect();
+    let many: Vec<_> = names.iter().map(|name| (name.as_str(), b"".as_slice())).collect();
+    assert!(refused("many.zip", &zip(&many)).contains("7.txt and 12 more"));
+    assert!(refused("none.zip", &zip(&[])).contains("it holds nothing"));
+    assert!(refused("empty.zip", &zip(&[("g.gba", b"")])).contains("g.gba is empty"));
+}
+
+#[test]
+fn what_has_the_name_of_a_game_is_checked_too() {
+    let (_dir, path) = file("a.zip", &zip(&[("g.gba", &b"no game".repeat(100))]));
+    let error = Core::open(&path).unwrap_err();
+    assert!(matches!(error, Error::NotARom { .. }), "{error}");
+}
+
+#[test]
+fn an_archive_that_is_cut_short_is_called_that() {
+    let rom = gba("FRAMEWIRE", "BFWE");
+    let (zip, seven) = (zip(&[("g.gba", &rom)]), seven_zip(&[("g.gba", &rom)]));
+    for (name, bytes) in [
+        ("a.zip", &zip[..zip.len() / 2]),
+        ("b.zip", b"PK\x03\x04".as_slice()),
+        ("a.7z", &seven[..seven.len() - 9]),
+    ] {
+        let text = refused(name, bytes);
+        assert!(text.contains("is cut short") && text.contains("get the whole file"), "{text}");
+    }
+}
+
+#[test]
+fn other_archives_are_named() {
+    for (name, bytes, says) in [
+        ("game.gba.gz", b"\x1F\x8B\x08\0\0\0\0\0".as_slice(), "is a gzip file"),
+        ("game.rar", b"Rar!\x1A\x07\0\0", "is a RAR archive"),
+    ] {
+        assert!(refused(name, bytes).contains(says));
+    }
+}
+
+#[test]
+fn a_game_larger_than_any_cartridge_is_not_unpacked() {
+    let zeros = vec![0; MAX_ROM_SIZE + 1];
+    let files = [("g.gba", zeros.as_slice())];
+    let bomb = zip(&files);
+    for (name, archive) in [("bomb.zip", &bomb), ("bomb.7z", &solid(EncoderMethod::COPY, &files))] {
+        let text = refused(name, archive);
+        assert!(text.contains("no cartridge has more than 64 MiB"), "{text}");
+    }
+    // The same zip archive says that the game is small, in both of its records.
+    let mut lies = bomb;
+    let size = u32::try_from(zeros.len()).unwrap().to_le_bytes();
+    for at in 0..lies.len() - 4 {
+        if lies[at..at + 4] == size {
+            lies[at..at + 4].copy_from_slice(&1000u32.to_le_bytes());
+        }
+    }
+    let text = refused("lies.zip", &lies);
+    assert!(text.contains("is a damaged zip archive"), "{text}");
+}
+
+#[test]
+fn a_damaged_archive_is_an_error_and_nothing_worse() {
+    let rom = gb("FRAMEWIRE");
+    let files = [("readme.txt", b"how to play".as_slice()), ("g.gb", &rom)];
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pack");
+    for whole in [zip(&files), solid(EncoderMethod::LZMA2, &files)] {
+        // The head, the end with the list of files, and some bytes between.
+        let end = whole.len() - 120;
+        for at in (0..40).chain((40..end).step_by(97)).chain(end..whole.len()) {
+            for change in [0x01, 0xFF] {
+                let mut bytes = whole.clone();
+                bytes[at] ^= change;
+                fs::write(&path, &bytes).unwrap();
+                // Some bytes do not matter, such as dates.
+                if let Ok(read) = read_rom(&path) {
+                    assert!(read == rom || kind_is_lost(&bytes), "byte {at} changed by {change:#x}");
+                }
+            }
+        }
+    }
+}
+
+/// Whether these bytes are no longer an archive. They are then taken for a plain ROM, which is checked later.
+fn kind_is_lost(bytes: &[u8]) -> bool {
+    !bytes.starts_with(b"PK\x03\x04") && !bytes.starts_with(b"7z\xBC\xAF\x27\x1C")
+}
+
+#[test]
+fn a_script_that_loses_the_game_gets_it_back_from_the_archive() {
+    let files = [("red.gb", gb("RED")), ("blue.gb", gb("BLUE"))];
+    let files: Vec<_> = files.iter().map(|(name, rom)| (*name, rom.as_slice())).collect();
+    let (_dir, path) = file("pack.zip", &zip(&files));
+    let mut core = Core::open(&path.join("blue.gb")).unwrap();
+    Transcript::attach(&mut core);
+    core.run_script_source("loader", "emu:loadFile('/no/such/game.gb')").unwrap();
+    run(&mut core, 2);
+    assert_eq!(core.title(), "BLUE");
+}
