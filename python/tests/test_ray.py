@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from ray.cluster_utils import Cluster
 
 import framewire
 import framewire.envs
-from framewire.errors import InvalidRequest, RomError
-from framewire.ray import Fleet, FleetError
+from framewire import search
+from framewire.errors import InvalidData, InvalidRequest, RomError
+from framewire.ray import Fleet, FleetError, FleetExplorer
 from framewire.ray import fleet as fleet_module
+from framewire.search import Explorer, GoExplore
 
 # Ray's own code and the sockets that it leaves to its processes.
 pytestmark = [pytest.mark.filterwarnings("ignore")]
@@ -73,10 +76,9 @@ def assert_same(left: list[Any], right: list[Any]) -> None:
             assert np.array_equal(a, b), f"step {step}"
 
 
-@pytest.mark.parametrize("scenario", ["pixels", "memory"])
-def test_a_fleet_has_the_results_of_one_process(second: Any, scenario: str) -> None:
-    vector = framewire.envs.make_vec(scenario=scenario, num_envs=ENVS)
-    with Fleet(None, scenario, num_envs=ENVS) as fleet:
+def test_a_fleet_has_the_results_of_one_process(second: Any) -> None:
+    vector = framewire.envs.make_vec(scenario="pixels", num_envs=ENVS)
+    with Fleet(None, "pixels", num_envs=ENVS) as fleet:
         expected = play(vector, 60)
         found = play(fleet, 60)
         assert_same(found, expected)
@@ -119,10 +121,9 @@ def test_ends_of_episodes_are_those_of_one_process(second: Any, short: Path) -> 
                 fleet.step(none)
 
 
-@pytest.mark.parametrize("checkpoint_every", [25, 1000])
-def test_no_step_is_lost_or_doubled_when_nodes_are_lost(cluster: Cluster, second: Any, checkpoint_every: int) -> None:
+def test_no_step_is_lost_or_doubled_when_nodes_are_lost(cluster: Cluster, second: Any) -> None:
     expected = play(framewire.envs.make_vec(scenario="memory", num_envs=ENVS), 100)
-    with Fleet(None, "memory", num_envs=ENVS, checkpoint_every=checkpoint_every) as fleet:
+    with Fleet(None, "memory", num_envs=ENVS, checkpoint_every=25) as fleet:
         undisturbed = play(fleet, 100)
         assert_same(undisturbed, expected)
 
@@ -136,7 +137,7 @@ def test_no_step_is_lost_or_doubled_when_nodes_are_lost(cluster: Cluster, second
             if step == 55:
                 kill_process(fleet._groups[1])
             if step == 70:
-                kill_node(cluster, second, fleet)
+                kill_node(cluster, second, fleet._groups)
             found.append(received(fleet))
         found.append(fleet.state_hashes())
         assert_same(found, undisturbed)
@@ -251,6 +252,70 @@ def test_nodes_that_do_not_fit_are_refused(second: Any, tmp_path: Path, monkeypa
         Fleet(None, "memory", num_envs=ENVS, start_timeout=2)
 
 
+def test_a_search_finds_on_a_fleet_what_it_finds_here(cluster: Cluster, second: Any, tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "scenario": "memory",
+        "score": "-bricks_left",
+        "goal": "bricks_left < 54",
+        "cell": ["bricks_left", "ball_dy > 0", "ball_x / 640"],
+    }
+    local = Explorer(**options)
+    expected = search.go_explore(local, seed=3, batch=16, steps=12)
+    assert expected.reached
+    assert expected.branches > 3 * 16
+    with FleetExplorer(**options) as explorer:
+        running = GoExplore(explorer, seed=3, batch=16, steps=12)
+        running.step()
+        running.save(tmp_path / "search.zip")
+        # The rest with a process killed, and then a whole node.
+        kill_process(explorer._workers[1])
+        running.step()
+        assert len(explorer._workers) == 2
+        kill_node(cluster, second, explorer._workers)
+        found = running.run()
+        assert found == expected
+        assert len(explorer._workers) == 1
+
+        cluster.add_node(num_cpus=1, object_store_memory=STORE)
+        assert explorer.rescale() == 2
+        explorer.forget()
+        resumed = GoExplore.load(tmp_path / "search.zip", explorer)
+        assert resumed.run() == expected
+        assert len(explorer.verify(expected)) == 2
+        with pytest.raises(InvalidData, match=r"node .*the solution ends with frames 7, but playing it again gives"):
+            explorer.verify(dataclasses.replace(expected, frames=7))
+    with pytest.raises(InvalidRequest, match="the explorer is closed"):
+        explorer.rollouts([])
+
+
+def test_a_full_object_store_ends_the_run(cluster: Cluster) -> None:
+    ray.shutdown()
+    full = Cluster(
+        initialize_head=True,
+        head_node_args={
+            "num_cpus": 1,
+            "include_dashboard": False,
+            "object_store_memory": 80 << 20,
+            # No disk to move objects to.
+            "_system_config": {"local_fs_capacity_threshold": 0.001, "local_fs_monitor_interval_ms": 50},
+        },
+    )
+    try:
+        ray.init(address=full.address, log_to_driver=False)
+        with Fleet(None, "pixels", num_envs=128) as fleet:
+            fleet.send_reset(seed=1)
+            held = []
+            with pytest.raises(FleetError, match=r"the object store of node .* is full, and so is the disk"):
+                for _ in range(100):
+                    held.append(fleet.recv())
+                    fleet.send(np.zeros(128, dtype=np.int64), held[-1].env_ids)
+            assert len(held) >= 10
+    finally:
+        ray.shutdown()
+        full.shutdown()
+        ray.init(address=cluster.address, log_to_driver=False)
+
+
 def test_the_examples_of_the_page_run(second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = Path(__file__).resolve().parents[2] / "docs" / "fleets.md"
@@ -288,9 +353,9 @@ def kill_process(group: Any) -> None:
     os.kill(group.process, signal.SIGKILL)
 
 
-def kill_node(cluster: Cluster, node: Any, fleet: Fleet) -> None:
+def kill_node(cluster: Cluster, node: Any, workers: Sequence[Any]) -> None:
     """All processes of a node at once, as if its machine lost power."""
     cluster.remove_node(node, allow_graceful=False)
-    for group in fleet._groups:
+    for group in workers:
         if group.place.node.id == node.node_id:
             kill_process(group)

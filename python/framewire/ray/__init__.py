@@ -13,6 +13,7 @@ except ModuleNotFoundError as error:
     raise ImportError("framewire.ray needs the package ray: pip install 'framewire[ray]'", name="ray") from None
 
 from framewire.ray.errors import FleetError
+from framewire.ray.explorer import FleetExplorer
 from framewire.ray.fleet import Batch, Fleet, NodeStats
 
-__all__ = ["Batch", "Fleet", "FleetError", "NodeStats"]
+__all__ = ["Batch", "Fleet", "FleetError", "FleetExplorer", "NodeStats"]

@@ -79,7 +79,7 @@ def _accepts(node: Node) -> bool:
         return False
 
 
-def plan(nodes: list[Node], workers: int | None, cores: int | None, envs: int) -> list[Place]:
+def plan(nodes: list[Node], workers: int | None, cores: int | None, envs: int | None) -> list[Place]:
     """Places for workers: one per node with all of its cores, or as many as fit with `cores` each."""
     if not nodes:
         raise FleetError(
@@ -101,7 +101,7 @@ def plan(nodes: list[Node], workers: int | None, cores: int | None, envs: int) -
         raise InvalidRequest(
             f"cores_per_worker is {cores}; the largest node has {nodes[0].cores}", parameter="cores_per_worker"
         )
-    # No worker without an environment.
+    # No worker without an environment. Searches have no number of environments.
     return places[:envs]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -70,22 +71,12 @@ class Worker:
             FleetError: If this node has another version of Framewire.
             FramewireError: If the ROM is missing or another one.
         """
-        host = socket.gethostname()
-        if framewire.__version__ != setup.version:
-            raise FleetError(
-                f"node {host} has Framewire {framewire.__version__}, and this program has {setup.version}; install "
-                f"framewire=={setup.version} on every node"
+        host = check_node(setup)
+        with named_node(host), files.unpacked() as (game, rom):
+            found = start_hash(game, setup.scenario, rom)
+            vector = GameVectorEnv(
+                game, setup.scenario, num_envs=count, rom=rom, threads=threads, autoreset_mode=setup.autoreset
             )
-        try:
-            with files.unpacked() as (game, rom):
-                found = start_hash(game, setup.scenario, rom)
-                vector = GameVectorEnv(
-                    game, setup.scenario, num_envs=count, rom=rom, threads=threads, autoreset_mode=setup.autoreset
-                )
-        except FramewireError as error:
-            raise type(error)(f"node {host}: {error}") from None
-        except OSError as error:
-            raise FleetError(f"node {host}: {error}") from None
         if found != setup.start_hash:
             raise FleetError(
                 f"node {host} starts episodes in another state than this program: it has another ROM, or another build of "
@@ -135,6 +126,28 @@ class Worker:
     def hashes(self) -> list[str]:
         """The SHA-256 of the state of each console, in hexadecimal digits."""
         return self._vector.state_hashes()
+
+
+def check_node(setup: Setup) -> str:
+    """The name of this machine, if it has the version of the program."""
+    host = socket.gethostname()
+    if framewire.__version__ != setup.version:
+        raise FleetError(
+            f"node {host} has Framewire {framewire.__version__}, and this program has {setup.version}; install "
+            f"framewire=={setup.version} on every node"
+        )
+    return host
+
+
+@contextmanager
+def named_node(host: str) -> Iterator[None]:
+    """Adds the node's name to exceptions."""
+    try:
+        yield
+    except FramewireError as error:
+        raise type(error)(f"node {host}: {error}") from None
+    except OSError as error:
+        raise FleetError(f"node {host}: {error}") from None
 
 
 def start_hash(game: str, scenario: str | None, rom: str | None) -> str:

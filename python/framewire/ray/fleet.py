@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -16,22 +16,13 @@ import numpy.typing as npt
 import ray
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, create_empty_array
-from ray.exceptions import (
-    ActorUnschedulableError,
-    GetTimeoutError,
-    ObjectLostError,
-    ObjectStoreFullError,
-    OutOfDiskError,
-    RayActorError,
-    RayTaskError,
-)
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import framewire
 from framewire.envs import GameVectorEnv, demo_game
 from framewire.envs._spaces import Array, Observation
-from framewire.errors import FramewireError, InvalidRequest
-from framewire.ray import _nodes
+from framewire.errors import InvalidRequest
+from framewire.ray import _actors, _nodes
+from framewire.ray._actors import LOST, Actors
 from framewire.ray._files import GameFiles
 from framewire.ray._merge import Rows, copy_rows, merge_infos
 from framewire.ray._metrics import Metrics, NodeStats
@@ -43,21 +34,11 @@ __all__ = ["Batch", "Fleet", "NodeStats"]
 
 _log = logging.getLogger("framewire.ray")
 
-# What a call raises if its worker, or the node that has its result, is gone.
-_LOST = (RayActorError, ObjectLostError, ActorUnschedulableError)
-_FULL = (ObjectStoreFullError, OutOfDiskError)
-
-# How many times a worker is started again before the fleet gives up, and the seconds between two attempts.
-_ATTEMPTS = 5
-_PAUSE = 1.0
-
 # Calls that are played again at once, so that each request to a worker has an end in sight.
 _REPLAYED_AT_ONCE = 32
 
 # A node keeps the results of a few steps: those that are read, and those that are on their way.
 _RESULTS_IN_STORE = 4
-
-_T = TypeVar("_T")
 
 
 class Batch(NamedTuple):
@@ -172,12 +153,16 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.num_envs = num_envs
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._resources = dict(resources or {})
+        self._pool = Actors(
+            Worker,
+            resources=resources,
+            runtime_env=runtime_env,
+            start_timeout=start_timeout,
+            call_timeout=step_timeout,
+            timeout_name="step_timeout",
+        )
         self._cores_per_worker = cores_per_worker
         self._checkpoint_every = checkpoint_every
-        self._start_timeout = start_timeout
-        self._step_timeout = step_timeout
-        self._runtime_env = None if runtime_env is None else dict(runtime_env)
         self._keeps_over = mode is AutoresetMode.DISABLED
         self._over = np.zeros(num_envs, dtype=np.bool_)
         self._has_reset = False
@@ -188,9 +173,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             ray.init()
         self.closed = False
         try:
-            places = _nodes.plan(_nodes.usable(self._resources), workers, cores_per_worker, num_envs)
+            places = _nodes.plan(_nodes.usable(self._pool.resources), workers, cores_per_worker, num_envs)
             self._check_store(places, files)
-            self._files = _storing(lambda: ray.put(files))
+            self._files = _actors.put(files)
             self._start_all(places)
         except BaseException:
             self.close()
@@ -247,7 +232,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def close_extras(self, **_: Any) -> None:
         """Ends the actors."""
         for group in self._groups:
-            _end(group.actor)
+            _actors.end(group.actor)
         self._groups = []
 
     # ---- worker by worker ----
@@ -289,7 +274,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         waiting = {group.result: group for group in self._groups if group.result is not None}
         if not waiting:
             raise InvalidRequest("no step was begun; call send or send_reset first")
-        ready, _ = ray.wait(list(waiting), num_returns=1, timeout=self._step_timeout, fetch_local=False)
+        ready, _ = ray.wait(list(waiting), num_returns=1, timeout=self._pool.call_timeout, fetch_local=False)
         # Without one, waiting for any of them raises the error that says so.
         group = waiting[ready[0]] if ready else next(iter(waiting.values()))
         result = self._receive(group)
@@ -316,7 +301,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._check_idle("rescale")
         if workers is not None and workers < 1:
             raise InvalidRequest(f"workers is {workers}; use a number from 1", parameter="workers")
-        places = _nodes.plan(_nodes.usable(self._resources), workers, self._cores_per_worker, self.num_envs)
+        places = _nodes.plan(_nodes.usable(self._pool.resources), workers, self._cores_per_worker, self.num_envs)
         states: list[bytes] = []
         hashes: list[str] = []
         self.checkpoint()
@@ -324,14 +309,14 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             if group.saved is not None:
                 states += group.saved.states
                 hashes += group.saved.hashes
-            _end(group.actor)
+            _actors.end(group.actor)
         self._start_all(places)
         for group in self._groups:
             group.saved = Saved(states[group.rows], hashes[group.rows])
         for group in self._groups:
             try:
                 self._restore(group)
-            except _LOST as error:
+            except LOST as error:
                 self._replace(group, error)
         return len(self._groups)
 
@@ -383,26 +368,11 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         while True:
             try:
                 return self._answer(group, ask())
-            except _LOST as error:
+            except LOST as error:
                 self._replace(group, error)
 
     def _answer(self, group: _Group, reference: Any) -> Any:
-        seconds = self._step_timeout
-        try:
-            return ray.get(reference, timeout=seconds)
-        except GetTimeoutError:
-            raise FleetError(
-                f"the worker on node {group.place.node} did not answer within {seconds:g} s; use a greater step_timeout if "
-                "the node is only slow"
-            ) from None
-        except _FULL as error:
-            raise _full(f"node {group.place.node}", error) from None
-        except RayTaskError as error:
-            if isinstance(error.cause, _FULL):
-                raise _full(f"node {group.place.node}", error.cause) from None
-            if isinstance(error.cause, FramewireError):
-                raise error.cause from None
-            raise FleetError(f"the worker on node {group.place.node} failed: {error}") from None
+        return self._pool.answer(group.place.node, reference)
 
     def _save(self, group: _Group) -> None:
         """Takes saved states that were asked for before, and asks for the next ones when it is time.
@@ -425,7 +395,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             reference, length = group.saving
             try:
                 group.saved = self._answer(group, reference)
-            except _LOST as error:
+            except LOST as error:
                 self._replace(group, error)
                 continue
             group.saving = None
@@ -439,70 +409,50 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         start = 0
         for place, count in zip(places, counts, strict=True):
             group = _Group(slice(start, start + count), place, None)
-            group.actor = self._actor(place)
+            group.actor = self._pool.make(place)
             self._groups.append(group)
             start += count
         starting = [self._begin(group) for group in self._groups]
         for group, reference in zip(self._groups, starting, strict=True):
             try:
                 self._started(group, reference)
-            except _LOST as error:
+            except LOST as error:
                 self._replace(group, error)
-
-    def _actor(self, place: Place) -> Any:
-        options: dict[str, Any] = {
-            "num_cpus": 0 if place.is_guest else place.cores,
-            "resources": {} if place.is_guest else self._resources,
-            "scheduling_strategy": NodeAffinitySchedulingStrategy(place.node.id, soft=False),
-            "max_restarts": 0,
-        }
-        if self._runtime_env is not None:
-            options["runtime_env"] = self._runtime_env
-        return ray.remote(Worker).options(**options).remote()
 
     def _begin(self, group: _Group) -> Any:
         return group.actor.start.remote(self._setup, self._files, group.count, group.place.cores)
 
     def _started(self, group: _Group, reference: Any) -> None:
-        """Waits until a worker has started."""
-        if not ray.wait([reference], timeout=self._start_timeout)[0]:
-            node = group.place.node
-            raise FleetError(
-                f"the worker on node {node} did not start within {self._start_timeout:g} s; maybe its {node.cores} cores "
-                "are in use by other actors: see `ray status`. Use fewer cores_per_worker or a greater start_timeout"
-            )
-        group.process = self._answer(group, reference)
+        group.process = self._pool.started(group.place.node, reference)
 
     def _replace(self, group: _Group, cause: Exception) -> None:
         """Continues the environments of a lost worker on another one, after the last step that was received."""
-        if "No module named 'framewire" in str(cause):
-            raise FleetError(
-                f"node {group.place.node} cannot import framewire; install framewire[ray]=={framewire.__version__} on "
-                "every node, or give a runtime_env that has it"
-            ) from None
-        for attempt in range(1, _ATTEMPTS + 1):
+        _actors.check_import(group.place.node, cause)
+        for attempt in range(1, _actors.ATTEMPTS + 1):
             lost = group.place.node
-            _end(group.actor)
+            _actors.end(group.actor)
             used = [other.place for other in self._groups if other is not group]
-            place = _nodes.replacement(_nodes.usable(self._resources), used, group.place.cores)
+            place = _nodes.replacement(_nodes.usable(self._pool.resources), used, group.place.cores)
             if place is None:
                 break
-            _log.warning("the worker on node %s is lost (%s); continuing on node %s", lost, _line(cause), place.node)
+            _log.warning(
+                "the worker on node %s is lost (%s); continuing on node %s", lost, _actors.first_line(cause), place.node
+            )
             group.place = place
-            group.actor = self._actor(place)
+            group.actor = self._pool.make(place)
             try:
                 self._started(group, self._begin(group))
                 self._restore(group)
                 self._replay(group)
-            except _LOST as error:
+            except LOST as error:
                 cause = error
-                time.sleep(_PAUSE * attempt)
+                time.sleep(_actors.PAUSE * attempt)
                 continue
             self._metrics.restarted(place.node)
             return
         raise FleetError(
             f"the worker on node {group.place.node} was lost, and no other node took its {group.count} environments in "
-            f"{_ATTEMPTS} attempts: {_line(cause)}"
+            f"{_actors.ATTEMPTS} attempts: {_actors.first_line(cause)}"
         )
 
     def _restore(self, group: _Group) -> None:
@@ -608,26 +558,3 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
 def _ids(group: _Group) -> npt.NDArray[np.int64]:
     return np.arange(group.rows.start, group.rows.stop)
-
-
-def _end(actor: Any) -> None:
-    if actor is not None and ray.is_initialized():
-        ray.kill(actor)
-
-
-def _line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0]
-
-
-def _full(where: str, error: Exception) -> FleetError:
-    return FleetError(
-        f"the object store of {where} is full, and so is the disk that Ray moves objects to: {_line(error)}. Drop batches "
-        "that are no longer needed, start Ray with a greater --object-store-memory, or free space in its --temp-dir"
-    )
-
-
-def _storing(store: Callable[[], _T]) -> _T:
-    try:
-        return store()
-    except _FULL as error:
-        raise _full("this node", error) from None

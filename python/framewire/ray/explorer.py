@@ -1,0 +1,314 @@
+"""Searches whose branches are played on the nodes of a Ray cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+
+import framewire
+from framewire.envs import demo_game
+from framewire.errors import InvalidData, InvalidRequest
+from framewire.ray import _actors, _nodes
+from framewire.ray._actors import LOST, Actors
+from framewire.ray._files import GameFiles
+from framewire.ray._nodes import Place
+from framewire.ray._worker import Setup, check_node, named_node
+from framewire.ray.errors import FleetError
+from framewire.search import Cell, Explorer, Job, Rollout, Solution
+
+_log = logging.getLogger("framewire.ray")
+
+# Parts of a batch that a worker has at the same time, so that it does not wait for the next one.
+_PARTS_PER_WORKER = 2
+
+# Seconds for the end of an actor that cleans up.
+_END_SECONDS = 5.0
+
+_Known = tuple[Cell, float, int]
+
+
+class _Branches:
+    """The explorer of one actor."""
+
+    def start(self, setup: Setup, files: GameFiles, options: dict[str, Any], threads: int) -> int:
+        """Makes the explorer, and returns the number of this process."""
+        host = check_node(setup)
+        self._files = ExitStack()
+        with named_node(host):
+            # The explorer opens the ROM again for each thread.
+            game, rom = self._files.enter_context(files.unpacked())
+            self._explorer = Explorer(game, setup.scenario, rom=rom, threads=threads, **options)
+        if self._explorer.fingerprint != setup.start_hash:
+            raise FleetError(
+                f"node {host} has another ROM or another build of Framewire than this program; use the same ROM and the "
+                "same wheel on every node"
+            )
+        self._epoch = 0
+        return os.getpid()
+
+    def play(self, epoch: int, news: Sequence[_Known], jobs: Sequence[Job]) -> list[Rollout]:
+        """Plays branches. `news` are the cells that became known since the last call of this epoch."""
+        if epoch != self._epoch:
+            self._explorer.forget()
+            self._epoch = epoch
+        self._explorer.learn(news)
+        return self._explorer.rollouts(jobs)
+
+    def stop(self) -> None:
+        """Removes the files."""
+        self._files.close()
+
+
+@dataclass(eq=False)
+class _Worker:
+    place: Place
+    actor: Any
+    process: int = 0
+    # How many of the known cells it has received.
+    received: int = 0
+
+
+class FleetExplorer:
+    """Plays branches of a scenario on all nodes of a Ray cluster.
+
+    It takes the place of `framewire.search.Explorer` in every search, and the same seed finds the same solution, with any
+    number of nodes. The branches of a lost node are played again on the others.
+
+    Args:
+        game: The game file; the demo game's if left out. Its files are sent to each node once.
+        scenario: The name of a scenario; it can be left out if there is only one.
+        score: How good a state is; the sum of the scenario's rewards if left out.
+        goal: A branch that reaches a frame in which this is true ends there, with success.
+        cell: One or several expressions. States with the same values, rounded down, belong to the same cell.
+        rom: The ROM, in place of the path in the game file.
+        node_rom: The path of the ROM on every node. It is not sent then.
+        workers: How many actors; one per node if left out.
+        cores_per_worker: The cores of an actor; all cores of its node if left out.
+        resources: What each actor needs of Ray's resources in addition to cores.
+        start_timeout: Seconds in which a worker has to start.
+        batch_timeout: Seconds in which a worker has to play its part of a batch.
+        runtime_env: The runtime environment of the actors, as in `ray.init`.
+    """
+
+    def __init__(
+        self,
+        game: str | os.PathLike[str] | None = None,
+        scenario: str | None = None,
+        *,
+        score: str | None = None,
+        goal: str | None = None,
+        cell: str | Sequence[str] = (),
+        rom: str | os.PathLike[str] | None = None,
+        node_rom: str | None = None,
+        workers: int | None = None,
+        cores_per_worker: int | None = None,
+        resources: Mapping[str, float] | None = None,
+        start_timeout: float = 120.0,
+        batch_timeout: float = 600.0,
+        runtime_env: Mapping[str, Any] | None = None,
+    ) -> None:
+        for name, value in {"workers": workers, "cores_per_worker": cores_per_worker}.items():
+            if value is not None and value < 1:
+                raise InvalidRequest(f"{name} is {value}; use a number from 1", parameter=name)
+        game = game or demo_game()
+        self.cells = [cell] if isinstance(cell, str) else list(cell)
+        self._options: dict[str, Any] = {"score": score, "goal": goal, "cell": self.cells}
+        # One explorer here shows what is wrong with the arguments before anything is sent.
+        local_rom = node_rom if rom is None else rom
+        self._local = Explorer(game, scenario, rom=local_rom, threads=1, **self._options)
+        self.start = self._local.start
+        self.fingerprint = self._local.fingerprint
+        self.frame_skip = self._local.frame_skip
+        self._setup = Setup(framewire.__version__, scenario, "", self.fingerprint)
+        self._pool = Actors(
+            _Branches,
+            resources=resources,
+            runtime_env=runtime_env,
+            start_timeout=start_timeout,
+            call_timeout=batch_timeout,
+            timeout_name="batch_timeout",
+        )
+        self._cores_per_worker = cores_per_worker
+        self._epoch = 0
+        self._known: list[_Known] = []
+        self._workers: list[_Worker] = []
+        files = GameFiles.collect(game, scenario, rom, node_rom)
+        if not ray.is_initialized():
+            ray.init()
+        try:
+            self._files = _actors.put(files)
+            self.rescale(workers)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> FleetExplorer:
+        """The explorer."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the actors."""
+        self.close()
+
+    def close(self) -> None:
+        """Ends the actors."""
+        if not ray.is_initialized():
+            return
+        if ending := [worker.actor.stop.remote() for worker in self._workers]:
+            ray.wait(ending, num_returns=len(ending), timeout=_END_SECONDS)
+        for worker in self._workers:
+            _actors.end(worker.actor)
+        self._workers = []
+
+    def rescale(self, workers: int | None = None) -> int:
+        """Starts actors on the nodes that the cluster has now, and returns their number."""
+        self.close()
+        places = _nodes.plan(_nodes.usable(self._pool.resources), workers, self._cores_per_worker, None)
+        self._workers = [_Worker(place, self._pool.make(place)) for place in places]
+        starting = [self._begin(worker) for worker in self._workers]
+        for worker, reference in zip(list(self._workers), starting, strict=True):
+            try:
+                worker.process = self._pool.started(worker.place.node, reference)
+            except LOST as error:
+                self._replace(worker, error)
+        return len(self._workers)
+
+    def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
+        """Plays branches on all nodes at the same time. The results are in the order of the jobs."""
+        self._check_open()
+        total = sum(worker.place.cores for worker in self._workers)
+        size = max(1, -(-len(jobs) // (total * _PARTS_PER_WORKER)))
+        # A part has `size` jobs for each core of the worker that takes it.
+        waiting = deque(range(len(jobs)))
+        results: list[Rollout | None] = [None] * len(jobs)
+        playing: dict[Any, tuple[_Worker, list[int]]] = {}
+        while waiting or playing:
+            for worker in self._workers:
+                while waiting and sum(other is worker for other, _ in playing.values()) < _PARTS_PER_WORKER:
+                    numbers = [waiting.popleft() for _ in range(min(size * worker.place.cores, len(waiting)))]
+                    playing[self._play(worker, [jobs[number] for number in numbers])] = (worker, numbers)
+            ready, _ = ray.wait(list(playing), timeout=self._pool.call_timeout)
+            reference = ready[0] if ready else next(iter(playing))
+            worker, numbers = playing[reference]
+            try:
+                found = self._pool.answer(worker.place.node, reference)
+            except LOST as error:
+                for other in [key for key, (owner, _) in playing.items() if owner is worker]:
+                    waiting.extendleft(reversed(playing.pop(other)[1]))
+                self._replace(worker, error)
+                continue
+            del playing[reference]
+            for number, rollout in zip(numbers, found, strict=True):
+                results[number] = rollout
+        return [rollout for rollout in results if rollout is not None]
+
+    def learn(self, cells: Iterable[_Known]) -> None:
+        """Says how good the best known state of some cells is: cell, score and frames."""
+        self._known.extend(cells)
+
+    def forget(self) -> None:
+        """Forgets all cells."""
+        self._known = []
+        self._epoch += 1
+        for worker in self._workers:
+            worker.received = 0
+
+    def action_name(self, action: int) -> str:
+        """The keys of an action, such as `Up+B`; `.` without keys."""
+        return self._local.action_name(action)
+
+    def verify(self, solution: Solution) -> list[str]:
+        """Plays a solution on every node, compares its end, and returns the names of the nodes.
+
+        Raises:
+            InvalidData: A node comes to another end; the message names it.
+        """
+        self._check_open()
+        by_node = {worker.place.node.id: worker for worker in self._workers}
+        verified = []
+        for worker in by_node.values():
+            try:
+                solution.verify(_OneNode(self, worker))
+            except LOST as error:
+                self._replace(worker, error)
+                continue
+            except InvalidData as error:
+                raise InvalidData(f"node {worker.place.node}: {error}") from None
+            verified.append(str(worker.place.node))
+        return verified
+
+    def _check_open(self) -> None:
+        if not self._workers:
+            raise InvalidRequest("the explorer is closed; make a new one")
+
+    def _begin(self, worker: _Worker) -> Any:
+        return worker.actor.start.remote(self._setup, self._files, self._options, worker.place.cores)
+
+    def _play(self, worker: _Worker, jobs: list[Job]) -> Any:
+        news = self._known[worker.received :]
+        worker.received = len(self._known)
+        return worker.actor.play.remote(self._epoch, news, jobs)
+
+    def _replace(self, worker: _Worker, cause: Exception) -> None:
+        """Starts another actor for a lost one; the others go on alone if no node has free cores."""
+        _actors.check_import(worker.place.node, cause)
+        self._workers.remove(worker)
+        _actors.end(worker.actor)
+        for attempt in range(1, _actors.ATTEMPTS + 1):
+            used = [other.place for other in self._workers]
+            place = _nodes.replacement(_nodes.usable(self._pool.resources), used, worker.place.cores)
+            if self._workers and (place is None or place.is_guest):
+                _log.warning("the worker on node %s is lost (%s)", worker.place.node, _actors.first_line(cause))
+                return
+            if place is None:
+                break
+            other = _Worker(place, self._pool.make(place))
+            try:
+                other.process = self._pool.started(place.node, self._begin(other))
+            except LOST as error:
+                cause = error
+                _actors.end(other.actor)
+                time.sleep(_actors.PAUSE * attempt)
+                continue
+            _log.warning("the worker on node %s is lost; another one runs on node %s", worker.place.node, place.node)
+            self._workers.append(other)
+            return
+        if not self._workers:
+            raise FleetError(
+                f"the last worker, on node {worker.place.node}, was lost, and no other one starts: "
+                f"{_actors.first_line(cause)}"
+            )
+
+
+class _OneNode:
+    """Plays on one node, for `verify`."""
+
+    def __init__(self, fleet: FleetExplorer, worker: _Worker) -> None:
+        self._fleet = fleet
+        self._worker = worker
+        self.start = fleet.start
+        self.fingerprint = fleet.fingerprint
+        self.frame_skip = fleet.frame_skip
+
+    def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
+        found: list[Rollout] = self._fleet._pool.answer(
+            self._worker.place.node, self._fleet._play(self._worker, list(jobs))
+        )
+        return found
+
+    def learn(self, cells: Iterable[_Known]) -> None:
+        self._fleet.learn(cells)
+
+    def forget(self) -> None:
+        self._fleet.forget()
+
+    def action_name(self, action: int) -> str:
+        return self._fleet.action_name(action)
