@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run dist dist-check test python python-native wheel bench-python lint-python browser browser-baselines loom bench lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run dist dist-check test python python-native wheel bench-python lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -102,6 +102,14 @@ bench-luajit: setup-test
 	$(CARGO) build --release --locked -p framewire
 	$(CARGO) build --release --locked -p framewire-channel --example pingpong
 	$(LUAJIT) benches/luajit/run.lua $(ARGS)
+
+# Frames per second of cores next to those of the packaged libmgba, and the memory of 500 cores: a minute and a half. Written
+# into docs/performance.
+bench-cores: setup-test
+	$(CARGO) build --release --locked -p framewire-libmgba --example cores
+	$(CC) -O2 -std=gnu11 -o target/bare-packaged benches/bare.c -lmgba
+	target/release/examples/cores target/bare-packaged >target/cores.json
+	mv target/cores.json docs/performance/cores.json
 
 # The figures of the Python client and of environments; they are written into docs/performance.
 bench-python: setup-test

@@ -64,8 +64,7 @@ impl Task {
             )));
         };
         if let Some(expected) = &file.rom {
-            let bytes = fs::read(rom).map_err(|source| Error::Read { path: rom.to_owned(), source })?;
-            expected.check(&bytes)?;
+            expected.check(&framewire_libmgba::read_rom(rom)?)?;
         }
         let mut core = open(rom)?;
         begin(&mut core, &scenario.start)?;
