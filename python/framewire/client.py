@@ -11,7 +11,7 @@ import ssl as tls
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import websockets.sync.client
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from framewire import _calls as calls
+from framewire._result import Result
 from framewire._session import START_IT, authorization, refusal, socket_url
 from framewire._sync_transport import SyncTransport
 from framewire.errors import (
@@ -583,33 +584,6 @@ class Audio:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-
-class Result(Generic[T]):
-    """The result of an operation of a batch."""
-
-    def __init__(self) -> None:
-        self._values: list[T] = []
-        self._error: FramewireError | None = None
-
-    @property
-    def value(self) -> T:
-        """The value.
-
-        Raises:
-            FramewireError: The batch has not run, or this operation failed or was not performed.
-        """
-        if self._values:
-            return self._values[0]
-        if self._error is not None:
-            raise self._error
-        raise FramewireError("the batch has not run yet; its values are there after the `with` block")
-
-    def _set(self, value: T) -> None:
-        self._values = [value]
-
-    def _fail(self, error: FramewireError) -> None:
-        self._error = error
 
 
 class Batch:

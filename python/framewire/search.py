@@ -226,6 +226,20 @@ class Explorer:
         """The keys of an action, such as `Up+B`; `.` without keys."""
         return self._native.action_name(action)
 
+    def record(self, solution: Solution, path: str | os.PathLike[str]) -> None:
+        """Writes a recording of a solution, which `framewire replay` and `Emulator.replay` play and compare."""
+        from framewire.core import load
+
+        with load(self._native.rom()) as core:
+            core.load_state(self._native.machine())
+            with core.record("solution", note="found by framewire.search"):
+                end = core.frame() + solution.frames
+                if any(press[0] != "." for press in solution.presses.split()):
+                    core.play(solution.presses, wait=True)
+                if core.frame() < end:
+                    core.advance(end - core.frame())
+            Path(path).write_bytes(core.recordings.file("solution"))
+
     def __reduce__(self) -> tuple[Callable[..., Explorer], tuple[dict[str, Any]]]:
         return _explorer, (self._arguments,)
 

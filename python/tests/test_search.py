@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import framewire
 from framewire import search
 from framewire.errors import InvalidData, InvalidRequest
 from framewire.search import Explorer, GoExplore, Job, Solution
+from tests.servers import DEMO, SYMBOLS
 
 GOAL = "bricks_left < 56"
 """Something that a short search finds."""
@@ -37,6 +39,17 @@ def test_a_search_finds_the_same_solution_again_with_any_number_of_threads() -> 
     solution.verify(explorer(threads=1))
     assert small(runner) == small(explorer(threads=1)) == small(explorer(threads=7)) == solution
     assert small(runner, seed=4) != solution
+
+
+def test_a_solution_becomes_a_recording(tmp_path: Path) -> None:
+    runner = explorer()
+    solution = search.beam(runner, width=4, branches=3, steps=10, seed=1)
+    runner.record(solution, tmp_path / "solution.fwr")
+    with framewire.load(DEMO, symbols=SYMBOLS) as core:
+        core.recordings.add("solution", (tmp_path / "solution.fwr").read_bytes())
+        report = core.replay("solution")
+        assert (report.equal, report.played) == (True, solution.frames)
+        assert core.read("bricks_left") == -solution.score
 
 
 def test_every_kind_of_search_reaches_the_goal() -> None:

@@ -81,6 +81,29 @@ pub fn check(steps: &[KeyStep]) -> Result<(), String> {
     }
 }
 
+/// The timeline of presses one after the other: keys, and for how many frames.
+///
+/// # Errors
+/// If they press nothing, or are too many; the error says so after the name of the argument.
+pub fn of_presses(presses: &[(Keys, u32)]) -> Result<Vec<KeyStep>, String> {
+    let mut steps: Vec<KeyStep> = Vec::new();
+    let mut offset = 0;
+    for (keys, frames) in presses {
+        if steps.last().map_or(0, |last| last.keys) != keys.mask() {
+            steps.push(KeyStep { offset, keys: keys.mask() });
+        }
+        offset += frames;
+    }
+    if steps.last().is_some_and(|last| last.keys != 0) {
+        steps.push(KeyStep { offset, keys: 0 });
+    }
+    match steps.len() {
+        0 => Err("presses nothing".to_owned()),
+        count if count > MAX_STEPS => Err(format!("has {count} steps; at most {MAX_STEPS} are accepted")),
+        _ => Ok(steps),
+    }
+}
+
 /// The keys of a timeline: all that its steps name.
 pub fn union(steps: &[KeyStep]) -> u16 {
     steps.iter().fold(0, |keys, step| keys | step.keys)

@@ -1,18 +1,23 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use framewire_expression::{Expression, Place, Type};
+use framewire_expression::{Place, Type};
 use framewire_libmgba::{Clock, Time, flags};
-use framewire_protocol::sequence;
+use framewire_protocol::{Keys, Value, sequence, timeline};
+use framewire_recording::Start;
+use framewire_states::State;
 use framewire_symbols::{SymbolFiles, Symbols};
 use framewire_vecenv::Memory;
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use std::sync::Arc;
+use pyo3::types::{PyBool, PyBytes, PyDict};
 
 use crate::errors::{self, argument};
+use crate::machine::{self, Change, Machine, Observed};
+use crate::recorder::{self, Recorder, ReplayError};
+use crate::store::{check_note, read_recording};
 
 /// One embedded core. `framewire.core` wraps it.
 #[pyclass(frozen, module = "framewire._native")]
@@ -23,25 +28,16 @@ pub(crate) struct Core {
 
 struct Inner {
     /// `None` after `close`.
-    core: Option<framewire_libmgba::Core>,
+    machine: Option<Machine>,
     /// Numbers that were read by name or address before.
     places: HashMap<String, Memory>,
     /// Conditions and values that were evaluated before.
-    expressions: HashMap<String, (Expression, Memory)>,
+    expressions: HashMap<String, Observed>,
     values: Vec<i64>,
 }
 
 /// Name, address, type, count, and what it means.
 type SymbolRow<'a> = (&'a str, u32, Option<&'static str>, u32, Option<&'a str>);
-
-/// Runs frames while these keys are held. If `draws`, the last one is drawn.
-fn run(core: &mut framewire_libmgba::Core, frames: u32, keys: u16, draws: bool) {
-    core.set_keys(keys);
-    for left in (0..frames).rev() {
-        core.set_drawing(draws && left == 0);
-        core.run_frame();
-    }
-}
 
 const CLOSED: &str = "the emulator is closed; load the ROM again";
 
@@ -65,7 +61,7 @@ impl Core {
             core.set_clock(Clock::Frames(Time { unix_ms, zone: Some(0) }));
         }
         let inner = Inner {
-            core: Some(core),
+            machine: Some(Machine::new(core)),
             places: HashMap::new(),
             expressions: HashMap::new(),
             values: Vec::new(),
@@ -76,7 +72,7 @@ impl Core {
     /// The number at a symbol or an address.
     fn read(&self, py: Python<'_>, place: &str, kind: Option<&str>, domain: Option<&str>) -> PyResult<i64> {
         let inner = &mut *self.lock(py);
-        let core = inner.core.as_mut().ok_or_else(|| argument(py, CLOSED))?;
+        let core = &mut inner.machine.as_mut().ok_or_else(|| argument(py, CLOSED))?.core;
         let is_plain = kind.is_none() && domain.is_none();
         if is_plain && let Some(memory) = inner.places.get(place) {
             memory.read(core, &mut inner.values);
@@ -123,10 +119,10 @@ impl Core {
         domain: Option<&str>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = match domain {
-            None => self.with(py, |core| core.read_range(address, length))?,
+            None => self.with(py, |machine| machine.core.read_range(address, length))?,
             Some(name) => {
                 let index = self.domain(py, name)?;
-                self.with(py, |core| core.domain_read_range(index, address, length))?
+                self.with(py, |machine| machine.core.domain_read_range(index, address, length))?
             }
         };
         Ok(PyBytes::new(py, &bytes))
@@ -137,16 +133,55 @@ impl Core {
         self.write_at(py, address, data, domain)
     }
 
-    /// Presses keys one after the other, in addition to those of the mask `held`. Only the last frame is drawn.
-    fn play(&self, py: Python<'_>, presses: &str, held: u16) -> PyResult<()> {
+    /// Presses keys one after the other from the next frame on, such as `A:2 .:10`: the number of the timeline, and its frames.
+    fn play(&self, py: Python<'_>, presses: &str) -> PyResult<(u32, u32)> {
         let presses = sequence::parse(presses).map_err(|error| argument(py, error.to_string()))?;
-        self.with(py, |core| {
-            let last = presses.len().saturating_sub(1);
-            for (index, (keys, frames)) in presses.iter().enumerate() {
-                run(core, *frames, keys.mask() | held, index == last);
+        let steps = timeline::of_presses(&presses).map_err(|problem| {
+            argument(py, format!("the sequence {problem}; use presses such as \"A:2 .:10 Up+B:30\""))
+        })?;
+        let played = self.with(py, |machine| Ok(machine.play(steps)))?;
+        played.map_err(|error| errors::exception(py, errors::Kind::Conflict, &error.message))
+    }
+
+    /// Ends a timeline, or with 0 all. Returns whether there was one.
+    fn cancel(&self, py: Python<'_>, id: u32) -> PyResult<bool> {
+        self.with(py, |machine| Ok(machine.cancel(id)))
+    }
+
+    /// Whether a timeline was cancelled; `None` while it plays.
+    fn timeline(&self, py: Python<'_>, id: u32) -> PyResult<Option<bool>> {
+        match self.with(py, |machine| Ok(machine.timeline(id)))? {
+            Ok(Value::List(words)) => Ok(match words.first() {
+                Some(Value::Text(word)) if word == "playing" => None,
+                Some(Value::Text(word)) => Some(word == "cancelled"),
+                _ => None,
+            }),
+            Ok(_) => Ok(None),
+            Err(error) => Err(errors::exception(py, errors::Kind::NotFound, &error.message)),
+        }
+    }
+
+    /// Holds keys, releases keys, or holds exactly these.
+    fn set_keys(&self, py: Python<'_>, add: u16, clear: u16) -> PyResult<()> {
+        self.with(py, |machine| {
+            if clear == Keys::MASK {
+                machine.set_keys(add);
+            } else {
+                machine.clear_keys(clear);
+                machine.add_keys(add);
             }
             Ok(())
         })
+    }
+
+    /// The keys that are held.
+    fn keys(&self, py: Python<'_>) -> PyResult<u16> {
+        self.with(py, |machine| Ok(machine.core.keys()))
+    }
+
+    /// Timelines that ended since the last call: number, frame, and whether they were cancelled.
+    fn take_ended(&self, py: Python<'_>) -> PyResult<Vec<(u32, u32, bool)>> {
+        self.with(py, |machine| Ok(machine.ended.drain(..).collect()))
     }
 
     /// Address, type and count of a symbol or an address in text.
@@ -166,34 +201,27 @@ impl Core {
             .collect()
     }
 
-    /// Runs frames while these keys are held. Only the last one is drawn.
-    fn advance(&self, py: Python<'_>, frames: u32, keys: u16) -> PyResult<()> {
-        self.with(py, |core| {
-            run(core, frames, keys, true);
+    /// Runs frames. Only the last one is drawn.
+    fn advance(&self, py: Python<'_>, frames: u32) -> PyResult<()> {
+        self.with(py, |machine| {
+            machine.run(frames, true);
             Ok(())
         })
     }
 
-    /// Runs frames while these keys are held, until an expression is true: the frames that were run, and whether it is.
-    fn run_until(&self, py: Python<'_>, expression: &str, most: u32, keys: u16) -> PyResult<(u32, bool)> {
+    /// Runs frames until an expression is true: the frames that were run, and whether it is.
+    fn run_until(&self, py: Python<'_>, expression: &str, most: u32) -> PyResult<(u32, bool)> {
         let inner = &mut *self.lock(py);
-        let (expression, memory) = self.compiled(py, inner, expression)?;
-        let core = inner.core.as_mut().ok_or_else(|| argument(py, CLOSED))?;
-        let values = &mut inner.values;
+        let observed = self.compiled(py, inner, expression)?;
+        let machine = inner.machine.as_mut().ok_or_else(|| argument(py, CLOSED))?;
         Ok(py.detach(|| {
-            let mut is_true = |core: &mut framewire_libmgba::Core| {
-                memory.read(core, values);
-                expression.value(core.frame_counter(), values).is_some_and(|value| value != 0)
-            };
-            core.set_keys(keys);
-            // The frame of the condition is not known before: all are drawn.
-            core.set_drawing(true);
             let mut frames = 0;
-            while !is_true(core) {
+            while !observed.value(&mut machine.core).is_true() {
                 if frames == most {
                     return (frames, false);
                 }
-                core.run_frame();
+                // The frame of the condition is not known before: all are drawn.
+                machine.run_frame(true);
                 frames += 1;
             }
             (frames, true)
@@ -201,67 +229,239 @@ impl Core {
     }
 
     /// The value of an expression; `None` if it has none, for example for a division by zero.
-    fn evaluate(&self, py: Python<'_>, expression: &str) -> PyResult<Option<i64>> {
+    fn evaluate<'py>(&self, py: Python<'py>, expression: &str) -> PyResult<Bound<'py, PyAny>> {
         let inner = &mut *self.lock(py);
-        let (expression, memory) = self.compiled(py, inner, expression)?;
-        let core = inner.core.as_mut().ok_or_else(|| argument(py, CLOSED))?;
-        memory.read(core, &mut inner.values);
-        Ok(expression.value(core.frame_counter(), &inner.values))
+        let observed = self.compiled(py, inner, expression)?;
+        let machine = inner.machine.as_mut().ok_or_else(|| argument(py, CLOSED))?;
+        value(py, observed.value(&mut machine.core))
+    }
+
+    /// Begins to watch expressions: the number of the watch, and the values now.
+    fn watch<'py>(
+        &self,
+        py: Python<'py>,
+        expressions: Vec<String>,
+    ) -> PyResult<(u32, Vec<Bound<'py, PyAny>>)> {
+        let inner = &mut *self.lock(py);
+        let machine = inner.machine.as_mut().ok_or_else(|| argument(py, CLOSED))?;
+        let observed = expressions
+            .iter()
+            .map(|text| self.compile(py, &machine.core, text))
+            .collect::<PyResult<Vec<Observed>>>()?;
+        let (id, values) = machine.watch(observed);
+        Ok((id, values.into_iter().map(|each| value(py, each)).collect::<PyResult<_>>()?))
+    }
+
+    /// The oldest change that was not taken: number of the expression, frame, tick, old and new value, and how many changes
+    /// were lost before it. Without one, runs up to `frames` frames until there is one; they are not drawn.
+    fn change<'py>(&self, py: Python<'py>, watch: u32, frames: u32) -> PyResult<Option<ChangeRow<'py>>> {
+        let found = self.with(py, |machine| {
+            let mut found = machine.take_change(watch);
+            for _ in 0..frames {
+                if found.is_some() {
+                    break;
+                }
+                machine.run_frame(true);
+                found = machine.take_change(watch);
+            }
+            Ok(found)
+        })?;
+        let Some((change, missed)) = found else { return Ok(None) };
+        let Change { expression, frame, tick, old, new } = change;
+        Ok(Some((expression, frame, tick, value(py, old)?, value(py, new)?, missed)))
+    }
+
+    /// Ends a watch.
+    fn unwatch(&self, py: Python<'_>, watch: u32) -> PyResult<()> {
+        self.with(py, |machine| {
+            machine.unwatch(watch);
+            Ok(())
+        })
+    }
+
+    /// Begins to keep the sound of each frame.
+    fn listen(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |machine| Ok(machine.listen()))
+    }
+
+    /// The oldest sound that was not taken, and how many samples were lost before it; runs a frame if there is none.
+    fn sound<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<(Bound<'py, PyArray1<i16>>, u64)>> {
+        let found = self.with(py, |machine| {
+            Ok(machine.take_sound(id).or_else(|| {
+                machine.run_frame(true);
+                machine.take_sound(id)
+            }))
+        })?;
+        Ok(found.map(|(samples, missed)| (PyArray1::from_vec(py, samples), missed)))
+    }
+
+    /// Ends it.
+    fn unlisten(&self, py: Python<'_>, id: u32) -> PyResult<()> {
+        self.with(py, |machine| {
+            machine.unlisten(id);
+            Ok(())
+        })
+    }
+
+    /// Begins a recording.
+    fn start_recording(&self, py: Python<'_>, start: &str, every: u32, note: &str) -> PyResult<()> {
+        let Ok(start) = start.parse::<Start>() else {
+            return Err(argument(py, format!("start is {start:?}; use \"state\" or \"power-on\"")));
+        };
+        if every == 0 {
+            return Err(argument(py, "every is 0; use a number of frames from 1"));
+        }
+        check_note(py, note)?;
+        let begun = self.with(py, |machine| {
+            if machine.recorder.is_some() {
+                return Ok(Ok(false));
+            }
+            Ok(Recorder::begin(machine, start, every, note).map(|recorder| {
+                machine.recorder = Some(recorder);
+                true
+            }))
+        })?;
+        match begun {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                Err(errors::exception(py, errors::Kind::Conflict, "a recording is being made; stop it first"))
+            }
+            Err(message) => Err(errors::exception(py, errors::Kind::State, &message)),
+        }
+    }
+
+    /// Frames and bytes of the recording, and why it ended; `None` if there is none.
+    fn recording(&self, py: Python<'_>) -> PyResult<Option<(u64, u64, Option<String>)>> {
+        self.with(py, |machine| {
+            Ok(machine
+                .recorder
+                .as_ref()
+                .map(|recorder| (recorder.frames(), recorder.bytes(), recorder.ended().map(str::to_owned))))
+        })
+    }
+
+    /// Ends the recording: its file.
+    fn stop_recording<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let file = self.with(py, |machine| {
+            let Some(mut recorder) = machine.recorder.take() else { return Ok(None) };
+            recorder.end("stopped", Some(&mut machine.core));
+            Ok(recorder.into_file())
+        })?;
+        Ok(file.map(|(file, _)| PyBytes::new(py, &file)))
+    }
+
+    /// Plays the file of a recording and compares it.
+    fn replay<'py>(
+        &self,
+        py: Python<'py>,
+        file: &[u8],
+        restore: bool,
+        through: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let recording = read_recording(py, file)?;
+        let replayed = self.with(py, |machine| {
+            let before = if restore { Some(machine.core.save_state(flags::ALL)?) } else { None };
+            let replayed = recorder::replay(machine, &recording, through);
+            if let Some(before) = before {
+                machine.core.load_state(&before, flags::ALL)?;
+            }
+            Ok(replayed)
+        })?;
+        let replayed = replayed.map_err(|error| match error {
+            ReplayError::OtherGame(message) => errors::exception(py, errors::Kind::Conflict, &message),
+            ReplayError::State(error) => errors::of_core(py, &error),
+        })?;
+        let report = PyDict::new(py);
+        report.set_item("equal", replayed.diverged.is_none() && replayed.damage.is_none())?;
+        report.set_item("frames", replayed.frames)?;
+        report.set_item("played", replayed.played)?;
+        report.set_item("pictures", replayed.pictures)?;
+        report.set_item("memories", replayed.memories)?;
+        report.set_item("damage", replayed.damage)?;
+        let diverged = match replayed.diverged {
+            None => None,
+            Some((frame, agreed, what, recorded, played)) => {
+                let diverged = PyDict::new(py);
+                diverged.set_item("frame", frame)?;
+                diverged.set_item("agreed", agreed)?;
+                diverged.set_item("what", what)?;
+                diverged.set_item("recorded", format!("{recorded:08x}"))?;
+                diverged.set_item("played", format!("{played:08x}"))?;
+                Some(diverged)
+            }
+        };
+        report.set_item("diverged", diverged)?;
+        Ok(report)
     }
 
     /// The picture: rows, columns, and red, green and blue.
     fn screen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u8>>> {
         let inner = self.lock(py);
-        let core = inner.core.as_ref().ok_or_else(|| argument(py, CLOSED))?;
+        let core = &inner.machine.as_ref().ok_or_else(|| argument(py, CLOSED))?.core;
         let frame = core.frame();
         let shape = [frame.height as usize, frame.width as usize, 3];
         PyArray1::from_vec(py, frame.to_rgb()).reshape(shape)
     }
 
-    /// The picture as a PNG file.
-    fn png<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let png = self.with(py, framewire_libmgba::Core::screenshot_png)?;
-        Ok(PyBytes::new(py, &png))
-    }
-
-    /// The sound since the last call: left and right in turn.
-    fn audio<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i16>>> {
-        let samples = self.with(py, |core| Ok(core.read_samples()))?;
-        Ok(PyArray1::from_vec(py, samples))
-    }
-
-    /// Samples per second of `audio`.
+    /// Samples of sound per second.
     fn sample_rate(&self, py: Python<'_>) -> PyResult<u32> {
-        self.with(py, |core| Ok(core.sample_rate()))
+        self.with(py, |machine| Ok(machine.core.sample_rate()))
     }
 
-    /// The state of the console, with the battery save and the cartridge's clock.
-    fn save_state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let state = self.with(py, |core| core.save_state(flags::SAVEDATA | flags::RTC))?;
+    /// The state of the console, with what `parts` says: mGBA's flags.
+    fn save_state<'py>(&self, py: Python<'py>, parts: u32) -> PyResult<Bound<'py, PyBytes>> {
+        check_parts(py, parts)?;
+        let state = self.with(py, |machine| machine.core.save_state(parts))?;
         Ok(PyBytes::new(py, &state))
     }
 
-    /// Brings the console into a saved state.
-    fn load_state(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
-        self.with(py, |core| core.load_state(state, flags::SAVEDATA | flags::RTC))
+    /// Brings the console into a saved state. `force` loads a state of another game.
+    fn load_state(&self, py: Python<'_>, state: &[u8], parts: u32, force: bool) -> PyResult<()> {
+        check_parts(py, parts)?;
+        let of_state = |error: framewire_states::StateError| {
+            errors::exception(py, errors::Kind::State, &error.to_string())
+        };
+        let theirs = State::read(state).map_err(of_state)?;
+        let (checksum, title) = self.with(py, |machine| Ok((machine.core.crc32(), machine.core.title())))?;
+        let mut own = None;
+        if checksum != theirs.checksum() {
+            if !force {
+                let message = format!(
+                    "the state is of {} (checksum {:08x}), and {title} (checksum {checksum:08x}) is running; with force=True it \
+                     is loaded all the same, and the game may crash",
+                    theirs.title(),
+                    theirs.checksum()
+                );
+                return Err(errors::exception(py, errors::Kind::Conflict, &message));
+            }
+            let now = self.with(py, |machine| machine.core.save_state(0))?;
+            own = Some(theirs.as_of(&State::read(&now).map_err(of_state)?).map_err(of_state)?);
+        }
+        self.with(py, |machine| {
+            machine.core.load_state(own.as_deref().unwrap_or(state), parts)?;
+            machine.discontinue("a state was loaded");
+            Ok(())
+        })
     }
 
     /// Restarts the game.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |core| {
-            core.reset();
+        self.with(py, |machine| {
+            machine.core.reset();
+            machine.discontinue("the console was reset");
             Ok(())
         })
     }
 
     /// Frames since the game was started or reset.
     fn frame(&self, py: Python<'_>) -> PyResult<u32> {
-        self.with(py, |core| Ok(core.frame_counter()))
+        self.with(py, |machine| Ok(machine.core.frame_counter()))
     }
 
     /// Title, code, CRC-32 of the ROM, and "GBA" or "GB".
     fn game(&self, py: Python<'_>) -> PyResult<(String, String, u32, &'static str)> {
-        self.with(py, |core| {
+        self.with(py, |machine| {
+            let core = &machine.core;
             let platform = match core.platform() {
                 framewire_libmgba::Platform::Gba => "GBA",
                 framewire_libmgba::Platform::Gb => "GB",
@@ -272,7 +472,7 @@ impl Core {
 
     /// Frees the core.
     fn close(&self, py: Python<'_>) {
-        self.lock(py).core = None;
+        self.lock(py).machine = None;
     }
 }
 
@@ -290,25 +490,26 @@ impl Core {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        act: impl Send + FnOnce(&mut framewire_libmgba::Core) -> Result<T, framewire_libmgba::Error>,
+        act: impl Send + FnOnce(&mut Machine) -> Result<T, framewire_libmgba::Error>,
     ) -> PyResult<T> {
-        py.detach(|| self.inner.lock().core.as_mut().map(act))
+        py.detach(|| self.inner.lock().machine.as_mut().map(act))
             .ok_or_else(|| argument(py, CLOSED))?
             .map_err(|error| errors::of_core(py, &error))
     }
 
     fn write_at(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
         match domain {
-            None => self.with(py, |core| core.write_range(address, data)),
+            None => self.with(py, |machine| machine.core.write_range(address, data)),
             Some(name) => {
                 let index = self.domain(py, name)?;
-                self.with(py, |core| core.domain_write_range(index, address, data))
+                self.with(py, |machine| machine.core.domain_write_range(index, address, data))
             }
         }
     }
 
     fn domain(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
-        let found = self.with(py, |core| {
+        let found = self.with(py, |machine| {
+            let core = &machine.core;
             let names: Vec<String> = core.domains().iter().map(|domain| domain.name.clone()).collect();
             Ok(core.domain_index(name).ok_or(names))
         })?;
@@ -328,17 +529,45 @@ impl Core {
     }
 
     /// An expression that was compiled before, or is now.
-    fn compiled(&self, py: Python<'_>, inner: &mut Inner, text: &str) -> PyResult<(Expression, Memory)> {
+    fn compiled(&self, py: Python<'_>, inner: &mut Inner, text: &str) -> PyResult<Observed> {
         if let Some(known) = inner.expressions.get(text) {
             return Ok(known.clone());
         }
-        let core = inner.core.as_ref().ok_or_else(|| argument(py, CLOSED))?;
-        let expression =
-            Expression::parse(text, &*self.symbols).map_err(|error| argument(py, error.to_string()))?;
-        let memory = Memory::new(core, expression.places()).map_err(|message| argument(py, message))?;
+        let machine = inner.machine.as_ref().ok_or_else(|| argument(py, CLOSED))?;
+        let observed = self.compile(py, &machine.core, text)?;
         if inner.expressions.len() < MAX_KEPT {
-            inner.expressions.insert(text.to_owned(), (expression.clone(), memory.clone()));
+            inner.expressions.insert(text.to_owned(), observed.clone());
         }
-        Ok((expression, memory))
+        Ok(observed)
     }
+
+    fn compile(&self, py: Python<'_>, core: &framewire_libmgba::Core, text: &str) -> PyResult<Observed> {
+        Observed::compile(text, core, &self.symbols).map_err(|message| argument(py, message))
+    }
+}
+
+/// Number of the expression, frame, tick, old value, new value, and how many changes were lost before it.
+type ChangeRow<'py> = (usize, u32, u64, Bound<'py, PyAny>, Bound<'py, PyAny>, u64);
+
+/// A value as an object of Python.
+fn value(py: Python<'_>, value: machine::Value) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match value {
+        machine::Value::None => py.None().into_bound(py),
+        machine::Value::Number(number) => number.into_pyobject(py)?.into_any(),
+        machine::Value::Condition(is_true) => PyBool::new(py, is_true).to_owned().into_any(),
+        machine::Value::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
+    })
+}
+
+/// Refuses numbers beyond all parts of a state.
+fn check_parts(py: Python<'_>, parts: u32) -> PyResult<()> {
+    if parts <= flags::ALL {
+        return Ok(());
+    }
+    Err(argument(
+        py,
+        format!(
+            "flags is {parts}; use the sum of any of 1 (picture), 2 (battery save), 4 (cheats), 8 (clock), 16 (metadata)"
+        ),
+    ))
 }

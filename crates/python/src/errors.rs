@@ -15,18 +15,27 @@ pub(crate) enum Kind {
     GameFile,
     /// The ROM is not one, or not the one that is expected.
     Rom,
-    /// A state is not one, or belongs to another game.
+    /// A state or a recording is not one, or belongs to another game.
     State,
+    /// There is no such thing.
+    NotFound,
+    /// It is not possible now.
+    Conflict,
+    /// Something is too large.
+    TooLarge,
 }
 
 /// The exception of this kind with this message.
 pub(crate) fn exception(py: Python<'_>, kind: Kind, message: &str) -> PyErr {
-    static CLASSES: [PyOnceLock<Py<PyType>>; 4] = [const { PyOnceLock::new() }; 4];
+    static CLASSES: [PyOnceLock<Py<PyType>>; 7] = [const { PyOnceLock::new() }; 7];
     let name = match kind {
         Kind::Argument => "InvalidRequest",
         Kind::GameFile => "GameFileError",
         Kind::Rom => "RomError",
         Kind::State => "InvalidData",
+        Kind::NotFound => "NotFound",
+        Kind::Conflict => "Conflict",
+        Kind::TooLarge => "TooLarge",
     };
     match CLASSES[kind as usize].import(py, "framewire.errors", name) {
         Ok(class) => PyErr::from_type(class.clone(), message.to_owned()),

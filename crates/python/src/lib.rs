@@ -2,6 +2,8 @@
 //! use that package, not this module.
 //!
 //! - [`core`]: one embedded core;
+//! - [`machine`]: what looks at each of its frames: keys, watches, sound;
+//! - [`recorder`]: recordings of it, and their replay; [`store`]: the folder of snapshots and recordings;
 //! - [`explorer`]: many branches from saved states, for searches;
 //! - [`vector`]: a vector of environments, and the arrays that it writes into;
 //! - [`errors`]: from Rust's errors to the exceptions of `framewire.errors`.
@@ -11,6 +13,9 @@ use pyo3::prelude::*;
 mod core;
 mod errors;
 mod explorer;
+mod machine;
+mod recorder;
+mod store;
 mod vector;
 
 #[pymodule]
@@ -19,6 +24,8 @@ mod _native {
     use crate::core::Core;
     #[pymodule_export]
     use crate::explorer::{Explorer, Rollout};
+    #[pymodule_export]
+    use crate::store::Store;
     #[pymodule_export]
     use crate::vector::{Batch, VectorEnv};
 }

@@ -32,10 +32,12 @@ use crate::{
     Watch, WatchRequest,
 };
 use driver::{Driver, ThreadWaker};
+pub use keys::{KeyChange, Keypad};
 use machine::Machine;
 pub use pace::{Speed, SpeedError};
 use saves::Saves;
 use shared::EmbeddedState;
+pub use watches::hash_of_memory;
 use worker::Worker;
 
 /// Most batches that wait for the core.

@@ -283,8 +283,8 @@ impl ActiveWatch {
     }
 }
 
-/// The CRC-32 of the console's work RAM.
-fn hash_of_memory(core: &mut Core) -> Option<u32> {
+/// The CRC-32 of the console's work RAM; `None` if it cannot be read.
+pub fn hash_of_memory(core: &mut Core) -> Option<u32> {
     let mut hash = crc32fast::Hasher::new();
     for WorkRam { domain, address, length } in work_ram(core.platform().number() as u8) {
         if let Some(domain) = domain {

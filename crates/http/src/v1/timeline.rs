@@ -156,20 +156,8 @@ impl Timeline {
         let presses = sequence::parse(text).map_err(|WrongPress(word)| {
             Problem::parameter("sequence", &format!("holds {word:?}"), ACCEPTS)
         })?;
-        let mut steps: Vec<KeyStep> = Vec::new();
-        let mut offset = 0;
-        for (keys, frames) in presses {
-            if steps.last().map_or(0, |last| last.keys) != keys.mask() {
-                steps.push(KeyStep { offset, keys: keys.mask() });
-            }
-            offset += frames;
-        }
-        if steps.last().is_some_and(|last| last.keys != 0) {
-            steps.push(KeyStep { offset, keys: 0 });
-        }
-        if steps.is_empty() {
-            return Err(Problem::parameter("sequence", "presses nothing", ACCEPTS));
-        }
+        let steps = timeline::of_presses(&presses)
+            .map_err(|problem| Problem::parameter("sequence", &problem, ACCEPTS))?;
         Timeline(steps).checked("sequence")
     }
 

@@ -14,8 +14,10 @@ use timelines::{EndedTimelines, Timelines};
 
 /// Keys to hold and keys to release, now.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
-pub(super) struct KeyChange {
+pub struct KeyChange {
+    /// To hold.
     pub add: u16,
+    /// To release.
     pub clear: u16,
 }
 
@@ -29,7 +31,7 @@ impl KeyChange {
 
 /// Everything that holds keys for frames. Each call returns the changes to apply at once.
 #[derive(Debug, Default)]
-pub(super) struct Keypad {
+pub struct Keypad {
     holds: Holds,
     timelines: Timelines,
     ended: EndedTimelines,

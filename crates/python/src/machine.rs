@@ -1,0 +1,324 @@
+//! A core with what looks at each of its frames: keys by frame, watches, sound and a recording.
+
+use std::collections::{HashMap, VecDeque};
+
+use framewire_emulator::embedded::{KeyChange, Keypad};
+use framewire_expression::{Expression, Range, Subject};
+use framewire_libmgba::{Clock, Core, Time};
+use framewire_protocol::timeline::KeyStep;
+use framewire_protocol::{Keys, OpError};
+use framewire_symbols::Symbols;
+use framewire_vecenv::Memory;
+
+use crate::recorder::Recorder;
+
+/// Changes and chunks of sound that wait to be read. Later ones take the place of the oldest.
+const MAX_WAITING: usize = 65_536;
+
+/// Chunks of sound that wait: about a minute.
+const MAX_SOUND: usize = 3600;
+
+/// A core, and what belongs to each of its frames.
+pub(crate) struct Machine {
+    pub(crate) core: Core,
+    keypad: Keypad,
+    watches: HashMap<u32, Watch>,
+    sounds: HashMap<u32, Sound>,
+    pub(crate) recorder: Option<Recorder>,
+    /// Timelines that ended and were not reported: id, frame, and whether they were cancelled.
+    pub(crate) ended: VecDeque<(u32, u32, bool)>,
+    next_id: u32,
+}
+
+/// The value of a watched expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// It has no value, for example for a division by zero.
+    None,
+    Number(i64),
+    Condition(bool),
+    Bytes(Vec<u8>),
+}
+
+impl Value {
+    /// Whether a condition with this value is true.
+    pub(crate) fn is_true(&self) -> bool {
+        match self {
+            Value::None => false,
+            Value::Number(number) => *number != 0,
+            Value::Condition(is_true) => *is_true,
+            Value::Bytes(bytes) => bytes.iter().any(|byte| *byte != 0),
+        }
+    }
+}
+
+/// An expression, or a range of bytes, compiled for one game.
+#[derive(Debug, Clone)]
+pub(crate) enum Observed {
+    Number(Expression, Memory),
+    Bytes(Range),
+}
+
+impl Observed {
+    /// Compiles the text of a watch. The error is a sentence.
+    pub(crate) fn compile(text: &str, core: &Core, symbols: &Symbols) -> Result<Observed, String> {
+        match Subject::parse(text, symbols).map_err(|error| error.to_string())? {
+            Subject::Expression(expression) => {
+                let memory = Memory::new(core, expression.places())?;
+                Ok(Observed::Number(expression, memory))
+            }
+            Subject::Range(range) => {
+                if let Some(name) = &range.domain
+                    && core.domain_index(name).is_none()
+                {
+                    let names: Vec<&str> = core.domains().iter().map(|each| each.name.as_str()).collect();
+                    return Err(format!(
+                        "there is no memory domain {name:?}; this game has {}",
+                        names.join(", ")
+                    ));
+                }
+                Ok(Observed::Bytes(range))
+            }
+        }
+    }
+
+    /// Its value now.
+    pub(crate) fn value(&self, core: &mut Core) -> Value {
+        match self {
+            Observed::Number(expression, memory) => {
+                let mut values = Vec::new();
+                memory.read(core, &mut values);
+                match expression.value(core.frame_counter(), &values) {
+                    None => Value::None,
+                    Some(value) if expression.is_condition() => Value::Condition(value != 0),
+                    Some(value) => Value::Number(value),
+                }
+            }
+            Observed::Bytes(Range { domain, address, length }) => {
+                let length = usize::from(*length);
+                let bytes = match domain.as_deref().map(|name| core.domain_index(name)) {
+                    None => core.read_range(*address, length).ok(),
+                    Some(Some(index)) => core.domain_read_range(index, *address, length).ok(),
+                    Some(None) => None,
+                };
+                bytes.map_or(Value::None, Value::Bytes)
+            }
+        }
+    }
+}
+
+/// A change of the expression with this number.
+pub(crate) struct Change {
+    pub(crate) expression: usize,
+    pub(crate) frame: u32,
+    pub(crate) tick: u64,
+    pub(crate) old: Value,
+    pub(crate) new: Value,
+}
+
+struct Watch {
+    observed: Vec<Observed>,
+    values: Vec<Value>,
+    ticks: u64,
+    changes: VecDeque<Change>,
+    missed: u64,
+}
+
+#[derive(Default)]
+struct Sound {
+    chunks: VecDeque<Vec<i16>>,
+    /// Samples that were dropped before the oldest chunk.
+    missed: u64,
+}
+
+impl Machine {
+    pub(crate) fn new(core: Core) -> Machine {
+        Machine {
+            core,
+            keypad: Keypad::default(),
+            watches: HashMap::new(),
+            sounds: HashMap::new(),
+            recorder: None,
+            ended: VecDeque::new(),
+            next_id: 0,
+        }
+    }
+
+    /// Runs frames. Only the last one is drawn, and only if `draws`, unless a recording needs others.
+    pub(crate) fn run(&mut self, frames: u32, draws: bool) {
+        for left in (0..frames).rev() {
+            self.run_frame(draws && left == 0);
+        }
+    }
+
+    pub(crate) fn run_frame(&mut self, draws: bool) {
+        let draws = draws || self.recorder.as_ref().is_some_and(Recorder::needs_picture);
+        let keys = self.core.keys();
+        self.core.set_drawing(draws);
+        self.core.run_frame();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.take(keys, &mut self.core);
+        }
+        for watch in self.watches.values_mut() {
+            watch.look(&mut self.core);
+        }
+        if !self.sounds.is_empty() {
+            let samples = self.core.read_samples();
+            self.sounds.values_mut().for_each(|sound| sound.push(&samples));
+        }
+        let change = self.keypad.advance();
+        self.apply(change);
+    }
+
+    /// Plays a timeline. Returns its id, and how many frames after the next one its last key is released.
+    pub(crate) fn play(&mut self, steps: Vec<KeyStep>) -> Result<(u32, u32), OpError> {
+        let frames = steps.last().map_or(0, |last| last.offset);
+        let (id, change) = self.keypad.play(steps)?;
+        self.apply(change);
+        Ok((id, frames))
+    }
+
+    /// Ends a timeline, or with 0 all. Returns whether there was one.
+    pub(crate) fn cancel(&mut self, id: u32) -> bool {
+        let (any, change) = self.keypad.cancel(id);
+        self.apply(change);
+        any
+    }
+
+    /// How a timeline stands.
+    pub(crate) fn timeline(&self, id: u32) -> Result<framewire_protocol::Value, OpError> {
+        self.keypad.describe(id)
+    }
+
+    /// Holds exactly these keys.
+    pub(crate) fn set_keys(&mut self, keys: u16) {
+        self.keypad.release(Keys::MASK, self.core.keys() & !keys);
+        self.core.set_keys(keys);
+        self.note_ended();
+    }
+
+    /// Holds these keys too.
+    pub(crate) fn add_keys(&mut self, keys: u16) {
+        self.keypad.release(keys, 0);
+        self.core.add_keys(keys);
+        self.note_ended();
+    }
+
+    /// Releases these keys.
+    pub(crate) fn clear_keys(&mut self, keys: u16) {
+        self.keypad.release(keys, self.core.keys() & keys);
+        self.core.clear_keys(keys);
+        self.note_ended();
+    }
+
+    fn apply(&mut self, change: KeyChange) {
+        if change.clear != 0 {
+            self.core.clear_keys(change.clear);
+        }
+        if change.add != 0 {
+            self.core.add_keys(change.add);
+        }
+        self.note_ended();
+    }
+
+    fn note_ended(&mut self) {
+        let frame = self.core.frame_counter();
+        for (id, cancelled) in self.keypad.take_ended(frame).into_iter().flatten() {
+            if self.ended.len() == MAX_WAITING {
+                self.ended.pop_front();
+            }
+            self.ended.push_back((id, frame, cancelled));
+        }
+    }
+
+    /// Ends a recording: what follows does not come from its frames and keys.
+    pub(crate) fn discontinue(&mut self, what: &str) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.end(&format!("{what} after frame {}", recorder.frames()), None);
+        }
+    }
+
+    /// Makes the cartridge's clock follow the frames, so that a recording can be repeated.
+    pub(crate) fn settle_clock(&mut self) {
+        if matches!(self.core.clock(), Clock::Host) {
+            self.core.set_clock(Clock::Frames(Time::now()));
+        }
+    }
+
+    /// Begins to watch. Returns the number of the watch and the values now.
+    pub(crate) fn watch(&mut self, observed: Vec<Observed>) -> (u32, Vec<Value>) {
+        let values: Vec<Value> = observed.iter().map(|each| each.value(&mut self.core)).collect();
+        let id = self.new_id();
+        let watch = Watch { observed, values: values.clone(), ticks: 0, changes: VecDeque::new(), missed: 0 };
+        self.watches.insert(id, watch);
+        (id, values)
+    }
+
+    /// The oldest change that was not taken, and how many were lost before it; `None` if there is none.
+    pub(crate) fn take_change(&mut self, id: u32) -> Option<(Change, u64)> {
+        let watch = self.watches.get_mut(&id)?;
+        let change = watch.changes.pop_front()?;
+        Some((change, std::mem::take(&mut watch.missed)))
+    }
+
+    pub(crate) fn unwatch(&mut self, id: u32) {
+        self.watches.remove(&id);
+    }
+
+    /// Begins to keep the sound of each frame. Returns a number for it.
+    pub(crate) fn listen(&mut self) -> u32 {
+        // What was made before is not part of it.
+        if self.sounds.is_empty() {
+            drop(self.core.read_samples());
+        }
+        let id = self.new_id();
+        self.sounds.insert(id, Sound::default());
+        id
+    }
+
+    /// The oldest chunk that was not taken, and how many samples were lost before it.
+    pub(crate) fn take_sound(&mut self, id: u32) -> Option<(Vec<i16>, u64)> {
+        let sound = self.sounds.get_mut(&id)?;
+        let chunk = sound.chunks.pop_front()?;
+        Some((chunk, std::mem::take(&mut sound.missed)))
+    }
+
+    pub(crate) fn unlisten(&mut self, id: u32) {
+        self.sounds.remove(&id);
+    }
+
+    fn new_id(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id
+    }
+}
+
+impl Watch {
+    fn look(&mut self, core: &mut Core) {
+        self.ticks += 1;
+        for (expression, (observed, value)) in self.observed.iter().zip(&mut self.values).enumerate() {
+            let new = observed.value(core);
+            if new == *value {
+                continue;
+            }
+            if self.changes.len() == MAX_WAITING {
+                self.changes.pop_front();
+                self.missed += 1;
+            }
+            let old = std::mem::replace(value, new.clone());
+            let (frame, tick) = (core.frame_counter(), self.ticks);
+            self.changes.push_back(Change { expression, frame, tick, old, new });
+        }
+    }
+}
+
+impl Sound {
+    fn push(&mut self, samples: &[i16]) {
+        if self.chunks.len() == MAX_SOUND
+            && let Some(lost) = self.chunks.pop_front()
+        {
+            self.missed += lost.len() as u64 / 2;
+        }
+        self.chunks.push_back(samples.to_vec());
+    }
+}

@@ -1,0 +1,219 @@
+//! Recordings of a core in this process: the same files as those of the server.
+
+use std::io;
+use std::time::SystemTime;
+
+use framewire_emulator::ClockTime;
+use framewire_emulator::embedded::hash_of_memory;
+use framewire_libmgba::{Clock, Core, flags};
+use framewire_recording::{Ending, Entry, Head, Recording, Start, Writer};
+use framewire_states::time;
+
+use crate::machine::Machine;
+
+/// A recording that is being made, or that has ended and was not collected.
+pub(crate) struct Recorder {
+    /// `None` after its end.
+    writer: Option<Writer<Vec<u8>>>,
+    every: u32,
+    frames: u64,
+    /// The frames after which memory was hashed last.
+    hashed: Option<u64>,
+    /// The file, after its end, and why it ended.
+    done: Option<(Vec<u8>, String)>,
+}
+
+impl Recorder {
+    /// Begins a recording at the core's present state, or from a reset.
+    pub(crate) fn begin(
+        machine: &mut Machine,
+        start: Start,
+        every: u32,
+        note: &str,
+    ) -> Result<Recorder, String> {
+        machine.settle_clock();
+        let core = &mut machine.core;
+        if start == Start::PowerOn {
+            core.reset();
+        }
+        let state = core.save_state(flags::ALL).map_err(|error| error.to_string())?;
+        let clock = match core.clock() {
+            Clock::Frames(now) => ClockTime { unix_ms: now.unix_ms, zone: now.zone.unwrap_or(0) }.to_string(),
+            Clock::Host => "wall".to_owned(),
+        };
+        let head = Head {
+            title: core.title(),
+            code: core.code(),
+            checksum: core.crc32(),
+            console: core.platform().number() as u8,
+            start,
+            frame: core.frame_counter(),
+            pictures: every,
+            time: time::seconds(SystemTime::now()),
+            note: note.to_owned(),
+            clock,
+            recovered: false,
+        };
+        let writer = Writer::begin(Vec::new(), &head, state).map_err(|error| error.to_string())?;
+        Ok(Recorder { writer: Some(writer), every, frames: 0, hashed: None, done: None })
+    }
+
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Bytes so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        match (&self.writer, &self.done) {
+            (Some(writer), _) => writer.bytes(),
+            (None, Some((file, _))) => file.len() as u64,
+            (None, None) => 0,
+        }
+    }
+
+    /// Why it ended; `None` while it is being made.
+    pub(crate) fn ended(&self) -> Option<&str> {
+        self.done.as_ref().map(|(_, reason)| reason.as_str())
+    }
+
+    /// Whether the picture of the next frame is hashed.
+    pub(crate) fn needs_picture(&self) -> bool {
+        self.writer.is_some() && (self.frames + 1).is_multiple_of(self.every.into())
+    }
+
+    /// Takes a frame that was run with these keys.
+    pub(crate) fn take(&mut self, keys: u16, core: &mut Core) {
+        let Some(writer) = &mut self.writer else { return };
+        self.frames += 1;
+        let mut written = writer.keys(keys, 1);
+        if self.frames.is_multiple_of(self.every.into()) {
+            written = written.and_then(|()| writer.picture(picture_hash(core)));
+            if let Some(hash) = hash_of_memory(core) {
+                written = written.and_then(|()| writer.memory(hash));
+                self.hashed = Some(self.frames);
+            }
+        }
+        self.check(written);
+        if self.bytes() > framewire_recording::MAX_FILE - 65_536 {
+            self.end("its file is as large as they may be", None);
+        }
+    }
+
+    fn check(&mut self, written: io::Result<()>) {
+        // Memory does not fail to be written.
+        if let Err(error) = written {
+            self.end(&format!("it could not be written: {error}"), None);
+        }
+    }
+
+    /// Ends it for this reason; with a core, after the hash of its memory.
+    pub(crate) fn end(&mut self, reason: &str, core: Option<&mut Core>) {
+        let Some(mut writer) = self.writer.take() else { return };
+        if let Some(core) = core
+            && self.hashed != Some(self.frames)
+            && let Some(hash) = hash_of_memory(core)
+        {
+            let _ = writer.memory(hash);
+        }
+        let file = writer.end(reason).unwrap_or_default();
+        self.done = Some((file, reason.to_owned()));
+    }
+
+    /// The file of a recording that has ended, and why it did.
+    pub(crate) fn into_file(self) -> Option<(Vec<u8>, String)> {
+        self.done
+    }
+}
+
+fn picture_hash(core: &Core) -> u32 {
+    crc32fast::hash(&core.frame().to_rgb())
+}
+
+/// How a replay went.
+#[derive(Default)]
+pub(crate) struct Replayed {
+    /// Frames of the recording.
+    pub(crate) frames: u64,
+    /// Frames that were played.
+    pub(crate) played: u64,
+    pub(crate) pictures: u64,
+    pub(crate) memories: u64,
+    /// The frame of the first difference, the last frame in which everything was equal, what differs, and both hashes.
+    pub(crate) diverged: Option<(u64, u64, &'static str, u32, u32)>,
+    /// Why the recording could not be read to its end.
+    pub(crate) damage: Option<String>,
+}
+
+/// Why a recording is not replayed.
+pub(crate) enum ReplayError {
+    /// It is of another game.
+    OtherGame(String),
+    /// Its state cannot be loaded.
+    State(framewire_libmgba::Error),
+}
+
+impl From<framewire_libmgba::Error> for ReplayError {
+    fn from(error: framewire_libmgba::Error) -> ReplayError {
+        ReplayError::State(error)
+    }
+}
+
+/// Plays a recording and compares it. Without `through` it ends at the first difference.
+pub(crate) fn replay(
+    machine: &mut Machine,
+    recording: &Recording,
+    through: bool,
+) -> Result<Replayed, ReplayError> {
+    let head = recording.head();
+    if head.checksum != machine.core.crc32() {
+        return Err(ReplayError::OtherGame(format!(
+            "the recording is of {} (checksum {:08x}), and {} (checksum {:08x}) is running",
+            head.title,
+            head.checksum,
+            machine.core.title(),
+            machine.core.crc32()
+        )));
+    }
+    machine.discontinue("a state was loaded");
+    machine.settle_clock();
+    machine.core.load_state(recording.state(), flags::ALL)?;
+    let mut report = Replayed { frames: recording.frames(), ..Replayed::default() };
+    let mut agreed = 0;
+    let mut entries = recording.entries().iter().peekable();
+    while let Some(entry) = entries.next() {
+        let (what, recorded, played) = match entry {
+            Entry::Keys { keys, frames } => {
+                machine.set_keys(*keys);
+                let draws = !matches!(entries.peek(), Some(Entry::Keys { .. }));
+                machine.run(*frames, draws);
+                report.played += u64::from(*frames);
+                continue;
+            }
+            Entry::Picture(hash) => {
+                report.pictures += 1;
+                ("picture", *hash, picture_hash(&machine.core))
+            }
+            Entry::Memory(hash) => {
+                report.memories += 1;
+                match hash_of_memory(&mut machine.core) {
+                    Some(played) => ("memory", *hash, played),
+                    None => continue,
+                }
+            }
+            Entry::State(_) | Entry::End { .. } => continue,
+        };
+        if recorded == played {
+            agreed = report.played;
+        } else if report.diverged.is_none() {
+            report.diverged = Some((report.played, agreed, what, recorded, played));
+            if !through {
+                break;
+            }
+        }
+    }
+    machine.set_keys(0);
+    if let Ending::Damaged(damage) = recording.ending() {
+        report.damage = Some(damage.to_string());
+    }
+    Ok(report)
+}

@@ -1,0 +1,386 @@
+"""The same cases for every kind of emulator: one in this process, and one of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import framewire
+from framewire import Emulator
+from tests.servers import DEMO, SYMBOLS, Server, serve
+
+SCRATCH = 0x02000100
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serve(tmp_path_factory.mktemp("emulators")) as served:
+        yield served
+
+
+@pytest.fixture(params=["load", "connect"])
+def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Emulator]:
+    """The demo game. Time passes when a method waits."""
+    if request.param == "load":
+        with framewire.load(DEMO, symbols=SYMBOLS, data=tmp_path / "data") as core:
+            yield core
+        return
+    with framewire.connect(request.getfixturevalue("server").url) as client:
+        client.cancel()
+        client.release()
+        client.resume()
+        yield client
+
+
+@pytest.fixture
+def paused(running: Emulator) -> Iterator[Emulator]:
+    """The same, and time passes in `advance` only."""
+    with running.pause():
+        running.reset()
+        running.advance(60)
+        yield running
+
+
+def test_it_is_an_emulator(paused: Emulator) -> None:
+    assert isinstance(paused, Emulator)
+    info = paused.info()
+    assert (info.kind, info.connected, info.title) == ("embedded", True, "FRAMEWIRE")
+    assert info.frame == paused.frame()
+
+
+def test_memory(paused: Emulator) -> None:
+    paused.write("scratch", 0xFFFE, "u16")
+    assert (paused.read("scratch", "u16"), paused.read("scratch", "i16")) == (0xFFFE, -2)
+    assert paused.read(0x100, "u16", domain="wram") == 0xFFFE
+    assert paused.read_many(["lives", SCRATCH]) == [3, 0xFE]
+    paused.write_bytes("scratch", np.array([1, 2], dtype=">u2"))
+    assert paused.read_bytes(SCRATCH, 4) == b"\x01\x00\x02\x00"
+    assert paused.read_array("scratch", "u16", 2).tolist() == [1, 2]
+    paused.memory["presses"] = list(range(10))
+    assert paused.memory["presses"].tolist() == list(range(10))
+    assert paused.memory.domain("wram")[0x100] == 1
+    assert paused.symbols("ball_d").keys() == {"ball_dx", "ball_dy"}
+    assert paused.symbols()["bricks"].count == 70
+
+
+def test_wrong_memory(paused: Emulator) -> None:
+    for act in (
+        lambda: paused.read("scroe"),
+        lambda: paused.write("lives", 70_000),
+        lambda: paused.read("score", "u64"),  # type: ignore[arg-type]
+        lambda: paused.read(0, domain="nowhere"),
+        lambda: paused.read_bytes(-1, 2),
+        lambda: paused.read_many("score"),
+        lambda: paused.write("lives", "3"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(framewire.InvalidRequest):
+            act()
+
+
+def test_keys_by_frame(paused: Emulator) -> None:
+    start = paused.frame()
+    timeline = paused.play([("Select", 2), ("", 3), (["Up", "B"], 1)])
+    assert (timeline.first, timeline.last, timeline.cancelled) == (start + 1, start + 6, None)
+    assert paused.cancelled(timeline) is None
+    held = [paused.read("held") for _ in range(7) if paused.advance()]
+    assert held == [4, 4, 0, 0, 0, 2 | 64, 0]
+    assert paused.cancelled(timeline) is False
+
+
+def test_timelines_own_their_keys(paused: Emulator) -> None:
+    timeline = paused.press("Select", frames=100)
+    with pytest.raises(framewire.Conflict, match=r"timeline .* plays Select"):
+        paused.press("Select")
+    assert paused.press("B").id != timeline.id
+    assert paused.cancel(timeline)
+    assert paused.cancelled(timeline)
+    with pytest.raises(framewire.NotFound, match="is running"):
+        paused.cancel(timeline)
+    paused.advance(2)
+    assert not paused.cancel()
+    with pytest.raises((framewire.NotFound, framewire.InvalidRequest), match="not known"):
+        paused.cancelled(framewire.Timeline(999_999, 0, 0))
+
+
+def test_held_keys(paused: Emulator) -> None:
+    with paused.hold("Left+R"):
+        paused.advance()
+        assert paused.read("held") == 32 | 256
+    paused.advance()
+    assert paused.read("held") == 0
+    paused.hold("B")
+    paused.hold(["Up"])
+    paused.release("B")
+    paused.advance()
+    assert paused.read("held") == 64
+    paused.release()
+    paused.advance()
+    assert paused.read("held") == 0
+
+
+def test_wrong_keys(paused: Emulator) -> None:
+    for act in (
+        lambda: paused.press("X"),
+        lambda: paused.press(""),
+        lambda: paused.press("A", frames=0),
+        lambda: paused.play("A:0"),
+        lambda: paused.play(".:5"),
+        lambda: paused.hold("up"),
+    ):
+        with pytest.raises(framewire.InvalidRequest):
+            act()
+    assert paused.cancel() is False
+
+
+def test_a_press_waits_for_its_end(running: Emulator) -> None:
+    done = running.press("Select", frames=3, wait=True)
+    assert done.cancelled is False
+    assert done.last == done.first + 2
+    assert running.frame() >= done.last
+    assert running.play(".:2 Select:2 .:3", wait=True).cancelled is False
+
+
+def test_frames(paused: Emulator) -> None:
+    start = paused.frame()
+    assert paused.advance() == start + 1
+    assert paused.advance(4000) == start + 4001
+    with paused.lockstep():
+        assert paused.advance(2) == start + 4003
+    with pytest.raises(framewire.InvalidRequest):
+        paused.advance(0)
+    paused.set_speed("unlimited")
+    paused.set_speed("unlimited")
+
+
+def test_pictures(paused: Emulator) -> None:
+    screen = paused.screen()
+    assert screen.frame == paused.frame()
+    assert np.asarray(screen).shape == (160, 240, 3)
+    assert screen.png().startswith(b"\x89PNG")
+    paused.advance(200)
+    assert not np.array_equal(paused.screen().array, screen.array)
+
+
+def test_sound(running: Emulator) -> None:
+    if isinstance(running, framewire.Client):
+        pytest.skip("test_client.py has the sound of a server")
+    with running.audio() as audio:
+        chunks = [next(audio) for _ in range(4)]
+    assert all(chunk.samples.shape[1] == 2 and chunk.samples.dtype == np.int16 for chunk in chunks)
+    assert sum(len(chunk.samples) for chunk in chunks) > 3 * chunks[0].rate / 60
+
+
+def test_states(paused: Emulator) -> None:
+    frame = paused.frame()
+    paused.write("scratch", 1)
+    state = paused.save_state()
+    whole = paused.save_state(31)
+    assert whole.startswith(b"\x89PNG")
+    paused.write("scratch", 2)
+    paused.advance(10)
+    assert paused.load_state(state) == frame
+    assert paused.read("scratch") == 1
+    assert paused.load_state(whole) == frame
+    for damaged in (b"nothing", whole[: len(whole) // 2]):
+        with pytest.raises(framewire.InvalidData):
+            paused.load_state(damaged)
+    with pytest.raises(framewire.InvalidRequest):
+        paused.save_state(32)
+    assert paused.read("scratch") == 1
+
+
+def test_snapshots(paused: Emulator) -> None:
+    saved = paused.snapshots.save("before", note="three balls", replace=True)
+    assert (saved.name, saved.note, saved.title, saved.frame) == ("before", "three balls", "FRAMEWIRE", paused.frame())
+    with pytest.raises(framewire.Conflict, match="before"):
+        paused.snapshots.save("before")
+    paused.advance(5)
+    assert paused.snapshots.load("before") == saved.frame
+    assert paused.snapshots.change("before", new_name="after").name == "after"
+    assert paused.snapshots.change("after", note="two").note == "two"
+    assert [each.name for each in paused.snapshots.list()] == ["after"]
+    assert paused.snapshots.screen("after").array.shape == (160, 240, 3)
+    assert paused.load_state(paused.snapshots.file("after")) == saved.frame
+    paused.snapshots.delete("after")
+    with pytest.raises(framewire.NotFound, match="after"):
+        paused.snapshots.load("after")
+    with pytest.raises(framewire.InvalidRequest, match="cannot be a name"):
+        paused.snapshots.save("../escape")
+
+
+def test_expressions(paused: Emulator) -> None:
+    assert paused.evaluate("lives + 1") == 4
+    assert paused.evaluate("lives == 3") is True
+    assert paused.evaluate("1 / (lives - 3)") is None
+    paused.write_bytes("scratch", b"ab")
+    assert paused.evaluate("bytes[scratch, 2]") == b"ab"
+    with pytest.raises(framewire.InvalidRequest, match="column 1"):
+        paused.evaluate("scroe > 1")
+
+
+def test_a_wait_ends_with_its_condition(running: Emulator) -> None:
+    here = running.frame()
+    waited = running.wait(f"frame >= {here + 20}")
+    assert waited.frame >= here + 20
+    assert running.wait("frame >= 0").frames == 0
+    with pytest.raises(framewire.WaitTimeout, match="did not become true in 3 frames"):
+        running.wait("lives == 99", timeout_frames=3)
+
+
+def test_a_watch_reports_every_change(paused: Emulator) -> None:
+    with paused.watch("u32[frame]", "held") as watch:
+        start = paused.frame()
+        paused.press("Select")
+        paused.advance(3)
+        changes = [next(watch) for _ in range(5)]
+    assert sorted((each.frame - start, each.expression) for each in changes) == [
+        (1, "held"),
+        (1, "u32[frame]"),
+        (2, "held"),
+        (2, "u32[frame]"),
+        (3, "u32[frame]"),
+    ]
+    assert [(each.old, each.new) for each in changes if each.expression == "held"] == [(0, 4), (4, 0)]
+    assert not any(each.gap for each in changes)
+    with pytest.raises(framewire.InvalidRequest):
+        paused.watch()
+    with pytest.raises(framewire.InvalidRequest):
+        paused.watch("scroe")
+
+
+def test_a_watch_waits_for_a_change(running: Emulator) -> None:
+    with running.watch("u32[frame]") as watch:
+        first = next(watch)
+        second = next(watch)
+    assert second.frame == first.frame + 1
+    assert second.old == first.new
+
+
+def test_events(paused: Emulator) -> None:
+    with paused.events() as events:
+        timeline = paused.press("Select")
+        paused.advance(2)
+        state = paused.save_state()
+        paused.load_state(state)
+        paused.reset()
+        seen = [next(events) for _ in range(3)]
+    assert [each.name for each in seen] == ["input", "state", "reset"]
+    assert seen[0].data["id"] == timeline.id
+    assert seen[0].data["cancelled"] is False
+
+
+def test_batches(paused: Emulator) -> None:
+    start = paused.frame()
+    with paused.batch() as batch:
+        batch.press("Select", frames=2)
+        batch.advance(2)
+        held = batch.read("held")
+        many = batch.read_many(["lives", "level"])
+        batch.write("scratch", 9)
+        scratch = batch.read_bytes("scratch", 1)
+        screen = batch.screen()
+        state = batch.save_state()
+        with pytest.raises(framewire.FramewireError, match="has not run"):
+            _ = held.value
+    assert (held.value, many.value, scratch.value, batch.frame) == (4, [3, 1], b"\x09", start + 2)
+    assert screen.value.array.shape == (160, 240, 3)
+    assert state.value.startswith(b"\x89PNG")
+
+
+def test_a_batch_ends_at_its_first_failure(paused: Emulator) -> None:
+    with pytest.raises(framewire.RequestFailed, match="state") as raised, paused.batch() as batch:
+        lives = batch.read("lives")
+        batch.load_state(b"nothing")
+        after = batch.read("level")
+    assert raised.value.op == 1
+    assert lives.value == 3
+    with pytest.raises(framewire.FramewireError, match="not performed"):
+        _ = after.value
+
+
+def test_recordings(paused: Emulator) -> None:
+    with paused.record("run", every=10, note="a test", replace=True) as recording:
+        paused.press("A", frames=2)
+        paused.advance(50)
+        paused.play("Left:20 .:5 Right:30")
+        paused.advance(73)
+        assert recording.info().frames <= 123
+        with pytest.raises(framewire.Conflict):
+            paused.record("other", replace=True)
+    picture = paused.screen().array
+    score = paused.read("score")
+    before = paused.frame()
+    paused.advance(30)
+    report = paused.replay("run")
+    assert report.equal, report
+    assert (report.frames, report.played, report.more["pictures"]) == (123, 123, 12)
+    assert paused.frame() == before
+    assert paused.read("score") == score
+    assert np.array_equal(paused.screen().array, picture)
+    now = paused.frame() + paused.advance(3) * 0 + 3
+    assert paused.replay("run", restore=True).equal
+    assert paused.frame() == now
+    with pytest.raises(framewire.Conflict):
+        paused.record("run")
+    with pytest.raises(framewire.NotFound):
+        paused.replay("nothing")
+
+
+def test_a_recording_ends_where_frames_do_not_follow(paused: Emulator) -> None:
+    recording = paused.record("cut", replace=True)
+    paused.advance(5)
+    paused.reset()
+    paused.advance(5)
+    ended = recording.stop()
+    assert ended.frames == 5
+    assert ended.ended is not None
+    assert "reset" in ended.ended
+
+
+def test_recordings_and_snapshots_are_the_same_files(server: Server, tmp_path: Path) -> None:
+    with framewire.connect(server.url) as client, framewire.load(DEMO, symbols=SYMBOLS) as core, client.pause():
+        core.advance(80)
+        with core.record("shared", start="power-on", every=20):
+            core.play("A:2 .:50 Left:60 .:30", wait=True)
+            core.advance(10)
+        client.recordings.add("shared", core.recordings.file("shared"), replace=True)
+        assert client.replay("shared").equal
+        assert client.frame() == core.frame()
+        assert client.read_bytes(0x02000000, 0x1000) == core.read_bytes(0x02000000, 0x1000)
+
+        client.advance(30)
+        client.snapshots.save("shared", replace=True)
+        assert core.load_state(client.snapshots.file("shared")) == client.frame()
+        with client.record("back", replace=True):
+            client.press("Right", frames=20)
+            client.advance(60)
+        core.recordings.add("back", client.recordings.file("back"))
+        report = core.replay("back")
+        assert (report.equal, report.played) == (True, 60)
+
+
+def test_a_core_is_copied_and_deletes_what_was_not_to_be_kept(tmp_path: Path) -> None:
+    import copy
+    import pickle
+
+    with framewire.load(DEMO, symbols=SYMBOLS) as core:
+        core.advance(100)
+        core.hold("Left")
+        copies = [copy.deepcopy(core), pickle.loads(pickle.dumps(core))]
+        core.advance(50)
+        for each in copies:
+            each.advance(50)
+            assert each.read_bytes(0x02000000, 0x1000) == core.read_bytes(0x02000000, 0x1000)
+            assert np.array_equal(each.screen().array, core.screen().array)
+            each.close()
+        core.snapshots.save("gone")
+        folder = Path(core._folder.name)  # type: ignore[union-attr]
+        assert (folder / "snapshots" / "gone.png").exists()
+    assert not folder.exists()
+    kept = tmp_path / "kept"
+    with framewire.load(DEMO, data=kept) as core:
+        core.snapshots.save("here")
+    assert (kept / "snapshots" / "here.png").exists()
