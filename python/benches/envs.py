@@ -18,9 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
+import framewire
 import framewire.envs
 
 ROUNDS = 5
+WARM_UP = 120
+"""Frames after which the demo game plays."""
 
 
 def rate(work: Callable[[], int], seconds: float) -> float:
@@ -70,6 +73,33 @@ def main() -> None:
         return 1000 * 4
 
     of_many = rate(step_many, 2 * options.seconds)
+    many.close()
+
+    single = framewire.envs.make(scenario="pixels")
+    single.reset(seed=0)
+
+    def step_single() -> int:
+        single.step(1)
+        return 1
+
+    of_single = rate(step_single, options.seconds)
+
+    with framewire.load(rom, symbols=rom.with_name("memory-map.toml")) as core:
+        core.advance(WARM_UP)
+
+        def read() -> int:
+            for _ in range(1000):
+                core.read("score")
+            return 1000
+
+        reads = rate(read, options.seconds)
+        state = core.save_state()
+
+        def save_and_load() -> int:
+            core.load_state(core.save_state())
+            return 1
+
+        states = rate(save_and_load, options.seconds)
 
     figures = {
         "cores": cores,
@@ -80,6 +110,10 @@ def main() -> None:
         "vector_1000_frames_per_second": round(of_many),
         "vector_1000_start_seconds": round(start_seconds, 2),
         "vector_1000_kilobytes_each": round(memory),
+        "single_steps_per_second": round(of_single),
+        "core_reads_per_second": round(reads),
+        "core_states_saved_and_loaded_per_second": round(states),
+        "core_state_bytes": len(state),
     }
     for name, value in figures.items():
         print(f"{name}: {value}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import gymnasium as gym
 import numpy as np
@@ -155,6 +157,59 @@ def test_a_vector_continues_from_its_states() -> None:
     assert now[1] != hashes[1]
     with pytest.raises(InvalidRequest, match="states has 1 values for 3 environments"):
         vector.load_states([first])
+
+
+def test_a_window_shows_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with pytest.raises(ImportError, match="pip install pygame"):
+        framewire.envs.make(scenario="memory", render_mode="human")
+
+    pygame = mock.MagicMock()
+    monkeypatch.setitem(sys.modules, "pygame", pygame)
+    env = framewire.envs.make(scenario="memory", render_mode="human")
+    check = env.reset(seed=1)[0]
+    env.step(1)
+    assert check.shape == (7,)
+    assert env.render() is None
+    pictures = [call.args[0] for call in pygame.surfarray.make_surface.call_args_list]
+    assert [picture.shape for picture in pictures] == [(240, 160, 3)] * 2
+    pygame.time.Clock.return_value.tick.assert_called_with(15)
+    env.close()
+    pygame.display.quit.assert_called_once()
+
+
+def test_steps_are_sent_and_received(short: Path) -> None:
+    none = np.zeros((1, 10), dtype=np.int8)
+    vector = GameVectorEnv(short, num_envs=3, batch_size=2, autoreset_mode=AutoresetMode.SAME_STEP)
+    vector.reset(seed=1)
+    with pytest.raises(InvalidRequest, match="only 0 play a step; send actions"):
+        vector.recv()
+    vector.send(np.repeat(none, 3, axis=0))
+    with pytest.raises(InvalidRequest, match="environment 1 plays a step already"):
+        vector.send(none, [1])
+    with pytest.raises(InvalidRequest, match="play a step of send; take their results"):
+        vector.step(np.repeat(none, 3, axis=0))
+    seen: list[int] = []
+    ends = 0
+    for _ in range(20):
+        observations, rewards, _, truncated, info = vector.recv()
+        assert observations.shape == (2, 1)
+        assert rewards.shape == (2,)
+        assert info["game_frame"].shape == info["_game_frame"].shape == (2,)
+        ends += int(truncated.sum())
+        assert truncated.any() == ("final_obs" in info)
+        seen += info["env_id"].tolist()
+        vector.send(np.repeat(none, 2, axis=0), info["env_id"])
+    assert set(seen) == {0, 1, 2}
+    assert ends == sum(seen.count(env) // 10 for env in range(3))
+    assert sorted(vector.recv(3)[-1]["env_id"].tolist()) == [0, 1, 2]
+    with pytest.raises(InvalidRequest, match="there is no environment 3; use a number below 3"):
+        vector.send(none, [3])
+    with pytest.raises(InvalidRequest, match="batch_size is 4"):
+        GameVectorEnv(short, num_envs=3, batch_size=4)
+    vector.close()
+    with pytest.raises(InvalidRequest, match="closed"):
+        vector.send(none, [0])
 
 
 def test_bad_input_raises_an_exception_that_says_what_to_do(short: Path, tmp_path: Path) -> None:

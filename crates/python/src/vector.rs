@@ -40,6 +40,8 @@ pub(crate) struct VectorEnv {
     #[pyo3(get)]
     num_envs: usize,
     #[pyo3(get)]
+    frame_skip: u32,
+    #[pyo3(get)]
     screen_shape: Option<Vec<usize>>,
     #[pyo3(get)]
     memory_len: usize,
@@ -100,6 +102,7 @@ impl VectorEnv {
         };
         Ok(VectorEnv {
             num_envs,
+            frame_skip: task.scenario().frame_skip,
             screen_shape: task.screen_shape(),
             memory_len: task.memory_len(),
             info_names: task.info_names().map(str::to_owned).collect(),
@@ -110,9 +113,10 @@ impl VectorEnv {
         })
     }
 
-    /// Arrays for steps of this vector.
-    fn batch(&self, py: Python<'_>) -> Batch {
-        let envs = self.num_envs;
+    /// Arrays for steps of this many environments; all if left out.
+    #[pyo3(signature = (envs=None))]
+    fn batch(&self, py: Python<'_>, envs: Option<usize>) -> Batch {
+        let envs = envs.unwrap_or(self.num_envs);
         let screen = self.screen_shape.as_ref().map_or(0, |shape| shape.iter().product());
         let finals = if self.keeps_finals { envs } else { 0 };
         let infos = self.info_names.len();
@@ -146,6 +150,36 @@ impl VectorEnv {
     fn step(&self, py: Python<'_>, actions: PyReadonlyArray1<'_, i64>, batch: &Batch) -> PyResult<()> {
         let actions = actions.as_slice()?;
         self.with(py, batch, |vector, batch| vector.step(actions, batch))
+    }
+
+    /// Begins a step in some environments.
+    fn send(
+        &self,
+        py: Python<'_>,
+        envs: PyReadonlyArray1<'_, i64>,
+        actions: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<()> {
+        let number = |index: &i64| {
+            usize::try_from(*index).map_err(|_| {
+                errors::argument(py, format!("there is no environment {index}; use a number from 0"))
+            })
+        };
+        let envs = envs.as_slice()?.iter().map(number).collect::<PyResult<Vec<usize>>>()?;
+        let actions = actions.as_slice()?;
+        py.detach(|| self.vector.lock().as_mut().map(|vector| vector.send(&envs, actions)))
+            .ok_or_else(|| errors::argument(py, CLOSED))?
+            .map_err(|error| errors::of_env(py, &error))
+    }
+
+    /// Waits for `count` environments, and writes their results. Returns their numbers.
+    fn recv<'py>(&self, py: Python<'py>, count: usize, batch: &Batch) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let mut numbers = Vec::new();
+        self.with(py, batch, |vector, batch| {
+            numbers = vector.recv(count, batch)?;
+            Ok(())
+        })?;
+        let numbers = numbers.into_iter().map(|index| index as i64).collect();
+        Ok(PyArray1::from_vec(py, numbers))
     }
 
     /// The picture of an environment: rows, columns, and red, green and blue.

@@ -36,6 +36,61 @@ pub(crate) struct Row<'a> {
     pub(crate) final_info: &'a mut [f64],
 }
 
+/// A row with its own memory.
+pub(crate) struct OwnedRow {
+    screens: [Vec<u8>; 2],
+    memory: [Vec<f32>; 2],
+    info: [Vec<f64>; 2],
+    reward: f64,
+    terminated: bool,
+    truncated: bool,
+}
+
+impl OwnedRow {
+    /// A row of these numbers of values; with `finals`, also for the last observation of an episode.
+    pub(crate) fn new(screen: usize, memory: usize, info: usize, finals: bool) -> OwnedRow {
+        let kept = |count: usize| if finals { count } else { 0 };
+        OwnedRow {
+            screens: [vec![0; screen], vec![0; kept(screen)]],
+            memory: [vec![0.0; memory], vec![0.0; kept(memory)]],
+            info: [vec![0.0; info], vec![0.0; kept(info)]],
+            reward: 0.0,
+            terminated: false,
+            truncated: false,
+        }
+    }
+
+    pub(crate) fn row(&mut self) -> Row<'_> {
+        let [screen, final_screen] = &mut self.screens;
+        let [memory, final_memory] = &mut self.memory;
+        let [info, final_info] = &mut self.info;
+        Row {
+            screen,
+            memory,
+            reward: &mut self.reward,
+            terminated: &mut self.terminated,
+            truncated: &mut self.truncated,
+            info,
+            final_screen,
+            final_memory,
+            final_info,
+        }
+    }
+
+    /// Copies it to a row of the same numbers of values.
+    pub(crate) fn copy_to(&self, row: &mut Row<'_>) {
+        row.screen.copy_from_slice(&self.screens[0]);
+        row.final_screen.copy_from_slice(&self.screens[1]);
+        row.memory.copy_from_slice(&self.memory[0]);
+        row.final_memory.copy_from_slice(&self.memory[1]);
+        row.info.copy_from_slice(&self.info[0]);
+        row.final_info.copy_from_slice(&self.info[1]);
+        *row.reward = self.reward;
+        *row.terminated = self.terminated;
+        *row.truncated = self.truncated;
+    }
+}
+
 /// Takes `count` values off the front of a slice.
 fn take<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
     let all = std::mem::take(slice);

@@ -1,9 +1,11 @@
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
+use parking_lot::Mutex;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::batch::{Batch, Row};
+use crate::batch::{Batch, OwnedRow, Row};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::task::Task;
@@ -39,9 +41,22 @@ pub struct Options {
 /// Environments of one task that run at the same time.
 pub struct VectorEnv {
     task: Arc<Task>,
-    envs: Vec<Environment>,
+    envs: Vec<Arc<Mutex<Environment>>>,
     pool: ThreadPool,
     autoreset: Autoreset,
+    /// Which environments play a step of [`send`](VectorEnv::send).
+    is_sent: Vec<bool>,
+    /// Whether the episode of an environment has ended, known also while it plays a step.
+    is_over: Vec<bool>,
+    done: (Sender<Sent>, Receiver<Sent>),
+}
+
+/// A step of [`VectorEnv::send`] that was played.
+struct Sent {
+    index: usize,
+    row: OwnedRow,
+    is_over: bool,
+    result: Result<(), Error>,
 }
 
 impl VectorEnv {
@@ -61,8 +76,10 @@ impl VectorEnv {
             .map_err(|error| Error::Threads(error.to_string()))?;
         let task = Arc::new(task);
         let make = |index: usize| Environment::new(&task, index as u64, renders);
-        let envs = pool.install(|| (0..envs).into_par_iter().map(make).collect::<Result<Vec<_>, _>>())?;
-        Ok(VectorEnv { task, envs, pool, autoreset })
+        let make = |index| make(index).map(|env| Arc::new(Mutex::new(env)));
+        let envs: Vec<_> = pool.install(|| (0..envs).into_par_iter().map(make).collect::<Result<_, _>>())?;
+        let (is_sent, is_over) = (vec![false; envs.len()], vec![false; envs.len()]);
+        Ok(VectorEnv { task, envs, pool, autoreset, is_sent, is_over, done: channel() })
     }
 
     /// What the environments run.
@@ -96,14 +113,19 @@ impl VectorEnv {
         if let Some(mask) = mask {
             self.fits("reset_mask", mask.len())?;
         }
-        let rows = self.rows(batch)?;
+        self.check_idle()?;
+        let rows = self.rows(batch, count)?;
         let chosen: Vec<bool> = mask.map_or_else(|| vec![true; count], <[bool]>::to_vec);
+        for (is_over, chosen) in self.is_over.iter_mut().zip(&chosen) {
+            *is_over &= !chosen;
+        }
         self.pool.install(|| {
-            self.envs.par_iter_mut().zip(rows).zip(seeds).zip(chosen).with_max_len(1).try_for_each(
+            self.envs.par_iter().zip(rows).zip(seeds).zip(chosen).with_max_len(1).try_for_each(
                 |(((env, mut row), seed), chosen)| {
                     if !chosen {
                         return Ok(());
                     }
+                    let env = &mut *env.lock();
                     if let Some(seed) = seed {
                         env.seed(*seed);
                     }
@@ -121,28 +143,123 @@ impl VectorEnv {
     pub fn step(&mut self, actions: &[i64], batch: Batch<'_>) -> Result<(), Error> {
         self.fits("actions", actions.len())?;
         let keys = actions.iter().map(|action| self.task.keys(*action)).collect::<Result<Vec<u16>, _>>()?;
-        if self.autoreset == Autoreset::Disabled
-            && let Some(index) = self.envs.iter().position(Environment::is_over)
-        {
+        self.check_idle()?;
+        (0..self.envs.len()).try_for_each(|index| self.check_playable(index))?;
+        let rows = self.rows(batch, self.envs.len())?;
+        let autoreset = self.autoreset;
+        let all = self.envs.iter().zip(&mut self.is_over).zip(rows).zip(keys);
+        if self.envs.len() == 1 {
+            // Another thread would only cost the time to wake it.
+            let mut all = all;
+            return all.try_for_each(|(((env, is_over), mut row), keys)| {
+                advance(&mut env.lock(), keys, autoreset, &mut row, is_over)
+            });
+        }
+        let all: Vec<_> = all.collect();
+        self.pool.install(|| {
+            all.into_par_iter().with_max_len(1).try_for_each(|(((env, is_over), mut row), keys)| {
+                advance(&mut env.lock(), keys, autoreset, &mut row, is_over)
+            })
+        })
+    }
+
+    /// Begins a step in some environments, and returns at once: the action of each environment of `envs`. Their results come
+    /// from [`recv`](VectorEnv::recv).
+    ///
+    /// # Errors
+    /// If there is no such environment or action, an environment plays a step already, or its episode has ended and nothing
+    /// resets it. Then no step was begun.
+    pub fn send(&mut self, envs: &[usize], actions: &[i64]) -> Result<(), Error> {
+        if envs.len() != actions.len() {
+            let (envs, actions) = (envs.len(), actions.len());
+            return Err(Error::Argument(format!(
+                "there are {actions} actions for {envs} environments; give one for each"
+            )));
+        }
+        let keys = actions.iter().map(|action| self.task.keys(*action)).collect::<Result<Vec<u16>, _>>()?;
+        let mut seen = self.is_sent.clone();
+        for index in envs {
+            match seen.get_mut(*index) {
+                None => return Err(self.unknown(*index)),
+                Some(is_sent) if *is_sent => {
+                    return Err(Error::Argument(format!(
+                        "environment {index} plays a step already; take its result by recv first"
+                    )));
+                }
+                Some(is_sent) => *is_sent = true,
+            }
+            self.check_playable(*index)?;
+        }
+        self.is_sent = seen;
+        for (index, keys) in envs.iter().copied().zip(keys) {
+            let (env, task, autoreset) = (self.envs[index].clone(), self.task.clone(), self.autoreset);
+            let done = self.done.0.clone();
+            self.pool.spawn(move || {
+                let finals = autoreset == Autoreset::SameStep;
+                let mut row = OwnedRow::new(task.screen_len(), task.memory_len(), task.info.len(), finals);
+                let mut is_over = false;
+                let result = advance(&mut env.lock(), keys, autoreset, &mut row.row(), &mut is_over);
+                // It fails only after the vector is gone.
+                let _ = done.send(Sent { index, row, is_over, result });
+            });
+        }
+        Ok(())
+    }
+
+    /// How many steps of [`send`](VectorEnv::send) have results that were not taken, or will have.
+    pub fn under_way(&self) -> usize {
+        self.is_sent.iter().filter(|is_sent| **is_sent).count()
+    }
+
+    /// Waits for the steps of `count` environments, those that are done first, and writes their results into a batch of that
+    /// size. Returns the numbers of the environments, in the order of the rows.
+    ///
+    /// # Errors
+    /// If fewer steps are under way, or an environment cannot be reset.
+    pub fn recv(&mut self, count: usize, batch: Batch<'_>) -> Result<Vec<usize>, Error> {
+        let under_way = self.under_way();
+        if count > under_way {
+            return Err(Error::Argument(format!(
+                "recv waits for {count} environments, but only {under_way} play a step; send actions to more of them first"
+            )));
+        }
+        let mut rows = self.rows(batch, count)?;
+        let mut numbers = Vec::with_capacity(count);
+        let mut failed = Ok(());
+        for row in &mut rows {
+            let Ok(Sent { index, row: played, is_over, result }) = self.done.1.recv() else {
+                return Err(Error::Threads("the threads of the environments are gone".to_owned()));
+            };
+            self.is_sent[index] = false;
+            self.is_over[index] = is_over;
+            played.copy_to(row);
+            numbers.push(index);
+            failed = failed.and(result);
+        }
+        failed.map(|()| numbers)
+    }
+
+    fn check_idle(&self) -> Result<(), Error> {
+        match self.under_way() {
+            0 => Ok(()),
+            count => Err(Error::Argument(format!(
+                "{count} environments play a step of send; take their results by recv first"
+            ))),
+        }
+    }
+
+    fn check_playable(&self, index: usize) -> Result<(), Error> {
+        if self.autoreset == Autoreset::Disabled && self.is_over[index] {
             return Err(Error::Argument(format!(
                 "the episode of environment {index} has ended; reset it first, with options={{\"reset_mask\": mask}}"
             )));
         }
-        let rows = self.rows(batch)?;
-        let autoreset = self.autoreset;
-        if self.envs.len() == 1 {
-            // Another thread would only cost the time to wake it.
-            let mut all = self.envs.iter_mut().zip(rows).zip(keys);
-            return all.try_for_each(|((env, mut row), keys)| advance(env, keys, autoreset, &mut row));
-        }
-        self.pool.install(|| {
-            self.envs
-                .par_iter_mut()
-                .zip(rows)
-                .zip(keys)
-                .with_max_len(1)
-                .try_for_each(|((env, mut row), keys)| advance(env, keys, autoreset, &mut row))
-        })
+        Ok(())
+    }
+
+    fn unknown(&self, index: usize) -> Error {
+        let count = self.envs.len();
+        Error::Argument(format!("there is no environment {index}; use a number below {count}"))
     }
 
     /// SHA-256 of the state of each console, without the sound unit: libmgba does not restore all of that exactly.
@@ -150,7 +267,8 @@ impl VectorEnv {
     /// # Errors
     /// If a state cannot be saved.
     pub fn hashes(&mut self) -> Result<Vec<[u8; 32]>, Error> {
-        self.pool.install(|| self.envs.par_iter_mut().map(Environment::hash).collect())
+        self.check_idle()?;
+        self.pool.install(|| self.envs.par_iter().map(|env| env.lock().hash()).collect())
     }
 
     /// The state of each environment for which `mask` is true: everything that its next steps depend on.
@@ -159,9 +277,10 @@ impl VectorEnv {
     /// If the length does not fit, or a state cannot be saved.
     pub fn save(&mut self, mask: &[bool]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         self.fits("mask", mask.len())?;
+        self.check_idle()?;
         self.pool.install(|| {
-            let envs = self.envs.par_iter_mut().zip(mask).with_max_len(1);
-            envs.map(|(env, chosen)| if *chosen { env.save().map(Some) } else { Ok(None) }).collect()
+            let envs = self.envs.par_iter().zip(mask).with_max_len(1);
+            envs.map(|(env, chosen)| if *chosen { env.lock().save().map(Some) } else { Ok(None) }).collect()
         })
     }
 
@@ -172,11 +291,15 @@ impl VectorEnv {
     /// have taken their states.
     pub fn restore(&mut self, states: &[Option<&[u8]>]) -> Result<(), Error> {
         self.fits("states", states.len())?;
+        self.check_idle()?;
+        let all: Vec<_> = self.envs.iter().zip(&mut self.is_over).zip(states).collect();
         self.pool.install(|| {
-            let envs = self.envs.par_iter_mut().zip(states).with_max_len(1);
-            envs.try_for_each(|(env, state)| match state {
-                Some(state) => env.restore(state),
-                None => Ok(()),
+            all.into_par_iter().with_max_len(1).try_for_each(|((env, is_over), state)| {
+                let Some(state) = state else { return Ok(()) };
+                let env = &mut *env.lock();
+                env.restore(state)?;
+                *is_over = env.is_over();
+                Ok(())
             })
         })
     }
@@ -190,12 +313,9 @@ impl VectorEnv {
         index: usize,
         with: impl FnOnce(&mut framewire_libmgba::Core) -> T,
     ) -> Result<T, Error> {
-        let count = self.envs.len();
-        match self.envs.get_mut(index) {
-            Some(env) => Ok(with(env.core())),
-            None => {
-                Err(Error::Argument(format!("there is no environment {index}; use a number below {count}")))
-            }
+        match self.envs.get(index) {
+            Some(env) => Ok(with(env.lock().core())),
+            None => Err(self.unknown(index)),
         }
     }
 
@@ -207,8 +327,8 @@ impl VectorEnv {
         Err(Error::Argument(format!("{name} has {len} values for {count} environments; give one for each")))
     }
 
-    fn rows<'a>(&self, batch: Batch<'a>) -> Result<Vec<Row<'a>>, Error> {
-        let count = self.envs.len();
+    /// The rows of a batch of this many environments.
+    fn rows<'a>(&self, batch: Batch<'a>, count: usize) -> Result<Vec<Row<'a>>, Error> {
         let (screen, memory, info) = (self.task.screen_len(), self.task.memory_len(), self.task.info.len());
         let finals = if self.autoreset == Autoreset::SameStep { count } else { 0 };
         for (name, found, expected) in [
@@ -232,18 +352,27 @@ impl VectorEnv {
     }
 }
 
-/// One step of one environment, with what follows the end of an episode.
-fn advance(env: &mut Environment, keys: u16, autoreset: Autoreset, row: &mut Row<'_>) -> Result<(), Error> {
+/// One step of one environment, with what follows the end of an episode. Writes whether the episode has ended.
+fn advance(
+    env: &mut Environment,
+    keys: u16,
+    autoreset: Autoreset,
+    row: &mut Row<'_>,
+    is_over: &mut bool,
+) -> Result<(), Error> {
+    *is_over = false;
     if env.is_over() {
         return env.reset(row);
     }
     env.step(keys, row);
+    *is_over = env.is_over();
     if autoreset == Autoreset::SameStep && env.is_over() {
         row.final_screen.copy_from_slice(row.screen);
         row.final_memory.copy_from_slice(row.memory);
         row.final_info.copy_from_slice(row.info);
         let (reward, terminated, truncated) = (*row.reward, *row.terminated, *row.truncated);
         env.reset(row)?;
+        *is_over = false;
         (*row.reward, *row.terminated, *row.truncated) = (reward, terminated, truncated);
     }
     Ok(())

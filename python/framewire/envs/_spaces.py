@@ -35,17 +35,18 @@ def action_space(native: _native.VectorEnv) -> gymnasium.spaces.Space[Any]:
 class Arrays:
     """One set of arrays, with the shapes of the observations."""
 
-    def __init__(self, native: _native.VectorEnv) -> None:
-        self.batch = native.batch()
+    def __init__(self, native: _native.VectorEnv, envs: int | None = None) -> None:
+        count = native.num_envs if envs is None else envs
+        self.batch = native.batch(count)
         self.observations = self._shaped(native, self.batch.screens, self.batch.memory)
         self.final_observations = self._shaped(native, self.batch.final_screens, self.batch.final_memory)
         self.rewards = self.batch.rewards
         self.terminated = self.batch.terminated
         self.truncated = self.batch.truncated
         names = native.info_names
-        self.info = dict(zip(names, self.batch.info.reshape(native.num_envs, -1).T, strict=True)) if names else {}
+        self.info = dict(zip(names, self.batch.info.reshape(count, -1).T, strict=True)) if names else {}
         finals = self.batch.final_info
-        self.final_info = dict(zip(names, finals.reshape(native.num_envs, -1).T, strict=True)) if finals.size else {}
+        self.final_info = dict(zip(names, finals.reshape(count, -1).T, strict=True)) if finals.size else {}
 
     def _shaped(self, native: _native.VectorEnv, screens: Array, memory: Array) -> Observation:
         parts: dict[str, Array] = {}

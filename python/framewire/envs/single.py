@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from framewire import _native
 from framewire.envs._spaces import Array, Arrays, Observation, action_space, copy, observation_space, row
+from framewire.envs._window import Window
 from framewire.errors import InvalidRequest
 
 
@@ -20,10 +22,14 @@ class GameEnv(gymnasium.Env[Any, Any]):
         game: The game file.
         scenario: The name of a scenario; it can be left out if there is only one.
         rom: The ROM, in place of the path in the game file.
-        render_mode: `rgb_array`, or None.
+        render_mode: `rgb_array`; `human`, which shows each step in a window, with pygame; or None.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012
+    metadata = {  # noqa: RUF012
+        # Gymnasium's checks try every mode, and `human` needs pygame.
+        "render_modes": ["rgb_array", "human"] if importlib.util.find_spec("pygame") else ["rgb_array"],
+        "render_fps": 60,
+    }
 
     def __init__(
         self,
@@ -33,10 +39,13 @@ class GameEnv(gymnasium.Env[Any, Any]):
         rom: str | os.PathLike[str] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode not in (None, "rgb_array"):
+        if render_mode not in (None, "rgb_array", "human"):
             raise InvalidRequest(
-                f"render_mode is {render_mode!r}; use 'rgb_array' or None", parameter="render_mode", accepts="rgb_array"
+                f"render_mode is {render_mode!r}; use 'rgb_array', 'human' or None",
+                parameter="render_mode",
+                accepts="rgb_array, human",
             )
+        self._window = Window(os.fspath(game)) if render_mode == "human" else None
         self._native = _native.VectorEnv(
             os.fspath(game),
             scenario,
@@ -60,6 +69,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         """Begins an episode."""
         super().reset(seed=seed, options=options)
         self._native.reset([seed], None, self._arrays.batch)
+        self._show()
         return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -72,6 +82,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         else:
             self._action[0] = action
         self._native.step(self._action, self._arrays.batch)
+        self._show()
         arrays = self._arrays
         return (
             self._observation(),
@@ -82,8 +93,12 @@ class GameEnv(gymnasium.Env[Any, Any]):
         )
 
     def render(self) -> Array | None:
-        """The picture: rows, columns, and red, green and blue."""
-        return None if self.render_mode is None else self._native.screen(0)
+        """The picture: rows, columns, and red, green and blue; None in the mode `human`, which shows it in each step."""
+        return self._native.screen(0) if self.render_mode == "rgb_array" else None
+
+    def _show(self) -> None:
+        if self._window is not None:
+            self._window.show(self._native.screen(0), 60 / self._native.frame_skip)
 
     def state_hash(self) -> str:
         """The SHA-256 of the console's state, in hexadecimal digits."""
@@ -108,6 +123,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
     def close(self) -> None:
         """Frees the core."""
         self._native.close()
+        if self._window is not None:
+            self._window.close()
 
     def _observation(self) -> Observation:
         return copy(row(self._arrays.observations, 0))

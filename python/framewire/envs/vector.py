@@ -32,6 +32,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: What follows the end of an episode.
         render_mode: `rgb_array`, or None. With `rgb_array`, each step draws its last frame.
         copy: Whether each step returns new arrays.
+        batch_size: How many environments `recv` waits for; all if left out.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
         copy: bool = False,
+        batch_size: int | None = None,
     ) -> None:
         if render_mode not in (None, "rgb_array"):
             raise InvalidRequest(
@@ -63,6 +65,12 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             render=render_mode is not None,
         )
         self.closed = False
+        self.batch_size = num_envs if batch_size is None else batch_size
+        if not 1 <= self.batch_size <= num_envs:
+            self.close()
+            raise InvalidRequest(
+                f"batch_size is {batch_size}; use a number from 1 to num_envs, which is {num_envs}", parameter="batch_size"
+            )
         self.metadata = {"autoreset_mode": mode, "render_modes": ["rgb_array"], "render_fps": 60}
         self.render_mode = render_mode
         self.num_envs = num_envs
@@ -94,16 +102,55 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def step(self, actions: npt.ArrayLike) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Plays a step in each environment."""
+        values = self._actions(actions, self.num_envs)
+        arrays = self._next()
+        self._native.step(values, arrays.batch)
+        return self._results(arrays)
+
+    def send(self, actions: npt.ArrayLike, env_id: npt.ArrayLike | None = None) -> None:
+        """Begins a step in some environments, and returns at once. Their results come from `recv`.
+
+        Args:
+            actions: One action for each of these environments.
+            env_id: The numbers of the environments; all if left out.
+        """
+        numbers = np.arange(self.num_envs) if env_id is None else np.asarray(env_id)
+        if numbers.size == 0:
+            return
+        if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
+            raise InvalidRequest(f"env_id is {env_id!r}; use a list of numbers of environments", parameter="env_id")
+        values = self._actions(actions, len(numbers))
+        self._native.send(np.ascontiguousarray(numbers, dtype=np.int64), values)
+
+    def recv(self, count: int | None = None) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
+        """Waits for the environments that finish their steps first, and returns what `step` returns of them.
+
+        `info["env_id"]` has the numbers of the environments, one for each row. The arrays are new ones each time.
+
+        Args:
+            count: How many environments to wait for; `batch_size` if left out.
+        """
+        wanted = self.batch_size if count is None else count
+        if not 1 <= wanted <= self.num_envs:
+            raise InvalidRequest(f"count is {wanted}; use a number from 1 to {self.num_envs}", parameter="count")
+        arrays = Arrays(self._native, wanted)
+        numbers = self._native.recv(wanted, arrays.batch)
+        observations, rewards, terminated, truncated, info = self._results(arrays)
+        info["env_id"] = numbers
+        return observations, rewards, terminated, truncated, info
+
+    def _actions(self, actions: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
         values = np.asarray(actions)
         if self._native.button_names is not None:
-            expected = (self.num_envs, len(self._bits))
+            expected = (count, len(self._bits))
             if values.shape != expected:
                 raise InvalidRequest(f"actions has the shape {values.shape}; use {expected}, one bit per button")
             values = values.astype(np.int64) @ self._bits
         elif values.dtype.kind not in "iu":
             raise InvalidRequest(f"actions has the type {values.dtype}; use whole numbers")
-        arrays = self._next()
-        self._native.step(np.ascontiguousarray(values, dtype=np.int64), arrays.batch)
+        return np.ascontiguousarray(values, dtype=np.int64)
+
+    def _results(self, arrays: Arrays) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         info = self._info(arrays)
         if self._mode is AutoresetMode.SAME_STEP:
             self._add_finals(arrays, info)
@@ -163,14 +210,14 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         info: dict[str, Any] = {}
         for name, values in arrays.info.items():
             info[name] = values.copy() if self._copy else values
-            info[f"_{name}"] = self._all
+            info[f"_{name}"] = self._all[: len(values)]
         return info
 
     def _add_finals(self, arrays: Arrays, info: dict[str, Any]) -> None:
         ended = arrays.terminated | arrays.truncated
         if not ended.any():
             return
-        final = np.full(self.num_envs, None, dtype=object)
+        final = np.full(len(ended), None, dtype=object)
         for index in np.flatnonzero(ended):
             final[index] = copy(row(arrays.final_observations, int(index)))
         info["final_obs"] = final

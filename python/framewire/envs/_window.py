@@ -1,0 +1,49 @@
+"""A window for `render_mode="human"`, with pygame."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from framewire.envs._spaces import Array
+
+SCALE = 3
+"""Pixels of the window for each pixel of the picture."""
+
+
+class Window:
+    """Shows pictures at the speed of the console."""
+
+    def __init__(self, title: str) -> None:
+        try:
+            pygame = importlib.import_module("pygame")
+        except ImportError:
+            raise ImportError(
+                "render_mode='human' needs the package pygame: pip install pygame; 'rgb_array' needs nothing",
+                name="pygame",
+            ) from None
+        self._pygame: Any = pygame
+        self._title = title
+        self._surface: Any = None
+        self._clock = pygame.time.Clock()
+
+    def show(self, picture: Array, fps: float) -> None:
+        """Shows a picture, and waits until its time has passed, at this many pictures per second."""
+        pygame = self._pygame
+        height, width, _ = picture.shape
+        if self._surface is None:
+            pygame.display.init()
+            self._surface = pygame.display.set_mode((width * SCALE, height * SCALE))
+            pygame.display.set_caption(self._title)
+        # pygame has columns first.
+        image = pygame.surfarray.make_surface(picture.transpose(1, 0, 2))
+        pygame.transform.scale(image, self._surface.get_size(), self._surface)
+        pygame.event.pump()
+        pygame.display.flip()
+        self._clock.tick(fps)
+
+    def close(self) -> None:
+        """Closes the window."""
+        if self._surface is not None:
+            self._surface = None
+            self._pygame.display.quit()

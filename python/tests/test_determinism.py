@@ -1,0 +1,173 @@
+"""One seed and one list of actions give the same states and observations everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import framewire
+from framewire import Emulator
+from framewire.envs import GameEnv, GameVectorEnv
+from tests.servers import DEMO, SYMBOLS, serve
+
+LENGTH = 7 * 4096
+"""Bytes of each of the two memories that are compared."""
+
+ENVS = 6
+STEPS = 40
+ACTIONS = (".", "Left", "Right", "A")
+
+
+def action(env: int, step: int) -> int:
+    return (env * 3 + step // 5) % len(ACTIONS)
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A scenario that observes the picture and most of the memory, and one with random numbers."""
+    folder = tmp_path_factory.mktemp("determinism")
+    with framewire.load(DEMO, symbols=SYMBOLS) as core:
+        core.advance(90)
+        (folder / "start.state").write_bytes(core.save_state())
+    ranges = [f"bytes[{start + at:#x}, 4096]" for start in (0x02000000, 0x03000000) for at in range(0, LENGTH, 4096)]
+    scenario = f"""
+start = {{ state = "start.state" }}
+actions = {list(ACTIONS)}
+frame_skip = 3
+reward = "delta(score)"
+terminated = "lives == 0"
+"""
+    (folder / "game.toml").write_text(
+        f"""
+[game]
+name = "Determinism"
+rom = "{DEMO}"
+symbols = ["{SYMBOLS}"]
+
+[scenario.plain]
+{scenario}
+[scenario.plain.observe]
+screen = {{}}
+memory = {json.dumps(ranges)}
+
+[scenario.random]
+{scenario}
+sticky = 0.25
+max_noops = 20
+[scenario.random.observe]
+screen = {{ size = [84, 84], grey = true, stack = 4, max = 2 }}
+"""
+    )
+    return folder / "game.toml"
+
+
+def digest(*arrays: object) -> str:
+    hashed = hashlib.sha256()
+    for array in arrays:
+        hashed.update(np.ascontiguousarray(array).tobytes())
+    return hashed.hexdigest()
+
+
+def of(observation: object) -> str:
+    if isinstance(observation, dict):
+        return digest(observation["screen"], observation["memory"].astype(np.float32))
+    return digest(observation)
+
+
+def row(observations: object, index: int) -> object:
+    if isinstance(observations, dict):
+        return {name: values[index] for name, values in observations.items()}
+    return observations[index]  # type: ignore[index]
+
+
+Played = tuple[list[list[str]], list[str]]
+"""The hashes of each environment's observations, and of its last state."""
+
+
+def by_steps(vector: GameVectorEnv) -> Played:
+    observations, _ = vector.reset(seed=11)
+    hashes = [[of(row(observations, env))] for env in range(ENVS)]
+    for step in range(STEPS):
+        observations = vector.step([action(env, step) for env in range(ENVS)])[0]
+        for env in range(ENVS):
+            hashes[env].append(of(row(observations, env)))
+    states = vector.state_hashes()
+    vector.close()
+    return hashes, states
+
+
+def by_sending(vector: GameVectorEnv) -> Played:
+    observations, _ = vector.reset(seed=11)
+    hashes = [[of(row(observations, env))] for env in range(ENVS)]
+    vector.send([action(env, 0) for env in range(ENVS)], np.arange(ENVS))
+    left = ENVS * STEPS
+    while left:
+        under_way = sum(len(each) <= STEPS for each in hashes)
+        count = min(vector.batch_size, under_way)
+        observations, *_, info = vector.recv(count)
+        left -= count
+        again = []
+        for index, env in enumerate(info["env_id"].tolist()):
+            hashes[env].append(of(row(observations, index)))
+            if len(hashes[env]) <= STEPS:
+                again.append(env)
+        vector.send([action(env, len(hashes[env]) - 1) for env in again], again)
+    states = vector.state_hashes()
+    vector.close()
+    return hashes, states
+
+
+def alone(game: Path, scenario: str) -> Played:
+    hashes: list[list[str]] = []
+    states: list[str] = []
+    for index in range(ENVS):
+        env = GameEnv(game, scenario)
+        hashes.append([of(env.reset(seed=11 + index)[0])])
+        hashes[-1] += [of(env.step(action(index, step))[0]) for step in range(STEPS)]
+        states.append(env.state_hash())
+        env.close()
+    return hashes, states
+
+
+@pytest.mark.parametrize("scenario", ["plain", "random"])
+def test_threads_and_interfaces_agree(game: Path, scenario: str) -> None:
+    expected = by_steps(GameVectorEnv(game, scenario, num_envs=ENVS, threads=1))
+    assert len(set(expected[1])) > 1
+    for threads in (2, 64):
+        assert by_steps(GameVectorEnv(game, scenario, num_envs=ENVS, threads=threads)) == expected
+    for threads, batch_size in ((1, 2), (2, 3), (64, 1)):
+        vector = GameVectorEnv(game, scenario, num_envs=ENVS, threads=threads, batch_size=batch_size)
+        assert by_sending(vector) == expected
+    assert alone(game, scenario) == expected
+
+
+def with_an_emulator(game: Path, emulator: Emulator, env: int) -> list[str]:
+    def observed() -> str:
+        memory = emulator.read_bytes(0x02000000, LENGTH) + emulator.read_bytes(0x03000000, LENGTH)
+        return digest(emulator.screen().array, np.frombuffer(memory, np.uint8).astype(np.float32))
+
+    emulator.release()
+    emulator.load_state((game.parent / "start.state").read_bytes())
+    emulator.advance()
+    hashes = [observed()]
+    for step in range(STEPS):
+        keys = ACTIONS[action(env, step)]
+        emulator.release()
+        if keys != ".":
+            emulator.hold(keys)
+        emulator.advance(3)
+        hashes.append(observed())
+    return hashes
+
+
+def test_a_server_and_a_core_agree_with_environments(game: Path, tmp_path: Path) -> None:
+    expected, _ = alone(game, "plain")
+    with framewire.load(DEMO) as core:
+        assert with_an_emulator(game, core, 1) == expected[1]
+    with serve(tmp_path / "server") as server, framewire.connect(server.url) as client, client.pause():
+        assert with_an_emulator(game, client, 1) == expected[1]
+        assert with_an_emulator(game, client, 2) == expected[2]
