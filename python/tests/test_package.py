@@ -1,0 +1,90 @@
+"""What the package has in addition to emulators and environments: the demo, the fixtures, and the schema of game files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framewire import demo
+from tests.servers import DEMO, ROOT
+
+
+def test_the_demo_plays_and_saves_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "demo.png"
+    assert demo.main(["--frames", "900", "--output", str(picture)]) == 0
+    said = capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert str(picture) in said
+    score = re.search(r"score (\d+), level", said)
+    assert score is not None, said
+    assert int(score[1]) > 0
+    assert demo.main(["--frames", "1", "--output", str(tmp_path / "missing" / "demo.png")]) == 1
+    assert "missing" in capsys.readouterr().err
+
+
+def test_golden_pictures_are_compared_and_updated(tmp_path: Path) -> None:
+    (tmp_path / "test_game.py").write_text(
+        f"""
+def test_title(framewire_load, framewire_golden):
+    game = framewire_load({str(DEMO)!r})
+    game.advance(30)
+    framewire_golden(game, "title")
+"""
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+
+    def run(*arguments: str) -> tuple[int, str]:
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "framewire.pytest_plugin",
+            "-p",
+            "no:cacheprovider",
+            *arguments,
+        ]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stdout
+
+    golden = tmp_path / "golden" / "title.png"
+    code, said = run()
+    assert code == 1
+    assert "there is no golden picture" in said
+    assert run("--framewire-update")[0] == 0
+    assert golden.exists()
+    assert run()[0] == 0
+
+    test = tmp_path / "test_game.py"
+    test.write_text(test.read_text().replace("advance(30)", "play('A:5 .:100', wait=True); game.advance(200)"))
+    code, said = run()
+    assert code == 1
+    assert "pixels differ" in said
+    assert (tmp_path / "golden" / "title.actual.png").exists()
+    assert run("--framewire-update")[0] == 0
+    assert not (tmp_path / "golden" / "title.actual.png").exists()
+
+
+def keys_of(schema: dict[str, Any]) -> set[str]:
+    """All keys that a schema accepts, at any depth."""
+    found = set(schema.get("properties", {}))
+    children = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values(), *schema.get("oneOf", [])]
+    return found.union(*(keys_of(child) for child in children))
+
+
+def test_the_schema_has_the_documented_keys() -> None:
+    schema = json.loads((ROOT / "docs" / "game-file.schema.json").read_text())
+    page = (ROOT / "docs" / "game-file.md").read_text()
+    documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert keys_of(schema) == documented | {"game", "scenario", "screen", "memory", "inputs", "state"}
+    for definition in [schema, *schema["$defs"].values()]:
+        if "properties" in definition:
+            assert definition["additionalProperties"] is False
