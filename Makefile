@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run dist dist-check test python python-native wheel bench-python lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run dist dist-check dist-windows dist-windows-check test python python-native wheel bench-python lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -22,6 +22,15 @@ dist: setup
 # Tries that archive in small systems of Debian 11, 12 and 13, which it makes first. It needs root.
 dist-check:
 	tools/dist-check.sh
+
+# The archive for Windows, dist/framewire-VERSION-x86_64-windows.zip: the half that attaches to an mGBA window.
+dist-windows:
+	tools/dist-windows.sh
+
+# Tries that archive with Wine and a stock mGBA: half a minute.
+dist-windows-check: setup-test
+	$(CARGO) build --locked -p framewire-lab --example window
+	tools/dist-windows-check.py dist/framewire-*-x86_64-windows.zip target/debug/examples/window
 
 test: setup-test lint
 	$(CARGO) test --locked --workspace --all-features

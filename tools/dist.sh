@@ -61,7 +61,7 @@ done
 
 libmgba=$(tools/libmgba.sh)
 cp "$libmgba"/licences/* "$folder/licences/"
-tools/licences.py "$folder/licences/crates.txt" framewire
+tools/licences.py "$folder/licences/crates.txt" $target -p framewire
 cp tools/dist/SOURCES.md "$folder/licences/"
 sed -n 's/^/Built /p' "$libmgba/built" >>"$folder/licences/SOURCES.md"
 standard=$sysroot/share/doc/rust/COPYRIGHT-library.html

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the licences of the crates that a package of Framewire contains.
 
-    tools/licences.py FILE PACKAGE...    writes FILE; PACKAGE is a package of this workspace, with its default features
+    tools/licences.py FILE TARGET OPTION...    writes FILE; the options choose packages and features, as for cargo build
 
 The exit code is 1 if a crate has neither the text of its licence nor one that is here.
 """
@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-TARGET = "x86_64-unknown-linux-gnu"
 NAMES = ("LICEN", "COPYING", "NOTICE", "UNLICENSE", "COPYRIGHT")
 ROOT = Path(__file__).resolve().parent.parent
 RULE = "=" * 100
@@ -21,12 +20,11 @@ def output(*command: str) -> str:
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
-def crates(packages: list[str]) -> list[dict]:
-    """The crates from outside this workspace that are linked into these packages."""
-    chosen = [word for package in packages for word in ("--package", package)]
-    tree = output("cargo", "tree", "--locked", *chosen, "--edges", "normal", "--target", TARGET, "--prefix", "none")
+def crates(target: str, options: list[str]) -> list[dict]:
+    """The crates from outside this workspace that are linked into what the options choose."""
+    tree = output("cargo", "tree", "--locked", *options, "--edges", "normal", "--target", target, "--prefix", "none")
     linked = {tuple(line.split(" ")[:2]) for line in tree.splitlines() if line}
-    metadata = json.loads(output("cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", TARGET))
+    metadata = json.loads(output("cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target))
     found = [each for each in metadata["packages"] if each["source"] and (each["name"], "v" + each["version"]) in linked]
     return sorted(found, key=lambda each: (each["name"], each["version"]))
 
@@ -49,10 +47,10 @@ def texts(crate: dict) -> list[str]:
 
 
 def main() -> int:
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 4:
         print(__doc__, file=sys.stderr)
         return 2
-    found = crates(sys.argv[2:])
+    found = crates(sys.argv[2], sys.argv[3:])
     # Most crates have the same texts, so each text is written once.
     users: dict[str, list[str]] = {}
     lines = ["This program contains these Rust crates. The texts of their licences are below.", ""]

@@ -19,12 +19,20 @@ pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
     })
 }
 
-/// Waits for Ctrl+C.
-#[cfg(not(unix))]
+/// Waits for Ctrl+C, Ctrl+Break or the end of the console's window; gives its name.
+#[cfg(windows)]
 pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
-    Ok(async {
-        let _ = tokio::signal::ctrl_c().await;
-        "Ctrl+C"
+    use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close};
+    let failed = "cannot listen for Ctrl+C";
+    let mut interrupt = ctrl_c().context(failed)?;
+    let mut pause = ctrl_break().context(failed)?;
+    let mut close = ctrl_close().context(failed)?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => "Ctrl+C",
+            _ = pause.recv() => "Ctrl+Break",
+            _ = close.recv() => "the end of the console's window",
+        }
     })
 }
 
