@@ -18,6 +18,7 @@ os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
 import numpy as np
 import pytest
 import ray
+import yaml  # type: ignore[import-untyped]
 from gymnasium.vector import AutoresetMode
 from ray.cluster_utils import Cluster
 
@@ -130,8 +131,7 @@ def test_no_step_is_lost_or_doubled_when_nodes_are_lost(cluster: Cluster, second
         found: list[Any] = [fleet.reset(seed=5)[0].copy()]
         for step in range(100):
             # In the middle of a step: before and after the first saved states.
-            for group in fleet._groups:
-                fleet.send(actions(step)[group.rows], np.arange(group.rows.start, group.rows.stop))
+            fleet.send(actions(step))
             if step == 10:
                 kill_process(fleet._groups[0])
             if step == 55:
@@ -174,23 +174,24 @@ def test_workers_are_received_one_by_one(second: Any) -> None:
         steps = {group.rows.start: -1 for group in fleet._groups}
         assert len(steps) == 2
         while min(steps.values()) < 20:
-            batch = fleet.recv()
-            first = int(batch.env_ids[0])
+            found, *_, info = fleet.recv()
+            numbers = info["env_id"]
+            first = int(numbers[0])
             steps[first] += 1
             observations = expected[0] if steps[first] == 0 else expected[steps[first]][0]
-            assert np.array_equal(batch.observations, observations[batch.env_ids])
-            assert not batch.observations.flags.writeable
+            assert np.array_equal(found, observations[numbers])
+            assert not found.flags.writeable
             if steps[first] < 20:
-                fleet.send(actions(steps[first])[batch.env_ids], batch.env_ids)
+                fleet.send(actions(steps[first])[numbers], numbers)
         assert fleet.state_hashes() == expected[-1]
 
         with pytest.raises(InvalidRequest, match="no step was begun"):
             fleet.recv()
-        with pytest.raises(InvalidRequest, match="use the env_ids of a batch"):
+        with pytest.raises(InvalidRequest, match=r"use info\[.env_id.\] of recv"):
             fleet.send([0], [1])
-        fleet.send([0, 0], batch.env_ids)
+        fleet.send([0, 0], numbers)
         with pytest.raises(InvalidRequest, match="call recv first"):
-            fleet.send([0, 0], batch.env_ids)
+            fleet.send([0, 0], numbers)
         with pytest.raises(InvalidRequest, match="call recv until all are received"):
             fleet.step([0, 0, 0, 0])
 
@@ -308,7 +309,7 @@ def test_a_full_object_store_ends_the_run(cluster: Cluster) -> None:
             with pytest.raises(FleetError, match=r"the object store of node .* is full, and so is the disk"):
                 for _ in range(100):
                     held.append(fleet.recv())
-                    fleet.send(np.zeros(128, dtype=np.int64), held[-1].env_ids)
+                    fleet.send(np.zeros(128, dtype=np.int64))
             assert len(held) >= 10
     finally:
         ray.shutdown()
@@ -342,10 +343,27 @@ def test_wrong_arguments_change_nothing(second: Any) -> None:
         fleet.reset()
 
 
+def test_the_cluster_files_are_valid() -> None:
+    from ray.autoscaler._private.util import prepare_config, validate_config
+
+    folder = Path(__file__).resolve().parents[2] / "docs" / "fleets"
+    config = yaml.safe_load((folder / "cluster.yaml").read_text())
+    validate_config(prepare_config(config))
+    manifest = yaml.safe_load((folder / "kuberay.yaml").read_text())
+    assert manifest["kind"] == "RayCluster"
+    for group in (manifest["spec"]["headGroupSpec"], *manifest["spec"]["workerGroupSpecs"]):
+        (container,) = group["template"]["spec"]["containers"]
+        (volume,) = group["template"]["spec"]["volumes"]
+        assert container["volumeMounts"] == [{"name": "shm", "mountPath": "/dev/shm"}]
+        # Ray refuses an object store that is larger than the shared memory.
+        store = int(group["rayStartParams"]["object-store-memory"])
+        assert store <= int(volume["emptyDir"]["sizeLimit"].removesuffix("Gi")) << 30
+
+
 def received(fleet: Fleet) -> tuple[Any, ...]:
     """One step of all environments, received worker by worker."""
-    batches = sorted((fleet.recv() for _ in fleet._groups), key=lambda batch: int(batch.env_ids[0]))
-    parts = [(*batch[1:5], batch.info["score"]) for batch in batches]
+    batches = sorted((fleet.recv() for _ in fleet._groups), key=lambda batch: int(batch[-1]["env_id"][0]))
+    parts = [(*batch[:-1], batch[-1]["score"]) for batch in batches]
     return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
 
 

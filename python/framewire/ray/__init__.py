@@ -14,6 +14,6 @@ except ModuleNotFoundError as error:
 
 from framewire.ray.errors import FleetError
 from framewire.ray.explorer import FleetExplorer
-from framewire.ray.fleet import Batch, Fleet, NodeStats
+from framewire.ray.fleet import Fleet, NodeStats
 
-__all__ = ["Batch", "Fleet", "FleetError", "FleetExplorer", "NodeStats"]
+__all__ = ["Fleet", "FleetError", "FleetExplorer", "NodeStats"]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -30,7 +30,7 @@ from framewire.ray._nodes import Place
 from framewire.ray._worker import SAVE, Call, Result, Saved, Setup, Worker, start_hash
 from framewire.ray.errors import FleetError
 
-__all__ = ["Batch", "Fleet", "NodeStats"]
+__all__ = ["Fleet", "NodeStats"]
 
 _log = logging.getLogger("framewire.ray")
 
@@ -39,18 +39,6 @@ _REPLAYED_AT_ONCE = 32
 
 # A node keeps the results of a few steps: those that are read, and those that are on their way.
 _RESULTS_IN_STORE = 4
-
-
-class Batch(NamedTuple):
-    """The result of one worker's step. The arrays are in Ray's object store and cannot be written to."""
-
-    env_ids: npt.NDArray[np.int64]
-    """The numbers of its environments."""
-    observations: Observation
-    rewards: Array
-    terminated: Array
-    truncated: Array
-    info: dict[str, Any]
 
 
 @dataclass
@@ -213,11 +201,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def step(self, actions: npt.ArrayLike) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Plays a step in each environment."""
-        values = self._checked(actions, self.num_envs)
-        self._check_idle("step")
-        self._check_over(np.arange(self.num_envs))
-        for group in self._groups:
-            self._call(group, Call("step", (values[group.rows],)))
+        self.send(actions)
         observations, rewards, terminated, truncated = self._next()
         infos = []
         for group in self._groups:
@@ -250,35 +234,46 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             own = None if chosen is None else chosen[group.rows]
             self._call(group, Call("reset", (seeds[group.rows], own)))
 
-    def send(self, actions: npt.ArrayLike, env_ids: npt.ArrayLike) -> None:
-        """Begins a step of some environments without waiting.
+    def send(self, actions: npt.ArrayLike, env_id: npt.ArrayLike | None = None) -> None:
+        """Begins a step of the environments of one worker, or of all, and returns at once. The results come from `recv`.
 
         Args:
-            actions: One action for each of them.
-            env_ids: Their numbers, as `recv` returned them: all environments of a worker.
+            actions: One action for each of these environments.
+            env_id: The numbers of the environments, as `recv` returned them in `info["env_id"]`; all if left out.
         """
-        ids = np.asarray(env_ids)
-        group = next((group for group in self._groups if np.array_equal(ids, _ids(group))), None)
-        if group is None:
+        if env_id is None:
+            values = self._checked(actions, self.num_envs)
+            self._check_idle("step")
+            self._check_over(np.arange(self.num_envs))
+            for group in self._groups:
+                self._call(group, Call("step", (values[group.rows],)))
+            return
+        ids = np.asarray(env_id)
+        one = next((group for group in self._groups if np.array_equal(ids, _ids(group))), None)
+        if one is None:
             raise InvalidRequest(
-                "env_ids are not the environments of one worker; use the env_ids of a batch of recv", parameter="env_ids"
+                "env_id has not the environments of one worker; use info['env_id'] of recv", parameter="env_id"
             )
-        if group.result is not None:
+        if one.result is not None:
             raise InvalidRequest("the last step of these environments was not received; call recv first")
-        values = self._checked(actions, group.count)
+        values = self._checked(actions, one.count)
         self._check_over(ids)
-        self._call(group, Call("step", (values,)))
+        self._call(one, Call("step", (values,)))
 
-    def recv(self) -> Batch:
-        """Waits for the worker that finishes first, and returns its result."""
+    def recv(self) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
+        """Waits for the worker that finishes first, and returns what `step` returns of its environments.
+
+        `info["env_id"]` has the numbers of the environments, one for each row. The arrays are in Ray's object store and
+        cannot be written to.
+        """
         waiting = {group.result: group for group in self._groups if group.result is not None}
         if not waiting:
             raise InvalidRequest("no step was begun; call send or send_reset first")
         ready, _ = ray.wait(list(waiting), num_returns=1, timeout=self._pool.call_timeout, fetch_local=False)
         # Without one, waiting for any of them raises the error that says so.
         group = waiting[ready[0]] if ready else next(iter(waiting.values()))
-        result = self._receive(group)
-        return Batch(_ids(group), *result[:5])
+        observations, rewards, terminated, truncated, info, _ = self._receive(group)
+        return observations, rewards, terminated, truncated, {**info, "env_id": _ids(group)}
 
     # ---- the fleet ----
 
