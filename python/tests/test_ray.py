@@ -26,8 +26,9 @@ import framewire
 import framewire.envs
 from framewire import search
 from framewire.errors import InvalidData, InvalidRequest, RomError
-from framewire.ray import Fleet, FleetError, FleetExplorer
+from framewire.ray import Fleet, FleetError, FleetExplorer, rllib
 from framewire.ray import fleet as fleet_module
+from framewire.ray._files import GameFiles
 from framewire.search import Explorer, GoExplore
 
 # Ray's own code and the sockets that it leaves to its processes.
@@ -341,6 +342,23 @@ def test_wrong_arguments_change_nothing(second: Any) -> None:
         assert fleet.state_hashes() == before
     with pytest.raises(InvalidRequest, match="the fleet is closed"):
         fleet.reset()
+
+
+def test_rllib_gets_one_environment_or_a_vector() -> None:
+    files = GameFiles.collect(framewire.envs.demo_game(), "memory", None, None)
+    # As RLlib calls it, with the number of environments in the configuration.
+    vector = rllib._environment(files, "memory", {"num_envs": 3, "threads": 2})
+    assert isinstance(vector, framewire.envs.GameVectorEnv)
+    assert vector.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    kept = vector.reset(seed=1)[0]
+    before = kept.copy()
+    for _ in range(30):
+        vector.step([2, 2, 2])
+    assert np.array_equal(kept, before)
+    single = rllib._environment(files, "memory", {})
+    assert isinstance(single, framewire.envs.GameEnv)
+    single.reset(seed=1)
+    single.step(2)
 
 
 def test_the_cluster_files_are_valid() -> None:

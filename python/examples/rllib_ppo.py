@@ -1,0 +1,76 @@
+"""RLlib's PPO on the demo game, observed as numbers.
+
+Run it with `python examples/rllib_ppo.py [--minutes N] [--json FILE]`. It needs `pip install 'framewire[rllib]'`. The file
+gets the learning curve.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import gymnasium
+import ray
+from ray.rllib.algorithms.ppo import PPOConfig
+
+from framewire.ray.rllib import register
+
+
+def main() -> None:
+    """Trains, and prints the mean return of the last episodes after each iteration."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--runners", type=int, default=1, help="environment runners; 0 runs the environments here")
+    parser.add_argument("--envs", type=int, default=16, help="environments for each runner")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+
+    register("demo-memory", scenario="memory")
+    config = (
+        PPOConfig()
+        .environment("demo-memory", env_config={"threads": 1})
+        .env_runners(
+            num_env_runners=options.runners,
+            num_envs_per_env_runner=options.envs,
+            gym_env_vectorize_mode="vector_entry_point",
+            rollout_fragment_length=256,
+        )
+        .training(
+            train_batch_size_per_learner=256 * options.envs * max(options.runners, 1),
+            minibatch_size=512,
+            num_epochs=6,
+            lr=5e-4,
+            gamma=0.99,
+            lambda_=0.95,
+            entropy_coeff=0.01,
+            grad_clip=0.5,
+        )
+        .debugging(seed=1)
+    )
+    algorithm = config.build_algo()
+    curve = []
+    begin = time.monotonic()
+    while (seconds := time.monotonic() - begin) < options.minutes * 60:
+        result = algorithm.train()
+        runners = result["env_runners"]
+        if "episode_return_mean" not in runners:
+            continue
+        curve.append(
+            {
+                "seconds": round(seconds),
+                "steps": int(runners["num_env_steps_sampled_lifetime"]),
+                "return": round(float(runners["episode_return_mean"]), 2),
+                "length": round(float(runners["episode_len_mean"]), 1),
+            }
+        )
+        print(curve[-1], flush=True)
+    algorithm.stop()
+    if options.json is not None:
+        versions = {"ray": ray.__version__, "gymnasium": gymnasium.__version__}
+        options.json.write_text(json.dumps({**versions, "scenario": "memory", "curve": curve}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
