@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run dist dist-check dist-windows dist-windows-check test python python-native wheel bench-python lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run dist dist-check dist-windows dist-windows-check test python python-native wheel bench-python bench-fleet lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -127,6 +127,11 @@ bench-python: setup-test
 	$(CARGO) build --release --locked -p framewire-vecenv --example bare
 	$(MAKE) python-native PROFILE=release
 	target/python/bin/python python/benches/envs.py target/release/examples/bare --json docs/performance/environments.json
+
+# Fleets of 1, 2 and 4 nodes on this machine, and nodes that are killed: four minutes.
+bench-fleet: setup-test
+	$(MAKE) python-native PROFILE=release
+	cd python && ../target/python/bin/python benches/fleet.py --json ../docs/performance/fleets.json
 
 # A million mutated inputs for each decoder, the program's and the script's.
 fuzz: setup-test

@@ -26,7 +26,7 @@ import framewire
 import framewire.envs
 from framewire import search
 from framewire.errors import InvalidData, InvalidRequest, RomError
-from framewire.ray import Fleet, FleetError, FleetExplorer, rllib
+from framewire.ray import Fleet, FleetError, FleetExplorer, rllib, sizing
 from framewire.ray import fleet as fleet_module
 from framewire.ray._files import GameFiles
 from framewire.search import Explorer, GoExplore
@@ -359,6 +359,37 @@ def test_rllib_gets_one_environment_or_a_vector() -> None:
     assert isinstance(single, framewire.envs.GameEnv)
     single.reset(seed=1)
     single.step(2)
+
+
+def test_the_prediction_names_what_limits_a_fleet() -> None:
+    costs = sizing.Costs(step_seconds=1e-3, latency_seconds=1e-3, call_seconds=2e-4, copy_bytes_per_second=2e9)
+    small = sizing.predict(costs, sizing.Plan(8, 8, envs_per_core=32, observation_bytes=28_000))
+    assert (small.workers, small.limit) == (1, "cores")
+    assert small.steps_per_second_async == pytest.approx(8000)
+    assert small.steps_per_second < 8000
+    pictures = sizing.predict(costs, sizing.Plan(1000, 8, envs_per_core=32, observation_bytes=28_000))
+    assert (pictures.workers, pictures.limit) == (125, "network")
+    assert pictures.steps_per_second_async == pytest.approx(1.25e9 / 28_000)
+    numbers = sizing.predict(costs, sizing.Plan(1000, 8, envs_per_core=32, observation_bytes=28))
+    assert numbers.limit == "cores"
+    assert numbers.efficiency == 1
+    many = sizing.predict(costs, sizing.Plan(1000, 1, envs_per_core=1, observation_bytes=28))
+    assert many.limit == "program"
+
+
+def test_the_table_of_sizes_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "fleets.json"
+    constants = '"step_seconds": 1e-3, "latency_seconds": 1e-3, "call_seconds": 2e-4, "copy_bytes_per_second": 2e9'
+    file.write_text('{"constants": {' + constants + "}}")
+    monkeypatch.setattr("sys.argv", ["sizing", str(file), "--bytes", "28"])
+    sizing.main()
+    assert re.search(r"^ 1000 +125 +32000 +\d+ +1000000 +100% +cores$", capsys.readouterr().out, re.MULTILINE)
+    file.write_text("{}")
+    with pytest.raises(SystemExit):
+        sizing.main()
+    assert "has no constants (KeyError('constants')); `make bench-fleet` writes" in capsys.readouterr().err
 
 
 def test_the_cluster_files_are_valid() -> None:

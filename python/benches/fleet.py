@@ -1,0 +1,208 @@
+"""Measures fleets on Ray clusters of this machine: python benches/fleet.py [--json FILE] [--seconds N]
+
+Each node of a cluster has one core. Fleets of 1, 2 and 4 nodes are compared with the same environments in one process that
+has as many threads, at most those of this machine, and with what `framewire.ray.sizing` predicts. Rounds alternate, and
+medians are compared, because the machine may be noisy. Then nodes are killed in a run of 10,000 steps, and the states at
+its end are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import signal
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+
+import numpy as np
+import ray
+from ray.cluster_utils import Cluster
+
+import framewire.envs
+from framewire.envs import GameVectorEnv
+from framewire.ray import Fleet
+from framewire.ray.sizing import Costs, Plan, predict
+
+NODES = (1, 2, 4)
+ENVS = 64
+ROUNDS = 3
+STORE = 200 << 20
+
+
+def rate(work: Callable[[], int], seconds: float) -> float:
+    """How much `work` does per second; it returns how much it did."""
+    work()
+    done = 0
+    begin = time.perf_counter()
+    while (now := time.perf_counter()) - begin < seconds:
+        done += work()
+    return done / (now - begin)
+
+
+def stepping(vector: GameVectorEnv | Fleet) -> Callable[[], int]:
+    """Steps of all environments."""
+    vector.reset(seed=0)
+    actions = np.ones(vector.num_envs, dtype=np.int64)
+
+    def work() -> int:
+        vector.step(actions)
+        return vector.num_envs
+
+    return work
+
+
+def receiving(fleet: Fleet) -> Callable[[], int]:
+    """Steps of the workers that are ready."""
+    fleet.send_reset(seed=0)
+
+    def work() -> int:
+        numbers = fleet.recv()[-1]["env_id"]
+        fleet.send(np.ones(len(numbers), dtype=np.int64), numbers)
+        return len(numbers)
+
+    return work
+
+
+def speeds(nodes: int, seconds: float) -> dict[str, float]:
+    """One round with a number of nodes."""
+    threads = min(nodes, os.cpu_count() or 1)
+    one = framewire.envs.make_vec(scenario="pixels", num_envs=ENVS, threads=threads)
+    found = {"one_process": rate(stepping(one), seconds)}
+    one.close()
+    with Fleet(None, "pixels", num_envs=ENVS, workers=nodes) as fleet:
+        found["step"] = rate(stepping(fleet), seconds)
+    with Fleet(None, "pixels", num_envs=ENVS, workers=nodes) as fleet:
+        found["send_recv"] = rate(receiving(fleet), seconds)
+    return found
+
+
+def call_seconds(workers: int, seconds: float) -> float:
+    """Seconds of a step with one environment for each worker, observed as seven numbers, without the step itself."""
+    one = framewire.envs.make_vec(scenario="memory", num_envs=workers, threads=workers)
+    alone = workers / rate(stepping(one), seconds)
+    one.close()
+    with Fleet(None, "memory", num_envs=workers, workers=workers) as fleet:
+        return workers / rate(stepping(fleet), seconds) - alone
+
+
+def kill(cluster: Cluster, node: Any, fleet: Fleet) -> None:
+    """Ends all processes of a node."""
+    cluster.remove_node(node, allow_graceful=False)
+    for group in fleet._groups:
+        if group.place.node.id == node.node_id:
+            os.kill(group.process, signal.SIGKILL)
+
+
+def losses(cluster: Cluster, steps: int) -> dict[str, Any]:
+    """Kills a worker or a node at every tenth of a run, and compares it with one process."""
+    envs = 4
+    one = framewire.envs.make_vec(scenario="memory", num_envs=envs)
+    chance = np.random.default_rng(1)
+    actions = chance.integers(0, 4, (steps, envs))
+    one.reset(seed=1)
+    rewards = sum(one.step(each)[1].sum() for each in actions)
+    expected = one.state_hashes()
+    one.close()
+    nodes, found = 0, 0.0
+    with Fleet(None, "memory", num_envs=envs, workers=2) as fleet:
+        fleet.reset(seed=1)
+        for step, each in enumerate(actions):
+            if step % (steps // 10) == steps // 20:
+                victim = fleet._groups[step // (steps // 10) % 2]
+                node = next((node for node in cluster.worker_nodes if node.node_id == victim.place.node.id), None)
+                if node is None:
+                    os.kill(victim.process, signal.SIGKILL)
+                else:
+                    kill(cluster, node, fleet)
+                    nodes += 1
+                    cluster.add_node(num_cpus=1, object_store_memory=STORE)
+            found += fleet.step(each)[1].sum()
+        is_equal = fleet.state_hashes() == expected and found == rewards
+        restarts = sum(stats.restarts for stats in fleet.stats())
+    return {"steps": steps, "environments": envs, "nodes_killed": nodes, "restarts": restarts, "equal": is_equal}
+
+
+def main() -> None:
+    """Prints the figures, and writes them as JSON if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, help="a file in which the figures are replaced")
+    parser.add_argument("--only", choices=("speeds", "losses"))
+    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--steps", type=int, default=10_000)
+    options = parser.parse_args()
+    figures: dict[str, Any] = {
+        "command": "make bench-fleet",
+        "ray": ray.__version__,
+        "python": platform.python_version(),
+        "cores": os.cpu_count() or 1,
+    }
+    with ExitStack() as stack:
+        cluster = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE}
+        )
+        stack.callback(cluster.shutdown)
+        for _ in range(max(NODES) - 1):
+            cluster.add_node(num_cpus=1, object_store_memory=STORE)
+        ray.init(address=cluster.address, log_to_driver=False)
+        stack.callback(ray.shutdown)
+        if options.only != "losses":
+            rounds = [{nodes: speeds(nodes, options.seconds) for nodes in NODES} for _ in range(ROUNDS)]
+            calls = [statistics.median(call_seconds(workers, 1.0) for _ in range(3)) for workers in (1, 2)]
+            figures |= summary(rounds, calls)
+        if options.only != "speeds":
+            figures["losses"] = losses(cluster, options.steps)
+    if options.json is not None:
+        before = json.loads(options.json.read_text()) if options.json.exists() else {}
+        options.json.write_text(json.dumps(before | figures, indent=2) + "\n")
+    print(json.dumps(figures, indent=2))
+
+
+def summary(rounds: list[dict[int, dict[str, float]]], calls: list[float]) -> dict[str, Any]:
+    """The speeds, the constants of the model, and what it predicts for these fleets."""
+
+    def median(nodes: int, name: str) -> float:
+        return statistics.median(each[nodes][name] for each in rounds)
+
+    size = 84 * 84 * 4
+    step_seconds = 1 / median(1, "one_process")
+    call = max(calls[1] - calls[0], 1e-5)
+    latency = max(calls[0] - call, 0.0)
+    # What one node needs more than one process for its batch: calls, and the way of the observations.
+    copying = max(ENVS / median(1, "step") - ENVS * step_seconds - latency - call, 1e-5)
+    costs = Costs(step_seconds, latency, call, ENVS * size / copying)
+    fleets = []
+    for nodes in NODES:
+        expected = predict(costs, Plan(nodes, 1, ENVS // nodes, size, None, os.cpu_count() or 1))
+        fleets.append(
+            {
+                "nodes": nodes,
+                **{name: round(median(nodes, name)) for name in ("one_process", "step", "send_recv")},
+                "step_of_one_process": round(median(nodes, "step") / median(nodes, "one_process"), 3),
+                "send_recv_of_one_process": round(median(nodes, "send_recv") / median(nodes, "one_process"), 3),
+                "predicted_step": round(expected.steps_per_second),
+                "predicted_send_recv": round(expected.steps_per_second_async),
+            }
+        )
+    return {
+        "environments": ENVS,
+        "scenario": "pixels of the demo game: four frames a step, 28,224 bytes an observation",
+        "unit": "steps of single environments per second",
+        "fleets": fleets,
+        "constants": {name: float(f"{value:.4g}") for name, value in vars(costs).items()},
+        "rounds": [
+            {str(nodes): {name: round(value) for name, value in found.items()} for nodes, found in each.items()}
+            for each in rounds
+        ],
+    }
+
+
+if __name__ == "__main__":
+    main()
