@@ -73,6 +73,13 @@ def test_title(framewire_load, framewire_golden):
     assert not (tmp_path / "golden" / "title.actual.png").exists()
 
 
+def test_the_scores_are_those_of_the_last_training() -> None:
+    page = (ROOT / "docs" / "environments.md").read_text()
+    final = json.loads((ROOT / "docs" / "performance" / "learning.json").read_text())["final"]
+    for score in final.values():
+        assert f"| {score:,.0f} |" in page
+
+
 def keys_of(schema: dict[str, Any]) -> set[str]:
     """All keys that a schema accepts, at any depth."""
     found = set(schema.get("properties", {}))

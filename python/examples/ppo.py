@@ -1,0 +1,218 @@
+"""Learns to play the demo game from memory: PPO in one file, with PyTorch on the processor.
+
+    pip install 'framewire[gym]' torch
+    python examples/ppo.py [--minutes 10] [--json curve.json] [--plot curve.svg]
+
+It prints the mean score of the episodes that ended lately, and at the end compares the agent with random actions and with a
+rule that follows the ball. An episode ends with the third lost ball, or after four minutes of the game.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import framewire.envs
+
+ENVS = 64
+STEPS = 128
+EPOCHS = 4
+PARTS = 4
+GAMMA = 0.99
+TRACE = 0.95
+CLIP = 0.2
+ENTROPY = 0.01
+RATE = 1e-3
+REWARD = 0.02
+"""Rewards are points times this, so that values are near 1."""
+
+
+def observed(observations: Any) -> torch.Tensor:
+    """Positions around 0, from about -1 to 1."""
+    return torch.from_numpy(np.asarray(observations, np.float32)) * 2 - 1
+
+
+class Agent(nn.Module):
+    """Two small networks: which action, and how much reward is to come."""
+
+    def __init__(self, inputs: int, actions: int) -> None:
+        super().__init__()
+
+        def network(outputs: int, gain: float) -> nn.Sequential:
+            last = nn.Linear(64, outputs)
+            nn.init.orthogonal_(last.weight, gain)
+            return nn.Sequential(nn.Linear(inputs, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), last)
+
+        self.actor = network(actions, 0.01)
+        self.critic = network(1, 1.0)
+
+    def distribution(self, observations: torch.Tensor) -> torch.distributions.Categorical:
+        """The probabilities of actions."""
+        return torch.distributions.Categorical(logits=self.actor(observations))
+
+    def value(self, observations: torch.Tensor) -> torch.Tensor:
+        """The expected sum of the rewards to come."""
+        return self.critic(observations).squeeze(-1)
+
+
+def play(policy: Callable[[Any], np.ndarray], episodes: int = 32, seed: int = 10_000) -> list[float]:
+    """The scores of episodes with this policy."""
+    vector = framewire.envs.make_vec(scenario="memory", num_envs=episodes)
+    observations, info = vector.reset(seed=seed)
+    scores = np.full(episodes, np.nan)
+    for _ in range(LONGEST):
+        observations, _, terminated, truncated, info = vector.step(policy(observations))
+        ended = (terminated | truncated) & np.isnan(scores)
+        scores[ended] = info["score"][ended]
+        if not np.isnan(scores).any():
+            break
+    scores = np.where(np.isnan(scores), info["score"], scores)
+    vector.close()
+    return [float(score) for score in scores]
+
+
+LONGEST = 3600
+"""Steps of an episode that is only compared: four minutes of the game."""
+
+
+def follow(observations: Any) -> np.ndarray:
+    """A rule: keep the paddle under the ball."""
+    ball, paddle = observations[:, 0], observations[:, 4]
+    return np.where(observations[:, 3] == 0, 3, np.where(ball > paddle + 0.01, 2, np.where(ball < paddle - 0.01, 1, 0)))
+
+
+def learn(minutes: float, seed: int) -> tuple[Agent, list[dict[str, float]]]:
+    """Trains an agent; returns it with its curve."""
+    torch.manual_seed(seed)
+    vector = framewire.envs.make_vec(scenario="memory", num_envs=ENVS)
+    inputs = vector.single_observation_space.shape[0]  # type: ignore[index]
+    agent = Agent(inputs, int(vector.single_action_space.n))  # type: ignore[attr-defined]
+    optimizer = torch.optim.Adam(agent.parameters(), lr=RATE, eps=1e-5)
+    scores: deque[float] = deque(maxlen=100)
+    curve: list[dict[str, float]] = []
+    begun, steps = time.perf_counter(), 0
+
+    seen = torch.zeros(STEPS, ENVS, inputs)
+    taken, chances, values, rewards, ends, counts = (torch.zeros(STEPS, ENVS) for _ in range(6))
+    now = observed(vector.reset(seed=seed)[0])
+    over = torch.zeros(ENVS)
+    while time.perf_counter() - begun < 60 * minutes:
+        for step in range(STEPS):
+            with torch.no_grad():
+                distribution = agent.distribution(now)
+                action = distribution.sample()
+                seen[step], taken[step], values[step] = now, action, agent.value(now)
+                chances[step] = distribution.log_prob(action)
+            # The step after an end only resets: it has no action and no reward to learn from.
+            counts[step] = 1 - over
+            observations, reward, terminated, truncated, info = vector.step(action.numpy())
+            over = torch.from_numpy((terminated | truncated).astype(np.float32))
+            rewards[step], ends[step] = torch.from_numpy(reward.astype(np.float32)) * REWARD, over
+            scores.extend(info["score"][terminated | truncated])
+            now = observed(observations)
+            steps += ENVS
+
+        with torch.no_grad():
+            following, advantage = agent.value(now), torch.zeros(ENVS)
+            advantages = torch.zeros(STEPS, ENVS)
+            for step in reversed(range(STEPS)):
+                goes_on = 1 - ends[step]
+                error = rewards[step] + GAMMA * following * goes_on - values[step]
+                advantage = error + GAMMA * TRACE * goes_on * advantage
+                advantages[step], following = advantage, values[step]
+            returns = advantages + values
+
+        use = counts.flatten() > 0
+        batch = [part.flatten(0, 1)[use] for part in (seen, taken, chances, advantages, returns)]
+        for _ in range(EPOCHS):
+            for part in torch.randperm(len(batch[0])).chunk(PARTS):
+                observation, action, before, gain, target = (each[part] for each in batch)
+                distribution = agent.distribution(observation)
+                ratio = (distribution.log_prob(action) - before).exp()
+                gain = (gain - gain.mean()) / (gain.std() + 1e-8)
+                policy_loss = -torch.min(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain).mean()
+                value_loss = (agent.value(observation) - target).pow(2).mean()
+                loss = policy_loss + 0.5 * value_loss - ENTROPY * distribution.entropy().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
+                optimizer.step()
+
+        seconds = time.perf_counter() - begun
+        if scores and (not curve or seconds - curve[-1]["seconds"] >= 5):
+            point = {"seconds": round(seconds, 1), "steps": steps, "score": round(float(np.mean(scores)), 1)}
+            curve.append(point)
+            print(f"{seconds:6.0f} s  {steps:12,} steps  score {point['score']:8.1f}", flush=True)
+    vector.close()
+    return agent, curve
+
+
+def plot(curve: list[dict[str, float]], path: Path) -> None:
+    """Draws the curve as an SVG file: the mean score over the steps."""
+    width, height, left, bottom = 640, 320, 60, 40
+    most_steps, most_score = curve[-1]["steps"], max(point["score"] for point in curve)
+
+    def at(steps: float, score: float) -> str:
+        x = left + (width - left - 20) * steps / most_steps
+        y = height - bottom - (height - bottom - 20) * score / most_score
+        return f"{x:.1f},{y:.1f}"
+
+    line = " ".join(at(point["steps"], point["score"]) for point in curve)
+    axes = f"{at(0, most_score)} {at(0, 0)} {at(most_steps, 0)}"
+    path.write_text(
+        f'''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="13">
+<rect width="{width}" height="{height}" fill="#fff"/>
+<polyline points="{axes}" fill="none" stroke="#666"/>
+<polyline points="{line}" fill="none" stroke="#06c" stroke-width="2"/>
+<text x="{left - 8}" y="25" text-anchor="end">{most_score:.0f}</text>
+<text x="{left - 8}" y="{height - bottom}" text-anchor="end">0</text>
+<text x="{width - 20}" y="{height - bottom + 18}" text-anchor="end">{most_steps:,.0f} steps</text>
+<text x="{left}" y="{height - 8}">mean score of the last 100 episodes</text>
+</svg>
+'''
+    )
+
+
+def main() -> None:
+    """Learns, and compares."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch; the networks are too small for more")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path, help="the file of the curve's picture, an SVG")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    agent, curve = learn(options.minutes, options.seed)
+
+    def learned(observations: Any) -> np.ndarray:
+        with torch.no_grad():
+            return agent.actor(observed(observations)).argmax(-1).numpy()
+
+    chance = np.random.default_rng(options.seed)
+    final = {
+        "random": float(np.mean(play(lambda observations: chance.integers(0, 4, len(observations))))),
+        "rule": float(np.mean(play(follow))),
+        "learned": float(np.mean(play(learned))),
+    }
+    for name, score in final.items():
+        print(f"{name:8} {score:10.1f}")
+    if options.plot and curve:
+        plot(curve, options.plot)
+    if options.json:
+        command = f"python examples/ppo.py --minutes {options.minutes:g} --seed {options.seed}"
+        content = {"command": command, "torch": torch.__version__, "final": final, "curve": curve}
+        options.json.write_text(json.dumps(content, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
