@@ -16,7 +16,7 @@ import signal
 import statistics
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,9 @@ def kill(cluster: Cluster, node: Any, fleet: Fleet) -> None:
     cluster.remove_node(node, allow_graceful=False)
     for group in fleet._groups:
         if group.place.node.id == node.node_id:
-            os.kill(group.process, signal.SIGKILL)
+            # It may have ended with its node.
+            with suppress(ProcessLookupError):
+                os.kill(group.process, signal.SIGKILL)
 
 
 def losses(cluster: Cluster, steps: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -417,7 +418,9 @@ def received(fleet: Fleet) -> tuple[Any, ...]:
 
 
 def kill_process(group: Any) -> None:
-    os.kill(group.process, signal.SIGKILL)
+    # A worker whose node is gone may have ended before.
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(group.process, signal.SIGKILL)
 
 
 def kill_node(cluster: Cluster, node: Any, workers: Sequence[Any]) -> None:
