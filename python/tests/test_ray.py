@@ -131,9 +131,11 @@ def test_no_step_is_lost_or_doubled_when_nodes_are_lost(cluster: Cluster, second
         assert_same(undisturbed, expected)
 
         found: list[Any] = [fleet.reset(seed=5)[0].copy()]
+        used_again = np.empty(ENVS, dtype=np.int64)
         for step in range(100):
             # In the middle of a step: before and after the first saved states.
-            fleet.send(actions(step))
+            used_again[:] = actions(step)
+            fleet.send(used_again)
             if step == 10:
                 kill_process(fleet._groups[0])
             if step == 55:
@@ -330,6 +332,8 @@ def test_wrong_arguments_change_nothing(second: Any) -> None:
     with Fleet(None, "memory", num_envs=ENVS) as fleet:
         with pytest.raises(InvalidRequest, match="call reset first"):
             fleet.step([0, 0, 0, 0])
+        with pytest.raises(InvalidRequest, match="call reset first"):
+            fleet.send([0, 0], [0, 1])
         with pytest.raises(InvalidRequest, match="seed has 1 values for 4 environments"):
             fleet.reset(seed=[1])
         fleet.reset(seed=1)

@@ -224,7 +224,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def send_reset(self, *, seed: int | Sequence[int | None] | None = None, mask: npt.ArrayLike | None = None) -> None:
         """Begins a reset, as `reset` does, without waiting. `recv` has the result of each worker."""
         self._check_idle("reset")
-        chosen = None if mask is None else np.ascontiguousarray(mask, dtype=np.bool_)
+        chosen = None if mask is None else np.array(mask, dtype=np.bool_)
         if chosen is not None and chosen.shape != (self.num_envs,):
             raise InvalidRequest(f"reset_mask has the shape {chosen.shape}; use {(self.num_envs,)}", parameter="reset_mask")
         seeds = self._seeds(seed)
@@ -244,6 +244,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if env_id is None:
             values = self._checked(actions, self.num_envs)
             self._check_idle("step")
+            self._check_begun()
             self._check_over(np.arange(self.num_envs))
             for group in self._groups:
                 self._call(group, Call("step", (values[group.rows],)))
@@ -252,10 +253,11 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         one = next((group for group in self._groups if np.array_equal(ids, _ids(group))), None)
         if one is None:
             raise InvalidRequest(
-                "env_id has not the environments of one worker; use info['env_id'] of recv", parameter="env_id"
+                "env_id does not name all environments of one worker; use info['env_id'] of recv", parameter="env_id"
             )
         if one.result is not None:
             raise InvalidRequest("the last step of these environments was not received; call recv first")
+        self._check_begun()
         values = self._checked(actions, one.count)
         self._check_over(ids)
         self._call(one, Call("step", (values,)))
@@ -498,7 +500,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _checked(self, actions: npt.ArrayLike, count: int) -> Array:
         """The actions as an array. A wrong one is refused here, before any environment has done something."""
-        values = np.asarray(actions)
+        # A copy, because the log keeps it, and the caller may use the array again.
+        values = np.array(actions)
         space = self.single_action_space
         shape = (count, *(space.shape or ()))
         if values.shape != shape:
@@ -516,7 +519,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InvalidRequest("the fleet is closed; make a new one")
         if any(group.result is not None for group in self._groups):
             raise InvalidRequest(f"{name} needs the results of all steps that were begun; call recv until all are received")
-        if name == "step" and not self._has_reset:
+
+    def _check_begun(self) -> None:
+        if not self._has_reset:
             raise InvalidRequest("the environments have not begun an episode; call reset first")
 
     def _check_over(self, ids: Array) -> None:
