@@ -26,7 +26,7 @@ function M.encode(text)
 end
 
 --- The first value of a name in a query string.
----@param query? string what follows the ?
+---@param query? string the part of the URL after the ?
 ---@param name string
 ---@return string|nil value decoded; nil if it is not there or cannot be decoded
 function M.param(query, name)
@@ -42,7 +42,7 @@ local ports = { http = 80, https = 443, ws = 80, wss = 443 }
 
 --- Splits an absolute URL.
 ---@param text string
----@param ... string accepted schemes: of http, https, ws, wss
+---@param ... string accepted schemes: any of http, https, ws, wss
 ---@return table|nil url `scheme`, `host` (IPv6 without brackets), `port`, `authority` (for the header Host), `target`
 --- (path and query, at least "/")
 ---@return string? message
@@ -52,7 +52,7 @@ function M.parse(text, ...)
   local known = false
   for i = 1, select("#", ...) do known = known or select(i, ...) == scheme end
   if not known then return nil, ("'%s' is not a URL like %s://host:port/path"):format(tostring(text), (...)) end
-  if authority:find("@", 1, true) then return nil, "a user in a URL is not supported; send the header Authorization" end
+  if authority:find("@", 1, true) then return nil, "a URL cannot have a user name; send an Authorization header" end
   local host, port = authority:match("^%[([%x:.]+)%]:?(%d*)$")
   if not host then host, port = authority:match("^([^:%[%]%s%c]+):?(%d*)$") end
   port = host and (port == "" and ports[scheme] or tonumber(port))
@@ -63,7 +63,7 @@ function M.parse(text, ...)
   return { scheme = scheme, host = host, port = port, authority = authority, target = target }
 end
 
---- The URL that a reference means on a page.
+--- Resolves a reference relative to a base URL.
 ---@param base table URL from `parse`
 ---@param reference string such as "/path", "other?x=1" or a whole URL
 ---@return string
