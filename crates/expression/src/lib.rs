@@ -19,10 +19,14 @@
 //! A [`Formula`] is an expression that is evaluated once per frame, for rewards and the like. It may also have numbers with a
 //! decimal point, and functions that compare frames: `delta(score) * 0.01`.
 //!
+//! A [`Code`] is an expression that an emulator evaluates by itself, between two frames. It may also read addresses from memory:
+//! `u32[u32[0x03005D8C] + 4]`.
+//!
 //! - [`Subject`]: what a watch observes: an [`Expression`] or a [`Range`];
 //! - [`Names`]: looks up names; [`Symbol`]: the meaning of a name;
 //! - [`ParseError`]: what is wrong, in which column.
 
+mod code;
 mod expression;
 mod formula;
 mod node;
@@ -30,6 +34,7 @@ mod parse;
 mod place;
 mod token;
 
+pub use code::{Code, CodeError, ReadMemory};
 pub use expression::{Expression, Subject};
 pub use formula::{Formula, History, Memory, Number};
 pub use parse::ParseError;

@@ -1,6 +1,6 @@
 //! The tree of an expression, and its value.
 
-use crate::Number;
+use crate::{Number, Type};
 
 /// A part of an expression.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,10 +14,49 @@ pub(crate) enum Node {
     Frame,
     /// The number at the place with this index.
     Place(usize),
+    /// The number at an address that is computed, on the bus or in a domain; in code only.
+    Read(Type, Option<String>, Box<Node>),
     Unary(Unary, Box<Node>),
     Binary(Binary, Box<Node>, Box<Node>),
     /// The result of the history function with this index; in formulas only.
     History(usize),
+}
+
+/// What the parts of an expression get their numbers from.
+pub(crate) trait Source {
+    /// The frame counter.
+    fn frame(&self) -> u32;
+    /// The number at the place with this index.
+    fn place(&self, index: usize) -> Option<i64>;
+    /// The result of the history function with this index.
+    fn history(&self, index: usize) -> Option<Number>;
+    /// The number at an address that was computed.
+    fn read(&mut self, kind: Type, domain: Option<&str>, address: i64) -> Option<i64>;
+}
+
+/// Numbers that were read beforehand.
+struct Known<'a> {
+    frame: u32,
+    values: &'a [i64],
+    histories: &'a [Number],
+}
+
+impl Source for Known<'_> {
+    fn frame(&self) -> u32 {
+        self.frame
+    }
+
+    fn place(&self, index: usize) -> Option<i64> {
+        self.values.get(index).copied()
+    }
+
+    fn history(&self, index: usize) -> Option<Number> {
+        self.histories.get(index).copied()
+    }
+
+    fn read(&mut self, _: Type, _: Option<&str>, _: i64) -> Option<i64> {
+        None
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,29 +99,48 @@ impl Node {
 
     /// As [`value`](Node::value), for formulas: `histories` are the results of the history functions.
     pub(crate) fn number(&self, frame: u32, values: &[i64], histories: &[Number]) -> Option<Number> {
+        self.evaluate(&mut Known { frame, values, histories })
+    }
+
+    /// Its value with numbers from `source`; `None` if there is none.
+    pub(crate) fn evaluate(&self, source: &mut impl Source) -> Option<Number> {
         match self {
             Node::Constant(number) => Some(Number::Whole(*number)),
             Node::Real(number) => Some(Number::Real(*number)),
             Node::Truth(truth) => Some(Number::Whole((*truth).into())),
-            Node::Frame => Some(Number::Whole(frame.into())),
-            Node::Place(index) => values.get(*index).copied().map(Number::Whole),
-            Node::History(index) => histories.get(*index).copied(),
-            Node::Unary(unary, of) => unary.apply(of.number(frame, values, histories)?),
+            Node::Frame => Some(Number::Whole(source.frame().into())),
+            Node::Place(index) => source.place(*index).map(Number::Whole),
+            Node::History(index) => source.history(*index),
+            Node::Read(kind, domain, address) => match address.evaluate(source)? {
+                Number::Whole(address) => source.read(*kind, domain.as_deref(), address).map(Number::Whole),
+                Number::Real(_) => None,
+            },
+            Node::Unary(unary, of) => unary.apply(of.evaluate(source)?),
             Node::Binary(binary, left, right) => {
-                let left = left.number(frame, values, histories)?;
+                let left = left.evaluate(source)?;
                 // The right side is not computed if the left side decides.
                 match (binary, left.is_true()) {
                     (Binary::Or, true) => return Some(Number::Whole(1)),
                     (Binary::And, false) => return Some(Number::Whole(0)),
                     _ => {}
                 }
-                match (left, right.number(frame, values, histories)?) {
+                match (left, right.evaluate(source)?) {
                     (Number::Whole(left), Number::Whole(right)) => {
                         binary.apply(left, right).map(Number::Whole)
                     }
                     (left, right) => binary.apply_to_reals(left.as_f64(), right.as_f64()),
                 }
             }
+        }
+    }
+
+    /// Whether it reads memory while it is evaluated.
+    pub(crate) fn reads_memory(&self) -> bool {
+        match self {
+            Node::Read(..) => true,
+            Node::Unary(_, of) => of.reads_memory(),
+            Node::Binary(_, left, right) => left.reads_memory() || right.reads_memory(),
+            _ => false,
         }
     }
 
@@ -97,6 +155,9 @@ impl Node {
 }
 
 impl Unary {
+    /// All of them, in the order of their codes.
+    pub(crate) const ALL: [Unary; 3] = [Unary::Minus, Unary::Complement, Unary::Not];
+
     fn apply(self, of: Number) -> Option<Number> {
         match (self, of) {
             (Unary::Minus, Number::Whole(of)) => of.checked_neg().map(Number::Whole),
@@ -109,6 +170,28 @@ impl Unary {
 }
 
 impl Binary {
+    /// All of them, in the order of their codes.
+    pub(crate) const ALL: [Binary; 18] = [
+        Binary::Or,
+        Binary::And,
+        Binary::Equal,
+        Binary::Unequal,
+        Binary::Less,
+        Binary::LessOrEqual,
+        Binary::Greater,
+        Binary::GreaterOrEqual,
+        Binary::BitOr,
+        Binary::BitXor,
+        Binary::BitAnd,
+        Binary::ShiftLeft,
+        Binary::ShiftRight,
+        Binary::Add,
+        Binary::Subtract,
+        Binary::Multiply,
+        Binary::Divide,
+        Binary::Remainder,
+    ];
+
     fn is_condition(self) -> bool {
         use Binary::*;
         matches!(self, Or | And) || self.is_comparison()

@@ -14,11 +14,11 @@ impl Parser<'_> {
         let column = self.column();
         let in_brackets = *self.peek_second() == Token::Sign("[");
         match Type::named(word) {
-            Some(kind) if in_brackets && self.purpose == Purpose::Value => self.typed(kind),
+            Some(kind) if in_brackets && self.can_read() => self.typed(kind),
             Some(_) if in_brackets => {
                 let what =
                     if self.purpose == Purpose::Address { "an address" } else { "an index or a length" };
-                Err(self.wrong(format!("{what} has to be known beforehand and cannot be read from memory")))
+                Err(self.wrong(format!("{what} has to be known beforehand here and cannot be read from memory")))
             }
             Some(_) => Err(self.wrong(format!("`{word}` is a type; write {word}[ADDRESS]"))),
             None if word == "bytes" && in_brackets => Err(self.wrong(
@@ -64,18 +64,37 @@ impl Parser<'_> {
         Ok(Some(Range { domain, address, length }))
     }
 
+    /// Whether memory can be read here.
+    fn can_read(&self) -> bool {
+        match self.purpose {
+            Purpose::Value => true,
+            Purpose::Address => self.reads_memory,
+            Purpose::Count => false,
+        }
+    }
+
     fn typed(&mut self, kind: Type) -> Result<Node, ParseError> {
         self.advance();
         let opened = self.column();
         self.advance();
-        let (domain, address, column) = self.address()?;
+        let (domain, node, column) = self.address_node()?;
         self.expect("]", opened)?;
+        if node.reads_memory() {
+            return Ok(Node::Read(kind, domain, Box::new(node)));
+        }
+        let address = known_address(&node, column)?;
         within(address, kind.size(), column)?;
         self.place(Place { domain, address, kind }, column)
     }
 
-    /// `ADDRESS` or `DOMAIN:OFFSET`, and the column of the number.
+    /// `ADDRESS` or `DOMAIN:OFFSET` that is known now, and the column of the number.
     fn address(&mut self) -> Result<(Option<String>, u32, usize), ParseError> {
+        let (domain, node, column) = self.address_node()?;
+        Ok((domain, known_address(&node, column)?, column))
+    }
+
+    /// `ADDRESS` or `DOMAIN:OFFSET`, and the column of the number.
+    fn address_node(&mut self) -> Result<(Option<String>, Node, usize), ParseError> {
         let domain = match (self.peek(), self.peek_second()) {
             (Token::Word(domain), Token::Sign(":")) => Some(domain.clone()),
             _ => None,
@@ -85,22 +104,21 @@ impl Parser<'_> {
             self.advance();
         }
         let column = self.column();
-        let address = self.constant(Purpose::Address)?;
-        let address = u32::try_from(address)
-            .map_err(|_| ParseError::new(column, format!("the address is {address}; use 0 to 0xffffffff")))?;
-        Ok((domain, address, column))
+        Ok((domain, self.part(Purpose::Address)?, column))
     }
 
     /// Parses a number that is known now.
     fn constant(&mut self, purpose: Purpose) -> Result<i64, ParseError> {
         let column = self.column();
+        known(&self.part(purpose)?, column)
+    }
+
+    /// Parses an expression for this purpose.
+    fn part(&mut self, purpose: Purpose) -> Result<Node, ParseError> {
         let before = std::mem::replace(&mut self.purpose, purpose);
         let node = self.deeper(Self::expression);
         self.purpose = before;
-        // Memory and the frame counter were refused above, so no values are needed.
-        node?
-            .value(0, &[])
-            .ok_or_else(|| ParseError::new(column, "this has no value: it divides by zero or is too large"))
+        node
     }
 
     fn symbol(&mut self, name: &str) -> Result<Symbol, ParseError> {
@@ -170,6 +188,18 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// The value of a node without memory and the frame counter, which the parser refuses where a number has to be known.
+fn known(node: &Node, column: usize) -> Result<i64, ParseError> {
+    let problem = || ParseError::new(column, "this has no value: it divides by zero or is too large");
+    node.value(0, &[]).ok_or_else(problem)
+}
+
+fn known_address(node: &Node, column: usize) -> Result<u32, ParseError> {
+    let address = known(node, column)?;
+    u32::try_from(address)
+        .map_err(|_| ParseError::new(column, format!("the address is {address}; use 0 to 0xffffffff")))
 }
 
 /// Refuses memory after the last address.

@@ -49,6 +49,8 @@ pub(crate) struct Parser<'a> {
     uses_frame: bool,
     /// The history functions of a formula, inner ones first; `None` for other expressions.
     formula: Option<Vec<(History, Node)>>,
+    /// Whether memory is read while the expression is evaluated, so that addresses can be read from memory.
+    reads_memory: bool,
 }
 
 /// The parts of a formula.
@@ -68,7 +70,23 @@ impl<'a> Parser<'a> {
         let tokens = tokens(text)?;
         let purpose = Purpose::Value;
         let places = Vec::new();
-        Ok(Parser { tokens, next: 0, depth: 0, purpose, names, places, uses_frame: false, formula: None })
+        Ok(Parser {
+            tokens,
+            next: 0,
+            depth: 0,
+            purpose,
+            names,
+            places,
+            uses_frame: false,
+            formula: None,
+            reads_memory: false,
+        })
+    }
+
+    /// Parses an expression that reads memory while it is evaluated, up to its end.
+    pub(crate) fn code(mut self) -> Result<Node, ParseError> {
+        self.reads_memory = true;
+        self.whole()
     }
 
     /// Parses a formula up to its end.
@@ -159,6 +177,10 @@ impl<'a> Parser<'a> {
 
     /// The node of a place. Each place is listed once.
     fn place(&mut self, place: Place, column: usize) -> Result<Node, ParseError> {
+        if self.reads_memory {
+            let Place { domain, address, kind } = place;
+            return Ok(Node::Read(kind, domain, Box::new(Node::Constant(address.into()))));
+        }
         let known = self.places.iter().position(|known| *known == place);
         if known.is_none() && self.places.len() == MAX_PLACES {
             let message = format!("an expression reads {MAX_PLACES} places of memory at most");

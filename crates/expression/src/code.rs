@@ -1,0 +1,266 @@
+//! Expressions that an emulator evaluates by itself, and their bytes. `lua/src/code.lua` has the same rules; the vectors of
+//! `crates/protocol/vectors/code.tsv` hold both to them.
+
+use crate::node::{Binary, Node, Source, Unary};
+use crate::parse::Parser;
+use crate::{Names, Number, ParseError, Range, Type};
+
+/// Most operators and reads within each other.
+const MAX_DEPTH: usize = 200;
+
+// The first byte of each part. Unary and binary operators follow in the order of `Unary::ALL` and `Binary::ALL`.
+const CONSTANT: u8 = 0;
+const FRAME: u8 = 1;
+const READ: u8 = 2;
+const UNARY: u8 = 0x10;
+const BINARY: u8 = 0x20;
+
+/// An expression that an emulator evaluates between two frames. Addresses in it may be read from memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Code {
+    root: Node,
+}
+
+/// Bytes that are not an expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CodeError {
+    /// They end too early, go on too long, or hold an unknown byte.
+    #[error("these bytes are not an expression")]
+    Malformed,
+    /// Too deep for the stack.
+    #[error("more than {MAX_DEPTH} operators are within each other; use fewer, or brackets")]
+    TooDeep,
+}
+
+/// The memory of an emulator, and its frame counter.
+pub trait ReadMemory {
+    /// The frame counter.
+    fn frame(&self) -> u32;
+    /// The number at an address of the bus, or at an offset in a domain; `None` if there is no such memory.
+    fn read(&mut self, kind: Type, domain: Option<&str>, address: u32) -> Option<i64>;
+}
+
+struct FromMemory<'a, M>(&'a mut M);
+
+impl<M: ReadMemory> Source for FromMemory<'_, M> {
+    fn frame(&self) -> u32 {
+        self.0.frame()
+    }
+
+    fn place(&self, _: usize) -> Option<i64> {
+        None
+    }
+
+    fn history(&self, _: usize) -> Option<Number> {
+        None
+    }
+
+    fn read(&mut self, kind: Type, domain: Option<&str>, address: i64) -> Option<i64> {
+        self.0.read(kind, domain, u32::try_from(address).ok()?)
+    }
+}
+
+impl Code {
+    /// Compiles `text`, looking up its names in `names`.
+    ///
+    /// # Errors
+    /// [`ParseError`] says what is wrong, and in which column.
+    pub fn parse(text: &str, names: &dyn Names) -> Result<Code, ParseError> {
+        Ok(Code { root: Parser::new(text, names)?.code()? })
+    }
+
+    /// Its value now; `None` if it has none: for a division by zero, memory that is not there, and so on.
+    pub fn value(&self, memory: &mut impl ReadMemory) -> Option<i64> {
+        match self.root.evaluate(&mut FromMemory(memory))? {
+            Number::Whole(number) => Some(number),
+            Number::Real(_) => None,
+        }
+    }
+
+    /// The memory that it reads at addresses that are known beforehand.
+    pub fn ranges(&self) -> Vec<Range> {
+        let mut ranges = Vec::new();
+        list(&self.root, &mut ranges);
+        ranges
+    }
+
+    /// Its bytes: each part before the parts that it is made of.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode(&self.root, &mut bytes);
+        bytes
+    }
+
+    /// The expression of these bytes.
+    ///
+    /// # Errors
+    /// [`CodeError`].
+    pub fn decode(bytes: &[u8]) -> Result<Code, CodeError> {
+        let mut rest = bytes;
+        let root = decode(&mut rest, 0)?;
+        if rest.is_empty() { Ok(Code { root }) } else { Err(CodeError::Malformed) }
+    }
+}
+
+fn list(node: &Node, ranges: &mut Vec<Range>) {
+    match node {
+        Node::Read(kind, domain, address) => match **address {
+            Node::Constant(address) => {
+                let (domain, address) = (domain.clone(), address as u32);
+                ranges.push(Range { domain, address, length: kind.size() });
+            }
+            ref address => list(address, ranges),
+        },
+        Node::Unary(_, of) => list(of, ranges),
+        Node::Binary(_, left, right) => {
+            list(left, ranges);
+            list(right, ranges);
+        }
+        _ => {}
+    }
+}
+
+fn position<T: PartialEq>(all: &[T], one: &T) -> u8 {
+    all.iter().position(|each| each == one).unwrap_or_default() as u8
+}
+
+fn encode(node: &Node, out: &mut Vec<u8>) {
+    let mut constant = |number: i64| {
+        out.push(CONSTANT);
+        out.extend_from_slice(&number.to_le_bytes());
+    };
+    match node {
+        Node::Constant(number) => constant(*number),
+        Node::Truth(truth) => constant((*truth).into()),
+        // The parser makes these of formulas and of expressions whose memory is read beforehand, never of code.
+        Node::Real(_) | Node::Place(_) | Node::History(_) => constant(0),
+        Node::Frame => out.push(FRAME),
+        Node::Read(kind, domain, address) => {
+            out.extend([READ, position(&Type::ALL, kind)]);
+            let domain = domain.as_deref().unwrap_or_default();
+            out.push(domain.len().min(u8::MAX.into()) as u8);
+            out.extend(domain.bytes().take(u8::MAX.into()));
+            encode(address, out);
+        }
+        Node::Unary(unary, of) => {
+            out.push(UNARY + position(&Unary::ALL, unary));
+            encode(of, out);
+        }
+        Node::Binary(binary, left, right) => {
+            out.push(BINARY + position(&Binary::ALL, binary));
+            encode(left, out);
+            encode(right, out);
+        }
+    }
+}
+
+fn decode(rest: &mut &[u8], depth: usize) -> Result<Node, CodeError> {
+    if depth == MAX_DEPTH {
+        return Err(CodeError::TooDeep);
+    }
+    let part = |rest: &mut &[u8]| decode(rest, depth + 1).map(Box::new);
+    let tag = byte(rest)?;
+    Ok(match tag {
+        CONSTANT => {
+            let (number, after) = rest.split_first_chunk().ok_or(CodeError::Malformed)?;
+            *rest = after;
+            Node::Constant(i64::from_le_bytes(*number))
+        }
+        FRAME => Node::Frame,
+        READ => {
+            let kind = Type::ALL.get(usize::from(byte(rest)?)).ok_or(CodeError::Malformed)?;
+            let length = usize::from(byte(rest)?);
+            let (domain, after) = rest.split_at_checked(length).ok_or(CodeError::Malformed)?;
+            *rest = after;
+            let domain = std::str::from_utf8(domain).map_err(|_| CodeError::Malformed)?;
+            let domain = if domain.is_empty() { None } else { Some(domain.to_owned()) };
+            Node::Read(*kind, domain, part(rest)?)
+        }
+        UNARY..BINARY => {
+            let unary = Unary::ALL.get(usize::from(tag - UNARY)).ok_or(CodeError::Malformed)?;
+            Node::Unary(*unary, part(rest)?)
+        }
+        _ => {
+            let binary =
+                Binary::ALL.get(usize::from(tag.wrapping_sub(BINARY))).ok_or(CodeError::Malformed)?;
+            let left = part(rest)?;
+            Node::Binary(*binary, left, part(rest)?)
+        }
+    })
+}
+
+fn byte(rest: &mut &[u8]) -> Result<u8, CodeError> {
+    let (first, after) = rest.split_first().ok_or(CodeError::Malformed)?;
+    *rest = after;
+    Ok(*first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NoNames;
+
+    /// 256 bytes of which each holds its own address, on the bus and in the domain `wram`.
+    struct Bytes(u32);
+
+    impl ReadMemory for Bytes {
+        fn frame(&self) -> u32 {
+            self.0
+        }
+
+        fn read(&mut self, kind: Type, domain: Option<&str>, address: u32) -> Option<i64> {
+            let end = address.checked_add(kind.size().into())?;
+            if end > 256 || domain.is_some_and(|domain| domain != "wram") {
+                return None;
+            }
+            let bytes: Vec<u8> = (address..end).map(|address| address as u8).collect();
+            Some(kind.read(&bytes))
+        }
+    }
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn the_vectors_that_the_script_keeps_too() {
+        let rows = include_str!("../../protocol/vectors/code.tsv").lines();
+        for row in rows.filter(|row| !row.starts_with('#')) {
+            let columns: Vec<&str> = row.split('\t').collect();
+            let [text, bytes, value] = columns[..] else { panic!("{row:?} has three columns") };
+            let code = Code::parse(text, &NoNames).unwrap();
+            assert_eq!(hex(&code.encode()), bytes, "{text}");
+            let decoded = Code::decode(&code.encode()).unwrap();
+            assert_eq!(hex(&decoded.encode()), bytes, "{text}");
+            let found = decoded.value(&mut Bytes(77)).map_or("none".to_owned(), |value| value.to_string());
+            assert_eq!(found, value, "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_an_expression_are_refused() {
+        let good = Code::parse("u8[wram:1] + u16[u8[2]] > -frame", &NoNames).unwrap().encode();
+        for length in 0..good.len() {
+            assert!(Code::decode(&good[..length]).is_err(), "{length}");
+        }
+        for wrong in [&[3][..], &[0x13], &[0x32], &[1, 1], &[READ, 9, 0, FRAME], &[READ, 0, 1, 0xff, FRAME]] {
+            assert_eq!(Code::decode(wrong), Err(CodeError::Malformed), "{wrong:?}");
+        }
+        assert_eq!(Code::decode(&[UNARY; 300]), Err(CodeError::TooDeep));
+    }
+
+    #[test]
+    fn the_addresses_that_are_known_are_listed() {
+        let code = Code::parse("u16[u32[0x03005D8C] + 4] + u8[wram:7]", &NoNames).unwrap();
+        let known: Vec<_> = code.ranges().into_iter().map(|range| (range.address, range.length)).collect();
+        assert_eq!(known, [(0x0300_5D8C, 4), (7, 1)]);
+    }
+
+    #[test]
+    fn only_code_reads_addresses_from_memory() {
+        let error = crate::Expression::parse("u8[u32[0]]", &NoNames).unwrap_err();
+        assert!(error.message.contains("beforehand"), "{error}");
+        assert!(Code::parse("u8[frame]", &NoNames).is_err());
+        assert!(Code::parse("bytes[0, 4]", &NoNames).is_err());
+    }
+}
