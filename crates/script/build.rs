@@ -12,9 +12,9 @@ const PARTS: &[&[&str]] = &[
     // What operations are made of.
     &["arguments", "holds", "timelines", "files"],
     // The console.
-    &["cartridgeram", "videoram", "memory", "game", "emulator"],
+    &["cartridgeram", "videoram", "memory", "code", "game", "emulator"],
     // What can be done.
-    &["lockstep", "throttle", "watches", "optable", "operations", "readahead"],
+    &["lockstep", "throttle", "watches", "optable", "operations", "readahead", "runs"],
     // How a client asks for it.
     &["messages", "frames", "requests", "keyed", "sessions"],
     // Serving the clients.

@@ -30,6 +30,10 @@ local limits = {
   steps = 65536, -- of a timeline
   ended_timelines = 16384, -- whose end is remembered
   happenings = 16384, -- in a frame
+  runs = 256, -- at once
+  run_steps = 1024, -- of a run
+  run_frames = 216000, -- of all its steps
+  conditions = 16, -- of a step, and that end a run
 
   watch_ranges = 256, -- of a watch
   watch_length = 4096, -- bytes of a range

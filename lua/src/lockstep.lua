@@ -6,6 +6,7 @@ local log = require "log"
 
 local lockstep = {
   on = false,
+  driven = 0, -- runs that need frames although frames wait
   LONGEST = 60, -- seconds that a frame waits at most: otherwise a busy client could freeze mGBA's window
   GONE = 1, -- seconds without a connection of the link that began it, after which it ends
   SILENT = 1.75, -- seconds without a byte on that connection although it has a heartbeat
@@ -92,7 +93,7 @@ end
 
 -- Whether the next frame may not be run yet, `passed` seconds after the last call.
 function lockstep.waits(passed)
-  if not lockstep.on or wanted > done then
+  if not lockstep.on or wanted > done or lockstep.driven > 0 then
     return false
   end
   now = now + passed

@@ -74,6 +74,11 @@ local function hex(address)
   return address == 0 and "0x0" or format("%#x", address)
 end
 
+-- Whether the bus has these bytes.
+function memory.has_bus(address, length)
+  return lies_in(BUS[is_advance()], address, length)
+end
+
 -- Raises a refusal unless the bus has these bytes and, if `is_write`, they can be written.
 function memory.check_bus(address, length, change)
   local bus = BUS[is_advance()]

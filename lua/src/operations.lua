@@ -1,6 +1,7 @@
 -- What each operation does. Their codes, names and arguments are in optable.lua, which is generated.
 
 local arguments = require "arguments"
+local code = require "code"
 local emulator = require "emulator"
 local game = require "game"
 local limits = require "limits"
@@ -169,6 +170,10 @@ function run.console_warn(text) console:warn(text) end
 function run.console_error(text) console:error(text) end
 
 run.watch, run.unwatch = watches.watch, watches.unwatch
+
+-- Performed by requests.lua, because what follows it in its batch has to wait.
+function run.run() refuse(UNSUPPORTED, "a run is for links only") end
+function run.evaluate(expressions) return code.evaluate(expressions, emulator.frame()) end
 
 local function set(...)
   local members = {}

@@ -117,6 +117,8 @@ return {
     format = "<I4", arguments = { { "frames", "u32", 1, 3600 } } },
   { code = 0x86, name = "lockstep", change = true, result = "none",
     format = "<I4", arguments = { { "timeout", "u32", 0, 60000 } } },
+  { code = 0x87, name = "run", change = true, result = "bytes",
+    format = "<s4", arguments = { { "steps", "bytes" } } },
   { code = 0x90, name = "screenshot", change = false, result = "bytes",
     format = "<", arguments = {} },
   { code = 0x91, name = "screenshot_file", change = true, result = "none", message = "core.screenshot",
@@ -131,4 +133,6 @@ return {
     format = "<I4I4I1s4", arguments = { { "id", "u32" }, { "every", "u32" }, { "flags", "u8" }, { "ranges", "bytes" } } },
   { code = 0xb1, name = "unwatch", change = false, result = "none",
     format = "<I4", arguments = { { "id", "u32" } } },
+  { code = 0xb2, name = "evaluate", change = false, result = "bytes",
+    format = "<s4", arguments = { { "expressions", "bytes" } } },
 }

@@ -8,6 +8,7 @@ local log = require "log"
 local operations = require "operations"
 local readahead = require "readahead"
 local refusal = require "refusal"
+local runs = require "runs"
 
 local attempt, encode, encode_refusal = operations.attempt, frames.encode, frames.encode_refusal
 
@@ -92,61 +93,108 @@ local function perform_one(request, place, client, checked)
   return attempt(op, client, request[place + 1], request[place + 2], request[place + 3], request[place + 4])
 end
 
+local RUN = operations.by_name.run
+
+-- Begins the run at `place` in a request. Returns it if it is not over, and else what `perform_one` returns.
+local function begin_run(request, place, client)
+  if not emu then
+    return nil, false, refusal.NO_GAME, "no game is loaded in mGBA"
+  elseif not client or not client.session then
+    return nil, false, refusal.UNSUPPORTED, "a run is for links only"
+  end
+  local fine, run, result = pcall(runs.begin, request[place + 1], client.session)
+  if fine and not result then
+    return run
+  elseif fine then
+    return nil, true, result
+  elseif type(run) == "table" then
+    return nil, false, run.status, run.text
+  end
+  return nil, false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(run)
+end
+
+-- Adds the result of an operation to those of its request: true and the result, or its pieces and their length; or false, a
+-- status and what was wrong. Returns whether the request goes on.
+local function add(request, progress, op, done, result, problem, pieces, length)
+  local encoded
+  if op.change and (done or not NOT_BEGUN[result]) then
+    progress.changed = true
+  end
+  if request.trace then
+    log.debug("request %s: %s %s", request.trace, op.name, done and "done" or problem)
+  elseif not done then
+    log.debug("%s: %s", op.name, problem)
+  end
+  if pieces then
+    encoded = frames.encode_bytes_head(length)
+  elseif done then
+    encoded = encode[op.result](result)
+  else
+    encoded = encode_refusal(result, problem)
+  end
+  length = length or 0
+  if progress.size + #encoded + length > MAX_RESULTS then
+    done, encoded, pieces, length = false, TOO_LARGE, nil, 0
+  end
+  local results = progress.results
+  progress.count, progress.size = progress.count + 1, progress.size + #encoded + length
+  results[#results + 1] = encoded
+  if pieces then
+    table.move(pieces, 1, #pieces, #results + 1, results)
+  end
+  return done
+end
+
+-- Performs the operations of a request that are left. Returns as `perform` does.
+local function go_on(request, client, progress)
+  while progress.count < request.count do
+    local place = 5 * progress.count + 1
+    local op = request[place]
+    local pieces, length = readahead.parts(request, place)
+    local run, done, result, problem = nil, true, nil, nil
+    if op == RUN then
+      run, done, result, problem = begin_run(request, place, client)
+    elseif not pieces then
+      done, result, problem = perform_one(request, place, client, progress.count < progress.known)
+    end
+    if run then
+      request.run = run
+      local session = client.session
+      runs.wait(run, function(...)
+        request.run = nil
+        local now = session.connection or { session = session, watches = {} }
+        if not add(request, progress, op, ...) then
+          request.count = progress.count -- no further operation is performed
+        end
+        local reply, changed = go_on(request, now, progress)
+        if reply then
+          request.finish(reply, changed)
+        end
+      end)
+      return nil
+    elseif not add(request, progress, op, done, result, problem, pieces, length) then
+      break
+    end
+  end
+  local frame = emulator.frame() + lockstep.ahead(client and client.session) & 0xFFFFFFFF
+  local head = frames.encode_reply_head(request.id, frame, progress.count, progress.size)
+  if request.ahead then
+    table.insert(progress.results, 1, head)
+    return progress.results, progress.changed
+  end
+  return head .. table.concat(progress.results), progress.changed
+end
+
 -- Performs a request's operations in order, up to the first that fails, for a client's connection. Returns the reply frame,
 -- and whether anything may have changed. If bytes were read ahead for the request, the reply is a list of its parts, because
--- joining them would take long.
+-- joining them would take long. If a run has to wait for frames, there is no reply yet: `request.finish` gets both later.
 function requests.perform(request, client)
-  local results, count, size = {}, 0, 0
-  local changed = false
   lockstep.ask()
   local known, refused, refused_count = check_all(request)
   if not known then
     return frames.encode_reply(request.id, emulator.frame(), refused_count, refused), false
   end
-  for index = 1, request.count do
-    local place = 5 * index - 4
-    local op = request[place]
-    local pieces, length = readahead.parts(request, place)
-    local done, result, problem = true, nil, nil
-    if not pieces then
-      done, result, problem = perform_one(request, place, client, index <= known)
-      length = 0
-    end
-    local encoded
-    if op.change and (done or not NOT_BEGUN[result]) then
-      changed = true
-    end
-    if request.trace then
-      log.debug("request %s: %s %s", request.trace, op.name, done and "done" or problem)
-    elseif not done then
-      log.debug("%s: %s", op.name, problem)
-    end
-    if pieces then
-      encoded = frames.encode_bytes_head(length)
-    elseif done then
-      encoded = encode[op.result](result)
-    else
-      encoded = encode_refusal(result, problem)
-    end
-    if size + #encoded + length > MAX_RESULTS then
-      done, encoded, pieces, length = false, TOO_LARGE, nil, 0
-    end
-    count, size = index, size + #encoded + length
-    results[#results + 1] = encoded
-    if pieces then
-      table.move(pieces, 1, #pieces, #results + 1, results)
-    end
-    if not done then
-      break
-    end
-  end
-  local frame = emulator.frame() + lockstep.ahead(client and client.session) & 0xFFFFFFFF
-  local head = frames.encode_reply_head(request.id, frame, count, size)
-  if request.ahead then
-    table.insert(results, 1, head)
-    return results, changed
-  end
-  return head .. table.concat(results), changed
+  return go_on(request, client, { results = {}, count = 0, size = 0, changed = false, known = known })
 end
 
 return requests

@@ -8,6 +8,7 @@ local game = require "game"
 local listener = require "listener"
 local lockstep = require "lockstep"
 local memory = require "memory"
+local runs = require "runs"
 local sessions = require "sessions"
 local steering = require "steering"
 local stopwatch = require "stopwatch"
@@ -79,7 +80,9 @@ function server.frame()
   memory.forget()
   game.advance()
   local any_news = watches.look()
+  runs.look()
   emulator.advance()
+  runs.settle()
   sessions.finish_all()
   events.tell(clients.all, any_news)
   count_frames()

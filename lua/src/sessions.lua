@@ -5,6 +5,7 @@
 -- When the replies are too large together, the oldest are dropped, and a repeat gets an error. When they are too many,
 -- requests that change something are refused as busy until the link has caught up.
 
+local connection = require "connection"
 local emulator = require "emulator"
 local frames = require "frames"
 local keyed = require "keyed"
@@ -12,6 +13,7 @@ local limits = require "limits"
 local lockstep = require "lockstep"
 local refusal = require "refusal"
 local requests = require "requests"
+local runs = require "runs"
 
 local CUT = "lockstep ended after %d of %d frames; the others run as mGBA has them run"
 
@@ -31,6 +33,7 @@ function sessions.new()
     answered = nil, -- every request before this one was answered and is forgotten
     connection = nil,
     late = nil, -- the reply to an `advance` that waits for its frames, with its id, key and connection
+    running = {}, -- id to the request that waits for the end of a run
     used = 0, -- a counter that shows which session was used last
   }
 end
@@ -71,13 +74,49 @@ local function remember(session, id, reply)
   end
 end
 
--- The reply to a request of a session, from memory if it was performed before.
+-- Notes a reply that will change at the end of an `advance`, if it will.
+local function note_late(session, request, reply)
+  local is_late = lockstep.ahead(session) > 0
+  if is_late then
+    session.late = { id = request.id, reply = reply, key = request.key, connection = session.connection }
+    unfinished[session] = true
+  end
+  return is_late
+end
+
+-- What a request does with its reply when its last run is over.
+local function finisher(session, request)
+  return function(reply)
+    session.running[request.id] = nil
+    local is_late = note_late(session, request, reply)
+    if request.key and not is_late then
+      keyed.replace(request.key, reply)
+    end
+    remember(session, request.id, reply)
+    if not is_late and session.connection then
+      connection.put(session.connection, reply)
+    end
+  end
+end
+
+-- Ends the run of a request that nobody waits for any more, if it has one.
+function sessions.cancel(session, id)
+  local request = session.running[id]
+  if request and request.run and not request.key then
+    runs.cancel(request.run)
+  end
+end
+
+-- The reply to a request of a session, from memory if it was performed before; nil if it comes later.
 function sessions.answer(session, request)
   forget(session, request.answered)
   if not request.change then
     return (requests.perform(request, session.connection))
   end
   local id = request.id
+  if session.running[id] then
+    return nil
+  end
   local reply = session.replies[id]
   if reply then
     return reply
@@ -97,14 +136,18 @@ function sessions.answer(session, request)
     reply = requests.refused(id, status, text)
   elseif not reply then
     local changed
+    request.finish = finisher(session, request)
     reply, changed = requests.perform(request, session.connection)
-    local is_late = lockstep.ahead(session) > 0
+    if not reply then
+      session.running[id] = request
+      if key then
+        keyed.remember(key, request.batch, "", true)
+      end
+      return nil
+    end
+    local is_late = note_late(session, request, reply)
     if key and changed then
       keyed.remember(key, request.batch, reply, is_late)
-    end
-    if is_late then
-      session.late = { id = id, reply = reply, key = key, connection = session.connection }
-      unfinished[session] = true
     end
   end
   remember(session, id, reply)

@@ -162,4 +162,4 @@ local function new(holds, press, release, over, frame)
   return timelines
 end
 
-return { new = new }
+return { new = new, check = keys_of }

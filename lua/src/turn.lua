@@ -152,7 +152,9 @@ local function read_frames(self)
       end
     elseif kind == CANCEL and stop - at == 5 then
       self.cancelled = self.cancelled or {}
-      self.cancelled[unpack("<I4", data, at + 1)] = true
+      local id = unpack("<I4", data, at + 1)
+      self.cancelled[id] = true
+      sessions.cancel(self.session, id)
     elseif kind == PING and stop - at == 5 then
       self.pinged = true
       put(self, frames.encode_pong(unpack("<I4", data, at + 1), emulator.frame()))
@@ -184,7 +186,7 @@ end
 local function answer(self, request)
   local session = self.session
   local reply = throttle.run(request.moved, answer_request, session, request)
-  if session.late then
+  if session.late or not reply then
     return
   elseif type(reply) == "string" then
     put(self, reply)

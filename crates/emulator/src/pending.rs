@@ -1,5 +1,6 @@
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Instant;
@@ -12,7 +13,8 @@ use crate::EmulatorError;
 
 type Answer = Result<Outcome, EmulatorError>;
 
-/// The future outcome of a batch. Dropping it does not undo the batch.
+/// The future outcome of a batch. Dropping it does not undo the batch, but ends a run that the batch waits for, unless the batch
+/// has a key.
 ///
 /// Await a batch with a deadline within a tokio runtime, whose clock it needs.
 #[derive(Debug)]
@@ -22,6 +24,18 @@ pub struct Pending {
     deadline: Option<Instant>,
     /// Created when the outcome is not ready yet.
     alarm: Option<Pin<Box<Sleep>>>,
+    /// Set when this is dropped.
+    given_up: Option<SetOnDrop>,
+}
+
+/// Sets its flag when it is dropped.
+#[derive(Debug)]
+struct SetOnDrop(Arc<AtomicBool>);
+
+impl Drop for SetOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
 }
 
 /// The sender of a [`Pending`], held by the emulator. If it is dropped unused, the outcome is
@@ -35,13 +49,20 @@ impl Pending {
     /// Both ends.
     pub fn new() -> (Responder, Pending) {
         let (sender, receiver) = oneshot::channel();
-        (Responder { sender }, Pending { receiver, deadline: None, alarm: None })
+        (Responder { sender }, Pending { receiver, deadline: None, alarm: None, given_up: None })
     }
 
     /// Both ends of a batch whose outcome is not awaited after `deadline`.
     pub fn until(deadline: Instant) -> (Responder, Pending) {
         let (responder, pending) = Pending::new();
         (responder, Pending { deadline: Some(deadline), ..pending })
+    }
+
+    /// A flag that is set as soon as nobody waits for the outcome any more.
+    pub(crate) fn given_up(&mut self) -> Arc<AtomicBool> {
+        let flag = Arc::new(AtomicBool::new(false));
+        self.given_up = Some(SetOnDrop(flag.clone()));
+        flag
     }
 
     /// A batch that was refused before it started.
@@ -75,6 +96,11 @@ impl Pending {
 }
 
 impl Responder {
+    /// Whether the caller no longer waits.
+    pub fn is_abandoned(&self) -> bool {
+        self.sender.is_closed()
+    }
+
     /// Sends the outcome. It is dropped if the caller no longer waits.
     pub fn respond(self, outcome: Result<Outcome, EmulatorError>) {
         let _ = self.sender.send(outcome);

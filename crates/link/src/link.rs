@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use framewire_protocol::{Batch, Outcome};
@@ -39,10 +40,22 @@ impl Link {
     /// A batch that changes something is done once or not at all, even if the connection breaks. If that cannot be known,
     /// the error says so. A batch that is too large for a request is refused: its outcome is the refusal.
     pub fn submit(&self, batch: Batch, deadline: Instant, respond: Respond) {
+        self.submit_unless(batch, deadline, None, respond);
+    }
+
+    /// As [`submit`](Link::submit). If `given_up` becomes true, the batch is withdrawn within 20 ms, and the script ends a run
+    /// that the batch waits for.
+    pub fn submit_unless(
+        &self,
+        batch: Batch,
+        deadline: Instant,
+        given_up: Option<Arc<AtomicBool>>,
+        respond: Respond,
+    ) {
         if let Err(refusal) = batch.check() {
             return respond(Ok(Outcome { frame: 0, results: vec![Err(refusal)] }));
         }
-        let submission = Submission { batch, deadline, respond };
+        let submission = Submission { batch, deadline, given_up, respond };
         match self.inbox.try_send(submission) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(refused)) => {

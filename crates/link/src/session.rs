@@ -1,6 +1,8 @@
 //! The open requests of a link, which outlive its connections. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use framewire_protocol::{Batch, Effect, Frame, Outcome, Request};
@@ -14,6 +16,8 @@ pub type Respond = Box<dyn FnOnce(Result<Outcome, LinkError>) + Send>;
 pub(crate) struct Submission {
     pub batch: Batch,
     pub deadline: Instant,
+    /// Set when nobody waits for the outcome any more; `None` if that does not matter.
+    pub given_up: Option<Arc<AtomicBool>>,
     pub respond: Respond,
 }
 
@@ -35,6 +39,8 @@ pub(crate) struct Session {
     next: u64,
     open: BTreeMap<u64, OpenRequest>,
     deadlines: BTreeSet<(Instant, u64)>,
+    /// The flags of open requests that may be given up.
+    given_up: Vec<(u64, Arc<AtomicBool>)>,
     /// Number of the first request that was not handed to the current connection.
     unsent: u64,
 }
@@ -42,18 +48,27 @@ pub(crate) struct Session {
 impl Session {
     /// A session that holds up to `capacity` open requests.
     pub fn new(name: u64, capacity: usize) -> Self {
-        Session { name, capacity, next: 1, open: BTreeMap::new(), deadlines: BTreeSet::new(), unsent: 1 }
+        Session {
+            name,
+            capacity,
+            next: 1,
+            open: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            given_up: Vec::new(),
+            unsent: 1,
+        }
     }
 
     /// Adds a request, or refuses it if the session is full.
     pub fn submit(&mut self, submission: Submission) {
-        let Submission { batch, deadline, respond } = submission;
+        let Submission { batch, deadline, given_up, respond } = submission;
         if self.open.len() >= self.capacity {
             return respond(Err(LinkError::Busy(self.capacity)));
         }
         let id = self.next;
         self.next += 1;
         self.deadlines.insert((deadline, id));
+        self.given_up.extend(given_up.map(|flag| (id, flag)));
         self.open.insert(id, OpenRequest { batch, deadline, respond, sent: false });
     }
 
@@ -89,12 +104,13 @@ impl Session {
         let (id, open) = self.open.pop_first()?;
         self.deadlines.remove(&(open.deadline, id));
         self.unsent = self.unsent.max(id + 1);
-        Some((id, Submission { batch: open.batch, deadline: open.deadline, respond: open.respond }))
+        let OpenRequest { batch, deadline, respond, .. } = open;
+        Some((id, Submission { batch, deadline, given_up: None, respond }))
     }
 
     /// Adds a request again that [`Session::take_first`] returned and that was sent. It will be sent again.
     pub fn put_back(&mut self, id: u64, submission: Submission) {
-        let Submission { batch, deadline, respond } = submission;
+        let Submission { batch, deadline, respond, .. } = submission;
         self.deadlines.insert((deadline, id));
         self.open.insert(id, OpenRequest { batch, deadline, respond, sent: true });
         self.unsent = self.unsent.min(id);
@@ -118,6 +134,28 @@ impl Session {
             }
             (open.respond)(Err(error.clone()));
         }
+    }
+
+    /// Drops the requests that nobody waits for any more, and appends cancel frames for those that were sent.
+    pub fn drop_given_up(&mut self, error: &LinkError, cancels: &mut Vec<u8>) {
+        for (id, flag) in std::mem::take(&mut self.given_up) {
+            if !flag.load(Relaxed) {
+                if self.open.contains_key(&id) {
+                    self.given_up.push((id, flag));
+                }
+                continue;
+            }
+            let Some(open) = self.remove(id) else { continue };
+            if open.sent && id < self.unsent {
+                Frame::Cancel(id as u32).encode(cancels);
+            }
+            (open.respond)(Err(error.clone()));
+        }
+    }
+
+    /// Whether an open request may be given up.
+    pub fn may_be_given_up(&self) -> bool {
+        !self.given_up.is_empty()
     }
 
     /// The earliest deadline of an open request.
@@ -171,7 +209,6 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use framewire_protocol::{Decoder, Op, Value};
@@ -185,7 +222,7 @@ mod tests {
         let answers = Answers::default();
         let inbox = answers.clone();
         let respond = Box::new(move |answer| inbox.lock().push(answer));
-        session.submit(Submission { batch: op.into(), deadline, respond });
+        session.submit(Submission { batch: op.into(), deadline, given_up: None, respond });
         answers
     }
 
@@ -240,6 +277,22 @@ mod tests {
         session.answer(1, outcome(1));
         assert_eq!(*first.lock(), [Err(lost())]);
         assert!(second.lock().is_empty());
+    }
+
+    #[test]
+    fn a_request_that_is_given_up_is_cancelled() {
+        let mut session = Session::new(1, 8);
+        let flag = Arc::new(AtomicBool::new(false));
+        let respond = Box::new(|_| {});
+        let (batch, given_up) = (Op::Reset {}.into(), Some(flag.clone()));
+        session.submit(Submission { batch, deadline: later(), given_up, respond });
+        sent(&mut session);
+        let mut cancels = Vec::new();
+        session.drop_given_up(&lost(), &mut cancels);
+        assert!(cancels.is_empty() && session.may_be_given_up());
+        flag.store(true, Relaxed);
+        session.drop_given_up(&lost(), &mut cancels);
+        assert!(!cancels.is_empty() && session.is_empty() && !session.may_be_given_up());
     }
 
     #[test]

@@ -126,12 +126,16 @@ impl LinkState {
         });
     }
 
-    /// Fails requests whose deadline has passed, and appends cancel frames for those that were sent.
+    /// Fails requests whose deadline has passed or that were given up, and appends cancel frames for those that were sent.
     pub fn expire(&mut self, cancels: &mut Vec<u8>) {
         let now = Instant::now();
         if self.session.next_deadline().is_some_and(|deadline| deadline <= now) {
             let reason = self.reason();
             self.session.expire(now, &reason, cancels);
+        }
+        if self.session.may_be_given_up() {
+            let reason = self.reason();
+            self.session.drop_given_up(&reason, cancels);
         }
     }
 

@@ -45,7 +45,7 @@ struct Work {
 
 impl Work {
     fn new(id: u64, submission: Submission) -> Work {
-        let Submission { batch, deadline, respond } = submission;
+        let Submission { batch, deadline, respond, .. } = submission;
         Work { id, batch, deadline, respond, outcome: Outcome::default(), checked: 0, asked: None }
     }
 
@@ -129,7 +129,7 @@ pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream) -> Connectio
             (work.respond)(Err(LinkError::Interrupted { address, problem: problem.clone() }));
         } else {
             let Work { id, batch, deadline, respond, .. } = work;
-            state.session.put_back(id, Submission { batch, deadline, respond });
+            state.session.put_back(id, Submission { batch, deadline, given_up: None, respond });
         }
     }
     ConnectionEnd::Broken(problem)

@@ -6,7 +6,7 @@
 //! - [`value`]: the self-describing result of an operation;
 //! - [`op`]: **the table of operations**, from which codecs, Lua tables and docs are generated;
 //! - [`access`]: which memory operations read and write, and which of it a console has;
-//! - [`timeline`] and [`watch`]: the arguments of operations that hold more than a number or a text;
+//! - [`timeline`], [`run`] and [`watch`]: the arguments of operations that hold more than a number or a text;
 //! - [`batch`]: operations performed together, and their outcome;
 //! - [`error`]: why an operation was refused, as a status and a sentence;
 //! - [`event`]: what an emulator reports by itself;
@@ -33,6 +33,7 @@ pub mod marker;
 pub mod number;
 pub mod op;
 pub mod pulse;
+pub mod run;
 pub mod sequence;
 pub mod timeline;
 pub mod value;

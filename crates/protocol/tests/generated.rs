@@ -119,7 +119,8 @@ fn document() -> String {
          An operation is one thing that a client asks of an emulator. `POST /v1/batch` takes operations by name ([api.md](api.md));\n\
          a link sends their codes ([protocol.md](protocol.md)). An operation that *reads* may be repeated freely; one that\n\
          *changes* something is performed exactly once.\n\n\
-         Numbers are unsigned (`u8`, `u16`, `u32`) or signed (`i32`). `watch` and `unwatch` are for links only.\n\n\
+         Numbers are unsigned (`u8`, `u16`, `u32`) or signed (`i32`). `watch` and `unwatch` are for links only. `run`\n\
+         and `evaluate` are written as JSON in batches ([api.md](api.md#do-run-until-then)), and as bytes by a link.\n\n\
          | code | operation | effect | arguments | result | what it does |\n| --- | --- | --- | --- | --- | --- |\n"
     );
     for info in OPS {

@@ -59,6 +59,7 @@ return {
   set_speed = { code = 0x84, types = { "u32" } },
   advance = { code = 0x85, types = { "u32" } },
   lockstep = { code = 0x86, types = { "u32" } },
+  run = { code = 0x87, types = { "bytes" } },
   screenshot = { code = 0x90, types = {} },
   screenshot_file = { code = 0x91, types = { "text" } },
   console_log = { code = 0xa0, types = { "text" } },
@@ -66,4 +67,5 @@ return {
   console_error = { code = 0xa2, types = { "text" } },
   watch = { code = 0xb0, types = { "u32", "u32", "u8", "bytes" } },
   unwatch = { code = 0xb1, types = { "u32" } },
+  evaluate = { code = 0xb2, types = { "bytes" } },
 }

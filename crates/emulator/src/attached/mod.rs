@@ -75,16 +75,20 @@ impl Drop for Attached {
 /// Hands a batch to the link, and applies what it changes to the shared state. While frames of an earlier batch are still
 /// to run, the batch waits for them, and its deadline moves by that time.
 fn submit(link: &Link, shared: &Arc<AttachedState>, batch: Batch, deadline: Instant) -> Pending {
-    let (responder, pending) = Pending::new();
+    let (responder, mut pending) = Pending::new();
+    let has_run = batch.ops.iter().any(|op| matches!(op, Op::Run { .. }));
+    let given_up = if has_run && batch.key.is_none() { Some(pending.given_up()) } else { None };
     let deadline = shared.advances.after(deadline);
     let advance = match batch.ops.last() {
-        Some(Op::Advance { .. }) => Some(Advances::begin(shared, deadline)),
+        // The deadline of a run is far away, and other requests are answered meanwhile.
+        Some(Op::Advance { .. }) if !has_run => Some(Advances::begin(shared, deadline)),
         _ => None,
     };
     let effects = shared::effects(&batch).map(|effects| (shared.clone(), effects));
-    link.submit(
+    link.submit_unless(
         batch,
         deadline,
+        given_up,
         Box::new(move |result| {
             if let (Some((shared, effects)), Ok(outcome)) = (effects, &result) {
                 shared.apply(&effects, outcome);

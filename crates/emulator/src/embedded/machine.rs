@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use framewire_libmgba::{Clock as CoreClock, Core, Time};
-use framewire_protocol::{Keys, OpError, timeline};
+use framewire_protocol::{KeyStep, Keys, OpError, Outcome, timeline};
 
 use super::Console;
 use super::keys::{KeyChange, Keypad};
@@ -11,10 +11,11 @@ use super::media::Media;
 use super::memory::Memory;
 use super::pace::Speed;
 use super::run::RunControl;
+use super::runs::Runs;
 use super::saves::Saves;
 use super::shared::EmbeddedState;
 use super::watches::Watches;
-use crate::{Clock, ClockTime, Discontinuity, Happening};
+use crate::{Clock, ClockTime, Discontinuity, Happening, Responder};
 
 /// Most frames that a batch may run.
 const MAX_ADVANCE: u32 = 3600;
@@ -29,6 +30,10 @@ pub(super) struct Machine {
     pub saves: Saves,
     /// The settings of its clock.
     pub run: RunControl,
+    /// The batches that wait for the end of a run.
+    pub runs: Runs,
+    /// The outcomes of batches that are done, for the clients that wait.
+    pub answers: Vec<(Responder, Outcome)>,
     /// Receives the lines of the console operations and of scripts.
     pub console: Console,
     pub shared: Arc<EmbeddedState>,
@@ -64,6 +69,8 @@ impl Machine {
             media: Media::new(shared.outputs.clone()),
             saves,
             run: RunControl::new(speed, paused),
+            runs: Runs::default(),
+            answers: Vec::new(),
             console,
             shared,
             games: 0,
@@ -98,10 +105,12 @@ impl Machine {
             draw || self.core.has_scripts() || self.watches.need_picture() || self.media.need_picture();
         self.drawn = draw;
         let (watches, media, ticks) = (&mut self.watches, &mut self.media, self.ticks);
+        let runs = &mut self.runs;
         let mut frame = 0;
         self.core.set_drawing(draw);
         self.core.run_frame_and_look(|core| {
             watches.look(core);
+            runs.look(core);
             media.look(core, ticks, draw);
             frame = core.frame_counter();
         });
@@ -113,6 +122,7 @@ impl Machine {
         }
         let change = self.keypad.advance();
         self.apply(change);
+        self.settle_runs();
     }
 
     /// Makes the console's clock count frames while a watch needs that.
@@ -135,8 +145,8 @@ impl Machine {
         }
         self.advanced += frames;
         for left in (0..frames).rev() {
-            // Nothing can ask for the pictures in between.
-            self.run_frame(left == 0);
+            // Only runs that end can ask for the pictures in between.
+            self.run_frame(left == 0 || self.runs.need_picture());
             self.shared.alive();
         }
         self.media.settle(&mut self.core, self.ticks);
@@ -170,7 +180,15 @@ impl Machine {
     /// # Errors
     /// If it is not valid, or another timeline has one of its keys.
     pub fn play_keys(&mut self, steps: &[u8]) -> Result<u32, OpError> {
-        let (id, change) = self.keypad.play(timeline::decode(steps)?)?;
+        self.play(timeline::decode(steps)?)
+    }
+
+    /// Plays the steps of a timeline. Returns its id.
+    ///
+    /// # Errors
+    /// If another timeline has one of its keys.
+    pub fn play(&mut self, steps: Vec<KeyStep>) -> Result<u32, OpError> {
+        let (id, change) = self.keypad.play(steps)?;
         self.apply(change);
         Ok(id)
     }

@@ -11,6 +11,7 @@ mod memory;
 mod pace;
 mod perform;
 mod run;
+mod runs;
 mod saves;
 mod shared;
 mod watches;

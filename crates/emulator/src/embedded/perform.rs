@@ -5,63 +5,188 @@ use std::path::Path;
 use std::time::Instant;
 
 use framewire_libmgba::{Core, Error, Level};
-use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value};
+use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value, run};
 
 use super::bounds;
 use super::machine::Machine;
 use super::media;
+use super::runs::{self, ActiveRun, BegunRun};
 use super::saves::Saves;
-use crate::Discontinuity;
+use crate::{Discontinuity, Pending, Responder};
 
 type Result<T = Value> = std::result::Result<T, OpError>;
 
-impl Machine {
-    /// Does a batch, unless its key says that it was done already.
-    pub fn perform(&mut self, mut batch: Batch) -> Outcome {
-        let Some(key) = batch.key.take() else { return self.operations(batch) };
-        if batch.effect() != Effect::Change {
-            return self.operations(batch);
-        }
-        if let Some(known) = self.memory.recall(&key, &batch, Instant::now()) {
-            let frame = self.core.frame_counter();
-            return known.unwrap_or_else(|refusal| Outcome { frame, results: vec![Err(refusal)] });
-        }
-        let outcome = self.operations(batch.clone());
-        // A batch that was refused and changed nothing may be done a moment later with the same key.
-        if outcome.has_changed(&batch.ops) {
-            self.memory.remember(key, &batch, outcome.clone(), Instant::now());
-        }
-        outcome
+/// The words of `lua/src/keyed.lua`.
+const UNDER_WAY: &str =
+    "the frames of the request with this key are still to run; send it again when they were run";
+
+/// A batch whose operations may be done, or its outcome.
+enum Begun {
+    Progress(Progress),
+    Refused(Outcome, Responder),
+}
+
+/// A batch that is being performed: what was done of it, and what is left.
+pub(super) struct Progress {
+    /// The whole batch and its key, if it has one.
+    keyed: Option<(String, Batch)>,
+    /// The operations that are left.
+    left: std::vec::IntoIter<Op>,
+    /// How many of the operations that are left need no check of the memory that they are for.
+    checked: usize,
+    results: Vec<Result>,
+    /// Frames that it has run by `advance`.
+    advanced: u32,
+    /// Whose batch it is.
+    pub responder: Responder,
+}
+
+impl Progress {
+    /// Whether nobody waits for the outcome, nor will ask for it again.
+    pub fn is_abandoned(&self) -> bool {
+        self.keyed.is_none() && self.responder.is_abandoned()
     }
 
-    /// Does operations in order, up to and including the first that fails. Nothing is done if one of them is for memory
-    /// that is not there.
-    fn operations(&mut self, batch: Batch) -> Outcome {
+    /// Whether the operations that are left use or change the picture of the last frame.
+    pub fn needs_picture(&self) -> bool {
+        self.left.as_slice().iter().any(needs_picture)
+    }
+
+    fn has_key(&self, key: &str) -> bool {
+        self.keyed.as_ref().is_some_and(|(known, _)| known == key)
+    }
+}
+
+/// Whether an operation uses the picture of the last frame, or stops frames after it.
+pub(super) fn needs_picture(op: &Op) -> bool {
+    matches!(op, Op::Screenshot {} | Op::SaveState { .. }) || op.info().effect == Effect::Change
+}
+
+impl Machine {
+    /// Does a batch for a client that cannot wait for a run.
+    pub fn perform(&mut self, batch: Batch) -> Outcome {
+        if let Some(index) = batch.ops.iter().position(|op| matches!(op, Op::Run { .. })) {
+            let error = OpError::new(
+                Status::Unsupported,
+                "`run` is not available on a channel; its client runs frames one by one and looks at memory itself",
+            );
+            return Outcome::refused(self.core.frame_counter(), index, error);
+        }
+        let (responder, _) = Pending::new();
+        match self.begin(batch, responder) {
+            Begun::Refused(outcome, _) => outcome,
+            Begun::Progress(mut progress) => {
+                self.go_on(&mut progress);
+                self.finish(progress).0
+            }
+        }
+    }
+
+    /// Does a batch, or begins it if it has runs. The outcome goes to `answers`.
+    pub fn submit(&mut self, batch: Batch, responder: Responder) {
+        match self.begin(batch, responder) {
+            Begun::Refused(outcome, responder) => self.answers.push((responder, outcome)),
+            Begun::Progress(progress) => self.proceed(progress),
+        }
+    }
+
+    /// Goes on with a batch until its end, or until it waits for a run.
+    pub(super) fn proceed(&mut self, mut progress: Progress) {
+        match self.go_on(&mut progress) {
+            Some(run) => self.runs.add(run, progress),
+            None => {
+                let (outcome, responder) = self.finish(progress);
+                self.answers.push((responder, outcome));
+            }
+        }
+    }
+
+    /// The run that a batch waited for is over: goes on with the batch.
+    pub(super) fn run_is_over(&mut self, mut progress: Progress, result: Result) {
+        let failed = result.is_err();
+        progress.results.push(result);
+        if failed {
+            progress.left = Vec::new().into_iter();
+        }
+        self.proceed(progress);
+    }
+
+    /// Checks a batch before any of its operations is done. It is refused if one of them is for memory that is not there, or
+    /// answered if its key says that it was done already.
+    fn begin(&mut self, mut batch: Batch, responder: Responder) -> Begun {
+        let frame = self.core.frame_counter();
+        let key = batch.key.take().filter(|_| batch.effect() == Effect::Change);
+        if let Some(key) = &key {
+            if self.runs.progresses().any(|progress| progress.has_key(key)) {
+                let refusal = OpError::new(Status::Busy, UNDER_WAY);
+                return Begun::Refused(Outcome { frame, results: vec![Err(refusal)] }, responder);
+            }
+            if let Some(known) = self.memory.recall(key, &batch, Instant::now()) {
+                let outcome = known.unwrap_or_else(|refusal| Outcome { frame, results: vec![Err(refusal)] });
+                return Begun::Refused(outcome, responder);
+            }
+        }
+        let keyed = key.map(|key| (key, batch.clone()));
         let Batch { ops, unchecked, .. } = batch;
-        let known = if unchecked { ops.len() } else { bounds::known(&ops).len() };
+        let checked = if unchecked { ops.len() } else { bounds::known(&ops).len() };
         if !unchecked {
             let core = &self.core;
             let refused = |(index, op)| Some((index, bounds::check_op(core, op).err()?));
-            if let Some((index, error)) = ops[..known].iter().enumerate().find_map(refused) {
-                return Outcome::refused(core.frame_counter(), index, error);
+            if let Some((index, error)) = ops[..checked].iter().enumerate().find_map(refused) {
+                return Begun::Refused(Outcome::refused(frame, index, error), responder);
             }
         }
-        self.advanced = 0;
-        let mut results = Vec::with_capacity(ops.len());
-        for (index, op) in ops.into_iter().enumerate() {
+        let results = Vec::with_capacity(ops.len());
+        let left = ops.into_iter();
+        Begun::Progress(Progress { keyed, left, checked, results, advanced: 0, responder })
+    }
+
+    /// Does operations in order, up to and including the first that fails, or up to one that waits. Returns what that one
+    /// waits for.
+    fn go_on(&mut self, progress: &mut Progress) -> Option<ActiveRun> {
+        // A batch may end in a frame that another one runs.
+        let outer = std::mem::replace(&mut self.advanced, progress.advanced);
+        let mut waits = None;
+        for op in progress.left.by_ref() {
             if matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. }) {
                 self.games = self.games.wrapping_add(1);
             }
-            let checked = if index < known { Ok(()) } else { bounds::check_op(&self.core, &op) };
-            let result = checked.and_then(|()| self.operation(op));
+            let checked = if progress.checked > 0 { Ok(()) } else { bounds::check_op(&self.core, &op) };
+            progress.checked = progress.checked.saturating_sub(1);
+            let result = match (checked, op) {
+                (Ok(()), Op::Run { steps }) => match self.begin_run(&steps) {
+                    Ok(BegunRun::Over(ends)) => Ok(Value::Bytes(run::encode_ends(&ends))),
+                    Ok(BegunRun::Active(run)) => {
+                        waits = Some(run);
+                        break;
+                    }
+                    Err(error) => Err(error),
+                },
+                (Ok(()), op) => self.operation(op),
+                (Err(error), _) => Err(error),
+            };
             let failed = result.is_err();
-            results.push(result);
+            progress.results.push(result);
             if failed {
                 break;
             }
         }
         self.run.note_request();
-        Outcome { frame: self.core.frame_counter(), results }
+        progress.advanced = std::mem::replace(&mut self.advanced, outer);
+        waits
+    }
+
+    /// The outcome of a batch that was done. It is remembered under its key.
+    fn finish(&mut self, progress: Progress) -> (Outcome, Responder) {
+        let Progress { keyed, results, responder, .. } = progress;
+        let outcome = Outcome { frame: self.core.frame_counter(), results };
+        // A batch that was refused and changed nothing may be done a moment later with the same key.
+        if let Some((key, batch)) = keyed
+            && outcome.has_changed(&batch.ops)
+        {
+            self.memory.remember(key, &batch, outcome.clone(), Instant::now());
+        }
+        (outcome, responder)
     }
 
     fn operation(&mut self, op: Op) -> Result {
@@ -280,6 +405,8 @@ impl Machine {
                 self.watches.end(id);
                 Value::None
             }
+            Op::Evaluate { expressions } => Value::Bytes(runs::evaluate(core, &expressions)?),
+            Op::Run { .. } => return Err(OpError::failed("`run` was not begun")),
         })
     }
 

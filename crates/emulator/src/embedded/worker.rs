@@ -3,12 +3,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
-use framewire_protocol::{Effect, Op, Pulse};
+use framewire_protocol::{Effect, Pulse};
 
 use super::Job;
 use super::driver::{Driver, NextFrame};
 use super::machine::Machine;
 use super::pace::{Next, Pace, Speed};
+use super::perform::needs_picture;
 use super::run::RunState;
 use super::shared::EmbeddedState;
 use crate::{EmulatorError, Happening};
@@ -91,6 +92,8 @@ impl Worker {
             self.settle(now);
         }
         let next = match clock {
+            // A run that began while frames were stopped has its frames all the same.
+            NextFrame::Scheduled if self.machine.runs.are_driving() => Next::Now,
             NextFrame::Scheduled => self.pace.next(now),
             NextFrame::Now => Next::Now,
             NextFrame::NotYet => Next::At(now + REPORT),
@@ -102,16 +105,17 @@ impl Worker {
             Next::Now => {
                 self.serve_waiting(now + SERVICE)?;
                 if clock == NextFrame::Scheduled {
-                    if self.run_state.stopped {
+                    if !self.run_state.stopped {
+                        self.pace.ran(now);
+                    } else if !self.machine.runs.are_driving() {
                         return Ok(()); // A batch has stopped frames just now.
                     }
-                    self.pace.ran(now);
                 }
                 let draw = match &self.driver {
                     Some(driver) => driver.needs_picture(),
                     None => self.run_state.speed != Speed::Unlimited,
                 };
-                self.run_frame(draw);
+                self.run_frame(draw || self.machine.runs.need_picture());
                 Ok(())
             }
             Next::At(due) => self.wait(due.min(now + REPORT)),
@@ -138,6 +142,9 @@ impl Worker {
         self.machine.run_frame(draw);
         if let Some(driver) = &mut self.driver {
             driver.after(&mut self.machine, true);
+        }
+        if !self.machine.answers.is_empty() {
+            self.answer(true, Instant::now());
         }
     }
 
@@ -183,29 +190,17 @@ impl Worker {
             }
             Job::Batch { batch, responder, .. } => {
                 let changes = batch.effect() == Effect::Change;
-                if changes || batch.ops.iter().any(needs_picture) {
+                if batch.ops.iter().any(needs_picture) {
                     self.draw();
                 }
-                let outcome = match &mut self.driver {
-                    Some(driver) if changes => {
-                        driver.before();
-                        let outcome = self.machine.perform(batch);
-                        driver.after(&mut self.machine, false);
-                        outcome
-                    }
-                    _ => self.machine.perform(batch),
-                };
-                if self.machine.games != self.identified {
-                    self.identify();
+                if changes && let Some(driver) = &mut self.driver {
+                    driver.before();
                 }
-                if changes {
-                    self.shared.report.lock().frame = outcome.frame;
-                    self.settle(now);
-                    if self.run_state.stopped {
-                        self.machine.media.show(&mut self.machine.core, self.machine.ticks);
-                    }
+                self.machine.submit(batch, responder);
+                if changes && let Some(driver) = &mut self.driver {
+                    driver.after(&mut self.machine, false);
                 }
-                responder.respond(Ok(outcome));
+                self.answer(changes, now);
             }
             Job::Speed(speed) => {
                 self.machine.run.speed = speed;
@@ -227,6 +222,23 @@ impl Worker {
             Job::Stop => return Err(Stop),
         }
         Ok(())
+    }
+
+    /// Sends the outcomes of batches that are done, after their changes are published.
+    fn answer(&mut self, changed: bool, now: Instant) {
+        if self.machine.games != self.identified {
+            self.identify();
+        }
+        if changed {
+            self.shared.report.lock().frame = self.machine.core.frame_counter();
+            self.settle(now);
+            if self.run_state.stopped {
+                self.machine.media.show(&mut self.machine.core, self.machine.ticks);
+            }
+        }
+        for (responder, outcome) in self.machine.answers.drain(..) {
+            responder.respond(Ok(outcome));
+        }
     }
 
     /// Applies changes of the clock to the schedule, and publishes them.
@@ -287,9 +299,4 @@ impl Worker {
             report.frames_per_second = rate;
         }
     }
-}
-
-/// Whether an operation that only reads uses the picture.
-fn needs_picture(op: &Op) -> bool {
-    matches!(op, Op::Screenshot {} | Op::SaveState { .. })
 }

@@ -7,8 +7,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::EmulatorError;
+use framewire_emulator::{EmulatorError, Pending, Run};
 use framewire_protocol::{Batch, Op, Outcome, Value};
+use tokio::time::timeout;
 
 use self::budget::{BudgetShare, ReplyBudget};
 use self::emulators::{Emulators, Served};
@@ -105,10 +106,31 @@ impl Operations {
     ) -> Result<Outcome, EmulatorError> {
         batch.check()?;
         let _waiting = served.waiting.begin();
-        let outcome = served.submit(batch, deadline).await?;
+        let runs = has_runs(&batch.ops);
+        let pending = served.submit(batch, deadline);
+        let outcome = if runs { self.outcome_of_run(served, pending).await } else { pending.await }?;
         match &outcome.results[..] {
             [Err(error)] if error.is_about_key() => Err(error.clone().into()),
             _ => Ok(outcome),
+        }
+    }
+
+    /// The outcome of a batch with runs. Its frames may take long, so this fails as soon as no frame goes by for as long as any
+    /// request may take. The run is given up then, as it is if this future is dropped.
+    pub(crate) async fn outcome_of_run(
+        &self,
+        served: &Served,
+        mut pending: Pending,
+    ) -> Result<Outcome, EmulatorError> {
+        let mut last = served.emulator.state().frame;
+        loop {
+            tokio::select! {
+                outcome = timeout(self.deadline, &mut pending) => match outcome {
+                    Ok(outcome) => return outcome,
+                    Err(_) => last = served.check_alive(last)?,
+                },
+                () = self.stopping.wait() => return Err(EmulatorError::Stopped),
+            }
         }
     }
 
@@ -122,5 +144,29 @@ impl Operations {
             let end = Op::Lockstep { timeout: 0 }.into();
             let _ = served.submit(end, Instant::now() + self.deadline).await;
         }
+    }
+}
+
+/// Whether one of these operations is a run.
+pub(crate) fn has_runs(ops: &[Op]) -> bool {
+    ops.iter().any(|op| matches!(op, Op::Run { .. }))
+}
+
+impl Served {
+    /// The present frame.
+    ///
+    /// # Errors
+    /// If it is still the `last` one, with the reason.
+    pub(crate) fn check_alive(&self, last: u32) -> Result<u32, EmulatorError> {
+        let state = self.emulator.state();
+        if state.frame != last {
+            return Ok(state.frame);
+        }
+        let why = match (state.problem, state.run) {
+            (Some(problem), _) => problem,
+            (None, Run::Paused) => "the emulator is paused; POST /v1/resume lets it go on".to_owned(),
+            (None, _) => "the emulator stands still: it is paused in its window, or has no ROM".to_owned(),
+        };
+        Err(EmulatorError::Deadline(format!("no frame went by while waiting: {why}")))
     }
 }

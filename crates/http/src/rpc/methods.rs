@@ -14,8 +14,8 @@ use super::message::{Params, Request, RpcError};
 use super::session::{RpcReply, RpcSession};
 use crate::feeds::definition::Definition;
 use crate::idempotency;
-use crate::operations::SelectedEmulator;
 use crate::operations::emulators::Served;
+use crate::operations::{SelectedEmulator, has_runs};
 use crate::problem::Problem;
 use crate::reading::fields::{Context, Encoding, Object, shown};
 use crate::reading::{self, object};
@@ -102,9 +102,10 @@ async fn have_symbols(session: &RpcSession, params: &Object) {
     named.unwrap_or(&session.served).symbols().await;
 }
 
-/// Whether POST /v1/batch takes an operation of this name.
+/// Whether a method of this name is an operation of POST /v1/batch. `run` is the route, which also takes the operations
+/// around it.
 fn is_operation(name: &str) -> bool {
-    row(name).is_some() || convenience::ALL.iter().any(|(known, _)| *known == name)
+    name != "run" && (row(name).is_some() || convenience::ALL.iter().any(|(known, _)| *known == name))
 }
 
 /// Takes the key from the parameters, if one is given.
@@ -241,7 +242,7 @@ async fn operation_once(
 /// Hands operations to the emulator.
 async fn perform(
     session: &RpcSession,
-    served: &Served,
+    served: &Arc<Served>,
     plan: Plan,
     result: fn(Plan, Outcome) -> Result<Json, Problem>,
 ) -> Result<UnderWay, RpcError> {
@@ -251,8 +252,14 @@ async fn perform(
     batch.check().map_err(Problem::from)?;
     let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());
     let pending = served.submit(batch, deadline);
+    let (operations, served) = (operations.clone(), served.clone());
     Ok(Box::pin(async move {
-        let outcome = batch::settled(plan.ops(), pending.await.map_err(Problem::from)?);
+        let outcome = if has_runs(plan.ops()) {
+            operations.outcome_of_run(&served, pending).await
+        } else {
+            pending.await
+        };
+        let outcome = batch::settled(plan.ops(), outcome.map_err(Problem::from)?);
         let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
         Ok(RpcReply { held: Some(Box::new(share)), ..result(plan, outcome)?.into() })
     }))

@@ -71,10 +71,7 @@ async fn batch(
     let context = Context { symbols: &symbols, encoding: request.encoding };
     let plan = Plan::new(request.ops, context)?;
     let share = selected.operations.replies.share_all(plan.ops())?;
-    let deadline = Instant::now() + selected.operations.deadline + control::time_of(plan.ops());
-    let batch = selected.keyed(plan.ops().to_vec());
-    let outcome = perform(&selected, batch, deadline).await;
-    let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
+    let outcome = perform_plan(&selected, &plan).await?;
     let nothing_done = !outcome.has_changed(plan.ops());
     let mut response = share.json(&plan.done(outcome));
     if nothing_done {
@@ -90,6 +87,10 @@ pub(crate) struct Plan {
     encoding: Encoding,
     /// It is one operation and not a list.
     alone: bool,
+    /// Which of them is the run of `POST /v1/run`: those before it are in `ops`, and those after it in `then`.
+    run: Option<usize>,
+    /// Bytes that the results may have.
+    bytes: usize,
 }
 
 impl Plan {
@@ -98,26 +99,8 @@ impl Plan {
     /// # Errors
     /// About the first that cannot be used, or if they are too many or ask for too much.
     pub(crate) fn new(objects: Vec<Object>, context: Context<'_>) -> Result<Plan, Problem> {
-        let mut plan = Plan { ops: Vec::new(), forms: Vec::new(), encoding: context.encoding, alone: false };
-        let mut bytes = 0;
-        for (index, object) in objects.into_iter().enumerate() {
-            let before = plan.ops.len();
-            plan.add(object, context).map_err(|problem| problem.of_op(index))?;
-            bytes += plan.ops[before..].iter().map(Op::largest_result).sum::<usize>();
-            if plan.ops.len() > MAX_OPS {
-                let text =
-                    format!("ops[{index}] makes more than {MAX_OPS} operations in all; send fewer at a time");
-                return Err(Problem::too_large(text));
-            }
-            if bytes > MAX_RANGE as usize {
-                let accepts = format!("operations whose results have at most {MAX_RANGE} bytes together");
-                return Err(Problem::parameter(
-                    format!("ops[{index}]"),
-                    "makes the reply too large",
-                    accepts,
-                ));
-            }
-        }
+        let mut plan = Plan::empty(context);
+        plan.add_all(objects, context)?;
         Ok(plan)
     }
 
@@ -126,9 +109,65 @@ impl Plan {
     /// # Errors
     /// If it cannot be used.
     pub(crate) fn one(object: Object, context: Context<'_>) -> Result<Plan, Problem> {
-        let mut plan = Plan { ops: Vec::new(), forms: Vec::new(), encoding: context.encoding, alone: true };
+        let mut plan = Plan { alone: true, ..Plan::empty(context) };
         plan.add(object, context)?;
         Ok(plan)
+    }
+
+    /// A plan for `POST /v1/run` that is filled with this number of operations, the run, and further operations.
+    pub(crate) fn of_run(before: usize, context: Context<'_>) -> Plan {
+        Plan { run: Some(before), ..Plan::empty(context) }
+    }
+
+    fn empty(context: Context<'_>) -> Plan {
+        let (ops, forms, encoding) = (Vec::new(), Vec::new(), context.encoding);
+        Plan { ops, forms, encoding, alone: false, run: None, bytes: 0 }
+    }
+
+    /// Reads a caller's operations, which come after those that are there.
+    ///
+    /// # Errors
+    /// About the first that cannot be used, or if they are too many or ask for too much.
+    pub(crate) fn add_all(&mut self, objects: Vec<Object>, context: Context<'_>) -> Result<(), Problem> {
+        for object in objects {
+            let (index, before) = (self.forms.len(), self.ops.len());
+            self.add(object, context).map_err(|problem| self.of_op(index, problem))?;
+            self.bytes += self.ops[before..].iter().map(Op::largest_result).sum::<usize>();
+            if self.ops.len() > MAX_OPS {
+                let place = self.place(index);
+                let text =
+                    format!("{place} makes more than {MAX_OPS} operations in all; send fewer at a time");
+                return Err(Problem::too_large(text));
+            }
+            if self.bytes > MAX_RANGE as usize {
+                let accepts = format!("operations whose results have at most {MAX_RANGE} bytes together");
+                return Err(Problem::parameter(self.place(index), "makes the reply too large", accepts));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds something that was read already.
+    pub(crate) fn add_made(&mut self, form: Form, ops: impl IntoIterator<Item = Op>) {
+        self.ops.extend(ops);
+        self.forms.push(form);
+    }
+
+    /// Where a caller wrote the operation of this index.
+    fn place(&self, index: usize) -> String {
+        match self.run.and_then(|run| index.checked_sub(run + 1)) {
+            Some(index) => format!("then[{index}]"),
+            None => format!("ops[{index}]"),
+        }
+    }
+
+    /// A problem with the operation of this index.
+    fn of_op(&self, index: usize, problem: Problem) -> Problem {
+        match self.run {
+            Some(run) if index == run => problem,
+            Some(run) if index > run => problem.within(&self.place(index)),
+            _ => problem.of_op(index),
+        }
     }
 
     fn add(&mut self, mut object: Object, context: Context<'_>) -> Result<(), Problem> {
@@ -170,7 +209,7 @@ impl Plan {
         }
         for (index, form) in self.forms.iter().enumerate() {
             match left.checked_sub(form.count()) {
-                None => return problem.of_op(index),
+                None => return self.of_op(index, problem),
                 Some(rest) => left = rest,
             }
         }
@@ -185,9 +224,11 @@ impl Plan {
             Err(error) => {
                 let problem = match self.forms[index] {
                     Form::Played(_) => unplayed(error),
+                    // Its keys are another timeline's. Other refusals are about its conditions.
+                    Form::Ran(_) if error.message.starts_with("timeline ") => unplayed(error),
                     _ => error.into(),
                 };
-                OpResult::Error(problem.of_op(index))
+                OpResult::Error(self.of_op(index, problem))
             }
         };
         let results: Vec<OpResult> = self.results(outcome).into_iter().enumerate().map(result).collect();
@@ -238,6 +279,14 @@ pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
         Some((problem, accepts)) => Problem::parameter(place, problem, accepts),
         None => error.clone().into(),
     }
+}
+
+/// Does a caller's operations, unless one is for memory that is not there.
+pub(crate) async fn perform_plan(selected: &SelectedEmulator, plan: &Plan) -> Result<Outcome, Problem> {
+    let deadline = Instant::now() + selected.operations.deadline + control::time_of(plan.ops());
+    let batch = selected.keyed(plan.ops().to_vec());
+    let outcome = perform(selected, batch, deadline).await;
+    outcome.map_err(|(op, problem)| plan.about(op, *problem))
 }
 
 /// Does a batch, unless it is for memory that is not there.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use framewire_protocol::run::RunSteps;
 use framewire_protocol::{Op, OpError, Status, Value};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
@@ -67,8 +68,13 @@ async fn reset(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
 
 /// The additional time for operations that run frames.
 pub(crate) fn time_of(ops: &[Op]) -> Duration {
-    let frames = |op: &Op| if let Op::Advance { frames } = op { (*frames).min(MAX_FRAMES) } else { 0 };
-    FRAME * ops.iter().map(frames).sum::<u32>().min(MAX_FRAMES)
+    let advances = |op: &Op| if let Op::Advance { frames } = op { (*frames).min(MAX_FRAMES) } else { 0 };
+    let runs = |op: &Op| match op {
+        Op::Run { steps } => RunSteps::decode_checked(steps).map_or(0, |run| run.frames()),
+        _ => 0,
+    };
+    let advanced = ops.iter().map(advances).sum::<u32>().min(MAX_FRAMES);
+    FRAME * ops.iter().map(runs).fold(advanced, u32::saturating_add)
 }
 
 /// How far to go.

@@ -7,13 +7,14 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::input::Planned;
+use super::run::{self, RunTexts};
 use super::timeline::{Input, KeySet, Timeline};
 use crate::problem::Problem;
 use crate::reading::fields::{self, Context, Fields, Object, shown};
 use crate::reading::{self, Whole};
 
 /// Their names, with a word on each.
-pub(crate) const ALL: [(&str, &str); 6] = [
+pub(crate) const ALL: [(&str, &str); 8] = [
     ("read", "A number of type u8, u16, u32, i8, i16 or i32 at `address`, on the bus or in `domain`."),
     ("read_many", "The numbers at each of `addresses`, which are of one type or each of its symbol's."),
     ("write", "Writes `value` of a type to `address`, on the bus or in `domain`."),
@@ -22,6 +23,15 @@ pub(crate) const ALL: [(&str, &str); 6] = [
     (
         "input",
         "Plays a `sequence`, `presses` or `steps` as POST /v1/input does, and names the frames of each press.",
+    ),
+    (
+        "run",
+        "Runs `steps` as POST /v1/run does, until a condition of `stop` holds or the last step ends. The operations after it \
+         are done at that frame.",
+    ),
+    (
+        "evaluate",
+        "The `values` of expressions by name, or of a list of expressions; null for one without a value.",
     ),
 ];
 
@@ -37,13 +47,17 @@ pub(crate) enum Form {
     Nothing(usize),
     /// The frame counter and the number of a timeline.
     Played(Timeline),
+    /// How the steps of a run ended.
+    Ran(RunTexts),
+    /// The values of expressions with these names.
+    Evaluated(Vec<String>),
 }
 
 impl Form {
     /// How many operations it takes.
     pub(crate) fn count(&self) -> usize {
         match self {
-            Form::Plain | Form::Number(_) => 1,
+            Form::Plain | Form::Number(_) | Form::Ran(_) | Form::Evaluated(_) => 1,
             Form::Numbers(types) => types.len(),
             Form::Nothing(count) => *count,
             Form::Played(_) => 2,
@@ -60,6 +74,8 @@ impl Form {
             (Form::Played(timeline), [Value::Int(frame), Value::Int(id)]) => {
                 json!(Planned::new(timeline, *frame, *id))
             }
+            (Form::Ran(texts), [value]) => texts.write(value),
+            (Form::Evaluated(names), [value]) => run::write_values(names, value),
             _ => Json::Null,
         }
     }
@@ -89,6 +105,8 @@ pub(crate) fn read(
         "input" => {
             reading::object::<Input>(object).and_then(Timeline::try_from).map(|input| play(input, ops))
         }
+        "run" => run::read_run(object, context, ops),
+        "evaluate" => run::read_evaluate(object, context, ops),
         _ => return None,
     })
 }

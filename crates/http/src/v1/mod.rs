@@ -15,6 +15,7 @@ mod media;
 mod memory;
 pub(crate) mod operations;
 mod recordings;
+pub(crate) mod run;
 pub(crate) mod schemas;
 mod search;
 mod states;
@@ -32,7 +33,7 @@ use crate::routing::catalog;
 use crate::routing::state::AppState;
 
 /// The routers, in the order in which the page `/docs` shows their groups.
-fn routers() -> [OpenApiRouter<AppState>; 13] {
+fn routers() -> [OpenApiRouter<AppState>; 14] {
     [
         batch::router(),
         operations::router(),
@@ -43,6 +44,7 @@ fn routers() -> [OpenApiRouter<AppState>; 13] {
         emulators::router(),
         media::router(),
         watches::router(),
+        run::router(),
         wait::router(),
         recordings::router(),
         search::router(),

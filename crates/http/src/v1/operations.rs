@@ -91,8 +91,8 @@ impl From<&'static OpInfo> for Operation {
     }
 }
 
-/// Operations that only the product itself asks for.
-const INTERNAL: [&str; 2] = ["watch", "unwatch"];
+/// Operations that only the product itself asks for. Those of them that are conveniences too have another form there.
+const INTERNAL: [&str; 4] = ["watch", "unwatch", "run", "evaluate"];
 
 /// The rows that users may ask for.
 pub(crate) fn public(ops: &'static [OpInfo]) -> impl Iterator<Item = &'static OpInfo> {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use framewire_expression::Type as NumberType;
 use framewire_protocol::op::{ArgInfo, ArgKind, OPS};
+use framewire_protocol::run::MAX_RUN_STEPS;
 use framewire_protocol::{Key, OpInfo};
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::schema::{
@@ -14,6 +15,7 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::operations::{in_domain, public, range};
+use super::run::{Conditions, Expressions, RunStep};
 use super::timeline::{Input, KeySet, Press, Step};
 
 /// An operation of a batch, for documents: one of the components [`operations`] gives, by the name in `op`.
@@ -48,6 +50,9 @@ impl ToSchema for BatchOp {
         schemas.push((Input::name().into(), Input::schema()));
         schemas.push((Press::name().into(), Press::schema()));
         schemas.push((Step::name().into(), Step::schema()));
+        schemas.push((RunStep::name().into(), RunStep::schema()));
+        schemas.push((Conditions::name().into(), Conditions::schema()));
+        schemas.push((Expressions::name().into(), Expressions::schema()));
     }
 }
 
@@ -219,6 +224,16 @@ fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
             "tap" => {
                 let keys = Ref::from_schema_name(KeySet::name());
                 object.property("keys", keys).required("keys").property("frames", integer(1, u32::MAX.into()))
+            }
+            "run" => {
+                let steps = ArrayBuilder::new().items(Ref::from_schema_name(RunStep::name()));
+                let steps = steps.min_items(Some(1)).max_items(Some(MAX_RUN_STEPS));
+                let stop = Ref::from_schema_name(Conditions::name());
+                object.property("steps", steps).required("steps").property("stop", stop)
+            }
+            "evaluate" => {
+                let values = Ref::from_schema_name(Expressions::name());
+                object.property("values", values).required("values")
             }
             _ => {
                 let list = |of: Cow<'static, str>| ArrayBuilder::new().items(Ref::from_schema_name(of));

@@ -49,8 +49,15 @@ pub(crate) struct Input {
     steps: Option<Vec<Step>>,
 }
 
+impl Input {
+    /// Presses in one of two ways.
+    pub(super) fn presses_of(sequence: Option<String>, presses: Option<Vec<Press>>) -> Input {
+        Input { sequence, presses, steps: None }
+    }
+}
+
 /// A press.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Press {
     /// The frame in which it begins; 0 is the next one.
@@ -203,6 +210,11 @@ impl Timeline {
     /// The operation that plays it.
     pub(crate) fn op(&self) -> Op {
         Op::PlayKeys { steps: timeline::encode(&self.0) }
+    }
+
+    /// Its steps, as the emulator plays them.
+    pub(crate) fn into_steps(self) -> Vec<KeyStep> {
+        self.0
     }
 
     /// Frames until it is over.

@@ -1,7 +1,7 @@
 //! An answer once a condition on memory holds.
 
 use axum::http::StatusCode;
-use framewire_emulator::{EmulatorError, Run, Watch, WatchEnd};
+use framewire_emulator::{EmulatorError, Watch, WatchEnd};
 use framewire_expression::Expression;
 use tokio::time::timeout;
 
@@ -108,7 +108,7 @@ async fn held(
     let mut last = selected.emulator.state().frame;
     loop {
         let Ok(event) = timeout(selected.operations.deadline, watch.next()).await else {
-            last = check_alive(selected, last)?;
+            last = selected.check_alive(last)?;
             continue;
         };
         let Some(event) = event else { return Err(ended(watch)) };
@@ -128,19 +128,4 @@ fn ended(watch: &Watch) -> Problem {
         ),
         _ => EmulatorError::Stopped.into(),
     }
-}
-
-/// The present frame. Fails if it is still the `last` one.
-fn check_alive(selected: &SelectedEmulator, last: u32) -> Result<u32, Problem> {
-    let state = selected.emulator.state();
-    if state.frame != last {
-        return Ok(state.frame);
-    }
-    let why = match (state.problem, state.run) {
-        (Some(problem), _) => problem,
-        (None, Run::Paused) => "the emulator is paused; POST /v1/resume lets it go on".to_owned(),
-        (None, _) => "the emulator stands still: it is paused in its window, or has no ROM".to_owned(),
-    };
-    let detail = format!("no frame went by while waiting: {why}");
-    Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, detail))
 }

@@ -434,6 +434,13 @@ ops! {
         /// The time-out in milliseconds, 1 to 60,000; 0 ends lockstep.
         timeout: u32 where 0..=60_000,
     }
+    /// Lets frames run step by step, until conditions hold or frames have passed. The operations after it in the batch are
+    /// performed between the last of these frames and the next one. While frames are stopped, by a pause of an embedded core
+    /// or by lockstep, the frames of the run are run all the same. The result is how each step ended, as in docs/protocol.md.
+    0x87 Run "run" Change -> Bytes {
+        /// The steps and the conditions, as in docs/protocol.md.
+        steps: Vec<u8>,
+    }
 
     /// The picture of the last frame as a PNG.
     0x90 Screenshot "screenshot" Read -> Bytes {}
@@ -475,5 +482,11 @@ ops! {
     0xb1 Unwatch "unwatch" Read -> None {
         /// Number of the watch.
         id: u32,
+    }
+    /// Evaluates expressions over memory. The result has 9 bytes for each of them: 1 and the value as `i64`, or 0 and zeros if
+    /// it has no value.
+    0xb2 Evaluate "evaluate" Read -> Bytes {
+        /// The expressions, at most 256: each `u16 n` and n bytes, as in docs/protocol.md.
+        expressions: Vec<u8>,
     }
 }

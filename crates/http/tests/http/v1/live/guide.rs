@@ -13,11 +13,11 @@ const ROUNDS: usize = 10;
 /// The same for the watch, where curl only ends with the stream's next line.
 const WATCHES: usize = 2;
 
-/// The first block of code in this language under the heading.
-fn example(language: &str) -> String {
+/// The block of code of this number in this language under the heading.
+fn example(language: &str, number: usize) -> String {
     let page = std::fs::read_to_string(repository("docs/watches.md")).unwrap();
     let (_, section) = page.split_once("### Press keys and wait").unwrap();
-    let (_, block) = section.split_once(&format!("```{language}\n")).unwrap();
+    let block = section.split(&format!("```{language}\n")).nth(number + 1).unwrap();
     block.split("```").next().unwrap().to_owned()
 }
 
@@ -31,7 +31,7 @@ fn wait_and_tap(server: &Server) {
     let mut rpc = Rpc::open(server);
     for round in 0..ROUNDS {
         no_key_is_seen(server);
-        rpc.send(example("json"));
+        rpc.send(example("json", 0));
         let replies = rpc.receive().unwrap();
         assert_eq!(replies[0]["result"]["held"], true, "{round}: {replies}");
         let pressed = &replies[1]["result"]["value"]["first"];
@@ -39,12 +39,25 @@ fn wait_and_tap(server: &Server) {
     }
 }
 
+/// What the commands of this number print.
+fn printed(server: &Server, number: usize) -> String {
+    let script = example("sh", number).replace("127.0.0.1:5000", &server.address.to_string());
+    let output = Command::new("sh").args(["-e", "-c", &script]).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn run(server: &Server) {
+    for round in 0..ROUNDS {
+        no_key_is_seen(server);
+        let done: serde_json::Value = serde_json::from_str(&printed(server, 0)).unwrap();
+        assert_eq!(done["why"], "condition", "{round}: {done}");
+    }
+}
+
 fn watch_and_tap(server: &Server) {
-    let script = example("sh").replace("127.0.0.1:5000", &server.address.to_string());
     for round in 0..WATCHES {
         no_key_is_seen(server);
-        let output = Command::new("sh").args(["-e", "-c", &script]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
+        let said = printed(server, 1);
         assert!(said.contains("\"held & 1\":{\"new\":1,\"old\":0}"), "{round}: {said}");
     }
 }
@@ -53,6 +66,7 @@ fn watch_and_tap(server: &Server) {
 fn a_tap_before_its_wait_missed_what_held_for_one_frame() {
     let server = Server::start();
     assert_eq!(post(&server, "/v1/speed", &json!({"speed": "unlimited"})).status, 200);
+    run(&server);
     wait_and_tap(&server);
     watch_and_tap(&server);
 }
@@ -62,6 +76,7 @@ fn a_tap_before_its_wait_missed_what_held_for_one_frame_in_an_attached_mgba() {
     let place = Place::new();
     let (_core, server) = (place.core(), place.server(|_| {}));
     ready(&server);
+    run(&server);
     wait_and_tap(&server);
     watch_and_tap(&server);
 }

@@ -9,6 +9,7 @@ mod guide;
 mod methods;
 mod refusals;
 mod rpc;
+mod run;
 pub mod script;
 mod wait;
 mod watches;

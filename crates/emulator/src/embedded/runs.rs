@@ -1,0 +1,242 @@
+//! Runs: batches that wait until conditions hold or frames have passed.
+
+use framewire_expression::{Code, CodeError, ReadMemory, Type};
+use framewire_libmgba::Core;
+use framewire_protocol::run::{self, Condition, EndReason, RunStep, RunSteps, StepEnd};
+use framewire_protocol::{Access, OpError, Status, Value};
+
+use super::bounds;
+use super::machine::Machine;
+use super::perform::Progress;
+
+/// Most runs at once. Each evaluates its conditions after every frame.
+const MAX_RUNS: usize = 256;
+
+/// The runs that are not over, each with the batch that waits for it.
+#[derive(Default)]
+pub(super) struct Runs {
+    active: Vec<(ActiveRun, Progress)>,
+}
+
+/// A run that is not over.
+pub(super) struct ActiveRun {
+    stop: Vec<Code>,
+    steps: Vec<CompiledStep>,
+    /// How the steps before the present one ended.
+    ends: Vec<StepEnd>,
+    /// The timeline of the present step's keys.
+    timeline: Option<u32>,
+    /// Frames that the present step has taken.
+    frames: u32,
+    /// Why the present step ends now.
+    over: Option<EndReason>,
+    /// Whether frames were stopped when it began, so that it has to drive them.
+    drives: bool,
+}
+
+struct CompiledStep {
+    frames: u32,
+    keys: Vec<framewire_protocol::KeyStep>,
+    until: Vec<Code>,
+    goes_on: bool,
+}
+
+/// What became of a run at its beginning.
+pub(super) enum BegunRun {
+    /// It is over without a frame.
+    Over(Vec<StepEnd>),
+    /// It needs frames.
+    Active(ActiveRun),
+}
+
+impl Runs {
+    pub fn add(&mut self, run: ActiveRun, progress: Progress) {
+        self.active.push((run, progress));
+    }
+
+    /// The batches that wait.
+    pub fn progresses(&self) -> impl Iterator<Item = &Progress> {
+        self.active.iter().map(|(_, progress)| progress)
+    }
+
+    /// Whether a run needs frames although frames are stopped.
+    pub fn are_driving(&self) -> bool {
+        self.active.iter().any(|(run, _)| run.drives)
+    }
+
+    /// Whether the picture of the next frame is needed if a run ends there.
+    pub fn need_picture(&self) -> bool {
+        self.active.iter().any(|(run, progress)| run.drives || progress.needs_picture())
+    }
+
+    /// A frame was run, and nothing was changed since: looks which steps end with it.
+    pub fn look(&mut self, core: &mut Core) {
+        for (run, _) in &mut self.active {
+            run.frames += 1;
+            run.over = run.end(core);
+        }
+    }
+}
+
+impl ActiveRun {
+    fn step(&self) -> Option<&CompiledStep> {
+        self.steps.get(self.ends.len())
+    }
+
+    /// Why the present step ends now, if it does.
+    fn end(&self, core: &mut Core) -> Option<EndReason> {
+        let step = self.step()?;
+        let mut first = |conditions: &[Code]| {
+            let holds = |code: &Code| code.value(&mut CoreMemory(core)).is_some_and(|value| value != 0);
+            conditions.iter().position(holds).map(|index| index as u8)
+        };
+        if let Some(index) = first(&self.stop) {
+            return Some(EndReason::Stop(index));
+        }
+        if let Some(index) = first(&step.until) {
+            return Some(EndReason::Condition(index));
+        }
+        if self.frames < step.frames {
+            return None;
+        }
+        Some(if step.until.is_empty() { EndReason::Frames } else { EndReason::TimedOut })
+    }
+
+    /// Whether the run is over with the steps that have ended.
+    fn is_over(&self) -> bool {
+        let Some(last) = self.ends.last() else { return false };
+        match last.why {
+            EndReason::Stop(_) => true,
+            EndReason::TimedOut => !self.steps[self.ends.len() - 1].goes_on || self.step().is_none(),
+            EndReason::Frames | EndReason::Condition(_) => self.step().is_none(),
+        }
+    }
+}
+
+impl Machine {
+    /// Begins a run. A condition that holds at once ends its step without a frame.
+    ///
+    /// # Errors
+    /// If the bytes are not a run, it reads memory that is not there, or its first keys are another timeline's.
+    pub fn begin_run(&mut self, bytes: &[u8]) -> Result<BegunRun, OpError> {
+        if self.runs.active.len() >= MAX_RUNS {
+            let message =
+                format!("{MAX_RUNS} runs are under way, which is the most; wait for the end of one");
+            return Err(OpError::new(Status::Busy, message));
+        }
+        let RunSteps { stop, steps } = RunSteps::decode_checked(bytes)?;
+        let stop = compile(&self.core, &stop, "stop")?;
+        let compile_step = |(index, step): (usize, RunStep)| {
+            let RunStep { frames, keys, until, goes_on } = step;
+            let until = compile(&self.core, &until, &format!("steps[{index}].until"))?;
+            Ok(CompiledStep { frames, keys, until, goes_on })
+        };
+        let steps = steps.into_iter().enumerate().map(compile_step).collect::<Result<Vec<_>, OpError>>()?;
+        let drives = self.run.run_state().stopped;
+        let mut run =
+            ActiveRun { stop, steps, ends: Vec::new(), timeline: None, frames: 0, over: None, drives };
+        let is_over = self.begin_steps(&mut run)?;
+        Ok(if is_over { BegunRun::Over(run.ends) } else { BegunRun::Active(run) })
+    }
+
+    /// Begins the present step, and those after it as long as they end at once. Returns whether the run is over.
+    ///
+    /// # Errors
+    /// If keys of a step are another timeline's.
+    fn begin_steps(&mut self, run: &mut ActiveRun) -> Result<bool, OpError> {
+        while !run.is_over() {
+            run.frames = 0;
+            let Some(why) = run.end(&mut self.core) else {
+                if let Some(step) = run.step()
+                    && !step.keys.is_empty()
+                {
+                    run.timeline = Some(self.play(step.keys.clone())?);
+                }
+                return Ok(false);
+            };
+            run.ends.push(StepEnd { why, frames: 0, frame: self.core.frame_counter() });
+        }
+        Ok(true)
+    }
+
+    /// A frame was run: goes on with the runs of which a step ended, and with the batches that waited for runs.
+    pub fn settle_runs(&mut self) {
+        let mut index = 0;
+        while let Some((run, progress)) = self.runs.active.get_mut(index) {
+            let is_abandoned = progress.is_abandoned();
+            let why = run.over.take();
+            if why.is_none() && !is_abandoned {
+                index += 1;
+                continue;
+            }
+            // The operations of its batch may run frames, in which other runs end.
+            let (mut run, progress) = self.runs.active.remove(index);
+            if let Some(timeline) = run.timeline.take() {
+                self.cancel_keys(timeline);
+            }
+            let Some(why) = why.filter(|_| !is_abandoned) else { continue };
+            run.ends.push(StepEnd { why, frames: run.frames, frame: self.core.frame_counter() });
+            match self.begin_steps(&mut run) {
+                Ok(false) => {
+                    self.runs.active.insert(index.min(self.runs.active.len()), (run, progress));
+                    index += 1;
+                }
+                Ok(true) => self.run_is_over(progress, Ok(Value::Bytes(run::encode_ends(&run.ends)))),
+                Err(error) => self.run_is_over(progress, Err(error)),
+            }
+        }
+    }
+}
+
+/// The conditions of these bytes. `place` names them in errors.
+fn compile(core: &Core, conditions: &[Condition], place: &str) -> Result<Vec<Code>, OpError> {
+    let conditions = conditions.iter().enumerate();
+    conditions.map(|(index, bytes)| decode(core, bytes, &format!("{place}[{index}]"))).collect()
+}
+
+/// An expression whose known addresses the core has.
+fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpError> {
+    let problem = |error: CodeError| OpError::bad_argument(format!("{place}: {error}"));
+    let code = Code::decode(bytes).map_err(problem)?;
+    for range in code.ranges() {
+        let (domain, length) = (range.domain.as_deref(), u32::from(range.length));
+        let access = Access { domain, address: range.address, length, write: false };
+        bounds::check(core, &access)
+            .map_err(|error| OpError::new(error.status, format!("{place}: {error}")))?;
+    }
+    Ok(code)
+}
+
+/// The values of the expressions of [`Op::Evaluate`](framewire_protocol::Op::Evaluate).
+///
+/// # Errors
+/// If the bytes are not expressions, or they read memory that is not there.
+pub(super) fn evaluate(core: &mut Core, expressions: &[u8]) -> Result<Vec<u8>, OpError> {
+    let codes = compile(core, &run::decode_expressions(expressions)?, "expressions")?;
+    let values: Vec<_> = codes.iter().map(|code| code.value(&mut CoreMemory(core))).collect();
+    Ok(run::encode_values(&values))
+}
+
+/// The memory of a core, for expressions.
+struct CoreMemory<'a>(&'a mut Core);
+
+impl ReadMemory for CoreMemory<'_> {
+    fn frame(&self) -> u32 {
+        self.0.frame_counter()
+    }
+
+    fn read(&mut self, kind: Type, domain: Option<&str>, address: u32) -> Option<i64> {
+        let access = Access { domain, address, length: kind.size().into(), write: false };
+        bounds::check(self.0, &access).ok()?;
+        let mut bytes = [0; 4];
+        let bytes = &mut bytes[..kind.size().into()];
+        match domain {
+            None => self.0.read_into(address, bytes),
+            Some(name) => {
+                let domain = self.0.domain_index(name)?;
+                self.0.domain_read_into(domain, address, bytes).ok()?;
+            }
+        }
+        Some(kind.read(bytes))
+    }
+}

@@ -1,0 +1,446 @@
+//! Runs: operations, frames until conditions hold, and operations at exactly that frame.
+
+use std::borrow::Cow;
+
+use framewire_expression::Code;
+use framewire_protocol::run::{
+    self, EndReason, MAX_CONDITIONS, MAX_EXPRESSIONS, MAX_RUN_FRAMES, RunStep as Step, RunSteps, StepEnd,
+};
+use framewire_protocol::wire::Wire;
+use framewire_protocol::{Keys, Op, Value};
+use serde_json::{Map, Value as Json, json};
+use utoipa::PartialSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+
+use super::batch::{self, OpResult, Plan};
+use super::convenience::Form;
+use super::schemas::BatchOp;
+use super::timeline::{Input, KeySet, Press, Timeline};
+use crate::idempotency::NothingDone;
+use crate::reading::fields::{Context, Encoding, Object, name_problem, shown};
+use crate::reading::{self, Whole};
+use crate::routing::prelude::*;
+use crate::transport::streams::StreamKind;
+
+/// Most frames of a step with a condition where the caller does not say how many: ten seconds.
+const FRAMES: u32 = 600;
+
+pub(crate) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(run).counted_as(StreamKind::Wait))
+}
+
+/// Operations, frames, and operations after these frames.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Run, example = json!({
+    "steps": [{"sequence": "A:2 .:10"}, {"hold": ["Right"], "until": "ball_x > 100", "frames": 120}],
+    "then": [{"op": "read", "address": "score"}],
+    "values": {"x": "ball_x"},
+}))]
+pub(crate) struct RunRequest {
+    /// Operations before the first frame.
+    #[serde(default)]
+    #[schema(value_type = Vec<BatchOp>, max_items = 4096)]
+    ops: Vec<Object>,
+    /// What runs, one after the other.
+    #[schema(min_items = 1, max_items = 1024)]
+    steps: Vec<RunStep>,
+    /// Conditions of which any ends the whole run.
+    #[serde(default)]
+    stop: Conditions,
+    /// Operations at the frame at which the run ends, before the next frame.
+    #[serde(default)]
+    #[schema(value_type = Vec<BatchOp>, max_items = 4096)]
+    then: Vec<Object>,
+    /// Expressions whose values at that frame are wanted, by the names that they have in the reply.
+    #[serde(default)]
+    values: Expressions,
+    /// How bytes are written, in the operations and in the reply.
+    #[serde(default)]
+    encoding: Encoding,
+}
+
+/// A part of a run. It ends when a condition holds, or when its frames have passed. Its keys are released then.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunStep {
+    /// Keys to hold in all of its frames.
+    hold: Option<KeySet>,
+    /// Presses one after the other, such as `A:2 .:10 Up+B:30`. Pauses count, also at the end.
+    sequence: Option<String>,
+    /// Presses in any order, which may overlap.
+    #[schema(max_items = 32768)]
+    presses: Option<Vec<Press>>,
+    /// A condition that ends the step, or several of which any does. It is evaluated before the first frame and after each.
+    until: Option<Conditions>,
+    /// Most frames. Left out, 600 for a step with a condition, and otherwise as many as its presses take.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 216_000)]
+    frames: Option<Whole<1, MAX_RUN_FRAMES>>,
+    /// Whether the run goes on with the next step if no condition holds within the frames. Otherwise it ends there.
+    #[serde(default)]
+    go_on: bool,
+}
+
+/// Expressions: one as a text, or a list of them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "serde_json::Value")]
+pub(crate) struct Conditions(Vec<String>);
+
+impl TryFrom<Json> for Conditions {
+    type Error = String;
+
+    fn try_from(value: Json) -> Result<Conditions, String> {
+        let refused = || {
+            let given = shown(&value);
+            format!(
+                "is {given}; accepted is a condition such as \"score > 10\", or a list of 1 to {MAX_CONDITIONS}"
+            )
+        };
+        let texts: Option<Vec<String>> = match &value {
+            Json::String(text) => Some(vec![text.clone()]),
+            Json::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+            _ => None,
+        };
+        texts.filter(|texts| (1..=MAX_CONDITIONS).contains(&texts.len())).map(Conditions).ok_or_else(refused)
+    }
+}
+
+impl PartialSchema for Conditions {
+    fn schema() -> RefOr<Schema> {
+        let text = || ObjectBuilder::new().schema_type(Type::String).examples(["score > 10"]);
+        let list = ArrayBuilder::new().items(text()).min_items(Some(1)).max_items(Some(MAX_CONDITIONS));
+        let description = "A condition over memory, or several: docs/watches.md. Addresses may be read from memory, such as \
+                           u8[u32[0x03005D8C] + 4] == 3. A number counts as true if it is not 0.";
+        OneOfBuilder::new().item(text()).item(list).description(Some(description)).into()
+    }
+}
+
+impl ToSchema for Conditions {
+    fn name() -> Cow<'static, str> {
+        "Conditions".into()
+    }
+}
+
+/// Expressions by name.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "serde_json::Value")]
+pub(crate) struct Expressions(Vec<(String, String)>);
+
+impl TryFrom<Json> for Expressions {
+    type Error = String;
+
+    fn try_from(value: Json) -> Result<Expressions, String> {
+        let named = |object: &Map<String, Json>| {
+            let pair = |(name, text): (&String, &Json)| Some((name.clone(), text.as_str()?.to_owned()));
+            object.iter().map(pair).collect::<Option<Vec<_>>>()
+        };
+        let unnamed = |items: &Vec<Json>| {
+            let pair = |item: &Json| item.as_str().map(|text| (text.to_owned(), text.to_owned()));
+            items.iter().map(pair).collect::<Option<Vec<_>>>()
+        };
+        let all = match &value {
+            Json::Object(object) => named(object),
+            Json::Array(items) => unnamed(items),
+            _ => None,
+        };
+        all.filter(|all| all.len() <= MAX_EXPRESSIONS).map(Expressions).ok_or_else(|| {
+            let given = shown(&value);
+            format!(
+                "is {given}; accepted is an object of names and expressions such as {{\"x\": \"ball_x\"}}, or a list of \
+                 expressions, at most {MAX_EXPRESSIONS}"
+            )
+        })
+    }
+}
+
+impl PartialSchema for Expressions {
+    fn schema() -> RefOr<Schema> {
+        let text = || ObjectBuilder::new().schema_type(Type::String);
+        let object = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(text()));
+        let list = ArrayBuilder::new().items(text()).max_items(Some(MAX_EXPRESSIONS));
+        let description = "Expressions by name, or a list of expressions, each of which is its own name.";
+        OneOfBuilder::new().item(object).item(list).description(Some(description)).into()
+    }
+}
+
+impl ToSchema for Expressions {
+    fn name() -> Cow<'static, str> {
+        "Expressions".into()
+    }
+}
+
+/// The code of an expression at `place` of a body.
+fn compile(text: &str, place: &str, context: Context<'_>) -> Result<Vec<u8>, Problem> {
+    let problem = |error: String| name_problem(context.symbols, Problem::in_body(place, &error));
+    let bytes = Code::parse(text, context.symbols).map_err(|error| problem(error.to_string()))?.encode();
+    Code::decode(&bytes).map_err(|error| problem(error.to_string()))?;
+    Ok(bytes)
+}
+
+fn compile_all(conditions: &Conditions, place: &str, context: Context<'_>) -> Result<Vec<Vec<u8>>, Problem> {
+    let conditions = conditions.0.iter().enumerate();
+    let place_of = |index| if conditions.len() == 1 { place.to_owned() } else { format!("{place}[{index}]") };
+    conditions.clone().map(|(index, text)| compile(text, &place_of(index), context)).collect()
+}
+
+impl RunStep {
+    /// The step for an emulator.
+    fn read(&self, context: Context<'_>) -> Result<Step, Problem> {
+        let given = self.frames.map(Whole::get);
+        let until =
+            self.until.as_ref().map_or(Ok(Vec::new()), |until| compile_all(until, "until", context))?;
+        let usual = if until.is_empty() { None } else { Some(FRAMES) };
+        let missing = || {
+            let accepts = format!("a number from 1 to {MAX_RUN_FRAMES}, a condition in until, or presses");
+            Problem::parameter("frames", "is missing", accepts)
+        };
+        let (keys, frames) = match (&self.hold, &self.sequence, &self.presses) {
+            (None, None, None) => (Vec::new(), given.or(usual).ok_or_else(missing)?),
+            (Some(KeySet(keys)), None, None) => {
+                let frames = given.or(usual).ok_or_else(missing)?;
+                if *keys == Keys::default() {
+                    return Err(Problem::parameter("hold", "names no key", "one key or more"));
+                }
+                (run::holding(*keys, frames), frames)
+            }
+            (None, sequence, presses) if sequence.is_some() != presses.is_some() => {
+                let timeline = Timeline::try_from(Input::presses_of(sequence.clone(), presses.clone()))?;
+                let frames = given.unwrap_or_else(|| timeline.frames().max(usual.unwrap_or_default()));
+                (timeline.into_steps(), frames)
+            }
+            _ => {
+                return Err(Problem::bad_request("at most one of hold, sequence and presses is accepted"));
+            }
+        };
+        Ok(Step { frames, keys, until, goes_on: self.go_on })
+    }
+}
+
+/// What the result of a run is written with.
+pub(crate) struct RunTexts {
+    stop: Vec<String>,
+    until: Vec<Vec<String>>,
+}
+
+/// Reads the operation `run` of a batch.
+pub(crate) fn read_run(object: Object, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct RunArguments {
+        steps: Vec<RunStep>,
+        #[serde(default)]
+        stop: Conditions,
+    }
+    let RunArguments { steps, stop } = reading::object(object)?;
+    let (op, texts) = run_op(&steps, &stop, context)?;
+    ops.push(op);
+    Ok(Form::Ran(texts))
+}
+
+fn run_op(steps: &[RunStep], stop: &Conditions, context: Context<'_>) -> Result<(Op, RunTexts), Problem> {
+    let read = |(index, step): (usize, &RunStep)| {
+        step.read(context).map_err(|problem| problem.within(&format!("steps[{index}]")))
+    };
+    let run = RunSteps {
+        stop: compile_all(stop, "stop", context)?,
+        steps: steps.iter().enumerate().map(read).collect::<Result<_, _>>()?,
+    };
+    run.check().map_err(Problem::bad_request)?;
+    let texts = |until: &Option<Conditions>| until.as_ref().map_or(Vec::new(), |until| until.0.clone());
+    let until = steps.iter().map(|step| texts(&step.until)).collect();
+    let mut bytes = Vec::new();
+    run.encode(&mut bytes);
+    Ok((Op::Run { steps: bytes }, RunTexts { stop: stop.0.clone(), until }))
+}
+
+/// Reads the operation `evaluate` of a batch.
+pub(crate) fn read_evaluate(
+    object: Object,
+    context: Context<'_>,
+    ops: &mut Vec<Op>,
+) -> Result<Form, Problem> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct EvaluateArguments {
+        values: Expressions,
+    }
+    let EvaluateArguments { values } = reading::object(object)?;
+    let compiled = values.0.iter().map(|(name, text)| compile(text, &format!("values.{name}"), context));
+    let expressions = run::encode_expressions(&compiled.collect::<Result<Vec<_>, _>>()?);
+    ops.push(Op::Evaluate { expressions });
+    Ok(Form::Evaluated(values.0.into_iter().map(|(name, _)| name).collect()))
+}
+
+/// Why a step, or the run, ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Why {
+    /// A condition of the step holds.
+    Condition,
+    /// The frames of a step without conditions have passed.
+    Frames,
+    /// The frames of a step with conditions have passed, and none of them held.
+    Timeout,
+    /// A condition of `stop` holds.
+    Stop,
+}
+
+/// A condition that held.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct HeldCondition {
+    /// Its place among the conditions of its step, or of `stop`, counted from 0.
+    index: usize,
+    /// The condition as it was given.
+    text: String,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct StepDone {
+    /// Why.
+    why: Why,
+    /// The condition that held, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<HeldCondition>,
+    /// How many frames it took.
+    frames: u32,
+    /// The frame counter at its end.
+    frame: u32,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Ran {
+    /// Why it ended: as its last step did.
+    why: Why,
+    /// The condition that held then, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<HeldCondition>,
+    /// How many frames it took.
+    frames: u64,
+    /// The steps that it did, in order.
+    steps: Vec<StepDone>,
+}
+
+impl RunTexts {
+    /// The result for a caller.
+    pub(crate) fn write(&self, value: &Value) -> Json {
+        let Value::Bytes(bytes) = value else { return Json::Null };
+        let ends = run::decode_ends(bytes).unwrap_or_default();
+        let steps: Vec<StepDone> =
+            ends.iter().enumerate().map(|(index, end)| self.step(index, end)).collect();
+        let Some(last) = steps.last() else { return Json::Null };
+        let (why, condition) = (last.why, last.condition.clone());
+        json!(Ran { why, condition, frames: ends.iter().map(|end| u64::from(end.frames)).sum(), steps })
+    }
+
+    fn step(&self, step: usize, end: &StepEnd) -> StepDone {
+        let held = |texts: Option<&Vec<String>>, index: u8| {
+            let index = usize::from(index);
+            let text = texts.and_then(|texts| texts.get(index)).cloned().unwrap_or_default();
+            Some(HeldCondition { index, text })
+        };
+        let (why, condition) = match end.why {
+            EndReason::Frames => (Why::Frames, None),
+            EndReason::TimedOut => (Why::Timeout, None),
+            EndReason::Condition(index) => (Why::Condition, held(self.until.get(step), index)),
+            EndReason::Stop(index) => (Why::Stop, held(Some(&self.stop), index)),
+        };
+        StepDone { why, condition, frames: end.frames, frame: end.frame }
+    }
+}
+
+/// The values of expressions by name; null where there is none.
+pub(crate) fn write_values(names: &[String], value: &Value) -> Json {
+    let Value::Bytes(bytes) = value else { return Json::Null };
+    let values = run::decode_values(bytes).unwrap_or_default();
+    names.iter().cloned().zip(values.into_iter().map(|value| json!(value))).collect::<Map<_, _>>().into()
+}
+
+/// What a run did.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RunDone {
+    /// The frame counter at its end: the operations of `then` happened after this frame and before the next.
+    frame: u32,
+    /// How it ended; these fields are left out if an operation of `ops` failed, so that nothing ran.
+    #[serde(flatten)]
+    ran: Option<Ran>,
+    /// A result for each operation of `ops`. An error is the last.
+    ops: Vec<OpResult>,
+    /// A result for each operation of `then`. An error is the last.
+    then: Vec<OpResult>,
+    /// The values that were asked for, by name; null for an expression without a value.
+    #[schema(value_type = std::collections::HashMap<String, Option<i64>>)]
+    values: Map<String, Json>,
+    /// The operation that failed, such as `then[1]`; left out if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<String>,
+}
+
+/// Performs operations, runs until a condition holds or frames have passed, and performs operations at exactly that frame.
+///
+/// The emulator itself plays the keys and evaluates the conditions after each frame, so that a condition that holds for one
+/// frame is found at any speed. While frames are stopped, by a pause or by lockstep, the frames of the run are run all the
+/// same, and frames are stopped again at its end. If the caller goes away, the run ends.
+#[utoipa::path(post, path = "/v1/run", operation_id = "run", tag = "input", params(EmulatorParam),
+    request_body = RunRequest, responses((status = 200, description = "What it did.", body = RunDone)))]
+async fn run(
+    selected: SelectedEmulator,
+    stream: OpensStream,
+    Payload(request): Payload<RunRequest>,
+) -> Result<Response, Problem> {
+    let _open = stream.open()?;
+    let symbols = selected.symbols().await;
+    let context = Context { symbols: &symbols, encoding: request.encoding };
+    let RunRequest { ops, steps, stop, then, values, .. } = request;
+    let (before, after) = (ops.len(), then.len());
+    let mut plan = Plan::of_run(before, context);
+    plan.add_all(ops, context)?;
+    let (op, texts) = run_op(&steps, &stop, context)?;
+    plan.add_made(Form::Ran(texts), [op]);
+    plan.add_all(then, context)?;
+    if !values.0.is_empty() {
+        let mut made = Vec::new();
+        let object = Object::from_iter([("values".to_owned(), values.to_json())]);
+        let form = read_evaluate(object, context, &mut made)?;
+        plan.add_made(form, made);
+    }
+    drop(symbols);
+    let share = selected.operations.replies.share_all(plan.ops())?;
+    let outcome = batch::perform_plan(&selected, &plan).await?;
+    let nothing_done = !outcome.has_changed(plan.ops());
+    let mut response = share.json(&done(plan.done(outcome), before, after)?);
+    if nothing_done {
+        response.extensions_mut().insert(NothingDone);
+    }
+    Ok(response)
+}
+
+impl Expressions {
+    fn to_json(&self) -> Json {
+        self.0.iter().map(|(name, text)| (name.clone(), json!(text))).collect::<Map<_, _>>().into()
+    }
+}
+
+/// The reply, from the results of `before` operations, the run, `after` operations, and the values.
+fn done(done: batch::Done, before: usize, after: usize) -> Result<RunDone, Problem> {
+    let mut results = done.results.into_iter();
+    let ops: Vec<OpResult> = results.by_ref().take(before).collect();
+    let ran = match results.next() {
+        Some(OpResult::Value(value)) => serde_json::from_value(value).ok(),
+        Some(OpResult::Error(problem)) => return Err(problem),
+        None => None,
+    };
+    let then: Vec<OpResult> = results.by_ref().take(after).collect();
+    let values = match results.next() {
+        Some(OpResult::Value(Json::Object(values))) => values,
+        Some(OpResult::Error(problem)) => return Err(problem.within("values")),
+        _ => Map::new(),
+    };
+    let failed = done.failed.map(|index| match index.checked_sub(before + 1) {
+        Some(index) => format!("then[{index}]"),
+        None => format!("ops[{index}]"),
+    });
+    Ok(RunDone { frame: done.frame, ran, ops, then, values, failed })
+}

@@ -1,0 +1,217 @@
+//! POST /v1/run.
+
+use framewire_emulator::embedded::Speed;
+use serde_json::{Value, json};
+
+use super::client::{Rpc, json_of, post};
+use super::script::{Place, ready};
+use crate::support::{Server, field, wait_for};
+use crate::v1::problems::problem;
+
+fn run(server: &Server, body: &Value) -> Value {
+    json_of(&post(server, "/v1/run", body), 200)
+}
+
+/// Runs until the game plays: before that it looks at no keys.
+fn begin(server: &Server) {
+    let game = format!("u32[{:#x}] > 60", field("frame"));
+    assert_eq!(run(server, &json!({"steps": [{"until": game}]}))["why"], "condition");
+}
+
+/// How many times a condition that holds for one frame is waited for.
+fn tries() -> u64 {
+    std::env::var("FRAMEWIRE_RUN_TRIES").map_or(25, |tries| tries.parse().expect("a number of tries"))
+}
+
+/// Presses a key, and then waits for a frame of which there is one in seven, again and again. A frame that is missed is
+/// found by the frame counter of the game, which the operations after the run read, and by the limit of frames.
+fn finds_every_single_frame(server: &Server) {
+    begin(server);
+    let frame = format!("u32[{:#x}]", field("frame"));
+    for number in 0..tries() {
+        let wanted = number % 7;
+        let done = run(
+            server,
+            &json!({
+                "steps": [{"sequence": "B:1"}, {"until": format!("{frame} % 7 == {wanted}"), "frames": 6}],
+                "then": [{"op": "read", "address": "frame"}, {"op": "current_frame"}],
+                "values": {"frame": frame},
+            }),
+        );
+        let seen = done["then"][0]["value"].as_u64().unwrap();
+        assert_eq!((&done["why"], seen % 7), (&"condition".into(), wanted), "{done}");
+        assert_eq!(done["values"]["frame"], seen, "{done}");
+        assert_eq!(done["then"][1]["value"], done["frame"], "{done}");
+        assert_eq!(done["steps"][1]["frame"], done["frame"], "{done}");
+    }
+}
+
+#[test]
+fn a_condition_of_one_frame_is_found_each_time() {
+    let server = Server::start();
+    finds_every_single_frame(&server);
+    json_of(&post(&server, "/v1/speed", &json!({"speed": "unlimited"})), 200);
+    finds_every_single_frame(&server);
+}
+
+#[test]
+fn a_condition_of_one_frame_is_found_each_time_on_an_attached_mgba() {
+    let place = Place::new();
+    let (core, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    finds_every_single_frame(&server);
+    core.set_speed(Speed::Unlimited).unwrap();
+    finds_every_single_frame(&server);
+}
+
+/// Steps with conditions, keys, stop conditions and time-outs.
+fn does_steps(server: &Server) {
+    begin(server);
+    let read = json!({"ops": [{"op": "read", "address": "presses[0]"}]});
+    let before = json_of(&post(server, "/v1/batch", &read), 200)["results"][0]["value"].as_u64().unwrap();
+    let done = run(
+        server,
+        &json!({
+            "ops": [{"op": "read", "address": "presses[0]"}],
+            "steps": [
+                {"sequence": "A:2 .:3"},
+                {"hold": "Up", "until": ["false", "held == 64"], "frames": 20},
+                {"until": "false", "frames": 3, "go_on": true},
+                {"frames": 4},
+                {"until": ["lives > 200", "1 / 0"], "frames": 5},
+                {"frames": 100},
+            ],
+            "then": [{"op": "read", "address": "held"}],
+            "values": ["presses[0]", "1 / 0"],
+        }),
+    );
+    assert_eq!(done["ops"], json!([{"value": before}]), "{done}");
+    assert_eq!((&done["why"], &done["then"]), (&"timeout".into(), &json!([{"value": 0}])), "{done}");
+    assert_eq!(done["values"], json!({"presses[0]": before + 1, "1 / 0": null}), "{done}");
+    let steps = done["steps"].as_array().unwrap();
+    let why: Vec<&Value> = steps.iter().map(|step| &step["why"]).collect();
+    assert_eq!(why, ["frames", "condition", "timeout", "frames", "timeout"], "{done}");
+    assert_eq!(steps[1]["condition"], json!({"index": 1, "text": "held == 64"}), "{done}");
+    let frames: Vec<u64> = steps.iter().map(|step| step["frames"].as_u64().unwrap()).collect();
+    assert_eq!((frames[0], &frames[2..]), (5, &[3, 4, 5][..]), "{done}");
+    assert_eq!(done["frames"], frames.iter().sum::<u64>(), "{done}");
+    let stopped = run(server, &json!({"steps": [{"frames": 2}, {"frames": 500}], "stop": "frame >= 0"}));
+    assert_eq!((&stopped["why"], &stopped["frames"]), (&"stop".into(), &0.into()), "{stopped}");
+    assert_eq!(stopped["condition"]["text"], "frame >= 0", "{stopped}");
+}
+
+#[test]
+fn steps_follow_each_other() {
+    does_steps(&Server::start());
+}
+
+#[test]
+fn steps_follow_each_other_on_an_attached_mgba() {
+    let place = Place::new();
+    let (_core, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    does_steps(&server);
+}
+
+/// While frames are stopped, a run has its frames all the same, and then they are stopped again.
+fn drives_frames(server: &Server) {
+    let mut last = None;
+    for _ in 0..5 {
+        let body = json!({"steps": [{"hold": ["Right"], "frames": 7}], "then": [{"op": "read", "address": "frame"}]});
+        let done = run(server, &body);
+        let frame = done["then"][0]["value"].as_u64().unwrap();
+        if let Some(last) = last {
+            assert_eq!(frame - last, 7, "{done}");
+        }
+        last = Some(frame);
+    }
+}
+
+#[test]
+fn a_paused_core_runs_exactly_the_frames_of_a_run() {
+    let server = Server::start();
+    begin(&server);
+    json_of(&post(&server, "/v1/pause", &json!({})), 200);
+    drives_frames(&server);
+    let paused = json!({"ops": [{"op": "resume"}], "steps": [{"frames": 3}], "then": [{"op": "pause"}]});
+    let frame = run(&server, &paused)["frame"].clone();
+    assert_eq!(json_of(&server.get("/v1/memory/frame"), 200)["frame"], frame);
+}
+
+#[test]
+fn lockstep_runs_exactly_the_frames_of_a_run() {
+    let place = Place::new();
+    let (_core, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    begin(&server);
+    json_of(&post(&server, "/v1/lockstep", &json!({"timeout": 20_000})), 200);
+    drives_frames(&server);
+}
+
+#[test]
+fn a_run_is_an_operation_of_batches_and_a_method_too() {
+    let server = Server::start();
+    let batch = json!({"ops": [
+        {"op": "run", "steps": [{"frames": 2}]},
+        {"op": "current_frame"},
+        {"op": "run", "steps": [{"frames": 3}]},
+        {"op": "current_frame"},
+        {"op": "evaluate", "values": {"pointed": "u8[u32[0x03007f00] * 0 + 0x02000100]", "lost": "u8[u32[0x02000100] - 1]"}},
+    ]});
+    let done = json_of(&post(&server, "/v1/batch", &batch), 200);
+    let value = |index: usize| &done["results"][index]["value"];
+    assert_eq!(value(3).as_u64().unwrap() - value(1).as_u64().unwrap(), 3, "{done}");
+    assert_eq!(value(4), &json!({"pointed": 0, "lost": null}), "{done}");
+    let done = Rpc::open(&server).result("run", json!({"steps": [{"frames": 2}], "values": ["score"]}));
+    assert_eq!((&done["frames"], &done["why"]), (&2.into(), &"frames".into()), "{done}");
+}
+
+#[test]
+fn the_keys_of_a_caller_that_left_are_released() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    let body = json!({"steps": [{"hold": ["L"], "frames": 200_000}]}).to_string();
+    let head = format!("POST /v1/run HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n", body.len());
+    std::io::Write::write_all(
+        &mut stream,
+        format!("{head}content-type: application/json\r\n\r\n{body}").as_bytes(),
+    )
+    .unwrap();
+    let held = || json_of(&post(&server, "/v1/batch", &json!({"ops": [{"op": "get_keys"}]})), 200);
+    wait_for("the key", || held()["results"][0]["value"] == 0x200);
+    drop(stream);
+    wait_for("its release", || held()["results"][0]["value"] == 0);
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_its_place() {
+    let server = Server::start();
+    for (body, place) in [
+        (json!({}), "steps"),
+        (json!({"steps": []}), "steps"),
+        (json!({"steps": [{}]}), "steps[0].frames"),
+        (json!({"steps": [{"frames": 0}]}), "steps[0].frames"),
+        (json!({"steps": [{"frames": 1, "until": "scroe > 1"}]}), "steps[0].until"),
+        (json!({"steps": [{"frames": 1, "until": ["true", "1 +"]}]}), "steps[0].until[1]"),
+        (json!({"steps": [{"hold": ["A"]}]}), "steps[0].frames"),
+        (json!({"steps": [{"hold": ["A"], "sequence": "B", "frames": 1}]}), "steps[0]"),
+        (json!({"steps": [{"sequence": "X:2"}]}), "steps[0].sequence"),
+        (json!({"steps": [{"frames": 216_000}, {"frames": 1}]}), "the steps"),
+        (json!({"steps": [{"frames": 1}], "stop": 3}), "stop"),
+        (json!({"steps": [{"frames": 1}], "ops": [{"op": "nothing"}]}), "ops[0]"),
+        (json!({"steps": [{"frames": 1}], "then": [{"op": "echo"}]}), "then[0]"),
+        (
+            json!({"steps": [{"frames": 1}], "then": [{"op": "read8", "address": 0x1000_0000}]}),
+            "then[0].address",
+        ),
+        (json!({"steps": [{"frames": 1}], "values": {"x": "y z"}}), "values.x"),
+        (json!({"steps": [{"frames": 1, "until": "u8[0x10000000] > 1"}]}), "steps[0].until[0]"),
+    ] {
+        let told = problem(&post(&server, "/v1/run", &body), 400);
+        let detail = told["detail"].as_str().unwrap();
+        assert!(detail.contains(place), "{body}: {detail}");
+    }
+    let busy = json!({"ops": [{"op": "tap", "keys": ["A"], "frames": 600}], "steps": [{"hold": ["A"], "frames": 2}]});
+    let told = problem(&post(&server, "/v1/run", &busy), 409);
+    assert!(told["detail"].as_str().unwrap().contains("plays A"), "{told}");
+}

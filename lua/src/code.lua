@@ -1,0 +1,246 @@
+-- Expressions that are evaluated here, from their bytes. crates/expression/src/code.rs has the same rules; the vectors of
+-- crates/protocol/vectors/code.tsv hold both to them. A value is an integer, or nil if there is none.
+
+local memory = require "memory"
+local refusal = require "refusal"
+
+local byte, sub, unpack = string.byte, string.sub, string.unpack
+local refuse, BAD_ARGUMENT = refusal.refuse, refusal.BAD_ARGUMENT
+local LEAST, MOST = math.mininteger, math.maxinteger
+
+local MAX_DEPTH = 200 -- operators and reads within each other
+local CONSTANT, FRAME, READ, UNARY, BINARY = 0, 1, 2, 0x10, 0x20
+
+-- The numbers in memory: bytes, and how they are unpacked.
+local TYPES = {
+  [0] = { 1, "<I1" }, { 2, "<I2" }, { 4, "<I4" }, { 1, "<i1" }, { 2, "<i2" }, { 4, "<i4" },
+}
+
+-- The number of a type at an address of the bus or, with a name, at an offset in a domain; nil without such memory.
+local function read(kind, name, address)
+  local length, format = kind[1], kind[2]
+  if name == "" then
+    if not memory.has_bus(address, length) then
+      return nil
+    end
+    return (unpack(format, emu:readRange(address, length)))
+  end
+  if address < 0 or not pcall(memory.check_domain, name, address, length) then
+    return nil
+  end
+  return (unpack(format, memory.domain(name):readRange(address, length)))
+end
+
+local UNARIES = {
+  [0] = function(a)
+    if a == LEAST then
+      return nil
+    end
+    return -a
+  end,
+  function(a) return ~a end,
+  function(a) return a == 0 and 1 or 0 end,
+}
+
+local function truth(is_true)
+  return is_true and 1 or 0
+end
+
+-- Whether a product of integers has 64 bits.
+local function fits(a, b)
+  if a == 0 or b == 0 then
+    return true
+  end
+  local product = a * b
+  return not (a == -1 and b == LEAST or b == -1 and a == LEAST) and product // b == a and product % b == 0
+end
+
+-- The quotient, rounded towards 0, and the remainder; nil if there are none.
+local function divide(a, b)
+  if b == 0 or a == LEAST and b == -1 then
+    return nil
+  end
+  local quotient, rest = a // b, a % b
+  if rest ~= 0 and (rest ~ a) < 0 then
+    quotient, rest = quotient + 1, rest - b
+  end
+  return quotient, rest
+end
+
+-- Those after `or` (0) and `and` (1), which are computed elsewhere.
+local BINARIES = {
+  function(a, b) return truth(a == b) end,
+  function(a, b) return truth(a ~= b) end,
+  function(a, b) return truth(a < b) end,
+  function(a, b) return truth(a <= b) end,
+  function(a, b) return truth(a > b) end,
+  function(a, b) return truth(a >= b) end,
+  function(a, b) return a | b end,
+  function(a, b) return a ~ b end,
+  function(a, b) return a & b end,
+  function(a, b)
+    if b < 0 or b > 63 then
+      return nil
+    end
+    local shifted = a << b
+    local back = shifted // (1 << math.min(b, 62)) // (b == 63 and 2 or 1)
+    if back ~= a then
+      return nil
+    end
+    return shifted
+  end,
+  function(a, b)
+    if b < 0 or b > 63 then
+      return nil
+    end
+    return b == 63 and truth(a < 0) * -1 or a // (1 << b)
+  end,
+  function(a, b)
+    if b > 0 and a > MOST - b or b < 0 and a < LEAST - b then
+      return nil
+    end
+    return a + b
+  end,
+  function(a, b)
+    if b < 0 and a > MOST + b or b > 0 and a < LEAST + b then
+      return nil
+    end
+    return a - b
+  end,
+  function(a, b)
+    if not fits(a, b) then
+      return nil
+    end
+    return a * b
+  end,
+  function(a, b) return (divide(a, b)) end,
+  function(a, b) return (select(2, divide(a, b))) end,
+}
+
+local OR, AND = 0, 1
+
+-- An operator of two sides; the right one is not computed if the left one decides.
+local function binary(operator, left, right)
+  local apply = BINARIES[operator - 1]
+  local decides = operator == OR
+  if apply then
+    return function(frame)
+      local a = left(frame)
+      local b = a and right(frame)
+      return b and apply(a, b)
+    end
+  end
+  return function(frame)
+    local a = left(frame)
+    if not a then
+      return nil
+    elseif (a ~= 0) == decides then
+      return truth(decides)
+    end
+    local b = right(frame)
+    return b and truth(b ~= 0)
+  end
+end
+
+local function malformed(place)
+  refuse(BAD_ARGUMENT, "%s: these bytes are not an expression", place)
+end
+
+-- Reads a part at `at`. Returns a function from the frame counter to its value, and where the next part begins.
+local function part(self, at, depth)
+  local bytes = self.bytes
+  local tag = byte(bytes, at)
+  if depth == MAX_DEPTH then
+    refuse(BAD_ARGUMENT, "%s: more than %d operators are within each other; use fewer, or brackets", self.place, MAX_DEPTH)
+  elseif not tag then
+    malformed(self.place)
+  elseif tag == CONSTANT then
+    if at + 8 > #bytes then
+      malformed(self.place)
+    end
+    local number = unpack("<i8", bytes, at + 1)
+    return function() return number end, at + 9
+  elseif tag == FRAME then
+    return function(frame) return frame end, at + 1
+  elseif tag == READ then
+    local kind, length = TYPES[byte(bytes, at + 1) or -1], byte(bytes, at + 2)
+    if not kind or not length or at + 2 + length > #bytes then
+      malformed(self.place)
+    end
+    local name = sub(bytes, at + 3, at + 2 + length)
+    local inner = at + 3 + length
+    local address, next_at = part(self, inner, depth + 1)
+    if byte(bytes, inner) == CONSTANT then
+      table.insert(self.known, { name = name, address = address(), length = kind[1] })
+    end
+    return function(frame)
+      local from = address(frame)
+      return from and read(kind, name, from)
+    end, next_at
+  elseif UNARIES[tag - UNARY] then
+    local apply = UNARIES[tag - UNARY]
+    local of, next_at = part(self, at + 1, depth + 1)
+    return function(frame)
+      local value = of(frame)
+      return value and apply(value)
+    end, next_at
+  elseif tag == BINARY + OR or tag == BINARY + AND or BINARIES[tag - BINARY - 1] then
+    local left, middle = part(self, at + 1, depth + 1)
+    local right, next_at = part(self, middle, depth + 1)
+    return binary(tag - BINARY, left, right), next_at
+  end
+  malformed(self.place)
+end
+
+local code = {}
+
+-- Checks that the memory exists that is read at known addresses.
+local function check_known(self)
+  for _, range in ipairs(self.known) do
+    local fine, problem
+    if range.name == "" then
+      fine, problem = pcall(memory.check_bus, range.address, range.length)
+    else
+      fine, problem = pcall(memory.check_domain, range.name, range.address, range.length)
+    end
+    if not fine and type(problem) == "table" then
+      refuse(problem.status, "%s: %s", self.place, problem.text)
+    elseif not fine then
+      error(problem, 0)
+    end
+  end
+end
+
+-- The function from the frame counter to the value of the expression of these bytes. `place` names it in refusals.
+function code.compile(bytes, place)
+  local self = { bytes = bytes, place = place, known = {} }
+  local value, next_at = part(self, 1, 0)
+  if next_at ~= #bytes + 1 then
+    malformed(place)
+  end
+  check_known(self)
+  return value
+end
+
+local MOST_EXPRESSIONS = 256
+
+-- The values of the expressions in the argument of `evaluate`, each as 9 bytes.
+function code.evaluate(expressions, frame)
+  local values, at = {}, 1
+  while at <= #expressions do
+    if #values == MOST_EXPRESSIONS then
+      refuse(BAD_ARGUMENT, "expressions: more than %d; evaluate fewer at a time", MOST_EXPRESSIONS)
+    end
+    local place = ("expressions[%d]"):format(#values)
+    local fine, bytes, next_at = pcall(unpack, "<s2", expressions, at)
+    if not fine then
+      malformed(place)
+    end
+    local value = code.compile(bytes, place)(frame)
+    values[#values + 1] = string.pack("<I1i8", value and 1 or 0, value or 0)
+    at = next_at
+  end
+  return table.concat(values)
+end
+
+return code

@@ -1,0 +1,225 @@
+-- Runs: requests that wait until conditions hold or frames have passed. The keys of a step are a timeline. The embedded core
+-- has the same rules; docs/protocol.md describes the bytes.
+
+local code = require "code"
+local emulator = require "emulator"
+local limits = require "limits"
+local lockstep = require "lockstep"
+local refusal = require "refusal"
+local ticks = require "ticks"
+local timelines = require "timelines"
+
+local pack, unpack = string.pack, string.unpack
+local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal.BUSY
+
+local FRAMES, CONDITION, TIMED_OUT, STOP = 0, 1, 2, 3 -- why a step ended
+local GOES_ON = 1 -- the flag of a step after whose time-out the run goes on
+local GONE = 10 * ticks.per_second -- frames without a connection of the link, after which its run ends
+
+local runs = {}
+
+local active = {} -- in the order they began
+
+-- The next item of a run's bytes.
+local function take(self, format)
+  local fine, value, next_at = pcall(unpack, format, self.bytes, self.at)
+  if not fine then
+    refuse(BAD_ARGUMENT, "steps: the bytes end too early")
+  end
+  self.at = next_at
+  return value
+end
+
+local function take_conditions(self, place)
+  local count = take(self, "<I1")
+  if count > limits.conditions then
+    refuse(BAD_ARGUMENT, "%s: %d conditions; at most %d are accepted", place, count, limits.conditions)
+  end
+  local conditions = {}
+  for index = 1, count do
+    conditions[index] = code.compile(take(self, "<s2"), ("%s[%d]"):format(place, index - 1))
+  end
+  return conditions
+end
+
+local function take_step(self, index)
+  local place = ("steps[%d]"):format(index)
+  local step = { frames = take(self, "<I4"), goes_on = take(self, "<I1") & GOES_ON ~= 0, keys = take(self, "<s4") }
+  step.until_any = take_conditions(self, place .. ".until")
+  if step.frames == 0 then
+    refuse(BAD_ARGUMENT, "%s.frames is 0; use 1 to %d", place, limits.run_frames)
+  elseif step.keys ~= "" then
+    timelines.check(step.keys)
+  end
+  return step
+end
+
+local function decode(bytes)
+  local self = { bytes = bytes, at = 1 }
+  local run = { stop = take_conditions(self, "stop"), steps = {} }
+  local count, frames = take(self, "<I2"), 0
+  if count < 1 or count > limits.run_steps then
+    refuse(BAD_ARGUMENT, "steps: %d of them; use 1 to %d", count, limits.run_steps)
+  end
+  for index = 1, count do
+    run.steps[index] = take_step(self, index - 1)
+    frames = frames + run.steps[index].frames
+  end
+  if self.at ~= #bytes + 1 then
+    refuse(BAD_ARGUMENT, "steps: %d bytes too many", #bytes + 1 - self.at)
+  elseif frames > limits.run_frames then
+    refuse(BAD_ARGUMENT, "the steps take up to %d frames; at most %d are accepted", frames, limits.run_frames)
+  end
+  return run
+end
+
+-- The index of the first condition that holds, from 0; nil if none does.
+local function first(conditions, frame)
+  for index = 1, #conditions do
+    local value = conditions[index](frame)
+    if value and value ~= 0 then
+      return index - 1
+    end
+  end
+end
+
+-- Why the present step ends now, and the index of the condition; nil if it goes on.
+local function find_end(run)
+  local step, frame = run.steps[run.index], emulator.frame()
+  local index = first(run.stop, frame)
+  if index then
+    return STOP, index
+  end
+  index = first(step.until_any, frame)
+  if index then
+    return CONDITION, index
+  elseif run.frames < step.frames then
+    return nil
+  end
+  return #step.until_any > 0 and TIMED_OUT or FRAMES, 0
+end
+
+-- Notes the end of the present step. True if the run is over.
+local function end_step(run, why, index)
+  run.ends[#run.ends + 1] = pack("<I1I1I4I4", why, index, run.frames, emulator.frame())
+  local goes_on = run.steps[run.index].goes_on
+  run.index, run.frames = run.index + 1, 0
+  return why == STOP or why == TIMED_OUT and not goes_on or run.index > #run.steps
+end
+
+-- Begins the present step, and those after it as long as they end at once. True if the run is over.
+local function begin_steps(run)
+  while true do
+    local why, index = find_end(run)
+    if not why then
+      local keys = run.steps[run.index].keys
+      run.timeline = keys ~= "" and emulator.timelines.play(keys) or nil
+      return false
+    elseif end_step(run, why, index) then
+      return true
+    end
+  end
+end
+
+-- Begins a run from its bytes, for a link's session. Returns it, and its result if it is over without a frame.
+function runs.begin(bytes, session)
+  if #active >= limits.runs then
+    refuse(BUSY, "%d runs are under way, which is the most; wait for the end of one", #active)
+  end
+  local run = decode(bytes)
+  run.session, run.index, run.frames, run.ends, run.alone = session, 1, 0, {}, 0
+  run.drives = lockstep.on
+  if begin_steps(run) then
+    return run, table.concat(run.ends)
+  end
+  return run
+end
+
+-- Keeps a run that is not over. `finish` is called at its end, like `operations.attempt` returns: true and the result; or
+-- false, a status and what was wrong.
+function runs.wait(run, finish)
+  run.finish = finish
+  active[#active + 1] = run
+  lockstep.driven = lockstep.driven + (run.drives and 1 or 0)
+end
+
+local function release(run)
+  if run.timeline then
+    emulator.timelines.cancel(run.timeline)
+    run.timeline = nil
+  end
+end
+
+local function remove(index)
+  local run = table.remove(active, index)
+  lockstep.driven = lockstep.driven - (run.drives and 1 or 0)
+  return run
+end
+
+-- Ends a run because nobody waits for it any more.
+function runs.cancel(run)
+  for index = #active, 1, -1 do
+    if active[index] == run then
+      remove(index)
+      release(run)
+      run.finish(false, refusal.FAILED, "nobody waited for the end of the run any more")
+    end
+  end
+end
+
+-- A frame was run, and nothing was changed since: looks which steps end with it.
+function runs.look()
+  if not emu then
+    return
+  end
+  for index = 1, #active do
+    local run = active[index]
+    run.frames = run.frames + 1
+    run.alone = run.session.connection and 0 or run.alone + 1
+    run.why, run.condition = find_end(run)
+  end
+end
+
+-- Ends the present step of a run and begins the next one. True if the run goes on.
+local function go_on(run)
+  local why, condition = run.why, run.condition
+  run.why = nil
+  release(run)
+  if end_step(run, why, condition) then
+    return false
+  end
+  local fine, is_over = pcall(begin_steps, run)
+  if not fine then
+    run.problem = is_over
+  end
+  return fine and not is_over
+end
+
+local function finish(run)
+  local problem = run.problem
+  if not problem then
+    run.finish(true, table.concat(run.ends))
+  elseif type(problem) == "table" then
+    run.finish(false, problem.status, problem.text)
+  else
+    run.finish(false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(problem))
+  end
+end
+
+-- Goes on with the runs of which a step ended, after timelines and holds were advanced.
+function runs.settle()
+  local index = 1
+  while active[index] do
+    local run = active[index]
+    if run.alone >= GONE then
+      runs.cancel(run)
+    elseif run.why and not go_on(run) then
+      remove(index)
+      finish(run)
+    else
+      index = index + 1
+    end
+  end
+end
+
+return runs

@@ -1,0 +1,191 @@
+local client = require "client"
+local emulator = require "emulator"
+local frames = require "frames"
+local harness = require "harness"
+local lockstep = require "lockstep"
+local runs = require "runs"
+local test, eq = harness.test, harness.eq
+
+local FRAME_IS = "\x22\1\0" -- the expression `frame == n`, with n as a constant of 8 bytes
+
+local function frame_is(number)
+  return FRAME_IS .. ("<i8"):pack(number)
+end
+
+local function step(count, conditions, keys, flags)
+  local parts = { ("<I4I1s4I1"):pack(count, flags or 0, keys or "", #conditions) }
+  for _, condition in ipairs(conditions) do
+    parts[#parts + 1] = ("<s2"):pack(condition)
+  end
+  return table.concat(parts)
+end
+
+local function steps(list, stop)
+  local stops = stop and ("<I1s2"):pack(1, stop) or "\0"
+  return stops .. ("<I2"):pack(#list) .. table.concat(list)
+end
+
+-- A connected link, a function that runs a frame, and one that gives the replies so far: id to frame and first result.
+local function link(name)
+  local socket, self, take = client.connect()
+  local now = 9
+  emu.currentFrame = function() return now end
+  client.greet(socket, take, name)
+  local function frame()
+    now = now + 1
+    runs.look()
+    emulator.advance()
+    runs.settle()
+    take()
+  end
+  local function replies()
+    local found, at = {}, 1
+    while at <= #socket.written do
+      local body
+      body, at = string.unpack("<s4", socket.written, at)
+      if body:byte() == frames.REPLY then
+        local id, at_frame, count = string.unpack("<I4I4I2", body, 2)
+        found[id] = { frame = at_frame, count = count, body = body:sub(12) }
+      end
+    end
+    return found
+  end
+  local function send(id, count, ops)
+    socket:arrive(string.pack("<s4", string.pack("<I1I4I4I2", frames.REQUEST, id, 1, count) .. ops))
+    client.settle(take)
+  end
+  return { socket = socket, self = self, frame = frame, replies = replies, send = send, take = take }
+end
+
+local function run_op(bytes)
+  return ("<I1s4"):pack(0x87, bytes)
+end
+
+local function ends(reply)
+  local length, at = string.unpack("<I4", reply.body, 3)
+  local list = {}
+  for place = at, at + length - 1, 10 do
+    list[#list + 1] = table.concat({ string.unpack("<I1I1I4I4", reply.body, place) }, " ", 1, 4)
+  end
+  return table.concat(list, "; ")
+end
+
+test("what follows a run is performed at the very frame at which its condition holds", function()
+  local it = link(101)
+  it.send(1, 2, run_op(steps { step(100, { frame_is(12) }) }) .. "\x10")
+  for _ = 1, 2 do
+    it.frame()
+    eq(it.replies()[1], nil)
+  end
+  it.frame()
+  local reply = it.replies()[1]
+  eq(reply.frame, 12)
+  eq(reply.count, 2)
+  eq(ends(reply), "1 0 3 12")
+  eq(string.unpack("<i8", reply.body, #reply.body - 7), 12)
+end)
+
+test("other requests are answered while a run waits", function()
+  local it = link(102)
+  it.send(1, 1, run_op(steps { step(3, {}) }))
+  it.send(2, 1, "\x10")
+  eq(it.replies()[1], nil)
+  eq(it.replies()[2].frame, 9)
+  for _ = 1, 3 do
+    it.frame()
+  end
+  eq(ends(it.replies()[1]), "0 0 3 12")
+end)
+
+test("steps follow each other, and hold their keys", function()
+  local it = link(103)
+  local held = 0
+  emu.addKeys = function(_, keys) held = held | keys end
+  emu.clearKeys = function(_, keys) held = held & ~keys end
+  local hold = ("<I4I2I4I2"):pack(0, 1, 50, 0)
+  it.send(1, 1, run_op(steps { step(50, { frame_is(11) }, hold), step(2, {}), step(4, { frame_is(99) }, nil, 1),
+    step(4, { frame_is(99) }), step(5, {}) }))
+  eq(held, 1)
+  it.frame()
+  eq(held, 1)
+  it.frame()
+  eq(held, 0)
+  for _ = 1, 10 do
+    it.frame()
+  end
+  eq(ends(it.replies()[1]), "1 0 2 11; 0 0 2 13; 2 0 4 17; 2 0 4 21")
+end)
+
+test("a condition that holds at once takes no frame, and presses no key", function()
+  local it = link(104)
+  local pressed = false
+  emu.addKeys = function() pressed = true end
+  it.send(1, 1, run_op(steps { step(50, { frame_is(1), frame_is(9) }, ("<I4I2I4I2"):pack(0, 1, 50, 0)) }))
+  eq(ends(it.replies()[1]), "1 1 0 9")
+  eq(pressed, false)
+end)
+
+test("a condition of the whole run ends it in any step", function()
+  local it = link(105)
+  it.send(1, 1, run_op(steps({ step(1, {}), step(50, {}) }, frame_is(13))))
+  for _ = 1, 4 do
+    it.frame()
+  end
+  eq(ends(it.replies()[1]), "0 0 1 10; 3 0 3 13")
+end)
+
+test("a request that is repeated over another connection gets the reply of the same run", function()
+  local it = link(106)
+  local request = run_op(steps { step(3, {}) })
+  it.send(1, 1, request)
+  it.frame()
+  it.socket:hang_up()
+  it.take()
+  eq(it.self.socket, nil)
+  local again = link(106)
+  again.send(1, 1, request)
+  eq(again.replies()[1] and again.replies()[1].body, nil)
+  again.frame()
+  again.frame()
+  eq(ends(again.replies()[1]), "0 0 3 11")
+end)
+
+test("frames of a run are run in lockstep, and then frames wait again", function()
+  local it = link(107)
+  lockstep.begin(it.self.session, 10)
+  eq(lockstep.waits(0), true)
+  it.send(1, 1, run_op(steps { step(2, {}) }))
+  eq(lockstep.waits(0), false)
+  it.frame()
+  eq(lockstep.waits(0), false)
+  it.frame()
+  eq(lockstep.waits(0), true)
+  lockstep.stop()
+  eq(it.replies()[1].frame, 11)
+end)
+
+test("a cancelled run releases its keys and performs nothing more", function()
+  local it = link(108)
+  local held = 0
+  emu.addKeys = function(_, keys) held = held | keys end
+  emu.clearKeys = function(_, keys) held = held & ~keys end
+  it.send(1, 2, run_op(steps { step(50, {}, ("<I4I2I4I2"):pack(0, 2, 50, 0)) }) .. "\x10")
+  it.frame()
+  eq(held, 2)
+  it.socket:arrive(string.pack("<s4", string.pack("<I1I4", frames.CANCEL, 1)))
+  client.settle(it.take)
+  eq(held, 0)
+  local reply = it.replies()[1]
+  eq(reply.count, 1)
+  eq(reply.body:byte(), 4)
+end)
+
+test("a run that no emulator can do is refused", function()
+  local it = link(109)
+  local wrong = { "", "\0\0\0", steps { step(0, {}) }, steps { step(216000, {}), step(1, {}) }, steps { step(1, {}) } .. "x",
+    steps { step(1, { "\3" }) }, steps { step(1, {}, ("<I4I2"):pack(0, 1)) } }
+  for index, bytes in ipairs(wrong) do
+    it.send(index, 1, run_op(bytes))
+    eq(it.replies()[index].body:byte(), 1, ("%d"):format(index))
+  end
+end)
