@@ -11,6 +11,7 @@ pub(crate) mod control;
 pub(crate) mod convenience;
 mod emulators;
 mod input;
+mod machine;
 mod media;
 mod memory;
 pub(crate) mod operations;
@@ -33,7 +34,7 @@ use crate::routing::catalog;
 use crate::routing::state::AppState;
 
 /// The routers, in the order in which the page `/docs` shows their groups.
-fn routers() -> [OpenApiRouter<AppState>; 14] {
+fn routers() -> [OpenApiRouter<AppState>; 15] {
     [
         batch::router(),
         operations::router(),
@@ -41,6 +42,7 @@ fn routers() -> [OpenApiRouter<AppState>; 14] {
         symbols::router(),
         input::router(),
         control::router(),
+        machine::router(),
         emulators::router(),
         media::router(),
         watches::router(),

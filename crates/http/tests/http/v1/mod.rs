@@ -7,6 +7,7 @@ mod guide;
 mod input;
 mod latency;
 pub mod live;
+mod machine;
 mod media;
 mod memory;
 mod problems;

@@ -1,0 +1,186 @@
+//! The machine itself: registers of the processor, and registers for input and output.
+
+mod io;
+
+use framewire_protocol::{Op, Value};
+use serde_json::{Map, Value as Json, json};
+
+use super::batch::perform_one;
+use super::control::{AtFrame, change};
+use crate::routing::prelude::*;
+use io::{GB, GBA, IoRegister};
+
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(registers)).routes(routes!(write_register)).routes(routes!(io))
+}
+
+/// The consoles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+enum Console {
+    #[serde(rename = "Game Boy Advance")]
+    Advance,
+    #[serde(rename = "Game Boy")]
+    GameBoy,
+}
+
+/// The registers of the Game Boy Advance's processor: r13 is the stack pointer, r14 the link register, r15 the program
+/// counter.
+const ARM: [&str; 17] = [
+    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+    "cpsr",
+];
+/// The registers of the Game Boy's processor, and pairs of them.
+const SM83: [&str; 14] = ["a", "f", "b", "c", "d", "e", "h", "l", "af", "bc", "de", "hl", "sp", "pc"];
+
+async fn console(selected: &SelectedEmulator) -> Result<Console, Problem> {
+    match selected.ask(Op::Platform {}).await? {
+        Value::Int(0) => Ok(Console::Advance),
+        _ => Ok(Console::GameBoy),
+    }
+}
+
+/// The registers of the processor.
+#[derive(Serialize, ToSchema)]
+struct Registers {
+    /// The frame counter then.
+    frame: u32,
+    /// Whose processor it is.
+    console: Console,
+    /// Their values by name, unsigned.
+    #[schema(value_type = std::collections::HashMap<String, u32>)]
+    registers: Map<String, Json>,
+}
+
+/// The registers of the processor, all of the same moment.
+///
+/// They are `r0` to `r15` and `cpsr` on the Game Boy Advance, and `a` to `pc` on the Game Boy.
+#[utoipa::path(get, path = "/v1/registers", operation_id = "registers", tag = "machine", params(EmulatorParam),
+    responses((status = 200, description = "Their values.", body = Registers)))]
+async fn registers(selected: SelectedEmulator) -> Result<axum::Json<Registers>, Problem> {
+    let console = console(&selected).await?;
+    let names: &[&str] = match console {
+        Console::Advance => &ARM,
+        Console::GameBoy => &SM83,
+    };
+    let ops: Vec<Op> = names.iter().map(|name| Op::ReadRegister { register: (*name).to_owned() }).collect();
+    let outcome = perform_one(&selected, ops).await?;
+    let frame = outcome.frame;
+    let mut registers = Map::new();
+    for (name, result) in names.iter().zip(outcome.results) {
+        let value: i64 = result?.try_into()?;
+        registers.insert((*name).to_owned(), json!(value as u32));
+    }
+    Ok(axum::Json(Registers { frame, console, registers }))
+}
+
+/// A value for a register.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct RegisterValue {
+    /// A number of 32 bits, with or without a sign. A narrower register keeps the bits that it has room for.
+    value: i64,
+}
+
+/// Writes a register of the processor.
+#[utoipa::path(put, path = "/v1/registers/{name}", operation_id = "writeRegister", tag = "machine",
+    params(("name" = String, Path, description = "Its name, as GET /v1/registers has it."), EmulatorParam),
+    request_body = RegisterValue, responses((status = 200, description = "It was written.", body = AtFrame)))]
+async fn write_register(
+    selected: SelectedEmulator,
+    Path(register): Path<String>,
+    Payload(RegisterValue { value }): Payload<RegisterValue>,
+) -> Result<axum::Json<AtFrame>, Problem> {
+    if !(i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value) {
+        let accepts = "a number from -2147483648 to 4294967295";
+        return Err(Problem::parameter("value", &format!("is {value}"), accepts));
+    }
+    change(&selected, Op::WriteRegister { register, value: value as i32 }).await
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct IoQuery {
+    /// Only registers whose name holds this text, in any letter case.
+    #[serde(default)]
+    contains: String,
+}
+
+/// Registers for input and output.
+#[derive(Serialize, ToSchema)]
+struct IoRegisters {
+    /// The frame counter then.
+    frame: u32,
+    /// Whose registers they are.
+    console: Console,
+    /// The registers in the order of their addresses.
+    registers: Vec<IoValue>,
+}
+
+/// A register for input or output.
+#[derive(Serialize, ToSchema)]
+struct IoValue {
+    /// Its usual name.
+    name: &'static str,
+    /// Bus address.
+    address: u32,
+    /// Its size in bytes.
+    size: u32,
+    /// What reading it gives. Registers that can only be written read as something else.
+    value: u32,
+    /// Its parts by name; left out if it has none.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schema(value_type = std::collections::HashMap<String, u32>)]
+    fields: Map<String, Json>,
+    /// What it is for.
+    doc: &'static str,
+}
+
+impl IoValue {
+    fn new(register: &IoRegister, value: u32) -> IoValue {
+        let IoRegister { name, address, size, doc, fields } = *register;
+        let field = |(name, low, count): &(&str, u32, u32)| {
+            ((*name).to_owned(), json!(value >> low & (u32::MAX >> (32 - count))))
+        };
+        IoValue { name, address, size, value, fields: fields.iter().map(field).collect(), doc }
+    }
+}
+
+/// The registers for input and output, decoded, all of the same moment.
+///
+/// To write one, write its address: PUT /v1/memory/{address}.
+#[utoipa::path(get, path = "/v1/io", operation_id = "ioRegisters", tag = "machine", params(EmulatorParam, IoQuery),
+    responses((status = 200, description = "The registers.", body = IoRegisters)))]
+async fn io(
+    selected: SelectedEmulator,
+    Query(IoQuery { contains }): Query<IoQuery>,
+) -> Result<axum::Json<IoRegisters>, Problem> {
+    let console = console(&selected).await?;
+    let all = match console {
+        Console::Advance => GBA,
+        Console::GameBoy => GB,
+    };
+    let part = contains.to_uppercase();
+    let wanted: Vec<&IoRegister> = all.iter().filter(|register| register.name.contains(&part)).collect();
+    if wanted.is_empty() {
+        let accepts = "a part of the name of a register, such as DISP or TM0; without it, all are returned";
+        return Err(Problem::parameter(
+            "contains",
+            &format!("is {contains:?}, which no register has"),
+            accepts,
+        ));
+    }
+    let read = |register: &&IoRegister| match register.size {
+        1 => Op::Read8 { address: register.address },
+        2 => Op::Read16 { address: register.address },
+        _ => Op::Read32 { address: register.address },
+    };
+    let outcome = perform_one(&selected, wanted.iter().map(read).collect::<Vec<Op>>()).await?;
+    let frame = outcome.frame;
+    let mut registers = Vec::with_capacity(wanted.len());
+    for (register, result) in wanted.iter().zip(outcome.results) {
+        let value: i64 = result?.try_into()?;
+        registers.push(IoValue::new(register, value as u32));
+    }
+    Ok(axum::Json(IoRegisters { frame, console, registers }))
+}
