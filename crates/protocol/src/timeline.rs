@@ -81,7 +81,8 @@ pub fn check(steps: &[KeyStep]) -> Result<(), String> {
     }
 }
 
-/// The timeline of presses one after the other: keys, and for how many frames.
+/// The timeline of presses one after the other: keys, and for how many frames. A pause at the end counts: the timeline is over
+/// after it.
 ///
 /// # Errors
 /// If they press nothing, or are too many; the error says so after the name of the argument.
@@ -94,11 +95,11 @@ pub fn of_presses(presses: &[(Keys, u32)]) -> Result<Vec<KeyStep>, String> {
         }
         offset += frames;
     }
-    if steps.last().is_some_and(|last| last.keys != 0) {
+    if steps.last().is_some_and(|last| last.offset < offset) {
         steps.push(KeyStep { offset, keys: 0 });
     }
     match steps.len() {
-        0 => Err("presses nothing".to_owned()),
+        _ if union(&steps) == 0 => Err("presses nothing".to_owned()),
         count if count > MAX_STEPS => Err(format!("has {count} steps; at most {MAX_STEPS} are accepted")),
         _ => Ok(steps),
     }

@@ -32,7 +32,7 @@ pub(crate) struct Planned {
     id: i64,
     /// The frame that offset 0 stands for, by the frame counter.
     first: u64,
-    /// The last frame in which a key is held.
+    /// The last frame of the timeline, with the pause at its end.
     last: u64,
     /// The frames of each press, in the order in which they begin.
     presses: Vec<Seen>,

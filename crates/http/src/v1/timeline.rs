@@ -265,7 +265,7 @@ mod tests {
         let expected = [(0, 1), (2, 0), (12, 0x42), (42, 0)];
         for json in [
             r#"{"sequence": "A:2 .:10 Up+B:30"}"#,
-            r#"{"sequence": "A,A .:5 .:5\nB+Up:30 .:7"}"#,
+            r#"{"sequence": "A,A .:5 .:5\nB+Up:30"}"#,
             r#"{"presses": [{"at": 12, "keys": ["Up", "B"], "frames": 30}, {"at": 0, "keys": 1, "frames": 2}]}"#,
             r#"{"presses": [{"at": 0, "keys": "A"}, {"at": 1, "keys": ["A"]}, {"at": 12, "keys": ["B"], "frames": 30},
                 {"at": 12, "keys": ["Up"], "frames": 30}]}"#,
@@ -275,6 +275,8 @@ mod tests {
             assert_eq!(steps(json), expected, "{json}");
         }
         assert_eq!(steps(r#"{"sequence": ".:10 A"}"#), [(10, 1), (11, 0)]);
+        assert_eq!(steps(r#"{"sequence": "A:2 .:4 .:6"}"#), [(0, 1), (2, 0), (12, 0)]);
+        assert_eq!(timeline(r#"{"sequence": "A:2 .:10"}"#).unwrap().frames(), 12);
     }
 
     #[test]

@@ -179,3 +179,16 @@ fn what_is_no_press_is_told_and_nothing_is_pressed() {
     let end = advance(&server, 3);
     assert_eq!(seen(&server, end - 2, end), [0; 3]);
 }
+
+#[test]
+fn a_pause_at_the_end_counts() {
+    let server = Server::start();
+    let played = done(&server, "/v1/input?wait=true", json!({"sequence": "A:2 .:10"}));
+    let frame = played["frame"].as_u64().unwrap();
+    assert_eq!(played["over"], json!({"frame": frame + 12, "cancelled": false}), "{played}");
+    assert_eq!(
+        played["presses"],
+        json!([{"keys": ["A"], "first": frame + 1, "last": frame + 2}]),
+        "{played}"
+    );
+}
