@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -110,7 +111,10 @@ class Core:
         self._files = [os.fspath(file) for file in files]
         self._clock = clock
         self._data = None if data is None else os.fspath(data)
-        self._core = self._open(self._rom)
+        self._begin(self._open(self._rom))
+
+    def _begin(self, native: _native.Core) -> None:
+        self._core = native
         self._symbols: dict[str, Symbol] | None = None
         self._events: list[CoreEvents] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -491,6 +495,27 @@ class Core:
         if isinstance(address, str):
             return self._core.locate(address)[0]
         return _count(address, "address", 0)
+
+
+class EnvironmentCore(Core):
+    """The emulator of an environment. Frames that it runs are not steps of the environment."""
+
+    def __init__(self, native: _native.Core, rom: Path) -> None:
+        self._rom = str(rom)
+        self._files = []
+        self._clock = None
+        self._data = None
+        self._begin(native)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Is refused: the game is that of the environment."""
+        raise Unsupported(
+            f"the game is that of the environment, so {os.fspath(path)} is not loaded; use framewire.load, or make another "
+            "environment"
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Core], tuple[Any, ...]]:
+        raise TypeError("the emulator of an environment is not copied or pickled alone; copy the environment")
 
 
 def _restored(arguments: tuple[str, list[str], datetime | None, str | None], state: bytes, keys: int) -> Core:

@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 import framewire.envs
 from framewire.envs import GameEnv, GameVectorEnv
-from framewire.errors import GameFileError, InvalidData, InvalidRequest, RomError
+from framewire.errors import GameFileError, InvalidData, InvalidRequest, RomError, Unsupported
 
 
 def play(vector: GameVectorEnv, steps: int, seed: int = 5) -> list[Any]:
@@ -176,6 +176,43 @@ def test_a_window_shows_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     pygame.time.Clock.return_value.tick.assert_called_with(15)
     env.close()
     pygame.display.quit.assert_called_once()
+
+
+def test_the_emulator_of_an_environment_is_its_own_core() -> None:
+    env = framewire.envs.make(scenario="pixels", render_mode="rgb_array")
+    env.reset(seed=1)
+    emulator = env.emulator
+    assert emulator is env.emulator
+    registered = gym.make("framewire/Demo-v0")
+    registered.reset(seed=1)
+    assert registered.unwrapped.emulator.read("lives") == 3  # type: ignore[attr-defined]
+    registered.close()
+    assert isinstance(emulator, framewire.Emulator)
+    for _ in range(5):
+        info = env.step(1)[-1]
+        assert emulator.memory["score"] == info["score"]
+        picture = env.render()
+        assert picture is not None
+        assert np.array_equal(emulator.screen().array, picture)
+    emulator.write("score", 4321)
+    assert env.step(0)[-1]["score"] >= 4321
+    before = env.state_hash()
+    state = emulator.save_state()
+    emulator.play("Left:20", wait=True)
+    assert env.state_hash() != before
+    emulator.load_state(state)
+    assert env.state_hash() == before
+    with emulator.watch("u32[frame]") as changes:
+        assert next(changes).new == emulator.evaluate("u32[frame]")
+    with pytest.raises(Unsupported, match="game is that of the environment"):
+        emulator.load("other.gba")
+    with pytest.raises(TypeError, match="copy the environment"):
+        pickle.dumps(emulator)
+    emulator.close()
+    env.step(0)
+    env.close()
+    with pytest.raises(InvalidRequest, match="closed"):
+        emulator.frame()
 
 
 def test_steps_are_sent_and_received(short: Path) -> None:

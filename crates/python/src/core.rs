@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use framewire_protocol::{Keys, Value, sequence, timeline};
 use framewire_recording::Start;
 use framewire_states::State;
 use framewire_symbols::{SymbolFiles, Symbols};
-use framewire_vecenv::Memory;
+use framewire_vecenv::{Memory, VectorEnv};
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
@@ -24,7 +25,12 @@ use crate::store::{check_note, read_recording};
 pub(crate) struct Core {
     inner: Mutex<Inner>,
     symbols: Arc<Symbols>,
+    /// The environment whose core it is; `None` if the core is its own.
+    environment: Option<(SharedVector, usize)>,
 }
+
+/// A vector of environments, `None` after it was closed.
+pub(crate) type SharedVector = Arc<Mutex<Option<VectorEnv>>>;
 
 struct Inner {
     /// `None` after `close`.
@@ -66,7 +72,7 @@ impl Core {
             expressions: HashMap::new(),
             values: Vec::new(),
         };
-        Ok(Core { inner: Mutex::new(inner), symbols: files.read_for(None) })
+        Ok(Core { inner: Mutex::new(inner), symbols: files.read_for(None), environment: None })
     }
 
     /// The number at a symbol or an address.
@@ -472,19 +478,52 @@ impl Core {
 
     /// Frees the core.
     fn close(&self, py: Python<'_>) {
-        self.lock(py).machine = None;
+        // The core of an environment belongs to that.
+        if self.environment.is_none() {
+            self.lock(py).machine = None;
+        }
     }
 }
 
 impl Core {
+    /// The core of an environment. `spare` takes its place while it is used from here.
+    pub(crate) fn of_environment(
+        spare: framewire_libmgba::Core,
+        symbols: Arc<Symbols>,
+        vector: SharedVector,
+        index: usize,
+    ) -> Core {
+        let inner = Inner {
+            machine: Some(Machine::new(spare)),
+            places: HashMap::new(),
+            expressions: HashMap::new(),
+            values: Vec::new(),
+        };
+        Core { inner: Mutex::new(inner), symbols, environment: Some((vector, index)) }
+    }
+
     /// Waits for the core without the interpreter's lock, so that a thread that runs frames can finish.
-    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Inner> {
+    fn lock(&self, py: Python<'_>) -> InUse<'_> {
         loop {
             if let Some(inner) = self.inner.try_lock() {
-                return inner;
+                match &self.environment {
+                    None => return InUse::new(inner, None),
+                    Some((vector, index)) => {
+                        if let Some(vector) = vector.try_lock() {
+                            return InUse::new(inner, Some((vector, *index)));
+                        }
+                    }
+                }
             }
-            py.detach(|| drop(self.inner.lock()));
+            py.detach(|| drop(self.lock_detached()));
         }
+    }
+
+    /// As `lock`, for a thread without the interpreter's lock.
+    fn lock_detached(&self) -> InUse<'_> {
+        let inner = self.inner.lock();
+        let environment = self.environment.as_ref();
+        InUse::new(inner, environment.map(|(vector, index)| (vector.lock(), *index)))
     }
 
     fn with<T: Send>(
@@ -492,7 +531,7 @@ impl Core {
         py: Python<'_>,
         act: impl Send + FnOnce(&mut Machine) -> Result<T, framewire_libmgba::Error>,
     ) -> PyResult<T> {
-        py.detach(|| self.inner.lock().machine.as_mut().map(act))
+        py.detach(|| self.lock_detached().machine.as_mut().map(act))
             .ok_or_else(|| argument(py, CLOSED))?
             .map_err(|error| errors::of_core(py, &error))
     }
@@ -543,6 +582,55 @@ impl Core {
 
     fn compile(&self, py: Python<'_>, core: &framewire_libmgba::Core, text: &str) -> PyResult<Observed> {
         Observed::compile(text, core, &self.symbols).map_err(|message| argument(py, message))
+    }
+}
+
+/// A core that one thread uses. The core of an environment is in its place meanwhile, and goes back afterwards.
+struct InUse<'a> {
+    inner: MutexGuard<'a, Inner>,
+    environment: Option<(MutexGuard<'a, Option<VectorEnv>>, usize)>,
+}
+
+impl<'a> InUse<'a> {
+    fn new(
+        inner: MutexGuard<'a, Inner>,
+        environment: Option<(MutexGuard<'a, Option<VectorEnv>>, usize)>,
+    ) -> InUse<'a> {
+        let mut used = InUse { inner, environment };
+        if !used.exchange() {
+            // The environments were closed.
+            used.inner.machine = None;
+        }
+        used
+    }
+
+    /// Exchanges the environment's core with the own one. Returns false if there is no environment any more.
+    fn exchange(&mut self) -> bool {
+        let Some((vector, index)) = &mut self.environment else { return true };
+        let (Some(vector), Some(machine)) = (vector.as_mut(), self.inner.machine.as_mut()) else {
+            return false;
+        };
+        vector.with_core(*index, |core| std::mem::swap(core, &mut machine.core)).is_ok()
+    }
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.exchange();
+    }
+}
+
+impl Deref for InUse<'_> {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl DerefMut for InUse<'_> {
+    fn deref_mut(&mut self) -> &mut Inner {
+        &mut self.inner
     }
 }
 

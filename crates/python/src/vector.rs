@@ -1,12 +1,15 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use framewire_game::{Actions, GameFile};
+use framewire_symbols::Symbols;
 use framewire_vecenv::{Autoreset, Options, Task};
 use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::core::{Core, SharedVector};
 use crate::errors;
 
 /// The arrays that steps write into. Each has the values of all environments one after another.
@@ -35,8 +38,8 @@ pub(crate) struct Batch {
 /// Environments of one scenario, in one process. See `framewire.envs`.
 #[pyclass(frozen, module = "framewire._native")]
 pub(crate) struct VectorEnv {
-    /// `None` after `close`.
-    vector: Mutex<Option<framewire_vecenv::VectorEnv>>,
+    vector: SharedVector,
+    symbols: Arc<Symbols>,
     #[pyo3(get)]
     num_envs: usize,
     #[pyo3(get)]
@@ -109,7 +112,8 @@ impl VectorEnv {
             action_names,
             button_names,
             keeps_finals: autoreset == Autoreset::SameStep,
-            vector: Mutex::new(Some(vector)),
+            symbols: file.symbols.clone(),
+            vector: Arc::new(Mutex::new(Some(vector))),
         })
     }
 
@@ -194,6 +198,26 @@ impl VectorEnv {
         let picture = picture.ok_or_else(|| errors::argument(py, CLOSED))?;
         let (shape, pixels) = picture.map_err(|error| errors::of_env(py, &error))?;
         PyArray1::from_vec(py, pixels).reshape(shape)
+    }
+
+    /// The emulator of an environment, for everything else than steps.
+    fn emulator(&self, py: Python<'_>, index: usize) -> PyResult<Core> {
+        let spare = py.detach(|| {
+            let mut vector = self.vector.lock();
+            vector.as_mut().map(|vector| {
+                vector.with_core(index, |_| ())?;
+                Ok(framewire_libmgba::Core::open(vector.task().rom())?)
+            })
+        });
+        let spare = spare.ok_or_else(|| errors::argument(py, CLOSED))?;
+        let spare = spare.map_err(|error: framewire_vecenv::Error| errors::of_env(py, &error))?;
+        Ok(Core::of_environment(spare, self.symbols.clone(), self.vector.clone(), index))
+    }
+
+    /// The path of the ROM.
+    fn rom(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        let rom = self.vector.lock().as_ref().map(|vector| vector.task().rom().to_owned());
+        rom.ok_or_else(|| errors::argument(py, CLOSED))
     }
 
     /// SHA-256 of the state of each console.

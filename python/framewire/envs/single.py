@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 
 from framewire import _native
+from framewire.core import Core, EnvironmentCore
 from framewire.envs._spaces import Array, Arrays, Observation, action_space, copy, observation_space, row
 from framewire.envs._window import Window
 from framewire.errors import InvalidRequest
@@ -56,6 +57,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
             render=render_mode is not None,
         )
         self._arguments = (os.fspath(game), scenario, None if rom is None else os.fspath(rom), render_mode)
+        self._emulator: Core | None = None
         self.render_mode = render_mode
         self.observation_space = observation_space(self._native)
         self.action_space = action_space(self._native)
@@ -99,6 +101,13 @@ class GameEnv(gymnasium.Env[Any, Any]):
     def _show(self) -> None:
         if self._window is not None:
             self._window.show(self._native.screen(0), 60 / self._native.frame_skip)
+
+    @property
+    def emulator(self) -> Core:
+        """The emulator of this environment, for everything else than steps: memory, pictures, states, recordings."""
+        if self._emulator is None:
+            self._emulator = EnvironmentCore(self._native.emulator(0), self._native.rom())
+        return self._emulator
 
     def state_hash(self) -> str:
         """The SHA-256 of the console's state, in hexadecimal digits."""
