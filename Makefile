@@ -54,10 +54,10 @@ python-native: setup-test
 	cp target/$(subst dev,debug,$(PROFILE))/lib_native.so python/framewire/_native.abi3.so
 	cp rom/framewire-demo.gba rom/memory-map.toml python/framewire/data/
 
-# A wheel for this machine's C library: target/wheels.
+# A wheel for Linux with glibc 2.28 or newer, in target/wheels, installed and tried with each of PYTHONS.
+PYTHONS ?= python3
 wheel: setup-test
-	cp rom/framewire-demo.gba rom/memory-map.toml python/framewire/data/
-	target/python/bin/maturin build --release --locked --manifest-path crates/python/Cargo.toml --out target/wheels
+	tools/wheel.sh $(PYTHONS)
 
 # The console page in Chromium, on an embedded core and on a stock mGBA: about a minute.
 browser: setup-test lint-page

@@ -52,7 +52,7 @@ def make_vec(
 
 
 def register_envs() -> None:
-    """Registers the demo game's scenarios with Gymnasium, which calls this by itself."""
+    """Registers the demo game's scenarios with Gymnasium; the import of this module does it."""
     import gymnasium
 
     for name, scenario in _REGISTERED.items():
