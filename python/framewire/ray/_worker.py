@@ -57,6 +57,9 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
 
 
+# Arrays with more bytes are added up before they are checked.
+_LARGE = 65_536
+
 # States are saved among the calls of a log, as the environments continue from what was saved.
 SAVE = Call("save", ())
 
@@ -166,5 +169,9 @@ def _digest(value: Any, before: int = 0) -> int:
         for each in value:
             before = _digest(each, before)
     elif isinstance(value, np.ndarray):
-        before = zlib.crc32(np.ascontiguousarray(value).data, before)
+        values = np.ascontiguousarray(value)
+        if values.nbytes > _LARGE and values.nbytes % 8 == 0:
+            # Pictures: ten times faster, and enough to notice another picture.
+            values = values.reshape(-1).view(np.uint64).sum(keepdims=True)
+        before = zlib.crc32(values.data, before)
     return before
