@@ -81,5 +81,5 @@ chmod 755 "$folder/framewire"
 (cd "$folder" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | sed 's|^\./||' | xargs -d '\n' sha256sum >SHA256SUMS)
 tar -C "$work" --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" |
     gzip -n -9 >"$dist/$name.tar.gz"
-(cd "$dist" && sha256sum "$name".* >SHA256SUMS.new && mv SHA256SUMS.new "$name.sha256")
+(cd "$dist" && sha256sum "$name.tar.gz" >"$name.sha256")
 say "$(wc -c <"$dist/$name.tar.gz") bytes: $dist/$name.tar.gz"
