@@ -26,7 +26,11 @@ export default defineConfig({
     launchOptions: {
       executablePath,
       // The sandbox does not work for root, the usual user in containers.
-      args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+      args: [
+        ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
+        // A page that the tests themselves fill in is not local, so it could not connect to the server.
+        ...(process.env.FRAMEWIRE_CONSOLE_FILES ? ["--disable-features=LocalNetworkAccessChecks"] : []),
+      ],
     },
   },
 });

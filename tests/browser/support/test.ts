@@ -1,8 +1,9 @@
 /** The fixtures of the tests: a server for each test, and its page. */
 
-import { test as base, type Page } from "@playwright/test";
+import { join } from "node:path";
+import { type BrowserContext, test as base, type Page } from "@playwright/test";
 import { Console } from "./console.ts";
-import { Server } from "./server.ts";
+import { repository, Server } from "./server.ts";
 import { Window } from "./window.ts";
 
 interface Fixtures {
@@ -40,6 +41,10 @@ export const test = base.extend<Fixtures>({
   server: async ({ serve }, use) => {
     await use(await serve());
   },
+  context: async ({ context }, use) => {
+    if (process.env.FRAMEWIRE_CONSOLE_FILES) await serveFromCheckout(context);
+    await use(context);
+  },
   console: async ({ page, server }, use) => {
     const troubles = troublesOf(page);
     const opened = new Console(page, server);
@@ -48,6 +53,22 @@ export const test = base.extend<Fixtures>({
     base.expect(troubles, "errors on the page").toEqual([]);
   },
 });
+
+/** Gives the page its files from the checkout, so that a change of the page needs no build. */
+async function serveFromCheckout(context: BrowserContext): Promise<void> {
+  const web = repository("crates/console/web");
+  await context.route(/\/console\//, (route) =>
+    route.fulfill({ path: join(web, new URL(route.request().url()).pathname.replace("/console/", "")) }),
+  );
+  await context.route(
+    (url) => url.pathname === "/",
+    async (route) => {
+      const response = await route.fetch();
+      if (response.ok()) await route.fulfill({ response, path: join(web, "index.html") });
+      else await route.fulfill({ response });
+    },
+  );
+}
 
 /** Collects the errors in a page. Lost connections do not count. */
 export function troublesOf(page: Page): string[] {
