@@ -154,12 +154,15 @@ const recording = (name, rest = "") => `${RECORDINGS}/${encodeURIComponent(name)
  */
 export const recordingFile = (name) => `${name}.fwr`;
 
-/** @type {(name: string) => Action} */
-export const startRecording = (name) => ({
+/**
+ * With `replace`, a recording of this name is replaced.
+ * @type {(name: string, replace: boolean) => Action}
+ */
+export const startRecording = (name, replace) => ({
   title: `Record ${name}`,
   method: "POST",
   path: RECORDINGS,
-  json: { name },
+  json: replace ? { name, replace } : { name },
 });
 
 /** @returns {Action} */

@@ -60,6 +60,8 @@ export class Api {
   log = new Store(/** @type {readonly LogEntry[]} */ ([]));
   /** @readonly Whether the server requires a token that this browser has not sent. */
   locked = new Store(false);
+  /** @readonly Whether the token of this browser allows only reading. */
+  viewOnly = new Store(false);
   /**
    * Called with each command that was copied.
    * @type {(command: string) => void}

@@ -60,7 +60,7 @@ export class Controller {
    */
   hold(source, keys) {
     const mask = maskOf(keys);
-    if (mask === (this.#sources.get(source) ?? 0)) return;
+    if (this.#api.viewOnly.value || mask === (this.#sources.get(source) ?? 0)) return;
     const before = this.held.value;
     if (mask === 0) this.#sources.delete(source);
     else this.#sources.set(source, mask);

@@ -104,6 +104,19 @@ export function lineForm(submit, ...children) {
 }
 
 /**
+ * Gives the focus to the picture after a click by a pointer on a button in `root`. Otherwise the next Enter, meant as Start,
+ * would press the button again.
+ * @param {HTMLElement} root
+ * @param {HTMLElement} picture
+ */
+export function playAfterClicks(root, picture) {
+  root.addEventListener("click", (event) => {
+    const byPointer = event.detail > 0 && event.target instanceof Element && event.target.closest("button");
+    if (byPointer && !document.querySelector("dialog[open]")) picture.focus({ preventScroll: true });
+  });
+}
+
+/**
  * The text of an empty panel.
  * @param {string} text
  * @returns {HTMLElement}

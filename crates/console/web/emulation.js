@@ -1,5 +1,7 @@
 /** Frequent and urgent requests to the emulator over JSON-RPC: keys, memory, echo. */
 
+import { ApiError } from "./api.js";
+
 /**
  * @import { Api } from "./api.js"
  * @import { KeySink } from "./controller.js"
@@ -48,6 +50,19 @@ export class EmulatorClient {
   /** @param {number} mask */
   releaseSoon(mask) {
     this.#forget({ op: "hold_keys", keys: mask, frames: 1 });
+  }
+
+  /**
+   * Finds out whether this page may control the emulator. Releasing no key changes nothing, but needs the right to change.
+   * @returns {Promise<boolean | undefined>} `undefined` if there is no answer.
+   */
+  async mayControl() {
+    try {
+      await this.batch([{ op: "clear_keys", keys: 0 }]);
+      return true;
+    } catch (error) {
+      return error instanceof ApiError && error.status === 403 ? false : undefined;
+    }
   }
 
   /** Sends a message to the emulator and waits until it comes back. */

@@ -4,6 +4,7 @@ import { button, field, setOptions } from "./controls.js";
 import { byId, el, fill, setText } from "./dom.js";
 import { milliseconds } from "./link.js";
 import { themeButton } from "./theme.js";
+import { VIEW_ONLY } from "./transport.js";
 
 /**
  * @import { App } from "./app.js"
@@ -16,8 +17,10 @@ const PHASES = {
   loading: { text: "Connecting", tone: "wait" },
   unreachable: { text: "Server gone", tone: "bad" },
   locked: { text: "Token needed", tone: "bad" },
+  unknown: { text: "No such emulator", tone: "bad" },
   disconnected: { text: "No emulator", tone: "bad" },
   stalled: { text: "Stalled", tone: "bad" },
+  replaying: { text: "Replaying", tone: "wait" },
   paused: { text: "Paused", tone: "wait" },
   lockstep: { text: "Lockstep", tone: "wait" },
   running: { text: "Running", tone: "good" },
@@ -29,7 +32,7 @@ const PHASES = {
  */
 export function header(app, latency) {
   byId("chooser").append(chooser(app));
-  byId("badges").append(stateBadge(app), saveBadge(app), latencyBadge(app, latency));
+  byId("badges").append(stateBadge(app), viewOnlyBadge(app), saveBadge(app), latencyBadge(app, latency));
   byId("menu").append(
     signInButton(app),
     curlButton(app),
@@ -75,12 +78,13 @@ function stateBadge(app) {
   const rate = el("span", { class: "number" });
   const badge = el("p", { class: "badge" }, el("span", { class: "dot" }), word, rate);
   const live = el("span", { class: "unseen", role: "status" });
+  const mean = new MeanRate();
   app.status.follow(({ phase, emulator }) => {
     const look = PHASES[phase];
     badge.dataset.tone = look.tone;
     setText(word, look.text);
     setText(live, look.text);
-    setText(rate, phase === "running" && emulator ? rateOf(emulator) : "");
+    setText(rate, mean.text(phase === "running" ? emulator : undefined));
   });
   return el("div", {}, badge, live);
 }
@@ -101,11 +105,51 @@ function saveBadge(app) {
 }
 
 /**
- * @param {EmulatorState} emulator
- * @returns {string}
+ * Visible while the token of this browser allows only reading.
+ * @param {App} app
+ * @returns {HTMLElement}
  */
-function rateOf(emulator) {
-  return `${emulator.frames_per_second.toFixed(1)} fps`;
+function viewOnlyBadge(app) {
+  const badge = el("p", { class: "badge", role: "status" }, "View only");
+  badge.dataset.tone = "wait";
+  badge.ariaDescription = VIEW_ONLY;
+  app.api.viewOnly.follow((only) => {
+    badge.hidden = !only;
+  });
+  return badge;
+}
+
+/** How long the frame rate is averaged. Single readings just after a pause or a loaded state mean nothing. */
+const MEAN_MS = 2000;
+
+/** The mean frame rate of an emulator that runs without a break. */
+class MeanRate {
+  /** @type {{ at: number; rate: number }[]} */
+  #readings = [];
+  #name = "";
+  #frame = 0;
+  #since = 0;
+
+  /**
+   * Takes a reading. The text is empty until there are enough readings.
+   * @param {EmulatorState | undefined} emulator The emulator, if it runs.
+   * @returns {string}
+   */
+  text(emulator) {
+    const now = performance.now();
+    if (!emulator || emulator.name !== this.#name || emulator.frame < this.#frame) {
+      this.#readings = [];
+      this.#since = now;
+    }
+    this.#name = emulator?.name ?? "";
+    this.#frame = emulator?.frame ?? 0;
+    if (!emulator) return "";
+    this.#readings = this.#readings.filter(({ at }) => now - at < MEAN_MS);
+    this.#readings.push({ at: now, rate: emulator.frames_per_second });
+    if (now - this.#since < MEAN_MS) return "";
+    const mean = this.#readings.reduce((sum, { rate }) => sum + rate, 0) / this.#readings.length;
+    return `${mean.toFixed(1)} fps`;
+  }
 }
 
 /**
@@ -149,7 +193,7 @@ function curlButton(app) {
     banner.hidden = !on;
     fill(
       banner,
-      on && el("span", {}, "Actions are copied as curl commands and not sent."),
+      on && el("span", {}, "Clicks copy a curl command and send nothing."),
       on && button({ label: "Done" }, () => copying.set(false)),
     );
   });

@@ -31,6 +31,7 @@ export class HexGrid {
   #heads = [];
   #across;
   #start = 0;
+  #digits = 8;
   #selected = 0;
   /**
    * The first digit of the byte that the user is typing.
@@ -111,12 +112,21 @@ export class HexGrid {
     const heads = el(
       "div",
       { class: "row heads", "aria-hidden": "true" },
-      el("span", { class: "address" }, "        "),
+      el("span", { class: "address" }, " ".repeat(this.#digits)),
       el("span", { class: "bytes" }, ...offsets),
     );
     fill(this.#body, heads, ...lines);
     this.element.style.setProperty("--across", String(across));
     this.show(this.#start);
+  }
+
+  /**
+   * Sets the number of digits of addresses.
+   * @param {number} digits
+   */
+  setDigits(digits) {
+    this.#digits = digits;
+    this.resize(this.#across, this.#heads.length);
   }
 
   /**
@@ -126,7 +136,7 @@ export class HexGrid {
   show(start) {
     this.#start = start;
     this.#heads.forEach((head, row) => {
-      setText(head, hex(start + row * this.#across, 8));
+      setText(head, hex(start + row * this.#across, this.#digits));
     });
     for (const cell of this.#cells) {
       cell.value = -1;

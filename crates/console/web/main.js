@@ -3,6 +3,7 @@
 import { activity } from "./activity.js";
 import { Api } from "./api.js";
 import { Controller } from "./controller.js";
+import { playAfterClicks } from "./controls.js";
 import { byId, el } from "./dom.js";
 import { EmulatorClient } from "./emulation.js";
 import { playByGamepad } from "./gamepad.js";
@@ -29,7 +30,7 @@ import { WatchesPanel } from "./watches.js";
 const api = new Api();
 const named = new URLSearchParams(location.search).get("emulator");
 if (named) api.emulator.set(named);
-api.onCopied = (command) => toast(`Copied: ${command}`);
+api.onCopied = (command) => toast(`Copied: ${command}`, "copied");
 
 const rpc = new Rpc(() => api.socketUrl("/v1/ws"));
 const emulation = new EmulatorClient(rpc, api);
@@ -41,7 +42,7 @@ const latency = new Latency(() => emulation.ping());
 
 const stage = byId("stage");
 const picture = screen(app);
-stage.append(picture.element, transport(app, stage, picture.focus), pad(controller));
+stage.append(picture.element, transport(app, stage, picture.focus), pad(controller, app.status));
 
 const symbols = new Symbols(api);
 const watches = new WatchesPanel(app, symbols);
@@ -75,11 +76,17 @@ byId("tools").append(
     { id: "activity", label: "Log", panel: activity(app) },
   ]),
 );
+playAfterClicks(snapshots.element, picture.focus);
+playAfterClicks(recordings.element, picture.focus);
 header(app, latency);
 
 playByKeyboard(controller, picture.focus);
 playByGamepad(controller);
-rpc.onOpen(() => controller.repeat());
+rpc.onOpen(async () => {
+  controller.repeat();
+  const may = await emulation.mayControl();
+  if (may !== undefined) api.viewOnly.set(!may);
+});
 rpc.socket.start();
 void api.probe().catch(() => {});
 watch.listen(rpc);

@@ -6,6 +6,7 @@ import { button, field, lineForm, setOptions } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
 import { hex, HexGrid } from "./hexgrid.js";
 import { inspector } from "./inspector.js";
+import { isGameBoy } from "./status.js";
 import { toast } from "./toast.js";
 
 /**
@@ -18,6 +19,8 @@ const EVERY_MS = 50;
 const ROWS = 16;
 /** The address of the Game Boy Advance's working RAM. */
 const FIRST = 0x0200_0000;
+/** The address of the Game Boy's working RAM. */
+const FIRST_GAME_BOY = 0xc000;
 
 export class MemoryPanel {
   /** @readonly @type {HTMLElement} */
@@ -41,6 +44,8 @@ export class MemoryPanel {
   /** @type {readonly Domain[]} */
   #domains = [];
   #start = FIRST;
+  /** Where the working RAM is. */
+  #first = FIRST;
   #visible = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -92,10 +97,14 @@ export class MemoryPanel {
       this.#note,
       inspection.element,
     );
-    this.#domain.addEventListener("change", () => this.goTo(this.#onBus ? FIRST : 0));
+    this.#domain.addEventListener("change", () => this.goTo(this.#onBus ? this.#first : 0));
     app.api.emulator.follow(() => {
+      // What is shown belongs to the emulator before.
       this.#domains = [];
+      this.#domain.value = "";
+      this.#grid.show(this.#start);
     });
+    app.status.follow(({ emulator }) => this.#setConsole(isGameBoy(emulator)));
     new ResizeObserver(() => this.#fit()).observe(this.element);
     this.goTo(FIRST);
   }
@@ -118,6 +127,18 @@ export class MemoryPanel {
     const wanted = clamp(address);
     this.#scroll(wanted - (wanted % this.#grid.across));
     this.#grid.select(wanted);
+  }
+
+  /**
+   * Shows addresses as the console has them: a Game Boy's bus has 16 bits.
+   * @param {boolean} gameBoy
+   */
+  #setConsole(gameBoy) {
+    const first = gameBoy ? FIRST_GAME_BOY : FIRST;
+    if (first === this.#first) return;
+    this.#first = first;
+    this.#grid.setDigits(gameBoy ? 4 : 8);
+    if (this.#onBus) this.goTo(first);
   }
 
   /** @returns {boolean} */
@@ -169,8 +190,10 @@ export class MemoryPanel {
     try {
       if (this.#domains.length === 0) await this.#loadDomains();
       const start = this.#start;
+      const emulator = this.#app.api.emulator.value;
       const bytes = await this.#emulation.read(this.#domain.value, start, this.#length);
-      if (start === this.#start) this.#grid.update(bytes, performance.now());
+      if (start === this.#start && emulator === this.#app.api.emulator.value)
+        this.#grid.update(bytes, performance.now());
       setText(this.#note, "");
       this.#inspect(this.#grid.selected);
     } catch (error) {
@@ -195,7 +218,7 @@ export class MemoryPanel {
     this.#domains = await this.#emulation.domains();
     setOptions(this.#domain, [
       { value: "", label: "Bus" },
-      ...this.#domains.map(({ id, label, size }) => ({ value: id, label: `${label} (${size >> 10} KiB)` })),
+      ...this.#domains.map(({ id, label, size }) => ({ value: id, label: `${label} (${sizeText(size)})` })),
     ]);
   }
 
@@ -217,6 +240,14 @@ export class MemoryPanel {
     this.#grid.resize(across, ROWS);
     this.#scroll(this.#start - (this.#start % across));
   }
+}
+
+/**
+ * @param {number} size In bytes.
+ * @returns {string}
+ */
+function sizeText(size) {
+  return size < 1024 ? `${size} bytes` : `${size >> 10} KiB`;
 }
 
 /**

@@ -3,10 +3,13 @@
 import { el } from "./dom.js";
 import { mapping, nameOf } from "./keyboard.js";
 import { isKey, KEYS, keysOf } from "./keys.js";
+import { isGameBoy } from "./status.js";
 
 /**
  * @import { Controller } from "./controller.js"
  * @import { Key } from "./keys.js"
+ * @import { Status } from "./status.js"
+ * @import { Store } from "./store.js"
  */
 
 /** The part of the cross's radius that is a dead zone. */
@@ -29,9 +32,10 @@ const SECTORS = [
 
 /**
  * @param {Controller} controller
+ * @param {Store<Status>} status
  * @returns {HTMLElement}
  */
-export function pad(controller) {
+export function pad(controller, status) {
   /** @type {Map<Key, HTMLButtonElement>} */
   const buttons = new Map();
   for (const key of KEYS) buttons.set(key, keyButton(key, controller));
@@ -48,6 +52,10 @@ export function pad(controller) {
     el("div", { class: "faces" }, of("B"), of("A")),
   );
   takePointers(root, cross, controller);
+  status.follow(({ emulator }) => {
+    for (const key of /** @type {const} */ (["L", "R"]))
+      of(key)?.toggleAttribute("hidden", isGameBoy(emulator));
+  });
   controller.held.follow((mask) => {
     const held = new Set(keysOf(mask));
     for (const [key, button] of buttons) button.classList.toggle("held", held.has(key));

@@ -7,6 +7,7 @@ import { button, disable, empty, field } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el, fill } from "./dom.js";
 import { icon } from "./icons.js";
+import { fileName, freeName } from "./names.js";
 import { ReplayProgress } from "./replay.js";
 import { toast } from "./toast.js";
 import { saveFile } from "./transport.js";
@@ -44,9 +45,8 @@ export class RecordingsPanel {
   #list = el("ul", { class: "recordings" });
   #name = el("input", {
     type: "text",
-    value: "recording",
+    placeholder: "optional",
     maxlength: "64",
-    required: true,
     autocomplete: "off",
   });
   #speed = el(
@@ -62,6 +62,8 @@ export class RecordingsPanel {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #shown = "";
+  /** @type {readonly string[]} */
+  #names = [];
   /** Whether a recording may be running. */
   #recording = true;
 
@@ -87,7 +89,7 @@ export class RecordingsPanel {
       el(
         "p",
         { class: "about" },
-        "A recording holds every key press with its frame, from all clients, and regular hashes of the picture.",
+        "A recording holds every key press with its frame, from all clients, and checksums to verify a replay.",
       ),
       this.#activeLine,
       this.#replay.element,
@@ -110,9 +112,17 @@ export class RecordingsPanel {
   }
 
   async #record() {
+    const name = fileName(this.#name.value) || freeName("recording", this.#names);
+    const replace = this.#names.includes(name);
+    const sure =
+      !replace ||
+      this.#app.api.copying.value ||
+      (await confirm(`Replace ${name}?`, "There is a recording with this name.", "Replace"));
+    if (!sure) return;
     /** @type {ActiveRecording | undefined} */
-    const begun = await attempt(() => this.#app.api.act(actions.startRecording(this.#name.value.trim())));
+    const begun = await attempt(() => this.#app.api.act(actions.startRecording(name, replace)));
     if (!begun) return;
+    this.#name.value = "";
     this.#recording = true;
     await this.#refresh();
   }
@@ -132,6 +142,7 @@ export class RecordingsPanel {
       const { recordings } = await this.#app.api.read(actions.RECORDINGS, {
         limit: 1000,
       });
+      this.#names = recordings.map(({ name }) => name);
       this.#show(recordings);
     } catch (error) {
       if (error instanceof ApiError && error.status >= 400)
@@ -173,11 +184,11 @@ export class RecordingsPanel {
   /** @param {readonly Recording[]} recordings */
   #show(recordings) {
     const attached = this.#app.status.value.emulator?.kind === "attached";
-    const text = JSON.stringify([recordings, attached]);
+    const text = JSON.stringify([recordings, attached, this.#recording]);
     if (text === this.#shown) return;
     this.#shown = text;
     if (recordings.length === 0) {
-      fill(this.#list, el("li", { class: "nothing" }, empty("No recordings yet.")));
+      fill(this.#list, !this.#recording && el("li", { class: "nothing" }, empty("No recordings yet.")));
       return;
     }
     const newest = [...recordings].sort((a, b) => b.time.localeCompare(a.time));

@@ -46,7 +46,9 @@ export class ReplayProgress {
   async play(name, speed) {
     /** @type {Replay | undefined} */
     const begun = await attempt(() => this.#app.api.act(actions.replay(name, speed)));
-    if (begun) await this.#follow(begun);
+    if (!begun) return;
+    await this.#app.watch.setReplaying(!begun.over);
+    await this.#follow(begun);
   }
 
   /** @param {Replay} replay */
@@ -54,7 +56,7 @@ export class ReplayProgress {
     clearTimeout(this.#timer);
     if (replay.over) {
       fill(this.element, el("p", { class: replay.equal ? "outcome good" : "outcome bad" }, outcome(replay)));
-      await this.#app.watch.refresh();
+      await this.#app.watch.setReplaying(false);
       return;
     }
     const { recording, played, frames } = replay;
@@ -70,7 +72,10 @@ export class ReplayProgress {
       /** @type {Replay | undefined} */
       const next = await attempt(() => this.#app.api.read(actions.REPLAY));
       if (next) await this.#follow(next);
-      else fill(this.element);
+      else {
+        fill(this.element);
+        await this.#app.watch.setReplaying(false);
+      }
     }, EVERY_MS);
   }
 }
@@ -88,7 +93,7 @@ function outcome({ recording, frames, played, pictures, memories, diverged, dama
   const compared = [counted(pictures, "picture"), counted(memories, "state of memory")]
     .filter(Boolean)
     .join(", ");
-  return `${recording} went the same way again in all of its ${frames} frames${compared ? `: ${compared} compared` : ""}.`;
+  return `Replay matches: ${frames} of ${frames} frames of ${recording} are identical${compared ? ` (${compared} compared)` : ""}.`;
 }
 
 /**

@@ -29,7 +29,7 @@ export class Rpc {
   #waiting = new Map();
   /** @type {Map<string, Set<(params: unknown) => void>>} */
   #listeners = new Map();
-  /** @type {Set<() => void>} */
+  /** @type {Set<() => unknown>} */
   #openers = new Set();
   #lastId = 0;
 
@@ -77,7 +77,7 @@ export class Rpc {
 
   /**
    * Calls `opener` now if connected, and on each new connection. Returns a function that unregisters it.
-   * @param {() => void} opener
+   * @param {() => unknown} opener
    * @returns {() => void}
    */
   onOpen(opener) {

@@ -6,7 +6,7 @@ import { Video } from "./video.js";
 
 /**
  * @import { App } from "./app.js"
- * @import { EmulatorState, Phase, Status } from "./status.js"
+ * @import { EmulatorState, Status } from "./status.js"
  */
 
 /**
@@ -37,16 +37,30 @@ export function screen(app) {
   );
   const element = el("div", { class: "bezel" }, focus, veil);
   const video = new Video(canvas, app.api);
-  app.api.emulator.follow(() => video.socket.restart());
-  video.shape.follow(({ width, height }) => {
-    element.style.setProperty("--width", String(width));
-    element.style.setProperty("--height", String(height));
+  app.api.emulator.follow(() => {
+    video.forget();
+    video.socket.restart();
   });
+  video.shape.follow(({ width, height }) => {
+    // The layout of the whole page depends on the shape of the picture.
+    const { style } = document.documentElement;
+    style.setProperty("--width", String(width));
+    style.setProperty("--height", String(height));
+  });
+  followDevicePixels();
   const look = () => show(veil, focus, app.status.value, video.seen.value && video.socket.connected.value);
   app.status.follow(look);
   video.seen.follow(look);
   video.socket.connected.follow(look);
   return { element, focus, video };
+}
+
+/** Tells the style sheet the size of a device pixel, also after the user zooms. */
+function followDevicePixels() {
+  document.documentElement.style.setProperty("--device-pixel", `${1 / devicePixelRatio}px`);
+  matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener("change", followDevicePixels, {
+    once: true,
+  });
 }
 
 /**
@@ -56,10 +70,10 @@ export function screen(app) {
  * @param {boolean} live
  */
 function show(veil, focus, status, live) {
-  const overlay = overlayFor(status.phase, status.emulator, live);
+  const overlay = overlayFor(status, live);
   veil.hidden = overlay === undefined;
   focus.classList.toggle("dimmed", overlay !== undefined && overlay.dim !== false);
-  const text = overlay ? `${overlay.title}\n${overlay.text}` : "";
+  const text = overlay ? [overlay.title, overlay.text, ...(overlay.emulators ?? [])].join("\n") : "";
   if (veil.dataset.text === text) return;
   veil.dataset.text = text;
   if (!overlay) {
@@ -71,6 +85,9 @@ function show(veil, focus, status, live) {
     overlay.busy ? el("span", { class: "spinner" }) : icon("warning"),
     el("strong", {}, overlay.title),
     el("p", {}, overlay.text),
+    ...(overlay.emulators ?? []).map((name) =>
+      el("a", { href: `/?${new URLSearchParams({ emulator: name })}` }, name),
+    ),
   );
 }
 
@@ -80,16 +97,16 @@ function show(veil, focus, status, live) {
  * @property {string} text
  * @property {boolean} [busy]
  * @property {boolean} [dim]
+ * @property {readonly string[]} [emulators] Emulators to choose from.
  */
 
 /**
  * The message over the picture, if there is one.
- * @param {Phase} phase
- * @param {EmulatorState | undefined} emulator
+ * @param {Status} status
  * @param {boolean} live
  * @returns {Overlay | undefined}
  */
-function overlayFor(phase, emulator, live) {
+function overlayFor({ phase, emulator, emulators }, live) {
   switch (phase) {
     case "loading":
       return { title: "Connecting…", text: "", busy: true };
@@ -104,6 +121,14 @@ function overlayFor(phase, emulator, live) {
         title: "This server requires a token",
         text: "Sign in above to see and control the emulator.",
       };
+    case "unknown": {
+      const name = new URLSearchParams(location.search).get("emulator") ?? "";
+      return {
+        title: `No emulator is called ${JSON.stringify(name)}`,
+        text: "Open one of the emulators of this server:",
+        emulators: emulators.map((known) => known.name),
+      };
+    }
     case "disconnected":
       return { title: "No emulator", text: missing(emulator) };
     case "stalled":
@@ -111,6 +136,7 @@ function overlayFor(phase, emulator, live) {
         title: "The emulator does not run",
         text: "It is paused in its own window, has no game, or hangs. This page continues when it does.",
       };
+    case "replaying":
     case "paused":
     case "lockstep":
     case "running":

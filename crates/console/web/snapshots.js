@@ -6,6 +6,7 @@ import { attempt, textOf } from "./app.js";
 import { button, empty, field } from "./controls.js";
 import { confirm, prompt } from "./dialog.js";
 import { el, fill } from "./dom.js";
+import { fileName, freeName } from "./names.js";
 import { toast } from "./toast.js";
 
 /** @import { App } from "./app.js" */
@@ -30,13 +31,15 @@ export class SnapshotsPanel {
   #list = el("ul", { class: "snapshots" });
   #name = el("input", {
     type: "text",
-    placeholder: "name, or leave it to the clock",
+    placeholder: "optional",
     maxlength: "64",
     autocomplete: "off",
   });
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #shown = "";
+  /** @type {readonly string[]} */
+  #names = [];
 
   /** @param {App} app */
   constructor(app) {
@@ -67,8 +70,9 @@ export class SnapshotsPanel {
   }
 
   async #save() {
+    const name = fileName(this.#name.value) || freeName("snapshot", this.#names);
     /** @type {Snapshot | undefined} */
-    const saved = await attempt(() => this.#app.api.act(actions.saveSnapshot(this.#name.value.trim())));
+    const saved = await attempt(() => this.#app.api.act(actions.saveSnapshot(name)));
     if (saved) {
       toast(`Saved ${saved.name}.`);
       this.#name.value = "";
@@ -96,6 +100,7 @@ export class SnapshotsPanel {
       const { snapshots } = await this.#app.api.read(actions.SNAPSHOTS, {
         limit: 1000,
       });
+      this.#names = snapshots.map(({ name }) => name);
       this.#show(snapshots);
     } catch (error) {
       // The header shows that the server does not answer; the list may still be correct.
@@ -175,8 +180,8 @@ export class SnapshotsPanel {
     const other = this.#app.api.copying.value
       ? "NEW-NAME"
       : await prompt("Rename the snapshot", "New name", name, "Rename");
-    if (other !== undefined && other !== name)
-      await this.#do(actions.renameSnapshot(name, other), `Renamed to ${other}.`);
+    if (other === undefined || fileName(other) === name) return;
+    await this.#do(actions.renameSnapshot(name, fileName(other)), `Renamed to ${fileName(other)}.`);
   }
 
   /** @param {string} name */

@@ -32,7 +32,7 @@ import { Subscription } from "./subscription.js";
 
 /**
  * The state of the selected emulator or of its server.
- * @typedef {"loading" | "unreachable" | "locked" | "disconnected" | "stalled" | "paused" | "lockstep" | "running"} Phase
+ * @typedef {"loading" | "unreachable" | "locked" | "unknown" | "disconnected" | "stalled" | "replaying" | "paused" | "lockstep" | "running"} Phase
  */
 
 /**
@@ -64,6 +64,7 @@ export class StatusPoller {
   status = new Store(/** @type {Status} */ ({ phase: "loading", emulators: [], emulator: undefined }));
   #api;
   #looks = 0;
+  #replaying = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -93,6 +94,15 @@ export class StatusPoller {
     });
   }
 
+  /**
+   * Says whether a replay runs: the emulator itself reports that it is paused then.
+   * @param {boolean} replaying
+   */
+  async setReplaying(replaying) {
+    this.#replaying = replaying;
+    await this.refresh();
+  }
+
   /** Polls now. */
   async refresh() {
     clearTimeout(this.#timer);
@@ -113,13 +123,25 @@ export class StatusPoller {
       /** @type {{ emulators: EmulatorState[] }} */
       const { emulators } = await this.#api.read("/v1/emulators");
       const wanted = this.#api.emulator.value;
+      if (wanted !== undefined && !emulators.some(({ name }) => name === wanted))
+        return { phase: "unknown", emulators, emulator: undefined };
       const emulator = emulators.find(({ name }) => name === wanted) ?? emulators[0];
+      if (this.#replaying && emulator?.connected) return { phase: "replaying", emulators, emulator };
       return { phase: emulator ? phaseOf(emulator) : "disconnected", emulators, emulator };
     } catch (error) {
       const locked = error instanceof ApiError && error.status === 401;
       return { ...this.status.value, phase: locked ? "locked" : "unreachable" };
     }
   }
+}
+
+/**
+ * Whether the game is for the Game Boy or the Game Boy Color.
+ * @param {EmulatorState | undefined} emulator
+ * @returns {boolean}
+ */
+export function isGameBoy(emulator) {
+  return /^(DMG|CGB)/.test(emulator?.code ?? "");
 }
 
 /**

@@ -6,7 +6,7 @@ import { icon } from "./icons.js";
 const SHOWN_MS = 6000;
 const MOST = 4;
 
-/** @typedef {"good" | "bad"} Tone */
+/** @typedef {"good" | "bad" | "copied"} Tone */
 
 /**
  * Shows `text` for a few seconds, and longer while the mouse is over it.
@@ -15,6 +15,8 @@ const MOST = 4;
  */
 export function toast(text, tone = "good") {
   const place = byId("toasts");
+  // Each copied command replaces the one in the clipboard, and its message the one before.
+  if (tone === "copied") place.querySelector(".toast.copied")?.remove();
   const close = el(
     "button",
     { type: "button", class: "quiet square", "aria-label": "Dismiss" },

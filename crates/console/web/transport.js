@@ -3,7 +3,7 @@
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
 import { Sound } from "./audio.js";
-import { button, disable, field, setOptions } from "./controls.js";
+import { button, disable, field, playAfterClicks, setOptions } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el, fill, setText } from "./dom.js";
 import { icon } from "./icons.js";
@@ -25,6 +25,10 @@ const NO_SPEED = "Scripts cannot set mGBA's speed. Use its own window (Emulation
 const NO_SOUND = "mGBA plays its sound on its own machine; scripts have no access to it.";
 const NO_STEP = "Pause or use Lockstep first, to step frame by frame.";
 const NO_EMULATOR = "No emulator is connected.";
+const NO_SERVER = "The server does not answer.";
+const REPLAYING = "A replay is running. Cancel it in Recordings.";
+/** Why controls do nothing with a token that allows only reading. */
+export const VIEW_ONLY = "This token allows only viewing; it cannot control the emulator.";
 const IN_A_WINDOW =
   "This mGBA runs in its own window. Pause, speed and sound are there; Lockstep works here.";
 
@@ -63,9 +67,11 @@ export function transport(app, stage, focus) {
     () => act(app.status.value.phase === "lockstep" ? actions.resume() : actions.lockstep(LOCKSTEP_MS))(),
   );
   const speed = el("select", {});
-  speed.addEventListener("change", () => {
+  speed.addEventListener("change", async () => {
     const value = speed.value === UNLIMITED ? UNLIMITED : Number(speed.value);
-    void act(actions.speed(value))();
+    await act(actions.speed(value))();
+    // A speed that was refused or only copied is not the emulator's.
+    showSpeed(speed, app.status.value.emulator);
   });
   const reset = button(
     { icon: "reset", label: "Reset", compact: true, hint: "Reset the console" },
@@ -92,7 +98,9 @@ export function transport(app, stage, focus) {
     run.replaceChildren(icon(still ? "play" : "pause"), el("span", {}, still ? "Resume" : "Pause"));
     lock.setAttribute("aria-pressed", String(phase === "lockstep"));
     if (document.activeElement !== speed) showSpeed(speed, emulator);
-    const gone = usable(phase) ? undefined : NO_EMULATOR;
+    const lost = goneReason(phase);
+    const gone =
+      lost ?? reasonIf(api.viewOnly.value, VIEW_ONLY) ?? reasonIf(phase === "replaying", REPLAYING);
     const window = emulator?.kind === "attached";
     disable(run, gone ?? reasonIf(window && phase !== "lockstep", NO_PAUSE));
     disable(step, gone ?? reasonIf(!still, NO_STEP));
@@ -100,11 +108,13 @@ export function transport(app, stage, focus) {
     disable(speed, gone ?? reasonIf(window, NO_SPEED));
     speed.disabled = speed.ariaDisabled === "true";
     disable(reset, gone);
-    disable(sound, gone ?? reasonIf(window, NO_SOUND));
+    disable(sound, lost ?? reasonIf(window, NO_SOUND));
+    disable(camera, lost);
     setText(reason, window && !gone ? IN_A_WINDOW : "");
     reason.hidden = reason.textContent === "";
   };
   app.status.follow(show);
+  api.viewOnly.follow(show);
 
   const bar = el(
     "div",
@@ -119,11 +129,8 @@ export function transport(app, stage, focus) {
     camera,
     full,
   );
-  bar.addEventListener("click", (event) => {
-    const byPointer = event.detail > 0 && event.target instanceof Element && event.target.closest("button");
-    if (byPointer && !document.querySelector("dialog[open]")) focus.focus({ preventScroll: true });
-  });
-  return el("div", {}, bar, reason);
+  playAfterClicks(bar, focus);
+  return el("div", { class: "controls" }, bar, reason);
 }
 
 /**
@@ -145,11 +152,13 @@ function reasonIf(applies, reason) {
 }
 
 /**
+ * Why nothing can be done in this phase, if so.
  * @param {Phase} phase
- * @returns {boolean}
+ * @returns {string | undefined}
  */
-function usable(phase) {
-  return phase === "running" || held(phase);
+function goneReason(phase) {
+  if (phase === "unreachable") return NO_SERVER;
+  return phase === "running" || phase === "replaying" || held(phase) ? undefined : NO_EMULATOR;
 }
 
 /**

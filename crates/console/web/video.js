@@ -63,6 +63,14 @@ export class Video {
     return this.#decoder.frame;
   }
 
+  /** Clears the picture, which belongs to another emulator. */
+  forget() {
+    this.#decoder = new Decoder();
+    this.#image = undefined;
+    this.#context.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
+    this.seen.set(false);
+  }
+
   /** @param {ArrayBuffer} message */
   #receive(message) {
     const before = this.#decoder.tick;

@@ -30,6 +30,7 @@ function isTexts(value) {
  * @property {HTMLElement} element
  * @property {History} history
  * @property {(value: unknown, frame: number) => void} show
+ * @property {(problem: string) => void} refuse Shows that the server rejected the expression.
  * @property {(frame: number) => void} draw
  */
 
@@ -60,7 +61,8 @@ export class WatchesPanel {
   constructor(app, symbols) {
     this.#feed = new WatchFeed(app.rpc, app.api, {
       values: (values, frame) => this.#receive(values, frame),
-      refused: (error) => setText(this.#problem, textOf(error)),
+      refused: (expression, problem) => this.#rows.get(expression)?.refuse(problem),
+      failed: (error) => setText(this.#problem, textOf(error)),
     });
     const names = el("datalist", { id: freshId("symbols") });
     this.#input.setAttribute("list", names.id);
@@ -83,10 +85,7 @@ export class WatchesPanel {
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const text = this.#input.value.trim();
-      if (text === "") return;
-      this.add(text);
-      this.#input.value = "";
+      void this.#submit();
     });
     this.element = el(
       "div",
@@ -101,6 +100,17 @@ export class WatchesPanel {
       suggestions.previousElementSibling?.toggleAttribute("hidden", all.length === 0);
     });
     this.#watched.follow((watched) => this.#sync(watched));
+  }
+
+  /** Adds the expression in the field. A wrong one stays there, to be corrected. */
+  async #submit() {
+    const text = this.#input.value.trim();
+    if (text === "") return;
+    const problem = await this.#feed.problemOf(text);
+    setText(this.#problem, problem ?? "");
+    if (problem !== undefined) return;
+    this.add(text);
+    this.#input.value = "";
   }
 
   /**
@@ -185,7 +195,13 @@ function watchRow(text, remove) {
   return {
     element,
     history,
+    refuse(problem) {
+      element.classList.add("refused");
+      setText(value, "–");
+      setText(range, problem);
+    },
     show(now, frame) {
+      element.classList.remove("refused");
       const number = typeof now === "boolean" ? Number(now) : now;
       setText(value, number === null ? "no value" : String(now));
       if (typeof number !== "number") return;

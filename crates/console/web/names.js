@@ -1,0 +1,22 @@
+/** Names of files on the server: snapshots and recordings. */
+
+/**
+ * A name as a user writes it, without the spaces that the server does not accept.
+ * @param {string} text
+ * @returns {string}
+ */
+export function fileName(text) {
+  return text.trim().replace(/\s+/g, "-");
+}
+
+/**
+ * The first of `base-1`, `base-2`, ... that is not used.
+ * @param {string} base
+ * @param {readonly string[]} used
+ * @returns {string}
+ */
+export function freeName(base, used) {
+  let number = 1;
+  while (used.includes(`${base}-${number}`)) number += 1;
+  return `${base}-${number}`;
+}

@@ -1,0 +1,167 @@
+/** Bugs of the page that were fixed, each named for what broke. */
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Console } from "../support/console.ts";
+import { repository } from "../support/server.ts";
+import { expect, test } from "../support/test.ts";
+
+const SCRATCH = 0x0200_0100;
+
+test("one wrong watch does not stop the others", async ({ console: page, server }) => {
+  await page.page.evaluate(
+    (address) =>
+      localStorage.setItem("framewire.watches", JSON.stringify([`u32[${address}]`, "ball_y >", "score"])),
+    SCRATCH,
+  );
+  await server.batch({ op: "write32", address: SCRATCH, value: 77 });
+  await page.page.reload();
+  const panel = await page.tab("Watches");
+  const row = (text: string) => panel.getByRole("listitem").filter({ hasText: text });
+  await expect(row(`u32[${SCRATCH}]`).locator(".value")).toHaveText("77");
+  await expect(row("ball_y >")).toHaveClass(/refused/);
+  await expect(row("ball_y >").locator(".range")).not.toContainText("watch[");
+  await server.batch({ op: "write32", address: SCRATCH, value: 78 });
+  await expect(row(`u32[${SCRATCH}]`).locator(".value")).toHaveText("78");
+});
+
+test("the typed digit and a change of the selected byte are visible", async ({ console: page, server }) => {
+  const panel = await page.tab("Memory");
+  const address = panel.getByLabel("Address or symbol");
+  await address.fill("02000100");
+  await address.press("Enter");
+  const cell = panel.getByRole("gridcell").first();
+  await expect(cell).toHaveText("00");
+  const background = (): Promise<string> => cell.evaluate((byte) => getComputedStyle(byte).backgroundColor);
+  const selected = await background();
+  await server.batch({ op: "write8", address: SCRATCH, value: 1 });
+  await expect.poll(background, { intervals: [20] }).not.toBe(selected);
+  await cell.click();
+  await page.page.keyboard.press("a");
+  await expect(cell).toHaveClass(/typing/);
+  expect(await background()).not.toBe(selected);
+  await page.page.keyboard.press("Escape");
+});
+
+test("Enter after a click on Load plays, and does not load again", async ({ console: page }) => {
+  const panel = await page.tab("Snapshots");
+  await panel.getByLabel("Name of the snapshot").fill("before the boss");
+  await panel.getByRole("button", { name: "Save now" }).click();
+  await expect(page.screen).toBeFocused();
+  await panel.getByRole("button", { name: "Load before-the-boss" }).click();
+  await expect(page.page.locator(".toast").last()).toContainText("Loaded before-the-boss");
+  await expect(page.screen).toBeFocused();
+  await page.page.keyboard.down("Enter");
+  await page.expectLit("Start");
+  await page.page.keyboard.up("Enter");
+  const log = await page.tab("Log");
+  await expect(log.getByRole("listitem").filter({ hasText: "Load snapshot" })).toHaveCount(1);
+  await page.tab("Snapshots");
+  await panel.getByRole("button", { name: "Save now" }).click();
+  await expect(panel.getByRole("listitem").filter({ hasText: "snapshot-1" })).toBeVisible();
+});
+
+test("a second recording gets a name of its own, and a used name is replaced after a question", async ({
+  console: page,
+}) => {
+  const panel = await page.tab("Recordings");
+  for (const name of ["recording-1", "recording-2"]) {
+    await panel.getByRole("button", { name: "Record", exact: true }).click();
+    await expect(panel.getByText(`Recording ${name}`)).toBeVisible();
+    await expect(panel.getByText("No recordings yet")).toBeHidden();
+    await panel.getByRole("button", { name: "Stop" }).click();
+    await expect(panel.getByRole("button", { name: `Delete ${name}` })).toBeVisible();
+  }
+  await panel.getByLabel("Name of the recording").fill("recording 1");
+  await panel.getByRole("button", { name: "Record", exact: true }).click();
+  await page.page.getByRole("dialog").getByRole("button", { name: "Replace" }).click();
+  await expect(panel.getByText("Recording recording-1")).toBeVisible();
+  await panel.getByRole("button", { name: "Stop" }).click();
+});
+
+test("while a replay runs, the page says so and Resume does nothing", async ({ console: page }) => {
+  const panel = await page.tab("Recordings");
+  await panel.getByRole("button", { name: "Record", exact: true }).click();
+  await expect
+    .poll(async () => Number(/(\d+) frames/.exec(await panel.locator(".running").innerText())?.[1]))
+    .toBeGreaterThan(120);
+  await panel.getByRole("button", { name: "Stop" }).click();
+  await panel.getByRole("button", { name: "Replay recording-1" }).click();
+  await expect(page.page.locator(".badge").first()).toContainText("Replaying");
+  await expect(page.page.locator(".transport > button").first()).toHaveAttribute("title", /replay/);
+  await panel.getByRole("button", { name: "Cancel" }).click();
+  await expect(page.page.locator(".badge").first()).not.toContainText("Replaying");
+});
+
+test("an emulator that does not exist is named, with links to the others", async ({ page, server }) => {
+  await page.goto(`${server.url}/?emulator=nobody`);
+  await expect(page.locator(".veil")).toContainText('No emulator is called "nobody"');
+  await expect(page.locator(".badge").first()).toContainText("No such emulator");
+  await page.locator(".veil a").first().click();
+  await expect(page.locator(".veil")).toBeHidden();
+});
+
+test("another emulator shows nothing of the one before", async ({ page, serve }) => {
+  // Nothing listens on the second one's port.
+  const rom = repository("rom/framewire-demo.gba");
+  const server = await serve(["--rom", `demo=${rom}`, "--attach", "gone=127.0.0.1:9"]);
+  const opened = new Console(page, server);
+  await opened.open("/?emulator=demo");
+  const panel = await opened.tab("Memory");
+  await expect(panel.getByRole("gridcell").first()).toHaveText("46");
+  await page.getByLabel("Emulator").selectOption("gone");
+  await expect(page.locator(".veil")).toContainText("No emulator");
+  await expect(panel.getByRole("gridcell").first()).toHaveText("··");
+  expect(await opened.pixel(120, 120)).toEqual([0, 0, 0]);
+});
+
+test("with a read-only token, the page says that it only shows", async ({ page, serve }) => {
+  const folder = mkdtempSync(join(tmpdir(), "framewire-tokens-"));
+  const file = (name: string, token: string): string => {
+    writeFileSync(join(folder, name), token, { mode: 0o600 });
+    return join(folder, name);
+  };
+  const [full, read] = ["f".repeat(64), "1".repeat(64)];
+  const server = await serve(["--token-file", file("full", full), "--read-token-file", file("read", read)]);
+  await page.goto(server.url);
+  await page.getByLabel("Token").fill(read);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByText("View only", { exact: true })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Pause" })).toHaveAttribute("title", /only viewing/);
+  await page.keyboard.down("x");
+  await expect(page.locator(".key.held")).toHaveCount(0);
+  await page.keyboard.up("x");
+  rmSync(folder, { recursive: true });
+});
+
+test("copy mode does not move the page, and has one message", async ({ console: page, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const top = async (): Promise<number> => (await page.canvas.boundingBox())?.y ?? -1;
+  const before = await top();
+  await page.button("curl").click();
+  await expect(page.page.locator(".banner")).toBeVisible();
+  expect(await top()).toBe(before);
+  await page.button("Pause").click();
+  await page.button("Reset").click();
+  await expect(page.page.locator(".toast.copied")).toContainText("/v1/reset");
+  await expect(page.page.locator(".toast.copied")).toHaveCount(1);
+  const speed = page.page.getByLabel("Speed", { exact: true });
+  await speed.selectOption("4");
+  await expect(page.page.locator(".toast.copied")).toContainText("/v1/speed");
+  await expect(speed).toHaveValue("1");
+});
+
+test("the toolbar does not move when the game is paused", async ({ console: page }) => {
+  const left = async (): Promise<number> => (await page.button("Step").boundingBox())?.x ?? -1;
+  const before = await left();
+  await page.button("Pause").click();
+  await expect(page.button("Resume")).toBeVisible();
+  expect(await left()).toBe(before);
+});
+
+test("without a server, each control gives that as the reason", async ({ console: page, server }) => {
+  await server.kill();
+  for (const name of ["Pause", "Save the picture"])
+    await expect(page.button(name)).toHaveAttribute("title", /server does not answer/);
+});

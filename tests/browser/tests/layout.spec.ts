@@ -1,0 +1,62 @@
+/** The layout at different sizes of the window. */
+
+import { expect, test } from "../support/test.ts";
+
+test("the page never scrolls sideways", async ({ console: page }) => {
+  for (const width of [360, 480, 640, 672, 720, 800, 870, 960, 1000, 1180, 1280, 2560]) {
+    await page.page.setViewportSize({ width, height: 800 });
+    const wide = await page.page.evaluate(() => document.scrollingElement?.scrollWidth);
+    expect(wide, `at ${width}`).toBeLessThanOrEqual(width);
+  }
+});
+
+test("on wide screens, the picture has whole pixels", async ({ console: page }) => {
+  for (const [width, height, scale] of [
+    [1280, 720, 3],
+    [1440, 900, 3],
+    [1920, 1080, 4],
+    [2560, 1440, 5],
+  ] as const) {
+    await page.page.setViewportSize({ width, height });
+    const box = await page.canvas.boundingBox();
+    expect([box?.width, box?.height], `at ${width}`).toEqual([240 * scale, 160 * scale]);
+  }
+});
+
+test("full screen shows the picture only, at 95 % of the height or more", async ({ console: page }) => {
+  await page.page.setViewportSize({ width: 1440, height: 900 });
+  await page.button("Full screen").click();
+  await expect.poll(() => page.page.evaluate(() => document.fullscreenElement !== null)).toBe(true);
+  const part = async (): Promise<number> => {
+    const height = await page.page.evaluate(() => innerHeight);
+    return ((await page.canvas.boundingBox())?.height ?? 0) / height;
+  };
+  await expect.poll(part).toBeGreaterThanOrEqual(0.95);
+  await expect(page.page.locator(".pad")).toBeHidden();
+});
+
+test.describe("on a phone in landscape", () => {
+  test.use({ viewport: { width: 844, height: 390 }, hasTouch: true, isMobile: true });
+
+  test("the picture is large, with the keys at its sides", async ({ console: page }) => {
+    const picture = await page.canvas.boundingBox();
+    if (!picture) throw new Error("no picture");
+    expect(picture.width).toBeGreaterThanOrEqual(520);
+    expect(picture.y + picture.height).toBeLessThanOrEqual(390);
+    const boxes = await page.page.locator(".pad [data-key]").evaluateAll((keys) =>
+      keys.map((key) => {
+        const { left, right, top, bottom } = key.getBoundingClientRect();
+        return { name: key.getAttribute("data-key"), left, right, top, bottom };
+      }),
+    );
+    expect(boxes.length).toBe(10);
+    for (const { name, left, right, top, bottom } of boxes) {
+      expect(Math.min(left, top), `${name}`).toBeGreaterThanOrEqual(0);
+      expect(Math.max(right - 844, bottom - 390), `${name}`).toBeLessThanOrEqual(0);
+      expect(right <= picture.x + 1 || left >= picture.x + picture.width - 1, `${name} next to it`).toBe(true);
+    }
+    await page.page.locator(".pad [data-key=A]").tap();
+    const width = await page.page.evaluate(() => document.scrollingElement?.scrollWidth);
+    expect(width).toBeLessThanOrEqual(844);
+  });
+});
