@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
 
-use super::processor;
+/// Longest that a yield keeps the processor if nothing has arrived. One that took longer lost the processor to another program.
+const LONGEST_YIELD: Duration = Duration::from_micros(10);
 
 /// Sleeps to shortly before a time.
 #[cfg(target_os = "linux")]
@@ -91,8 +92,8 @@ mod timer {
 /// Waits for times.
 pub(super) struct Pacer {
     timer: timer::Timer,
-    /// Processor time spent on waiting, which is not work. Not the time that passed: another program may have had the
-    /// processor.
+    /// Processor time spent on waiting, which is not work. The processor's own clock would cost a system call for each yield:
+    /// as much as the yield.
     idle: Duration,
 }
 
@@ -108,25 +109,23 @@ impl Pacer {
         time: Instant,
         activity: impl Fn() -> u64,
     ) -> std::io::Result<Instant> {
-        // Processor time at the end of the last yield, so that a row of them needs one system call each.
-        let mut mark = None;
+        let mut now = Instant::now();
         loop {
-            let now = Instant::now();
             let gap = time.saturating_duration_since(now);
             if gap.is_zero() {
                 return Ok(now);
             }
             if gap > timer::WORTH {
                 self.timer.sleep_until(time - timer::EARLY).await?;
-                mark = None;
+                now = Instant::now();
             } else {
-                let before = (activity(), mark.unwrap_or_else(processor::used));
+                let before = activity();
                 yield_now().await;
-                let used = processor::used();
-                if activity() == before.0 {
-                    self.idle += used.saturating_sub(before.1);
+                let after = Instant::now();
+                if activity() == before {
+                    self.idle += after.saturating_duration_since(now).min(LONGEST_YIELD);
                 }
-                mark = Some(used);
+                now = after;
             }
         }
     }

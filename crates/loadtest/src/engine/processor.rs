@@ -19,14 +19,14 @@ pub(super) fn usage() -> Option<Usage> {
 
 /// Processor time that this thread has used so far; zero where the system does not say.
 #[cfg(unix)]
-pub(super) fn used() -> Duration {
+fn used() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let seconds = time.tv_sec.try_into().unwrap_or(0);
     Duration::new(seconds, time.tv_nsec.try_into().unwrap_or(0))
 }
 
 #[cfg(not(unix))]
-pub(super) fn used() -> Duration {
+fn used() -> Duration {
     Duration::ZERO
 }
 
