@@ -47,9 +47,9 @@ pub enum Error {
     /// The system refused.
     #[error("channel: {what}: {source}")]
     System {
-        /// What was tried.
-        what: &'static str,
-        /// What it said.
+        /// What was not possible.
+        what: String,
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -6,17 +6,18 @@ pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Stands between publishing something and looking whether somebody sleeps: keeps the compiler from exchanging the two. The
-/// processor is kept from it by the barrier that the sleeper sends to all processes before it looks a last time.
+/// Separates two steps: publishing something, and then checking whether the other side sleeps. It keeps the compiler from
+/// reordering them. If the processor reorders them, nothing is missed, because a side that is about to sleep sends a memory
+/// barrier to all processes before its last check.
 pub fn light_fence() {
     #[cfg(not(loom))]
     compiler_fence(Ordering::SeqCst);
-    // loom has no barriers that reach other threads; two full fences are what the pair amounts to.
+    // loom has no barriers that reach other threads. A full fence on each side has the same effect.
     #[cfg(loom)]
     fence(Ordering::SeqCst);
 }
 
-/// Watches accesses to bytes for races in loom's models; nothing otherwise.
+/// Detects races between accesses to bytes in loom's models. Does nothing otherwise.
 #[derive(Debug, Default)]
 pub struct Shadow {
     #[cfg(loom)]

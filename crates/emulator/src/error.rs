@@ -1,6 +1,6 @@
 use framewire_protocol::OpError;
 
-/// Why a batch, or an operation done alone, has no result.
+/// Why a batch or a single operation has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmulatorError {
     /// There is no connection to the emulator.
@@ -12,7 +12,7 @@ pub enum EmulatorError {
     /// A queue is full; nothing was done.
     #[error("{0} requests already wait for the emulator; send fewer at a time and try again")]
     Busy(usize),
-    /// The connection broke and the script was loaded again: whether the batch was done cannot be known.
+    /// The connection broke and the script was loaded again, so it is not known whether the batch was performed.
     #[error("{0}")]
     Lost(String),
     /// The emulator is being stopped.

@@ -1,4 +1,4 @@
-//! Picture and sound as they are made.
+//! Receivers for pictures and sound, as the emulator produces them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::{broadcast, oneshot, watch};
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// The emulator's frame counter after its frame.
+    /// The emulator's frame counter after the frame of this picture.
     pub frame: u32,
     /// Frames run since the emulator started. Resets and states do not change this.
     pub ticks: u64,
@@ -19,14 +19,14 @@ pub struct Picture {
     pub pixels: Vec<u8>,
 }
 
-/// Sound.
+/// The sound of one frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sound {
-    /// The emulator's frame counter after its frame.
+    /// The emulator's frame counter after the frame of this sound.
     pub frame: u32,
-    /// Pairs of samples a second.
+    /// Pairs of samples per second.
     pub rate: u32,
-    /// Left and right in turn.
+    /// Pairs of samples: left, then right.
     pub samples: Vec<i16>,
 }
 
@@ -40,8 +40,8 @@ impl Video {
         Video(receiver)
     }
 
-    /// The newest picture that was not taken yet. Older ones are skipped. The first one is available at once, even if the
-    /// emulator is paused. `None` when the emulator is gone.
+    /// Waits for a picture that this has not returned yet. Returns the newest and skips older ones. The first one is
+    /// available at once, even if the emulator is paused. `None` when the emulator is gone.
     pub async fn next(&mut self) -> Option<Arc<Picture>> {
         loop {
             self.0.changed().await.ok()?;
@@ -56,7 +56,7 @@ impl Video {
 #[derive(Debug)]
 pub struct PictureOf(oneshot::Receiver<Result<Arc<Picture>, Past>>);
 
-/// The frame has passed; the emulator is at this one.
+/// The requested frame has passed. The value is the emulator's current frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Past(pub u32);
 
@@ -66,7 +66,7 @@ impl PictureOf {
         PictureOf(receiver)
     }
 
-    /// The picture, once it is drawn. `None` when the emulator is gone.
+    /// Waits until the picture is drawn. `None` when the emulator is gone.
     pub async fn taken(self) -> Option<Result<Arc<Picture>, Past>> {
         self.0.await.ok()
     }
@@ -82,7 +82,7 @@ impl Audio {
         Audio(receiver)
     }
 
-    /// The next sound. Sound that was not taken in time is skipped. `None` when the emulator is gone.
+    /// Waits for the next sound. Sound that was not read in time is skipped. `None` when the emulator is gone.
     pub async fn next(&mut self) -> Option<Arc<Sound>> {
         loop {
             match self.0.recv().await {

@@ -34,7 +34,7 @@ pub struct Status {
     pub script: Option<Script>,
     /// The emulator's frame counter in its last answer.
     pub frame: u32,
-    /// Frames a second between the last answers.
+    /// Frames per second, measured between recent answers.
     pub frames_per_second: f64,
     /// Why there is no connection.
     pub problem: Option<String>,

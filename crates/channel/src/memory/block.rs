@@ -20,7 +20,7 @@ use crate::layout::{MAGIC, VERSION, at};
 const NAME_LOCK: i64 = 2;
 /// Longest sleep without checking whether the other side is alive.
 const LOOK: Duration = Duration::from_millis(50);
-/// The same where memory barriers do not reach other processes. There a wake-up can be missed; it costs no more than this.
+/// The same on systems without memory barriers for other processes. There a wake-up can be missed, and costs this much time.
 const LOOK_WITHOUT_BARRIERS: Duration = Duration::from_millis(1);
 
 /// A block, as one side sees it.
@@ -35,7 +35,8 @@ pub struct Block {
     barriers: bool,
 }
 
-fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
+    let what = what.into();
     move |source| Error::System { what, source }
 }
 
@@ -49,7 +50,7 @@ fn path_of(name: &str) -> Result<CString, Error> {
 
 /// Checks that no other user can get in: the file is ours, and nobody else may open it.
 fn check_owner(file: &File, name: &str) -> Result<(), Error> {
-    let data = file.metadata().map_err(system("cannot look at the memory"))?;
+    let data = file.metadata().map_err(system("cannot read the attributes of the shared memory"))?;
     if data.uid() != sys::user() || data.mode() & 0o077 != 0 {
         return Err(Error::Foreign(name.to_owned()));
     }
@@ -72,19 +73,19 @@ fn magic(mapping: &Mapping) -> &AtomicU64 {
 }
 
 impl Block {
-    /// Makes the block of a name, in place of one whose creator is gone.
+    /// Creates the block with this name. Replaces an old one whose creator has ended.
     pub fn create(name: &str, slots: usize, bulk: usize, extra: usize) -> Result<Block, Error> {
         let path = path_of(name)?;
         loop {
             let file = sys::open(&path, true).map_err(|source| match source.kind() {
                 ErrorKind::PermissionDenied => Error::Foreign(name.to_owned()),
-                _ => system("cannot make shared memory")(source),
+                _ => system("cannot create shared memory")(source),
             })?;
             check_owner(&file, name)?;
             if !sys::lock(&file, NAME_LOCK) {
                 return Err(Error::Served(name.to_owned()));
             }
-            let data = file.metadata().map_err(system("cannot look at the memory"))?;
+            let data = file.metadata().map_err(system("cannot read the attributes of the shared memory"))?;
             let named = sys::open(&path, false).and_then(|file| file.metadata());
             if !named.is_ok_and(|named| named.ino() == data.ino()) {
                 continue;
@@ -98,7 +99,9 @@ impl Block {
             let mapping = sys::allocate(&file, size).and_then(|()| Mapping::new(&file, size));
             let mapping = mapping.map_err(|source| {
                 sys::unlink(&path);
-                system("cannot get so much shared memory")(source)
+                system(format!(
+                    "cannot allocate {size} bytes of shared memory; free some memory or make the channel smaller"
+                ))(source)
             })?;
             for (offset, value) in
                 [(at::VERSION, VERSION as usize), (at::SLOTS, slots), (at::BULK, bulk), (at::EXTRA, extra)]
@@ -113,7 +116,7 @@ impl Block {
         }
     }
 
-    /// Attaches to the block of a name.
+    /// Attaches to the block with this name.
     pub fn attach(name: &str) -> Result<Block, Error> {
         let path = path_of(name)?;
         let missing = || Error::Missing(name.to_owned());
@@ -129,7 +132,8 @@ impl Block {
         if !sys::lock(&file, Side::Attached as i64) {
             return Err(Error::Attached(name.to_owned()));
         }
-        let size = file.metadata().map_err(system("cannot look at the memory"))?.size() as usize;
+        let data = file.metadata().map_err(system("cannot read the attributes of the shared memory"))?;
+        let size = data.size() as usize;
         if size < at::RINGS {
             return Err(missing());
         }

@@ -18,23 +18,23 @@ fn check(result: libc::c_int) -> Result<libc::c_int> {
     if result < 0 { Err(Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Opens a shared memory object, and makes an empty one that only this user can open if `create`.
+/// Opens a shared memory object. With `create`, creates an empty one if there is none; only this user can open it.
 pub fn open(path: &CString, create: bool) -> Result<File> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | if create { libc::O_CREAT } else { 0 };
     // SAFETY: the path ends with a NUL.
     let fd = check(unsafe { libc::shm_open(path.as_ptr(), flags, 0o600) })?;
-    // SAFETY: a descriptor just opened, and nobody else's.
+    // SAFETY: the descriptor was just opened, and nothing else owns it.
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// Takes a shared memory object's name away.
+/// Removes the name of a shared memory object.
 pub fn unlink(path: &CString) {
     // SAFETY: the path ends with a NUL.
     unsafe { libc::shm_unlink(path.as_ptr()) };
 }
 
-/// Makes an empty file this long, and has the system set the memory aside: a full `/dev/shm` is an error here and no bus
-/// error later.
+/// Extends an empty file to this size and reserves the memory for it. So if `/dev/shm` is full, there is an error here
+/// instead of a bus error later.
 pub fn allocate(file: &File, size: usize) -> Result<()> {
     let too_long = |_| Error::from(ErrorKind::InvalidInput);
     let length = libc::off_t::try_from(size).map_err(too_long)?;
@@ -49,7 +49,7 @@ pub fn allocate(file: &File, size: usize) -> Result<()> {
     }
 }
 
-/// This process' user.
+/// The user of this process.
 pub fn user() -> u32 {
     // SAFETY: no arguments, cannot fail.
     unsafe { libc::geteuid() }
@@ -65,14 +65,14 @@ fn byte_lock(byte: i64) -> libc::flock {
     }
 }
 
-/// Locks a byte of an open file until its last descriptor is closed. Returns false if somebody else holds it.
+/// Locks a byte of an open file until the file's last descriptor is closed. Returns false if the byte is already locked.
 pub fn lock(file: &File, byte: i64) -> bool {
     let lock = byte_lock(byte);
     // SAFETY: the descriptor is open and the structure is of the kind that the command takes.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) == 0 }
 }
 
-/// Whether somebody else holds the lock of a byte.
+/// Whether a byte is locked through another open file.
 pub fn is_locked(file: &File, byte: i64) -> bool {
     let mut lock = byte_lock(byte);
     // SAFETY: as in `lock`.
@@ -80,15 +80,15 @@ pub fn is_locked(file: &File, byte: i64) -> bool {
     result == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
 }
 
-/// A file's first bytes in memory, shared with every process that maps them. It can be used also after another process has
-/// truncated the file.
+/// The first bytes of a file in memory, shared with every process that maps them. The memory stays usable if another process
+/// truncates the file.
 pub struct Mapping {
     start: NonNull<u8>,
     size: usize,
     entry: &'static Entry,
 }
 
-// SAFETY: memory is not bound to a thread; the code that reads and writes it says what is allowed.
+// SAFETY: memory is not bound to a thread. The code that reads and writes it says why that is sound.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -97,14 +97,14 @@ impl Mapping {
     /// Maps `size` bytes, which the file must have.
     pub fn new(file: &File, size: usize) -> Result<Mapping> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the system chooses the address, so nothing that is mapped already is touched.
+        // SAFETY: the system chooses the address, so no existing mapping is changed.
         let start =
             unsafe { libc::mmap(ptr::null_mut(), size, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
             return Err(Error::last_os_error());
         }
         let entry = Entry::add(start as usize, size).inspect_err(|_| {
-            // SAFETY: mapped a moment ago, and used by nobody yet.
+            // SAFETY: just mapped, and not used yet.
             unsafe { libc::munmap(start, size) };
         })?;
         NonNull::new(start.cast())
@@ -112,7 +112,7 @@ impl Mapping {
             .ok_or_else(|| Error::from(ErrorKind::OutOfMemory))
     }
 
-    /// The address of an offset, which must be inside.
+    /// The address of an offset, which must be inside the mapping.
     #[inline]
     pub fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset <= self.size, "offset {offset} outside of a mapping of {} bytes", self.size);
@@ -124,7 +124,7 @@ impl Mapping {
         self.size
     }
 
-    /// Whether the system could not provide a part of it, which holds zeros since.
+    /// Whether the system could not provide a part of the memory. That part has held zeros since then.
     #[inline]
     pub fn is_lost(&self) -> bool {
         self.entry.is_lost()
@@ -139,7 +139,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Sleeps while a word has a value, at most so long.
+/// Sleeps while a word has this value, for at most `limit`.
 pub fn futex_wait(word: &AtomicU32, value: u32, limit: Duration) {
     let limit = libc::timespec {
         tv_sec: limit.as_secs() as libc::time_t,
@@ -149,20 +149,20 @@ pub fn futex_wait(word: &AtomicU32, value: u32, limit: Duration) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &limit) };
 }
 
-/// Wakes all who sleep on a word.
+/// Wakes all threads that sleep on a word.
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the word lives through the call.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
-/// Lets other processes' `barrier` reach this one; false if the kernel has none.
+/// Makes this process accept `barrier` calls of other processes. Returns false if the kernel does not support them.
 pub fn accept_barriers() -> bool {
-    // SAFETY: touches no memory of ours.
+    // SAFETY: does not access memory of this process.
     unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 }
 }
 
-/// Makes every process that accepts it pass a full memory barrier, this one too.
+/// A full memory barrier in every process that accepts it, including this one.
 pub fn barrier() {
-    // SAFETY: touches no memory of ours.
+    // SAFETY: does not access memory of this process.
     unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_GLOBAL_EXPEDITED, 0, 0) };
 }

@@ -1,6 +1,6 @@
-//! Moving messages. Each side writes its own slots, in order; message `n` lies in slot `n % slots`, or, if it is short and
-//! the other side has read all before it, in the writer's half of the express line. A message is there once its stamp is
-//! its number and one more.
+//! Sends and receives messages. Each side writes its own slots in order: message `n` is in slot `n % slots`. A short message
+//! is instead in the writer's half of the express line, a cache line that both sides share, if the other side has read all
+//! earlier messages. A message is complete when its stamp is `n + 1`.
 
 mod receiver;
 mod sender;

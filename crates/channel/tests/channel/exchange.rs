@@ -5,7 +5,7 @@ use framewire_channel::{Error, MAX_MESSAGE, Options};
 use crate::support::{LONG, SECOND, check, fill, length, pair};
 
 #[test]
-fn every_size_comes_whole_both_ways() -> Result<(), Error> {
+fn every_size_arrives_intact_in_both_directions() -> Result<(), Error> {
     let (mut here, mut there) = pair(Options::default());
     for size in [1, 2, 19, 20, 111, 112, 113, 4096, MAX_MESSAGE - 1, MAX_MESSAGE] {
         let data: Vec<u8> = (0..size).map(|index| (index * 7 + size) as u8).collect();
@@ -21,7 +21,7 @@ fn every_size_comes_whole_both_ways() -> Result<(), Error> {
 }
 
 #[test]
-fn many_messages_of_mixed_sizes_come_in_order() {
+fn many_messages_of_mixed_sizes_arrive_in_order() {
     const COUNT: u32 = 30_000;
     let (mut here, mut there) = pair(Options::default());
     let writer = std::thread::spawn(move || {
@@ -40,7 +40,7 @@ fn many_messages_of_mixed_sizes_come_in_order() {
 }
 
 #[test]
-fn a_full_channel_waits_and_goes_on() {
+fn a_sender_waits_while_the_channel_is_full() {
     let (mut here, mut there) = pair(Options { slots: 8, ..Options::default() });
     for number in 0..8u32 {
         here.sender.send(&number.to_le_bytes(), Some(Duration::ZERO)).expect("room");
@@ -87,7 +87,7 @@ fn a_waker_ends_a_wait_for_messages() {
 }
 
 #[test]
-fn memory_beside_the_rings_is_shared() {
+fn extra_memory_is_shared() {
     let (here, there) = pair(Options { extra: 4096, ..Options::default() });
     let (mine, theirs) = (here.extra(), there.extra());
     mine.as_ref()[1023].store(7, std::sync::atomic::Ordering::Relaxed);

@@ -12,7 +12,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 #[test]
-fn one_makes_it_and_one_attaches() {
+fn one_side_creates_a_channel_and_the_other_attaches() {
     let name = name();
     let options = Options::default();
     assert!(matches!(Endpoint::connect(&name, Some(Duration::ZERO), options), Err(Error::Missing(_))));
@@ -22,7 +22,7 @@ fn one_makes_it_and_one_attaches() {
     let there = Endpoint::connect(&name, SECOND, options).expect("the other side");
     here.accept(SECOND).expect("attached");
     assert!(matches!(Endpoint::connect(&name, Some(Duration::ZERO), options), Err(Error::Attached(_))));
-    // Nor does the next client get the block of one that has gone.
+    // A block is never used for a second client, even after the first one has left.
     drop(there);
     assert!(matches!(Endpoint::connect(&name, Some(Duration::ZERO), options), Err(Error::Attached(_))));
     drop(here);

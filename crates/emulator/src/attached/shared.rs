@@ -41,7 +41,7 @@ pub(super) struct AttachedState {
     pub events: EventSender,
     pub watches: Arc<AttachedWatches>,
     pub game: Mutex<Game>,
-    /// Whether `game` was asked for over the present connection.
+    /// Whether `game` was requested over the current connection.
     game_known: AtomicBool,
     /// Notified when the emulator may have another game.
     pub game_changed: Notify,
@@ -50,7 +50,7 @@ pub(super) struct AttachedState {
     pub advances: Advances,
 }
 
-/// What an operation changes in this state once it is done.
+/// What an operation changes in this state when it has been performed.
 #[derive(Debug)]
 pub(super) enum OpEffect {
     Watch(u32),
@@ -59,14 +59,14 @@ pub(super) enum OpEffect {
 
 /// The effects of the operations of a batch, each with the number of its operation; `None` if there are none.
 pub(super) fn effects(batch: &Batch) -> Option<Vec<(usize, OpEffect)>> {
-    let effects = |op: &Op| match op {
+    let effect = |op: &Op| match op {
         Op::Watch { id, .. } => Some(OpEffect::Watch(*id)),
         Op::Lockstep { timeout } => Some(OpEffect::Lockstep(*timeout > 0)),
         Op::Resume {} => Some(OpEffect::Lockstep(false)),
         _ => None,
     };
     let ops = batch.ops.iter().enumerate();
-    let list: Vec<_> = ops.filter_map(|(number, op)| Some((number, effects(op)?))).collect();
+    let list: Vec<_> = ops.filter_map(|(number, op)| Some((number, effect(op)?))).collect();
     if list.is_empty() { None } else { Some(list) }
 }
 
@@ -93,15 +93,15 @@ impl AttachedState {
         self.lockstep.load(Relaxed)
     }
 
-    /// Whether the game was asked for over the present connection.
+    /// Whether the game was requested over the current connection.
     pub fn knows_game(&self) -> bool {
         self.game_known.load(Relaxed)
     }
 
-    /// Applies the effects of a batch that was done.
+    /// Applies the effects of a batch that was performed.
     pub fn apply(&self, effects: &[(usize, OpEffect)], outcome: &Outcome) {
-        for (number, effects) in effects {
-            match (effects, outcome.results.get(*number)) {
+        for (number, effect) in effects {
+            match (effect, outcome.results.get(*number)) {
                 (OpEffect::Watch(id), Some(Ok(Value::Bytes(base)))) => {
                     self.watches.begun(*id, outcome.frame, base);
                 }
@@ -149,7 +149,7 @@ impl AttachedState {
         }
     }
 
-    /// Notes which game the emulator has, and sends an event if it is another one.
+    /// Records which game the emulator has, and sends an event if the game has changed.
     pub fn set_game(&self, frame: u32, game: Game) {
         let before = std::mem::replace(&mut *self.game.lock(), game.clone());
         let other_checksum = before.checksum.zip(game.checksum).is_some_and(|(before, now)| before != now);
@@ -165,8 +165,8 @@ impl AttachedState {
 }
 
 /// The advances that have not ended: frames that clients have asked for in lockstep. While these frames run, the script
-/// answers no request of its link. That takes as long as mGBA's window needs, so the deadlines of requests that are made
-/// meanwhile move by that time.
+/// answers no request of its link. That takes as long as mGBA's window needs, so requests that are made meanwhile get that
+/// much more time.
 #[derive(Debug, Default)]
 pub(super) struct Advances(Mutex<OpenAdvances>);
 
@@ -181,7 +181,7 @@ struct OpenAdvances {
 pub(super) struct Advance(Arc<AttachedState>);
 
 impl Advances {
-    /// Notes an advance that ends by `deadline`.
+    /// Records an advance that ends by `deadline`.
     pub fn begin(shared: &Arc<AttachedState>, deadline: Instant) -> Advance {
         let open = &mut *shared.advances.0.lock();
         open.count += 1;

@@ -13,12 +13,12 @@ use super::bounds;
 use crate::feed::Feed;
 use crate::{Change, Discontinuity, Watch, WatchEnd, WatchEvent, WatchRequest, WorkRam, work_ram};
 
-/// Most watches at once.
+/// The largest number of watches at the same time.
 const MAX_WATCHES: usize = 1024;
-/// Most watched bytes of all watches together. Reading them after each frame takes about a millisecond.
+/// The largest number of watched bytes in all watches together. Reading them after each frame takes about a millisecond.
 const MAX_BYTES: usize = 4 * MAX_WATCHED;
 
-/// The event queue of each watch, from before its operation is done until its handle is dropped.
+/// The event queue of each watch. It exists from before the watch's operation is performed until its handle is dropped.
 #[derive(Debug, Default)]
 pub(super) struct WatchFeeds {
     last_id: AtomicU32,
@@ -26,7 +26,7 @@ pub(super) struct WatchFeeds {
 }
 
 impl WatchFeeds {
-    /// Makes a watch with a new number.
+    /// Creates a watch with a new number.
     pub fn watch(self: &Arc<Self>, request: &WatchRequest) -> Watch {
         let id = self.last_id.fetch_add(1, Relaxed).wrapping_add(1);
         let feed = Feed::new();
@@ -63,11 +63,11 @@ pub(super) struct Watches {
 struct ActiveWatch {
     id: u32,
     feed: Weak<Feed>,
-    /// The checksum of the game whose memory it is.
+    /// The checksum of the game whose memory is watched.
     game: u32,
     ranges: Vec<Range>,
     every: u32,
-    /// Whether to report keys, hashes and so on.
+    /// What to report in addition to memory: a combination of the flags in `watch`.
     flags: u8,
     /// The last reported keys.
     keys: Option<u16>,
@@ -80,35 +80,36 @@ struct ActiveWatch {
 #[derive(Debug)]
 struct Range {
     place: MemoryRange,
-    /// Its bytes in the previous frame.
-    bytes: Vec<u8>,
-    /// Buffer for its bytes now.
-    room: Vec<u8>,
+    /// Its bytes when they were last compared.
+    known: Vec<u8>,
+    /// A buffer of the same size, into which `read` puts its current bytes.
+    buffer: Vec<u8>,
 }
 
 impl Range {
-    /// Reads the range. Returns false if the range no longer exists, because the console is another one.
+    /// Reads the range into the buffer. Returns false if it does not exist, because a game for another console is loaded.
     fn read(&mut self, core: &mut Core) -> bool {
-        let (address, room) = (self.place.address, &mut self.room[..]);
+        let (address, buffer) = (self.place.address, &mut self.buffer[..]);
         let Some(name) = &self.place.domain else {
             let is_there = bounds::bus(core).has(address, self.place.length.into());
             if is_there {
-                core.read_into(address, room);
+                core.read_into(address, buffer);
             }
             return is_there;
         };
         let Some(domain) = core.domain_index(name) else { return false };
-        let past = u64::from(address) + u64::from(self.place.length);
-        past <= u64::from(core.domains()[domain].size) && core.domain_read_into(domain, address, room).is_ok()
+        let end = u64::from(address) + u64::from(self.place.length);
+        end <= u64::from(core.domains()[domain].size)
+            && core.domain_read_into(domain, address, buffer).is_ok()
     }
 
-    /// The change since the previous read.
-    fn look(&mut self, core: &mut Core, number: usize) -> Option<Change> {
-        if !self.read(core) || self.room == self.bytes {
+    /// Reads the range and returns its change since it was last compared.
+    fn compare(&mut self, core: &mut Core, number: usize) -> Option<Change> {
+        if !self.read(core) || self.buffer == self.known {
             return None;
         }
-        std::mem::swap(&mut self.bytes, &mut self.room);
-        Some(Change { range: number, old: self.room.clone(), new: self.bytes.clone() })
+        std::mem::swap(&mut self.known, &mut self.buffer);
+        Some(Change { range: number, old: self.buffer.clone(), new: self.known.clone() })
     }
 }
 
@@ -117,7 +118,7 @@ impl Watches {
         Watches { feeds, active: Vec::new() }
     }
 
-    /// Starts a watch, in place of one with the same number. Returns the bytes of its ranges.
+    /// Starts a watch, and ends an earlier one with the same number. Returns the bytes of its ranges.
     ///
     /// # Errors
     /// If it has no receiver, a range is not valid, or there are too many watches.
@@ -131,7 +132,7 @@ impl Watches {
     ) -> Result<Vec<u8>, OpError> {
         let Some(feed) = self.feeds.get(id) else {
             let message = format!(
-                "watch {id} has no receiver for its events; use the routes for watches in place of this operation"
+                "watch {id} has no receiver for its events; use the routes for watches instead of this operation"
             );
             return Err(OpError::bad_argument(message));
         };
@@ -151,10 +152,10 @@ impl Watches {
         let more = watch::total(&ranges);
         if count >= MAX_WATCHES || watched + more > MAX_BYTES {
             let message = if count >= MAX_WATCHES {
-                format!("{count} watches are running, which is the most; end one first")
+                format!("{count} watches are running, and more are not possible; end one first")
             } else {
                 format!(
-                    "the running watches take {watched} bytes and this one {more}; all together may take {MAX_BYTES} bytes"
+                    "the running watches have {watched} bytes and this one {more}; use at most {MAX_BYTES} bytes in total"
                 )
             };
             return Err(OpError::new(Status::Busy, message));
@@ -176,13 +177,13 @@ impl Watches {
             reported: 0,
         };
         for place in ranges {
-            let room = vec![0; place.length.into()];
-            let mut range = Range { place, bytes: Vec::new(), room };
+            let buffer = vec![0; place.length.into()];
+            let mut range = Range { place, known: Vec::new(), buffer };
             if !range.read(core) {
                 return Err(OpError::failed("the core returned no memory"));
             }
-            range.bytes = range.room.clone();
-            base.extend_from_slice(&range.bytes);
+            range.known = range.buffer.clone();
+            base.extend_from_slice(&range.known);
             active.ranges.push(range);
         }
         self.end(id);
@@ -207,7 +208,7 @@ impl Watches {
         })
     }
 
-    /// Reports what the frame changed that has just run. Watches of another game end, except those with keys.
+    /// Reports what the last frame changed. Ends the watches of another game, except those that report keys.
     pub fn look(&mut self, core: &mut Core) {
         if self.active.is_empty() {
             return;
@@ -219,12 +220,12 @@ impl Watches {
                 feed.close(WatchEnd::OtherGame);
                 return false;
             }
-            active.look(core, &feed);
+            active.report(core, &feed);
             true
         });
     }
 
-    /// Reports to watches with keys that the next frame does not follow from the last.
+    /// Reports a discontinuity to the watches that report keys: the next frame does not follow from the last one.
     pub fn discontinue(&self, frame: u32, discontinuity: Discontinuity) {
         for active in &self.active {
             if active.has(watch::FLAG_KEYS)
@@ -246,17 +247,18 @@ impl Drop for Watches {
 impl ActiveWatch {
     /// Number of watched bytes.
     fn size(&self) -> usize {
-        self.ranges.iter().map(|range| range.bytes.len()).sum()
+        self.ranges.iter().map(|range| range.known.len()).sum()
     }
 
     fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
-    fn look(&mut self, core: &mut Core, feed: &Feed) {
+    /// Sends an event if the last frame changed something, or if one is due.
+    fn report(&mut self, core: &mut Core, feed: &Feed) {
         self.ticks += 1;
         let ranges = self.ranges.iter_mut().enumerate();
-        let changes: Vec<Change> = ranges.filter_map(|(number, range)| range.look(core, number)).collect();
+        let changes: Vec<Change> = ranges.filter_map(|(number, range)| range.compare(core, number)).collect();
         let keys = if self.has(watch::FLAG_KEYS) { Some(core.keys()) } else { None };
         let beat = self.every > 0 && self.ticks.is_multiple_of(self.every.into());
         let quiet = self.ticks - self.reported >= watch::MAX_QUIET.into();

@@ -1,11 +1,11 @@
-//! The console page, as a browser asks for it. What it does is tested in a browser: tests/browser.
+//! How the server sends the console page and its files. tests/browser tests the page itself in a browser.
 
 use std::io::{Read, Write};
 
 use super::support::Server;
 
 #[test]
-fn the_page_is_served_under_a_policy_that_allows_this_server_alone() {
+fn the_policy_of_the_page_allows_only_this_server() {
     let server = Server::start();
     let page = server.get("/");
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
@@ -40,7 +40,7 @@ fn its_files_are_served_with_types_and_tags() {
 }
 
 #[test]
-fn files_that_are_not_there_are_missing() {
+fn unknown_files_get_a_404() {
     let server = Server::start();
     for path in ["/console/none.js", "/console/", "/console/main.ts", "/console/..%2fmain.js", "/index.html"]
     {
@@ -50,11 +50,11 @@ fn files_that_are_not_there_are_missing() {
 }
 
 #[test]
-fn what_is_not_there_is_missing_for_every_method() {
+fn unknown_files_get_a_404_for_every_method() {
     let server = Server::start();
     for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
         for path in ["/console/none.js", "/console/a/b", "/console/", "/console"] {
-            // Without reading what a reply to HEAD does not have.
+            // The reply to HEAD has no body, so it must be read differently.
             let status = if method == "HEAD" {
                 status_of_head(&server, path)
             } else {

@@ -45,7 +45,7 @@ fn a_state_restores_memory() {
     }
 }
 
-/// A core that stands still gives the same state before and after; the client takes it in small pieces.
+/// The state of a paused core is the same before and after. The client reads it in small pieces.
 #[test]
 fn a_state_comes_back_byte_for_byte() {
     let server = Server::paused();
@@ -113,7 +113,7 @@ fn a_malformed_body_is_400_and_changes_nothing() {
 }
 
 #[test]
-fn bytes_that_are_no_state_are_false() {
+fn loading_bytes_that_are_not_a_state_returns_false() {
     let server = Server::start();
     server.post_ok(&format!("{WRITE}78"), "");
     assert_eq!(load(&server, "", "[d3,00,ea]"), (200, "false".to_owned()));

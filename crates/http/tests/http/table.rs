@@ -1,4 +1,4 @@
-//! The table against mGBA-http's own, and every row against a real core.
+//! Compares the table of routes with that of mGBA-http, and tries every row with a real core.
 
 use framewire_http::compat::{Kind, Param, ROUTES, Reply, RequestBody, Route, Verb};
 use framewire_protocol::Effect;
@@ -36,7 +36,7 @@ fn typed(param: &Param) -> String {
 #[test]
 fn rows_are_those_of_mgba_http() {
     let reference = REFERENCE.lines().filter(|line| !line.starts_with('#')).skip(1);
-    // Without the column of example replies.
+    // The column of example replies is left out.
     let mut expected: Vec<String> = reference
         .map(|line| line.split('\t').enumerate().filter(|(column, _)| *column != 4).map(|(_, cell)| cell))
         .map(|cells| cells.collect::<Vec<_>>().join("\t"))
@@ -82,8 +82,8 @@ fn query(route: &Route, server: &Server, largest: bool) -> String {
     format!("?{}", pairs.join("&"))
 }
 
-/// Every route does its operation with the smallest and largest arguments there are, found by its path as it is
-/// spelled, in other letter cases and with a slash at the end.
+/// Every route works with its smallest and largest arguments. Each path is tried as it is spelled, in upper and lower case,
+/// and with a slash at the end.
 #[test]
 fn every_route_works_at_both_ends_of_its_ranges() {
     let server = Server::start();

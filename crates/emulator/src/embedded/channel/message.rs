@@ -1,6 +1,6 @@
-//! The messages of a client and the answers. `docs/emulator-channel.md` describes the bytes.
+//! A client's messages and the replies to them. `docs/emulator-channel.md` describes the bytes.
 //!
-//! In addition to its own short messages the channel carries the binary frames of `docs/protocol.md`, without their length.
+//! The channel has short messages of its own. It also carries the binary frames of `docs/protocol.md`, without their length.
 
 use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{DecodeError, Frame, OpError, Outcome, Reply, Request, Status};
@@ -16,9 +16,9 @@ mod kind {
     pub const REFUSED: u8 = 73;
 }
 
-/// In place of keys: leave them as they are.
+/// This value in place of keys means: do not change the keys.
 const KEEP_KEYS: u16 = u16::MAX;
-/// Most ranges that are watched at once.
+/// The largest number of ranges that can be watched at the same time.
 const MAX_WATCHES: usize = 1024;
 
 /// A request of a client.
@@ -32,7 +32,7 @@ pub enum ClientMessage {
     Look,
     /// Copy these ranges into the block with each update.
     Watch(Vec<WatchedRange>),
-    /// Do a batch.
+    /// Perform a batch.
     Batch(Request),
     /// Answer with a pong.
     Ping(u32),
@@ -44,7 +44,7 @@ pub enum ClientMessage {
 /// What is wrong with it.
 pub fn read(bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
     let mut reader = Reader::new(bytes);
-    let asked = match reader.get::<u8>()? {
+    let message = match reader.get::<u8>()? {
         kind::STEP => {
             reader.get::<u8>()?;
             let keys = reader.get::<u16>()?;
@@ -76,10 +76,10 @@ pub fn read(bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
         },
     };
     reader.finish()?;
-    Ok(asked)
+    Ok(message)
 }
 
-/// It was done; the core's frame counter.
+/// The reply to a message that was performed, with the core's frame counter.
 pub fn done(frame: u32) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes[0] = kind::DONE;
@@ -87,14 +87,14 @@ pub fn done(frame: u32) -> [u8; 8] {
     bytes
 }
 
-/// It was not done, and why.
+/// The reply to a message that was refused, with the reason.
 pub fn refused(status: Status, message: &str) -> Vec<u8> {
     let mut bytes = vec![kind::REFUSED, status as u8];
     message.to_owned().encode(&mut bytes);
     bytes
 }
 
-/// What became of a batch. One that does not fit into a message is answered by an error.
+/// The reply to a batch. If the results do not fit into a message, the reply is an error.
 pub fn reply(id: u32, outcome: Outcome) -> Vec<u8> {
     let frame = outcome.frame;
     let bytes = frame_bytes(&Frame::Reply(Reply { id, outcome }));
@@ -102,7 +102,7 @@ pub fn reply(id: u32, outcome: Outcome) -> Vec<u8> {
         return bytes;
     }
     let message = format!(
-        "it was done, and its result has {} bytes, of which a channel's message holds {}; ask for less at a time",
+        "the batch was performed, but its reply has {} bytes; a channel's message can have {}; request less at a time",
         bytes.len(),
         framewire_channel::MAX_MESSAGE
     );

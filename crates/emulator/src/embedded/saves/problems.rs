@@ -1,4 +1,4 @@
-//! Why a save cannot be written, for the log, the events and the report.
+//! Reports why a save cannot be written: in the log, as an event, and in the emulator's state.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use super::super::shared::EmbeddedState;
 use super::file::SaveFile;
 use crate::Happening;
 
-/// Reports problems with saves: each once, and that it is over.
+/// Reports each problem with saves once when it appears, and once when it is over.
 pub(super) struct Problems {
     shared: Arc<EmbeddedState>,
     console: Console,
 }
 
-/// What stands between a game and its save file.
+/// The current problems with the save file of a game.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in super::super) struct SaveProblems {
-    /// Found when this file was opened; over when the file is written, or another is opened.
+    /// A problem with opening this file. It is over when the file is written or another file is opened.
     opening: Option<(PathBuf, String)>,
-    /// Found when it was last written.
+    /// A problem with the last attempt to write.
     writing: Option<String>,
 }
 
 impl SaveProblems {
-    /// The one to report.
+    /// The problem to report.
     pub fn first(&self) -> Option<&String> {
         self.writing.as_ref().or(self.opening.as_ref().map(|(_, problem)| problem))
     }
@@ -67,7 +67,7 @@ impl Problems {
         }
         match &after {
             Some(problem) => self.log(Level::Warn, &format!("the game's save: {problem}")),
-            None => self.log(Level::Info, "the game's save can be written"),
+            None => self.log(Level::Info, "the game's save can be written now"),
         }
         self.shared.events.send(frame, Happening::Save { problem: after });
     }

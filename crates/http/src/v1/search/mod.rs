@@ -1,4 +1,4 @@
-//! Searches in memory: clients begin them, narrow them step by step, and read the candidates that are left.
+//! Searches in memory: clients begin a search, narrow it step by step, and read the candidates that are left.
 
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 
 /// The open searches.
 #[utoipa::path(get, path = "/v1/search", operation_id = "searches", tag = "search",
-    responses((status = 200, description = "All of them.", body = SearchList)))]
+    responses((status = 200, description = "All open searches.", body = SearchList)))]
 async fn list(State(searches): State<Arc<SearchTable>>) -> Json<SearchList> {
     let all = searches.list(Instant::now());
     let response = |(id, search, of): (u64, Arc<Mutex<Search>>, SearchSubject)| {
@@ -45,11 +45,11 @@ async fn list(State(searches): State<Arc<SearchTable>>) -> Json<SearchList> {
 
 /// Begins a search, in which every place is a candidate at first.
 ///
-/// It looks at 1 MiB at most. 8 searches are kept, each for 10 minutes after its last use.
-/// A further one replaces the one that has not been used for the longest time.
+/// A search covers at most 1 MiB. The server keeps 8 searches, each for 10 minutes after its last use.
+/// Another one replaces the one that has not been used for the longest time.
 #[utoipa::path(post, path = "/v1/search", operation_id = "beginSearch", tag = "search", params(EmulatorParam),
     request_body = NewSearch,
-    responses((status = 201, description = "It was begun.", body = SearchResponse, headers(("location" = String, description = "Where it is.")))))]
+    responses((status = 201, description = "The search has begun.", body = SearchResponse, headers(("location" = String, description = "The path of the search.")))))]
 async fn begin(
     State(searches): State<Arc<SearchTable>>,
     selected: SelectedEmulator,
@@ -68,7 +68,7 @@ async fn begin(
     let added = searches.add(search, of, Instant::now(), |other| owner.may_change(&other.owner));
     let (id, search) = added.ok_or_else(|| {
         Failure::busy(format!(
-            "{SEARCHES} searches of others are under way, and a token that may only look does not end them; try again later"
+            "{SEARCHES} searches of other callers are open, and a read-only token cannot replace them; try again later"
         ))
     })?;
     let location = [(LOCATION, format!("/v1/search/{id}"))];
@@ -100,7 +100,7 @@ async fn candidates(
 /// Reads memory again and keeps the candidates that pass a test.
 #[utoipa::path(post, path = "/v1/search/{id}/narrow", operation_id = "narrowSearch", tag = "search",
     params(("id" = u64, Path, description = "Number of the search.")), request_body = SearchTest,
-    responses((status = 200, description = "It was narrowed.", body = SearchResponse)))]
+    responses((status = 200, description = "The narrowed search.", body = SearchResponse)))]
 async fn narrow(
     State(operations): State<Arc<Operations>>,
     State(searches): State<Arc<SearchTable>>,
@@ -123,7 +123,7 @@ async fn narrow(
 /// Undoes the last step of a search. Up to 8 steps can be undone.
 #[utoipa::path(post, path = "/v1/search/{id}/undo", operation_id = "undoSearch", tag = "search",
     params(("id" = u64, Path, description = "Number of the search.")),
-    responses((status = 200, description = "It is as it was before.", body = SearchResponse)))]
+    responses((status = 200, description = "The search as it was before that step.", body = SearchResponse)))]
 async fn undo(
     State(operations): State<Arc<Operations>>,
     State(searches): State<Arc<SearchTable>>,
@@ -132,7 +132,10 @@ async fn undo(
 ) -> Result<Json<SearchResponse>, Problem> {
     let Open { id, search, served, .. } = Open::to_change(&operations, &searches, &id, caller)?;
     if !search.lock().undo() {
-        return Err(Problem::new(StatusCode::CONFLICT, "there is no step left that can be undone"));
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            format!("search {id} has no step that can be undone"),
+        ));
     }
     Ok(Json(respond(&searches, id, served.name.clone(), &search)))
 }
@@ -140,7 +143,7 @@ async fn undo(
 /// Ends a search.
 #[utoipa::path(delete, path = "/v1/search/{id}", operation_id = "endSearch", tag = "search",
     params(("id" = u64, Path, description = "Number of the search.")),
-    responses((status = 204, description = "It is gone.")))]
+    responses((status = 204, description = "The search has ended.")))]
 async fn remove(
     State(operations): State<Arc<Operations>>,
     State(searches): State<Arc<SearchTable>>,
@@ -157,17 +160,17 @@ struct Open {
     id: u64,
     search: Arc<Mutex<Search>>,
     served: Arc<Served>,
-    /// The checksum of the game in which it was begun.
+    /// The checksum of the game in which the search began.
     game: Option<u32>,
 }
 
 impl Open {
-    /// The search with this number. The caller only reads from its emulator, which every caller may do.
+    /// Finds a search, for a caller that only reads. Every caller may do that.
     fn find(operations: &Operations, searches: &SearchTable, id: &str) -> Result<Open, Problem> {
         Ok(Open::with_owner(operations, searches, id)?.0)
     }
 
-    /// The same, for a caller that changes the search.
+    /// Finds a search, for a caller that changes it.
     fn to_change(
         operations: &Operations,
         searches: &SearchTable,
@@ -179,6 +182,7 @@ impl Open {
         Ok(open)
     }
 
+    /// Finds a search and the caller that began it.
     fn with_owner(
         operations: &Operations,
         searches: &SearchTable,
@@ -187,8 +191,8 @@ impl Open {
         let missing = || {
             let idle = searches.idle().as_secs() / 60;
             Problem::not_found(format!(
-                "there is no search {id}; one is forgotten {idle} minutes after it was last asked for, or when {SEARCHES} \
-                 others were asked for later"
+                "there is no search {id}; begin a new one with POST /v1/search (a search ends {idle} minutes after its \
+                 last request, or when {SEARCHES} newer ones take its place)"
             ))
         };
         let number = id.parse().map_err(|_| missing())?;
@@ -197,15 +201,15 @@ impl Open {
         Ok((Open { id: number, search, served, game: of.game }, of.owner))
     }
 
-    /// Refuses if the emulator has another game now, where the same addresses mean something else.
+    /// Fails if the emulator now has another game, in which the same addresses mean something else.
     fn check_game(&self, now: Option<u32>) -> Result<(), Problem> {
         let Some((own, now)) = self.game.zip(now).filter(|(own, now)| own != now) else { return Ok(()) };
         let id = self.id;
         Err(Problem::new(
             StatusCode::CONFLICT,
             format!(
-                "search {id} is of another game: of the one with the checksum {own:08x}, and {now:08x} is loaded; load that \
-                 game again, or begin a search in this one with POST /v1/search"
+                "search {id} belongs to the game with the checksum {own:08x}, but another game ({now:08x}) is loaded; load \
+                 the first game again, or begin a new search with POST /v1/search"
             ),
         ))
     }
@@ -215,7 +219,7 @@ fn respond(searches: &SearchTable, id: u64, emulator: String, search: &Mutex<Sea
     SearchResponse::new(id, emulator, &search.lock(), searches.idle().as_secs())
 }
 
-/// The test that a caller names.
+/// The test with this name.
 fn test(is: &str, value: Option<i64>, number: Type) -> Result<Test, Problem> {
     let Some((_, takes_value)) = Test::NAMES.iter().find(|(name, _)| *name == is) else {
         let names: Vec<&str> = Test::NAMES.iter().map(|(name, _)| *name).collect();
@@ -225,7 +229,7 @@ fn test(is: &str, value: Option<i64>, number: Type) -> Result<Test, Problem> {
         if *takes_value {
             Problem::parameter("value", "is missing", format!("what {is} compares with"))
         } else {
-            Problem::parameter("value", &format!("is given, and {is} takes none"), "none here")
+            Problem::parameter("value", &format!("is given, but {is} takes no value"), "no value")
         }
     })?;
     let (least, greatest) = test.values(number);
@@ -255,7 +259,7 @@ impl From<OtherSize> for Problem {
     }
 }
 
-/// The areas that a caller names, or all of the console's work RAM if it names none.
+/// The areas in the request, or all of the console's work RAM if the request has no areas.
 async fn areas(
     selected: &SelectedEmulator,
     console: Console,
@@ -283,24 +287,20 @@ async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Resu
     let address = address.map(|place| place.address);
     let Some(domain) = domain else {
         let missing = |field: &str, accepts: &str| {
-            Problem::parameter(
-                format!("{at}.{field}"),
-                "is missing",
-                format!("{accepts}, or a domain with it"),
-            )
+            Problem::parameter(format!("{at}.{field}"), "is missing", format!("{accepts}, or a domain"))
         };
         let address = address.ok_or_else(|| missing("address", "an address on the bus"))?;
         let length = length.ok_or_else(|| missing("length", "a number of bytes"))?;
         return Ok(Area { domain: None, address, length });
     };
-    // Looked up even if the size is not needed, so that the error names a domain that does not exist.
+    // Requested even if the size is not needed, so that an unknown domain is reported as such.
     let size: i64 = selected.ask(Op::DomainSize { domain: domain.clone() }).await?.try_into()?;
     let (address, size) = (address.unwrap_or(0), u32::try_from(size).unwrap_or(u32::MAX));
     let room = size.saturating_sub(address);
     match length.unwrap_or(room) {
         length if (1..=room).contains(&length) => Ok(Area { domain: Some(domain), address, length }),
         length => {
-            let problem = format!("is {length} from offset {address} on, where {domain} has {size} bytes");
+            let problem = format!("is {length} from offset {address}, but {domain} has only {size} bytes");
             Err(Problem::parameter(format!("{at}.length"), &problem, format!("1 to {room}")))
         }
     }
@@ -309,9 +309,9 @@ async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Resu
 /// Memory at one frame boundary.
 struct Reading {
     frame: u32,
-    /// The checksum of the game then, if the emulator gives it.
+    /// The checksum of the game at that time, if the emulator provides it.
     game: Option<u32>,
-    /// What the areas hold, joined.
+    /// The bytes of all areas, joined.
     memory: Vec<u8>,
 }
 

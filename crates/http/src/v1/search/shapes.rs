@@ -16,63 +16,64 @@ pub(super) struct NewSearch {
     /// The type of the numbers.
     #[serde(rename = "type")]
     pub(super) kind: Type,
-    /// Where to look; left out, in the console's work RAM.
+    /// Where to look. By default, the console's work RAM.
     #[serde(default)]
     #[schema(max_items = 16)]
     pub(super) areas: Vec<SearchArea>,
-    /// How many bytes numbers are apart: 1, 2 or 4; left out, as many as they have.
+    /// The distance between candidates in bytes: 1, 2 or 4. By default, the size of the type.
     #[schema(minimum = 1, maximum = 4)]
     pub(super) alignment: Option<u32>,
 }
 
-/// A stretch of memory to look at.
+/// A range of memory to search.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SearchArea)]
 pub(super) struct SearchArea {
-    /// The memory domain; left out, the bus.
+    /// The memory domain. By default, the bus.
     pub(super) domain: Option<String>,
-    /// The first byte: an address on the bus as a number, a text or a symbol; or an offset in the domain, 0 if left out.
+    /// The first byte: an address on the bus (a number, a string or a symbol), or an offset in the domain (0 by default).
     #[schema(value_type = Option<Address>)]
     pub(super) address: Option<serde_json::Value>,
-    /// How many bytes; may be left out for a domain: up to its end.
+    /// The number of bytes. With a domain, it can be left out; then the range ends at the end of the domain.
     #[schema(minimum = 1)]
     pub(super) length: Option<u32>,
 }
 
-/// What a candidate must hold to remain one.
+/// The condition that a candidate must meet to stay in the search.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SearchTest)]
 pub(super) struct SearchTest {
-    /// Compared with `value`: equal, not_equal, greater, less, at_least, at_most. Compared with what it held when memory was
-    /// read before: changed, unchanged, increased, decreased, and by exactly `value` increased_by, decreased_by.
+    /// To compare with `value`: equal, not_equal, greater, less, at_least, at_most. To compare with the number that was
+    /// there when memory was last read: changed, unchanged, increased, decreased; increased_by and decreased_by mean exactly
+    /// by `value`.
     pub(super) is: String,
-    /// What is compared with.
+    /// The number to compare with, or the exact difference.
     pub(super) value: Option<i64>,
 }
 
-/// A search under way.
+/// An open search.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Search)]
 pub(super) struct SearchResponse {
     /// Its number.
     id: u64,
-    /// The emulator in whose memory it looks.
+    /// The emulator whose memory is searched.
     emulator: String,
     /// The type of the numbers.
     #[serde(rename = "type")]
     #[schema(value_type = Type)]
     kind: &'static str,
-    /// How many bytes numbers are apart.
+    /// The distance between candidates in bytes.
     alignment: u32,
     /// How many candidates there are.
     count: usize,
-    /// How often it was narrowed.
+    /// How many times it was narrowed.
     steps: usize,
     /// How many steps can be undone.
     undoable: usize,
-    /// The frame counter when memory was read last.
+    /// The frame counter when memory was last read.
     frame: u32,
     /// The search is forgotten after this many seconds without a request for it.
     expires: u64,
@@ -94,26 +95,26 @@ impl SearchResponse {
     }
 }
 
-/// The searches under way.
+/// The open searches.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Searches)]
 pub(super) struct SearchList {
     pub(super) searches: Vec<SearchResponse>,
 }
 
-/// What is left of a search.
+/// The candidates that are left in a search.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchCandidates)]
 pub(super) struct SearchCandidates {
     /// The search.
     pub(super) search: SearchResponse,
-    /// A part of its candidates, in order of areas and addresses.
+    /// A part of the candidates, in the order of areas and addresses.
     pub(super) candidates: Vec<SearchCandidate>,
-    /// The `offset` of those that follow; null if none do.
+    /// The `offset` of the next part; null if this is the last one.
     pub(super) next: Option<usize>,
 }
 
-/// A place that may be the one.
+/// A place in memory that may be the right one.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchCandidate)]
 pub(super) struct SearchCandidate {
@@ -121,14 +122,14 @@ pub(super) struct SearchCandidate {
     place: MemoryPlace,
     /// An expression for watches and conditions that reads it.
     watch: String,
-    /// What it held when memory was read last.
+    /// The number there when memory was last read.
     value: i64,
-    /// What it held the time before that.
+    /// The number there the time before that.
     previous: Option<i64>,
 }
 
 impl SearchCandidate {
-    /// A page of candidates, which are numbers of this type.
+    /// A page of candidates of this type.
     pub(super) fn page(
         candidates: Vec<Candidate<'_>>,
         kind: Type,

@@ -6,7 +6,7 @@ use super::ok;
 use super::problems::problem;
 use crate::support::{Server, field};
 
-/// What a batch is answered with.
+/// Sends a batch that succeeds, and returns the reply.
 #[track_caller]
 pub fn batch(server: &Server, body: &Value) -> Value {
     ok(&server.request("POST", "/v1/batch", body.to_string().as_bytes()))
@@ -42,7 +42,7 @@ fn operations_are_done_in_order_at_one_frame() {
 }
 
 #[test]
-fn conveniences_are_done_as_one_operation_each() {
+fn combined_operations_have_one_result_each() {
     let server = Server::paused();
     let done = batch(
         &server,
@@ -76,17 +76,17 @@ fn conveniences_are_done_as_one_operation_each() {
 }
 
 #[test]
-fn a_reply_has_a_largest_size() {
+fn a_reply_that_would_be_too_large_is_refused() {
     let server = Server::paused();
     let large = json!({"op": "read_range", "address": 0, "length": 0x0090_0000});
     let body = json!({"ops": [large, large]}).to_string();
-    let told = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
-    assert!(told["accepts"].as_str().unwrap().contains("16777216 bytes"), "{told}");
-    assert_eq!(told["parameter"], "ops[1]");
+    let error = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
+    assert!(error["accepts"].as_str().unwrap().contains("16777216 bytes"), "{error}");
+    assert_eq!(error["parameter"], "ops[1]");
 }
 
 #[test]
-fn the_first_that_fails_is_the_last_that_is_done() {
+fn a_batch_stops_at_the_first_failure() {
     let server = Server::paused();
     let address = field("score");
     let done = batch(
@@ -106,7 +106,7 @@ fn the_first_that_fails_is_the_last_that_is_done() {
 }
 
 #[test]
-fn one_that_cannot_be_read_lets_nothing_be_done() {
+fn an_invalid_operation_rejects_the_whole_batch() {
     let server = Server::paused();
     let address = field("score");
     let first = json!({"op": "write8", "address": address, "value": 7});
@@ -151,10 +151,10 @@ fn one_that_cannot_be_read_lets_nothing_be_done() {
         (json!({"op": "input", "presses": [{"at": 0, "keys": ["Q"]}]}), "presses[0].keys"),
     ] {
         let body = json!({"ops": [first, wrong]}).to_string();
-        let told = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
+        let error = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
         let place = format!("ops[1].{parameter}");
-        assert_eq!((&told["parameter"], &told["op"]), (&place.as_str().into(), &1.into()), "{told}");
-        assert!(told["detail"].as_str().unwrap().starts_with("ops[1]"), "{told}");
+        assert_eq!((&error["parameter"], &error["op"]), (&place.as_str().into(), &1.into()), "{error}");
+        assert!(error["detail"].as_str().unwrap().starts_with("ops[1]"), "{error}");
     }
     assert_eq!(server.number(&format!("/core/read8?address={address}")), 0);
     let many = json!({"ops": vec![json!({"op": "current_frame"}); 4097]}).to_string();
@@ -162,9 +162,9 @@ fn one_that_cannot_be_read_lets_nothing_be_done() {
 }
 
 #[test]
-fn domains_are_known_before_anything_is_done() {
+fn domains_are_checked_before_anything_is_done() {
     let server = Server::paused();
-    let told = |ops: Value| {
+    let refused = |ops: Value| {
         problem(&server.request("POST", "/v1/batch", json!({"ops": ops}).to_string().as_bytes()), 400)
     };
     for last in [
@@ -172,21 +172,21 @@ fn domains_are_known_before_anything_is_done() {
         json!({"op": "read", "domain": "wram", "address": 0x4_0000}),
     ] {
         let address = field("score");
-        let told = told(
+        let error = refused(
             json!([{"op": "read8", "address": 0}, {"op": "write8", "address": address, "value": 7}, last]),
         );
-        assert_eq!(told["op"], 2, "{told}");
-        assert!(told["detail"].as_str().unwrap().contains("wram"), "{told}");
+        assert_eq!(error["op"], 2, "{error}");
+        assert!(error["detail"].as_str().unwrap().contains("wram"), "{error}");
         assert_eq!(server.number(&format!("/core/read8?address={address}")), 0);
     }
-    let told =
-        told(json!([{"op": "read", "address": 0}, {"op": "read", "domain": "wram", "address": 262_144}]));
-    assert_eq!(told["op"], 1);
-    assert!(told["detail"].as_str().unwrap().contains("262144 bytes"), "{told}");
+    let error =
+        refused(json!([{"op": "read", "address": 0}, {"op": "read", "domain": "wram", "address": 262_144}]));
+    assert_eq!(error["op"], 1);
+    assert!(error["detail"].as_str().unwrap().contains("262144 bytes"), "{error}");
 }
 
 #[test]
-fn a_repeated_key_does_nothing_twice() {
+fn a_repeated_key_performs_the_batch_once() {
     let server = Server::paused();
     let body = json!({"ops": [{"op": "step"}, {"op": "current_frame"}]}).to_string();
     let ask = || server.request_with("POST", "/v1/batch", "idempotency-key: one\r\n", body.as_bytes()).text();
@@ -194,7 +194,7 @@ fn a_repeated_key_does_nothing_twice() {
 }
 
 #[test]
-fn the_table_is_told() {
+fn operations_are_listed() {
     let server = Server::start();
     let table: Value = serde_json::from_slice(&server.get("/v1/operations").body).unwrap();
     let operations = table["operations"].as_array().unwrap();
@@ -204,7 +204,7 @@ fn the_table_is_told() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_a_404_in_a_batch() {
+fn a_missing_file_is_a_404_in_a_batch() {
     let server = Server::paused();
     for op in [
         json!({"op": "load_rom", "path": server.file("missing.gba")}),

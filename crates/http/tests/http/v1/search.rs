@@ -141,7 +141,7 @@ fn a_search_of_another_game_is_refused_until_its_game_is_back() {
     ] {
         let refused = problem(&reply, 409);
         let detail = refused["detail"].as_str().unwrap();
-        assert!(detail.contains("is of another game") && detail.contains("POST /v1/search"), "{refused}");
+        assert!(detail.contains("but another game (") && detail.contains("POST /v1/search"), "{refused}");
     }
     sent(&server, "POST", "/v1/load", &json!({"path": demo}), 200);
     write16(&server, 500);
