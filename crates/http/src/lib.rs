@@ -40,10 +40,11 @@ mod v1;
 pub use access::{Access, CHALLENGE, Files, FilesError, PageError, Pages, Token, TokenError, Tokens};
 #[cfg(feature = "otlp")]
 pub use app::SPANS;
-pub use app::{App, serve};
+pub use app::{App, FrontEnd, LocalServer, serve};
 pub use docs::openapi;
 pub use limits::Limits;
 pub use operations::emulators::{Emulators, NameError, Served, is_emulator_name};
+pub use rpc::local::LocalCalls;
 pub use storage::check_data;
 pub use transport::closing::HTTPS_ONLY;
 pub use transport::tls::{Tls, TlsError};

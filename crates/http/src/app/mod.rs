@@ -11,16 +11,30 @@ mod serve;
 mod span;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use axum::Router;
 
 use crate::access::Access;
 use crate::limits::Limits;
 use crate::operations::emulators::Emulators;
+use crate::rpc::local::LocalCalls;
 use crate::transport::tls::Tls;
 
-pub use serve::serve;
+pub use serve::{LocalServer, serve};
 #[cfg(feature = "otlp")]
 pub use span::SPANS;
+
+/// A front end that another crate adds to a server. Its requests pass the same checks of `Host`, `Origin` and tokens as all
+/// others. Read-only callers are let in; it calls with their rights, by [`LocalCalls::for_sender`].
+#[derive(Clone)]
+pub struct FrontEnd {
+    /// Its path, such as `/mcp`.
+    pub path: &'static str,
+    /// Makes its routes.
+    pub routes: Arc<dyn Fn(LocalCalls) -> Router + Send + Sync>,
+}
 
 /// The settings of a server.
 #[derive(Clone)]
@@ -41,6 +55,8 @@ pub struct App {
     pub release_memory: Option<fn()>,
     /// Whether each request leaves a line in the log: an event of level INFO and target `framewire::http`.
     pub log_requests: bool,
+    /// A further front end.
+    pub front_end: Option<FrontEnd>,
 }
 
 impl App {
@@ -55,6 +71,7 @@ impl App {
             data: None,
             release_memory: None,
             log_requests: true,
+            front_end: None,
         }
     }
 }

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
-use framewire_recording::Replays;
+use framewire_recording::{Recordings, Replays};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use super::App;
 use super::dispatch::Dispatcher;
 use super::request_id::Ids;
+use super::{App, FrontEnd};
 use crate::access::gate::Gate;
 use crate::compat::{self, CompatServices};
 use crate::failure::Failure;
@@ -30,7 +31,9 @@ use crate::operations::budget::ReplyBudget;
 use crate::pictures::encoder::{PictureEncoders, ViewerLimit};
 use crate::problem::is_under_v1;
 use crate::routing::catalog::{self, Catalog};
+use crate::routing::declare::PathEffect;
 use crate::routing::state::{AppState, Services};
+use crate::rpc::local::LocalCalls;
 use crate::rpc::routes::RouteMethods;
 use crate::storage::{Storage, searches};
 use crate::transport::Stopping;
@@ -39,6 +42,54 @@ use crate::transport::incoming::{BodyReader, Incoming};
 use crate::transport::listener::{ConnectionCounts, Listener};
 use crate::transport::streams::StreamLimit;
 use crate::{console, docs, plain, rpc, v1};
+
+/// A server without a socket, for a front end that is not HTTP.
+pub struct LocalServer {
+    calls: LocalCalls,
+    recordings: Storage<Recordings>,
+    replays: Arc<Replays>,
+    stop: watch::Sender<bool>,
+    grace: Duration,
+}
+
+impl LocalServer {
+    /// The server of these settings.
+    #[must_use]
+    pub fn new(app: &App) -> LocalServer {
+        let (stop, stopped) = watch::channel(false);
+        let services = services(app, Stopping::new(stopped));
+        let (recordings, replays) = (services.recordings.clone(), services.replays.clone());
+        let state = AppState::new(services);
+        let described = v1::router().into_openapi();
+        let catalog = Arc::new(Catalog::new(&described));
+        let router = v1::router().split_for_parts().0.with_state(state.clone());
+        let calls = LocalCalls::new(state, Arc::new(RouteMethods::new(router, &described, catalog)));
+        LocalServer { calls, recordings, replays, stop, grace: app.limits.grace }
+    }
+
+    /// Calls its methods, with all rights.
+    #[must_use]
+    pub fn calls(&self) -> LocalCalls {
+        self.calls.clone()
+    }
+
+    /// Ends it, and completes the recordings under way.
+    pub async fn close(self) {
+        let _ = self.stop.send(true);
+        close_storage(&self.recordings, &self.replays, self.grace).await;
+    }
+}
+
+/// Ends replays, and completes the recordings under way.
+async fn close_storage(recordings: &Storage<Recordings>, replays: &Replays, grace: Duration) {
+    let stored = async {
+        replays.close().await;
+        recordings.close().await;
+    };
+    if timeout(grace, stored).await.is_err() {
+        warn!("recordings or replays under way were cut off");
+    }
+}
 
 /// Serves `app` on `socket` until `shutdown` ends. Then requests under way are answered, for at most
 /// [`Limits::grace`](crate::Limits::grace), and connections closed.
@@ -79,13 +130,7 @@ pub async fn serve(socket: TcpListener, app: App, shutdown: impl Future<Output =
             grace.as_secs()
         );
     }
-    let stored = async {
-        replays.close().await;
-        recordings.close().await;
-    };
-    if timeout(grace, stored).await.is_err() {
-        warn!("recordings or replays under way were cut off");
-    }
+    close_storage(&recordings, &replays, grace).await;
 }
 
 fn services(app: &App, stopping: Stopping) -> Services {
@@ -135,7 +180,7 @@ fn transport(app: &App, stopping: Stopping) -> Transport {
 fn dispatcher(app: &App, port: u16, services: Services) -> Dispatcher {
     let (operations, bodies) = (services.operations.clone(), services.bodies.clone());
     let (meter, idempotency) = (services.meter.clone(), services.idempotency.clone());
-    let (router, catalog) = router(AppState::new(services));
+    let (router, catalog) = router(AppState::new(services), app.front_end.as_ref());
     Dispatcher {
         gate: Gate::new(&app.access, port),
         ids: Ids::new(),
@@ -150,15 +195,25 @@ fn dispatcher(app: &App, port: u16, services: Services) -> Dispatcher {
 }
 
 /// All routes over these services, and what is known of those under `/v1`.
-pub(crate) fn router(state: AppState) -> (Router, Arc<Catalog>) {
+pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, Arc<Catalog>) {
     let described = v1::router().merge(rpc::router()).into_openapi();
-    let catalog = Arc::new(Catalog::new(&described));
+    let mut catalog = Catalog::new(&described);
+    if let Some(FrontEnd { path, .. }) = front_end {
+        catalog.declare(path, PathEffect::JudgedLater);
+    }
+    let catalog = Arc::new(catalog);
     let known = catalog.clone();
     let check = from_fn(move |path, request, next| catalog::check_query(known.clone(), path, request, next));
     let v1 = v1::router().split_for_parts().0.route_layer(check.clone());
     let methods = RouteMethods::new(v1.clone().with_state(state.clone()), &described, catalog.clone());
-    let rpc = rpc::router().split_for_parts().0.route_layer(check).layer(Extension(Arc::new(methods)));
+    let methods = Arc::new(methods);
+    let rpc = rpc::router().split_for_parts().0.route_layer(check).layer(Extension(methods.clone()));
+    let further = match front_end {
+        Some(front_end) => (front_end.routes)(LocalCalls::new(state.clone(), methods)),
+        None => Router::new(),
+    };
     let router = Router::new()
+        .merge(further.with_state(()))
         .merge(v1)
         .merge(rpc)
         .merge(plain::router())

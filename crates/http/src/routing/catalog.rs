@@ -42,6 +42,11 @@ impl Catalog {
         catalog
     }
 
+    /// Declares what requests of a path that the document does not describe may change.
+    pub(crate) fn declare(&mut self, path: &str, effect: PathEffect) {
+        self.effects.push((path.to_owned(), effect));
+    }
+
     /// Refuses a request that changes something, if its caller may not do that, as far as method and path show it.
     pub(crate) fn check_rights(&self, rights: Rights, method: &Method, path: &str) -> Result<(), Failure> {
         let only_looks = matches!(*method, Method::GET | Method::HEAD);

@@ -185,6 +185,11 @@ impl RpcError {
         RpcError { code, message, data }
     }
 
+    /// The problem.
+    pub(crate) fn into_problem(self) -> Json {
+        self.data
+    }
+
     /// The problem of the only operation of a batch, as that of the operation alone.
     pub(crate) fn of_first_op(mut problem: Json) -> RpcError {
         const PLACE: &str = "ops[0]";

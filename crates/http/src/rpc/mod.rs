@@ -4,9 +4,11 @@
 //! - `methods`: what can be asked for; operations go to the emulator in the order in which they came;
 //! - `routes`: the routes of `/v1` as methods;
 //! - `session`: what belongs to one connection, its subscriptions too;
-//! - `connection`: the loop over its socket.
+//! - `connection`: the loop over its socket;
+//! - `local`: the same methods for other front ends in this process.
 
 mod connection;
+pub(crate) mod local;
 mod message;
 mod methods;
 pub(crate) mod routes;

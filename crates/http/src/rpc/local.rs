@@ -1,0 +1,69 @@
+//! The methods of JSON-RPC for code in this process: front ends that are not HTTP.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use axum::http::Extensions;
+use serde_json::{Map, Value as Json};
+use tokio::sync::mpsc;
+
+use super::message::{Params, Request};
+use super::methods::begin;
+use super::routes::RouteMethods;
+use super::session::{RpcServices, RpcSession};
+use crate::access::caller::{Caller, Reach, Rights};
+use crate::operations::Operations;
+use crate::routing::state::AppState;
+use crate::transport::streams::ClientAddress;
+
+/// Calls the methods of JSON-RPC in this process: every operation and every route of `/v1`, with the rights of a caller. The
+/// first emulator is meant where parameters name none.
+#[derive(Clone)]
+pub struct LocalCalls {
+    state: AppState,
+    methods: Arc<RouteMethods>,
+    caller: Caller,
+    client: IpAddr,
+}
+
+impl LocalCalls {
+    /// Calls with all rights, for the person who started this program.
+    pub(crate) fn new(state: AppState, methods: Arc<RouteMethods>) -> LocalCalls {
+        let client = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let caller = Caller { reach: Reach::Local, rights: Rights::Full, origin: client, trace: None };
+        LocalCalls { state, methods, caller, client }
+    }
+
+    /// Calls with the rights of the sender of a request that was let in, by the request's extensions.
+    #[must_use]
+    pub fn for_sender(&self, extensions: &Extensions) -> LocalCalls {
+        let (caller, client) = (Caller::of(extensions), ClientAddress::of(extensions).0);
+        LocalCalls { caller, client, ..self.clone() }
+    }
+
+    /// Whether the caller may only read.
+    pub fn only_reads(&self) -> bool {
+        self.caller.rights == Rights::Read
+    }
+
+    /// Calls a method. Subscriptions end with the call.
+    ///
+    /// # Errors
+    /// The problem (RFC 9457) of the same request over HTTP.
+    pub async fn call(&self, method: &str, params: Map<String, Json>) -> Result<Json, Json> {
+        let operations = Arc::<Operations>::from_ref(&self.state);
+        let served = operations.for_caller(operations.emulators.first(), &self.caller);
+        let services = RpcServices::from_ref(&self.state);
+        // Nothing is sent but events of subscriptions.
+        let (out, _) = mpsc::channel(1);
+        let (methods, caller) = (self.methods.clone(), self.caller.clone());
+        let session = Arc::new(RpcSession::new(services, methods, caller, served, self.client, out));
+        let request = Request { id: None, method: method.to_owned(), params: Params::Named(params) };
+        let reply = match begin(&session, request, None).await {
+            Ok(under_way) => under_way.await,
+            Err(error) => Err(error),
+        };
+        reply.map(|reply| reply.result).map_err(|error| error.into_problem())
+    }
+}
