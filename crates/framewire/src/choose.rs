@@ -183,7 +183,7 @@ fn embed(rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
     };
     let clock = settings.clock.unwrap_or_default();
     let scripts = settings.lua.clone();
-    let config = Config { rom, speed, paused: false, clock, scripts, console: console::new };
+    let config = Config { rom, speed, paused: settings.paused, clock, scripts, console: console::new };
     let embedded = match &settings.channel {
         None => Embedded::start(config).map_err(anyhow::Error::from),
         Some(name) => on_channel(config, name),

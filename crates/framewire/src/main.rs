@@ -7,6 +7,7 @@ mod doctor;
 mod hint;
 mod logging;
 mod man;
+mod mcp;
 mod output;
 mod process;
 #[cfg(feature = "embedded")]
@@ -60,6 +61,10 @@ enum Command {
     Watch(commands::watch::Args),
     /// Save or load the state of the game.
     State(commands::state::Args),
+    /// Serve one emulator to a program that runs a language model, over stdin and stdout (MCP).
+    Mcp(Box<mcp::Args>),
+    /// Print how coding agents use this program and its HTTP API.
+    Skill,
     /// Print the Lua script to load into mGBA.
     Script(script::Args),
     /// Create a token; other machines need one to connect.
@@ -89,6 +94,8 @@ fn main() -> ExitCode {
         Some(Command::Wait(args)) => commands::wait::run(&args),
         Some(Command::Watch(args)) => commands::watch::run(&args),
         Some(Command::State(args)) => commands::state::run(&args),
+        Some(Command::Mcp(args)) => mcp::run(*args),
+        Some(Command::Skill) => mcp::print_skill(),
         Some(Command::Script(args)) => script::run(args),
         Some(Command::Token(args)) => token::run(args),
         Some(Command::Doctor(args)) => doctor::run((*args).into()),

@@ -12,7 +12,7 @@ use crate::choose::Started;
 use crate::settings::Settings;
 use crate::sources::{GAMES, RawSettings};
 use crate::traces::Traces;
-use crate::{choose, logging, output, process, safety, symbols, traces};
+use crate::{choose, logging, mcp, output, process, safety, symbols, traces};
 
 /// Arguments of `framewire serve`.
 #[derive(Debug, clap::Args)]
@@ -119,6 +119,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     {
         app.release_memory = Some(framewire_libmgba::release_memory);
     }
+    app.front_end = Some(mcp::front_end(&settings));
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;
@@ -149,7 +150,10 @@ fn check_data(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// The emulators for the server, with their symbols.
-fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulators> {
+///
+/// # Errors
+/// If a symbol file cannot be used.
+pub fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulators> {
     let names: Vec<&str> = started.iter().map(|started| started.name.as_str()).collect();
     symbols::check(settings, &names)?;
     let mut all: Option<Emulators> = None;

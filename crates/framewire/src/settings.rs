@@ -36,6 +36,10 @@ pub struct Settings {
     #[arg(skip)]
     #[serde(skip)]
     pub order: Vec<EmulatorKind>,
+    /// Whether embedded cores begin paused.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub paused: bool,
     /// Read names of addresses from this .sym, .map or .toml file, for the emulator NAME or for all; can be repeated (in the
     /// variable: separated by commas)
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SYMBOLS", value_delimiter = ',')]

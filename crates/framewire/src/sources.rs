@@ -185,6 +185,7 @@ impl Settings {
             clock: self.clock.or(fallback.clock),
             lua: first(self.lua, fallback.lua),
             channel: self.channel.or(fallback.channel),
+            paused: self.paused || fallback.paused,
             deadline: self.deadline.or(fallback.deadline),
             allow_origin: first(self.allow_origin, fallback.allow_origin),
             allow_host: first(self.allow_host, fallback.allow_host),

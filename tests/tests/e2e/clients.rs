@@ -1,4 +1,5 @@
-//! Clients from well-known generators for the OpenAPI document: each writes, reads, taps and takes a picture.
+//! Clients from well-known generators for the OpenAPI document: each writes, reads, taps and takes a picture. And the official
+//! SDKs of MCP.
 
 use std::fs;
 use std::path::PathBuf;
@@ -126,4 +127,18 @@ fn openapi_generator_makes_a_typescript_client() {
     let args = ["generate", "-g", "typescript-fetch", "-i", "openapi.json", "-o", "client"];
     all.run("openapi-generator-cli", &[&args[..], &more].concat());
     all.use_typescript(&["openapi_generator_use.ts"]);
+}
+
+#[test]
+fn the_python_sdk_of_mcp_plays_over_stdio_and_http() {
+    let all = Generation::new();
+    let program = Framewire::command(&[]).unwrap().get_program().to_string_lossy().into_owned();
+    let root = fs::canonicalize(paths::root()).unwrap();
+    all.run("python", &["mcp_use.py", all.framewire.url(), &program, root.to_str().unwrap()]);
+}
+
+#[test]
+fn the_typescript_sdk_of_mcp_plays_over_http() {
+    let all = Generation::new();
+    all.use_typescript(&["mcp_use.ts"]);
 }

@@ -52,6 +52,7 @@ pub struct Client {
 }
 
 /// A reply whose status says that the request was performed.
+#[derive(Default)]
 pub struct Reply {
     headers: HeaderMap,
     /// Its bytes.

@@ -1,14 +1,14 @@
 //! The one-shot commands: each does one thing in an emulator and ends. They are clients of the HTTP API, of a server that
 //! runs already or, with `--rom`, of one in this process.
 
-mod client;
+pub mod client;
 pub mod complete;
 #[cfg(feature = "embedded")]
 mod game;
 pub mod press;
 pub mod read;
 pub mod screenshot;
-mod server;
+pub mod server;
 mod sse;
 pub mod state;
 pub mod wait;

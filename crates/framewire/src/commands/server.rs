@@ -1,6 +1,6 @@
 //! The arguments that say which server a command talks to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use framewire_http::Token;
 use ureq::http::{HeaderValue, Uri};
@@ -86,34 +86,40 @@ impl ServerArgs {
         Client::new(Address {
             url: self.url.clone(),
             emulator: self.emulator.clone(),
-            token: self.token()?,
+            token: token(self.token_file.as_deref())?,
             certificate: self.cacert.clone(),
         })
     }
+}
 
-    fn token(&self) -> Result<Option<String>, Failure> {
-        if let Some(file) = &self.token_file {
-            let token = Token::from_file(file).map_err(|error| {
-                Failure::Input(format!("--token-file: {}", output::causes_in_a_line(&error)))
-            })?;
-            return Ok(Some(token.reveal().to_owned()));
-        }
-        let Ok(token) = std::env::var(TOKEN) else { return Ok(None) };
-        let token = token.trim();
-        if token.is_empty() {
-            return Ok(None);
-        }
-        if HeaderValue::from_str(token).is_err() {
-            return Err(Failure::Input(format!(
-                "{TOKEN} has characters that a token cannot have; `framewire token` creates a token"
-            )));
-        }
-        Ok(Some(token.to_owned()))
+/// The token for a server: the one in `file`, or else in the variable.
+///
+/// # Errors
+/// If there is none in the file, or it cannot be a token.
+pub fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
+    if let Some(file) = file {
+        let token = Token::from_file(file)
+            .map_err(|error| Failure::Input(format!("--token-file: {}", output::causes_in_a_line(&error))))?;
+        return Ok(Some(token.reveal().to_owned()));
     }
+    let Ok(token) = std::env::var(TOKEN) else { return Ok(None) };
+    let token = token.trim();
+    if token.is_empty() {
+        return Ok(None);
+    }
+    if HeaderValue::from_str(token).is_err() {
+        return Err(Failure::Input(format!(
+            "{TOKEN} has characters that a token cannot have; `framewire token` creates a token"
+        )));
+    }
+    Ok(Some(token.to_owned()))
 }
 
 /// The address of a server, without a slash at its end. `http://` may be left out.
-fn url(text: &str) -> Result<String, String> {
+///
+/// # Errors
+/// If it is not an address of a server.
+pub fn url(text: &str) -> Result<String, String> {
     let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let full = full.trim_end_matches('/');
     let advice = "write it like http://127.0.0.1:5000";

@@ -1,0 +1,164 @@
+//! `framewire mcp`: the MCP front end over stdio; and the same at `/mcp` of `framewire serve`.
+//!
+//! - `remote`: a server elsewhere, for `--url`.
+
+mod remote;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use framewire_http::{App, FrontEnd, LocalCalls, LocalServer};
+use framewire_mcp::{Backend, CallFuture, Object, Options, Problem, Session, Toolset};
+use tokio::sync::Mutex;
+use tracing::info;
+
+use crate::commands::client::{Address, Client};
+use crate::commands::server;
+use crate::settings::Settings;
+use crate::{choose, logging, output, process, serve};
+use remote::Remote;
+
+/// Arguments of `framewire mcp`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A program that runs a language model starts this command and talks to it over stdin and stdout. docs/agents.md has the settings \
+for the usual ones.
+
+Without --rom, --attach and --url it attaches to 127.0.0.1:8888 if a script of Framewire or mGBA-http answers there, or else runs the \
+built-in demo game. A game in this process is paused between calls. `framewire serve` has the same tools at /mcp.")]
+pub struct Args {
+    /// Run this ROM
+    #[arg(value_name = "ROM", conflicts_with_all = ["rom", "attach", "url"])]
+    game: Option<PathBuf>,
+    /// Run this ROM
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["attach", "url"])]
+    rom: Option<PathBuf>,
+    /// Attach to the mGBA whose script listens at this address
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "url")]
+    attach: Option<String>,
+    /// Use the emulator of this server
+    #[arg(long, value_name = "URL", value_parser = server::url)]
+    url: Option<String>,
+    /// The emulator, if the server of --url has several [default: the first]
+    #[arg(long, value_name = "NAME", requires = "url")]
+    emulator: Option<String>,
+    /// Send the token in this file to the server of --url; without it, the one in the variable FRAMEWIRE_TOKEN
+    #[arg(long, value_name = "FILE", requires = "url")]
+    token_file: Option<PathBuf>,
+    /// Trust the certificate in this PEM file, for an https:// address
+    #[arg(long, value_name = "FILE", requires = "url")]
+    cacert: Option<PathBuf>,
+    /// Read names of addresses from this .sym, .map or .toml file; can be repeated
+    #[arg(long, value_name = "FILE")]
+    symbols: Vec<PathBuf>,
+    /// Keep snapshots, recordings and notes in this folder [default: the user's data folder]
+    #[arg(long, value_name = "DIR", env = "FRAMEWIRE_DATA")]
+    data: Option<PathBuf>,
+    /// Offer only these groups of tools, with commas between them [default: play,debug,files]
+    #[arg(long, value_name = "LIST")]
+    toolsets: Option<String>,
+    /// Offer only tools that change nothing
+    #[arg(long)]
+    read_only: bool,
+}
+
+/// Serves one client until it closes stdin, or a signal arrives.
+///
+/// # Errors
+/// If an argument cannot be used, or the emulator cannot be started.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    // Stdout belongs to the protocol; the log goes to stderr.
+    logging::start(logging::Format::default(), true, None);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let served = runtime.block_on(serve_stdio(args));
+    // A read of stdin cannot be cancelled.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve_stdio(args: Args) -> anyhow::Result<()> {
+    let settings = Settings {
+        rom: args.rom.or(args.game).into_iter().collect(),
+        attach: args.attach.into_iter().collect(),
+        symbols: args.symbols,
+        data: args.data,
+        paused: true,
+        ..Settings::default()
+    };
+    let mut options = Options { read_only: args.read_only, ..Options::default() };
+    options.notes = settings.data().map(|data| data.join("notes"));
+    if let Some(list) = &args.toolsets {
+        options.toolsets = Toolset::list(list).context("--toolsets")?;
+    }
+    if let Some(url) = args.url {
+        let token = server::token(args.token_file.as_deref()).map_err(|error| anyhow!("{error}"))?;
+        let address = Address { url, emulator: args.emulator, token, certificate: args.cacert };
+        let client = Client::new(address).map_err(|error| anyhow!("{error}"))?;
+        let remote = tokio::task::spawn_blocking(move || Remote::new(client)).await??;
+        return converse(Arc::new(remote), options).await;
+    }
+    let started = choose::emulators(&settings).await?;
+    let app =
+        App { data: settings.data(), ..App::new(serve::served(&settings, &started)?, settings.deadline()) };
+    let server = LocalServer::new(&app);
+    let ended = converse(Arc::new(Local(server.calls())), options).await;
+    server.close().await;
+    drop(app);
+    for started in started {
+        started.chosen.close().await;
+    }
+    ended
+}
+
+async fn converse(backend: Arc<dyn Backend>, options: Options) -> anyhow::Result<()> {
+    let session = Session::new(backend, options, Arc::new(Mutex::new(())));
+    tokio::select! {
+        ended = framewire_mcp::serve_stdio(session) => ended.map_err(|error| anyhow!("the client cannot be served: {error}")),
+        signal = process::stop()? => {
+            info!("{signal}: stopped");
+            Ok(())
+        }
+    }
+}
+
+/// The front end at `/mcp`, for `framewire serve`.
+pub fn front_end(settings: &Settings) -> FrontEnd {
+    let notes = settings.data().map(|data| data.join("notes"));
+    let routes = move |calls: LocalCalls| {
+        let (notes, playing) = (notes.clone(), Arc::new(Mutex::new(())));
+        framewire_mcp::router(Arc::new(move |parts| {
+            let mut options = Options { notes: notes.clone(), ..Options::default() };
+            options.read_query(parts.uri.query().unwrap_or_default())?;
+            let backend = Arc::new(Local(calls.for_sender(&parts.extensions)));
+            Ok(Session::new(backend, options, playing.clone()))
+        }))
+    };
+    FrontEnd { path: framewire_mcp::PATH, routes: Arc::new(routes) }
+}
+
+/// `framewire skill`: prints how coding agents use the command line and HTTP.
+///
+/// # Errors
+/// If it cannot be printed.
+pub fn print_skill() -> anyhow::Result<ExitCode> {
+    output::line(format_args!("{}", framewire_mcp::SKILL.trim_end())).context("cannot print the text")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A server in this process.
+struct Local(LocalCalls);
+
+impl Backend for Local {
+    fn call<'a>(&'a self, method: &'a str, params: Object) -> CallFuture<'a> {
+        Box::pin(async move {
+            let called = self.0.call(method, params).await;
+            called.map_err(|problem| Problem::from_json(&problem))
+        })
+    }
+
+    fn only_reads(&self) -> bool {
+        self.0.only_reads()
+    }
+}

@@ -1,0 +1,121 @@
+//! The methods of JSON-RPC over HTTP, by the description of the server's routes. Requests that change something have keys, so a
+//! connection that breaks does not double them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use framewire_mcp::{Backend, CallFuture, Object, Problem};
+use serde_json::Value as Json;
+
+use crate::commands::client::{Client, encode};
+
+/// Longer than any request takes.
+const PATIENCE: Duration = Duration::from_secs(3700);
+
+/// A server elsewhere.
+pub struct Remote {
+    client: Arc<Client>,
+    routes: HashMap<String, Route>,
+}
+
+/// A route of the server.
+#[derive(Clone)]
+struct Route {
+    /// In upper case.
+    method: String,
+    /// With the names of parameters in braces.
+    path: String,
+    /// The parameters of its query.
+    query: Vec<String>,
+}
+
+impl Remote {
+    /// Asks the server which routes it has.
+    ///
+    /// # Errors
+    /// If there is no Framewire at the address.
+    pub fn new(client: Client) -> anyhow::Result<Remote> {
+        let described = client.get("/openapi.json").and_then(|reply| reply.json());
+        let document = described.map_err(|error| anyhow!("--url: {error}"))?;
+        let paths =
+            document["paths"].as_object().context("--url: the server does not describe its routes")?;
+        let mut routes = HashMap::new();
+        for (path, item) in paths {
+            for (method, operation) in item.as_object().into_iter().flatten() {
+                let Some(id) = operation["operationId"].as_str() else { continue };
+                let parameters = operation["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let in_query = parameters.iter().filter(|parameter| parameter["in"] == "query");
+                let query =
+                    in_query.filter_map(|parameter| Some(parameter["name"].as_str()?.to_owned())).collect();
+                routes.insert(
+                    id.to_owned(),
+                    Route { method: method.to_uppercase(), path: path.clone(), query },
+                );
+            }
+        }
+        Ok(Remote { client: Arc::new(client), routes })
+    }
+}
+
+impl Backend for Remote {
+    fn call<'a>(&'a self, method: &'a str, params: Object) -> CallFuture<'a> {
+        Box::pin(async move {
+            let id = method.strip_prefix("v1.").unwrap_or(method);
+            let failed = |detail: String| Problem { status: 502, detail };
+            let route = self.routes.get(id).cloned();
+            let route = route
+                .ok_or_else(|| failed(format!("the server has no {id}; it is older than this program")))?;
+            let client = self.client.clone();
+            let is_wait = id == "wait";
+            let called = tokio::task::spawn_blocking(move || route.send(&client, params, is_wait)).await;
+            called.map_err(|error| failed(error.to_string()))?.map_err(failed)
+        })
+    }
+
+    fn only_reads(&self) -> bool {
+        false
+    }
+}
+
+impl Route {
+    /// Sends a request: parameters of the path and the query first, the others in the body.
+    fn send(&self, client: &Client, mut params: Object, is_wait: bool) -> Result<Json, String> {
+        let mut target = String::new();
+        for part in self.path.split('/').skip(1) {
+            target.push('/');
+            match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+                Some(name) => target += &encode(&text(params.remove(name).unwrap_or_default())),
+                None => target += part,
+            }
+        }
+        let mut before = '?';
+        for name in &self.query {
+            if let Some(value) = params.remove(name) {
+                target.push(before);
+                target += &format!("{name}={}", encode(&text(value)));
+                before = '&';
+            }
+        }
+        let body = Json::Object(params).to_string();
+        let reply = match self.method.as_str() {
+            "GET" => client.get_within(&target, PATIENCE),
+            _ if is_wait => client.ask(&target, &body, Some(PATIENCE)).map(Option::unwrap_or_default),
+            method => client.change_within(method, &target, &body, PATIENCE),
+        };
+        let reply = reply.map_err(|error| error.to_string())?;
+        if reply.body.is_empty() {
+            return Ok(Json::Null);
+        }
+        reply.json().map_err(|error| error.to_string())
+    }
+}
+
+/// A value in a path or a query.
+fn text(value: Json) -> String {
+    match value {
+        Json::String(text) => text,
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,43 @@
+//! How tools reach emulators.
+
+use std::pin::Pin;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+/// Parameters by name.
+pub type Object = serde_json::Map<String, Json>;
+
+/// A call under way.
+pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Json, Problem>> + Send + 'a>>;
+
+/// Calls methods of JSON-RPC: `batch`, and routes by their `operationId`.
+pub trait Backend: Send + Sync {
+    /// Calls a method.
+    fn call<'a>(&'a self, method: &'a str, params: Object) -> CallFuture<'a>;
+
+    /// Whether it may only read.
+    fn only_reads(&self) -> bool;
+}
+
+/// Why a call failed: a problem document (RFC 9457).
+#[derive(Debug, Clone, Deserialize, thiserror::Error)]
+#[error("{detail}")]
+pub struct Problem {
+    /// The status of HTTP.
+    pub status: u16,
+    /// What was wrong, and what is accepted.
+    pub detail: String,
+}
+
+impl Problem {
+    /// The problem in a document.
+    pub fn from_json(document: &Json) -> Problem {
+        let status = document["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+        let detail = match document["detail"].as_str() {
+            Some(detail) => detail.to_owned(),
+            None => document.to_string(),
+        };
+        Problem { status: status.unwrap_or(500), detail }
+    }
+}

@@ -1,0 +1,30 @@
+//! The MCP front end: tools with which language models play and inspect games (docs/agents.md).
+//!
+//! Tools are thin. They call the methods of JSON-RPC (docs/json-rpc.md) by a [`Backend`], which is in this process or a client
+//! of a server elsewhere. So the access rules, limits and errors are those of all other front ends.
+//!
+//! - [`Backend`]: calls methods; [`Problem`]: why a call failed;
+//! - [`Session`]: what belongs to one client; [`Options`]: which tools it gets;
+//! - `tools`: the table of tools, and one file for each group of them;
+//! - `play`: runs frames step by step, with keys and conditions;
+//! - `values`: expressions over memory; `picture`: crops and scales pictures; `notes`: what agents want to remember;
+//! - `server`: the protocol, by the official SDK; [`serve_stdio`] and [`router`] connect it.
+
+mod backend;
+mod notes;
+mod picture;
+mod play;
+mod server;
+mod session;
+mod tools;
+mod values;
+
+pub use backend::{Backend, CallFuture, Object, Problem};
+pub use server::{Connect, router, serve_stdio};
+pub use session::{Options, Session, Toolset, UnknownToolset};
+
+/// How to use Framewire by its command line and HTTP, for coding agents: what `framewire skill` prints.
+pub const SKILL: &str = include_str!("skill.md");
+
+/// The path of the front end on a server.
+pub const PATH: &str = "/mcp";

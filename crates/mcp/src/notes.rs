@@ -1,0 +1,98 @@
+//! What agents want to remember: one file of JSON lines for each game.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use crate::session::Session;
+use crate::tools::ToolError;
+
+/// The longest note, in bytes.
+const MAX_NOTE: usize = 1024;
+/// How large a file may become.
+const MAX_FILE: u64 = 4 << 20;
+
+/// A note.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Note {
+    /// The frame counter then.
+    pub(crate) frame: u32,
+    /// The recording that was being made then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) recording: Option<String>,
+    pub(crate) note: String,
+}
+
+/// Refuses a note that cannot be kept.
+pub(crate) fn check(session: &Session, note: &str) -> Result<(), ToolError> {
+    if session.options.notes.is_none() {
+        return Err(ToolError(
+            "note: this server has no folder for notes; leave note out, or start it with --data DIR".into(),
+        ));
+    }
+    if note.is_empty() || note.len() > MAX_NOTE {
+        return Err(ToolError(format!("note has {} bytes; use 1 to {MAX_NOTE}", note.len())));
+    }
+    Ok(())
+}
+
+/// Keeps a note.
+pub(crate) async fn add(session: &Session, frame: u32, note: &str) -> Result<(), ToolError> {
+    let Some(path) = file(session).await? else { return Ok(()) };
+    let recording = session.call("recordingUnderWay", json!({})).await.ok();
+    let recording = recording.and_then(|recording| recording["name"].as_str().map(str::to_owned));
+    let note = Note { frame, recording, note: note.to_owned() };
+    let failed = |error: &dyn std::fmt::Display| {
+        ToolError(format!(
+            "the note cannot be written to {}: {error}; the frames were played",
+            path.display()
+        ))
+    };
+    let mut line = serde_json::to_string(&note).map_err(|error| failed(&error))?;
+    line.push('\n');
+    let written = || {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path)?;
+        if file.metadata()?.len() > MAX_FILE {
+            return Err(std::io::Error::other("the file is full; move it away to begin a new one"));
+        }
+        file.write_all(line.as_bytes())
+    };
+    written().map_err(|error| failed(&error))
+}
+
+/// The last notes of the game, the oldest first.
+pub(crate) async fn last(session: &Session, count: usize) -> Result<Vec<Note>, ToolError> {
+    let Some(path) = file(session).await? else { return Ok(Vec::new()) };
+    let text = match std::fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => return Ok(Vec::new()),
+    };
+    // A line that a crash cut off is left out.
+    let notes: Vec<Note> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let skipped = notes.len().saturating_sub(count);
+    Ok(notes.into_iter().skip(skipped).collect())
+}
+
+/// The file of the game that runs.
+async fn file(session: &Session) -> Result<Option<PathBuf>, ToolError> {
+    let Some(folder) = &session.options.notes else { return Ok(None) };
+    let state = session.call("emulatorState", json!({})).await?;
+    let text = |name: &str| state[name].as_str().unwrap_or_default().to_owned();
+    let name: String = format!("{}-{}", text("title"), checksum(&state["checksum"]))
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' })
+        .collect();
+    Ok(Some(folder.join(format!("{name}.jsonl"))))
+}
+
+fn checksum(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        _ => "unknown".to_owned(),
+    }
+}

@@ -1,0 +1,157 @@
+//! The protocol, by the official SDK: <https://modelcontextprotocol.io>.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::Router;
+use http::request::Parts;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool as McpTool,
+    ToolAnnotations,
+};
+use rmcp::service::{RequestContext, ServiceExt};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+
+use crate::PATH;
+use crate::session::Session;
+use crate::tools::{self, Effect, Reply, Tool, ToolError};
+
+/// What clients get at the beginning.
+const INSTRUCTIONS: &str = "Plays Game Boy Advance and Game Boy games frame by frame. Loop: act, with the values and the picture that \
+    the next decision needs. Memory says more than pictures: symbols lists names, search finds unknown values, and expressions such \
+    as score or u16[0x02000038] work in values, until and stop. Snapshots make attempts cheap.";
+
+/// The revisions of the protocol, the newest first.
+const REVISIONS: [ProtocolVersion; 4] = [
+    ProtocolVersion::V_2026_07_28,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_03_26,
+];
+
+/// Makes the session of a request, or says why there is none.
+pub type Connect = Arc<dyn Fn(&Parts) -> Result<Session, String> + Send + Sync>;
+
+/// Whose calls a server answers.
+#[derive(Clone)]
+enum Client {
+    /// The only one, over stdio.
+    Only(Arc<Session>),
+    /// The sender of each request.
+    Sender(Connect),
+}
+
+#[derive(Clone)]
+struct Server(Client);
+
+/// Serves one client over stdin and stdout until it closes them.
+///
+/// # Errors
+/// If the client does not speak the protocol.
+pub async fn serve_stdio(session: Session) -> Result<(), String> {
+    let server = Server(Client::Only(Arc::new(session)));
+    let running =
+        server.serve(rmcp::transport::io::stdio_pipes()).await.map_err(|error| error.to_string())?;
+    running.waiting().await.map(drop).map_err(|error| error.to_string())
+}
+
+/// The routes of a server. It keeps nothing between requests; the caller checks `Host`, `Origin` and tokens.
+pub fn router(connect: Connect) -> Router {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    let server = move || Ok(Server(Client::Sender(connect.clone())));
+    let service = StreamableHttpService::new(server, Arc::new(NeverSessionManager::default()), config);
+    Router::new().route_service(PATH, service)
+}
+
+impl Server {
+    /// The session of a request.
+    fn session(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Session>, ErrorData> {
+        match &self.0 {
+            Client::Only(session) => Ok(session.clone()),
+            Client::Sender(connect) => {
+                let parts = context.extensions.get::<Parts>();
+                let parts =
+                    parts.ok_or_else(|| ErrorData::internal_error("the request has no head", None))?;
+                let session = connect(parts).map_err(|why| ErrorData::invalid_request(why, None))?;
+                Ok(Arc::new(session))
+            }
+        }
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let version = env!("CARGO_PKG_VERSION");
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("framewire", version))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(&REVISIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let session = self.session(&context)?;
+        let offered = tools::ALL.iter().filter(|tool| tool.is_offered(&session));
+        Ok(ListToolsResult::with_all_items(offered.map(described).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let session = self.session(&context)?;
+        let Some(tool) = tools::ALL.iter().find(|tool| tool.name == request.name) else {
+            return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
+        };
+        if !tool.is_offered(&session) {
+            let why =
+                format!("the tool {} is not offered here: the toolset or the rights leave it out", tool.name);
+            return Ok(failed(why).into());
+        }
+        // A client that leaves does not end it in the middle, with keys down.
+        let work = tokio::spawn((tool.run)(session, request.arguments.unwrap_or_default()));
+        let result = match work.await {
+            Ok(Ok(reply)) => succeeded(reply),
+            Ok(Err(ToolError(why))) => failed(why),
+            Err(error) => return Err(ErrorData::internal_error(format!("the tool failed: {error}"), None)),
+        };
+        Ok(result.into())
+    }
+}
+
+fn described(tool: &Tool) -> McpTool {
+    let annotations = ToolAnnotations::new().read_only(tool.effect == Effect::Read).open_world(false);
+    let annotations = match tool.effect {
+        Effect::Read => annotations,
+        Effect::Change => annotations.destructive(false),
+        Effect::Set => annotations.destructive(true).idempotent(true),
+        Effect::Destroy => annotations.destructive(true),
+    };
+    McpTool::new(tool.name, tool.description, tool.schema()).with_annotations(annotations)
+}
+
+fn succeeded(reply: Reply) -> CallToolResult {
+    let mut content = vec![ContentBlock::text(reply.json.to_string())];
+    if let Some(picture) = reply.picture {
+        content.push(ContentBlock::image(picture.data, "image/png"));
+    }
+    CallToolResult::success(content)
+}
+
+fn failed(why: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(why)])
+}

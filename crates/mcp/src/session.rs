@@ -1,0 +1,169 @@
+//! What belongs to one client.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+use serde_json::{Value as Json, json};
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::backend::{Backend, Object};
+use crate::tools::ToolError;
+
+/// A group of tools that can be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Toolset {
+    /// To play.
+    Play,
+    /// To find and change what is in memory.
+    Debug,
+    /// To record, and to load games.
+    Files,
+}
+
+impl Toolset {
+    /// All of them.
+    pub const ALL: [Toolset; 3] = [Toolset::Play, Toolset::Debug, Toolset::Files];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Toolset::Play => "play",
+            Toolset::Debug => "debug",
+            Toolset::Files => "files",
+        }
+    }
+
+    /// The toolsets of a list with commas.
+    ///
+    /// # Errors
+    /// If one of the names is unknown.
+    pub fn list(text: &str) -> Result<Vec<Toolset>, UnknownToolset> {
+        text.split(',').map(|name| name.trim().parse()).collect()
+    }
+}
+
+/// A name that is not a toolset's.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not a toolset; use play, debug and files, with commas between them")]
+pub struct UnknownToolset(String);
+
+impl FromStr for Toolset {
+    type Err = UnknownToolset;
+
+    fn from_str(name: &str) -> Result<Toolset, UnknownToolset> {
+        Toolset::ALL.into_iter().find(|set| set.name() == name).ok_or_else(|| UnknownToolset(name.to_owned()))
+    }
+}
+
+/// What a client gets.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The tools.
+    pub toolsets: Vec<Toolset>,
+    /// Whether only tools that change nothing are offered.
+    pub read_only: bool,
+    /// The emulator that is meant; the first if left out.
+    pub emulator: Option<String>,
+    /// The folder for notes; without one, none are kept.
+    pub notes: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { toolsets: Toolset::ALL.to_vec(), read_only: false, emulator: None, notes: None }
+    }
+}
+
+impl Options {
+    /// Reads the choices of a query: `toolsets=play,debug&read_only=true&emulator=NAME`.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what is accepted.
+    pub fn read_query(&mut self, query: &str) -> Result<(), String> {
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = percent_decode_str(value).decode_utf8_lossy();
+            match (name, &*value) {
+                ("toolsets", list) => {
+                    self.toolsets = Toolset::list(list).map_err(|error| error.to_string())?
+                }
+                ("read_only", "true") => self.read_only = true,
+                ("read_only", "false") => {}
+                ("emulator", name) => self.emulator = Some(name.to_owned()),
+                _ => {
+                    return Err(format!(
+                        "{pair} is not accepted here; use toolsets=LIST, read_only=true or emulator=NAME"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A client, with what tools remember for it between calls.
+pub struct Session {
+    backend: Arc<dyn Backend>,
+    pub(crate) options: Options,
+    pub(crate) memory: Mutex<SessionMemory>,
+    /// Held while frames are run for a tool, so that two calls do not mix their keys.
+    pub(crate) playing: Arc<AsyncMutex<()>>,
+}
+
+/// What tools remember between calls.
+#[derive(Default)]
+pub(crate) struct SessionMemory {
+    /// The mark of the picture that was sent last.
+    pub(crate) picture: Option<String>,
+    /// Expressions whose changes `act` reports.
+    pub(crate) watched: Vec<String>,
+}
+
+impl Session {
+    /// A client that reaches emulators by `backend`. Sessions that share `playing` run frames one after the other.
+    pub fn new(backend: Arc<dyn Backend>, options: Options, playing: Arc<AsyncMutex<()>>) -> Session {
+        Session { backend, options, memory: Mutex::default(), playing }
+    }
+
+    /// Whether only tools that change nothing are offered.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.options.read_only || self.backend.only_reads()
+    }
+
+    /// Calls a method on the session's emulator.
+    pub(crate) async fn call(&self, method: &str, params: Json) -> Result<Json, ToolError> {
+        let mut params = match params {
+            Json::Object(params) => params,
+            _ => Object::new(),
+        };
+        if let Some(name) = &self.options.emulator {
+            params.insert("emulator".to_owned(), name.as_str().into());
+        }
+        Ok(self.backend.call(method, params).await?)
+    }
+
+    /// Performs operations between the same two frames: the frame counter, and the value of each.
+    pub(crate) async fn batch(&self, ops: Vec<Json>) -> Result<(u32, Vec<Json>), ToolError> {
+        let mut reply = self.call("batch", json!({"ops": ops})).await?;
+        let frame = reply["frame"].as_u64().and_then(|frame| u32::try_from(frame).ok()).unwrap_or_default();
+        let results: Vec<Json> = reply["results"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let mut values = Vec::with_capacity(results.len());
+        for mut result in results {
+            match result.get("error") {
+                Some(problem) => return Err(crate::backend::Problem::from_json(problem).into()),
+                None => values.push(result["value"].take()),
+            }
+        }
+        Ok((frame, values))
+    }
+}
+
+/// Reads the arguments of a tool.
+pub(crate) fn arguments<T: DeserializeOwned>(arguments: Object) -> Result<T, ToolError> {
+    serde_json::from_value(Json::Object(arguments))
+        .map_err(|error| ToolError(format!("the arguments cannot be used: {error}; see the tool's schema")))
+}

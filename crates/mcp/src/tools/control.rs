@@ -1,0 +1,210 @@
+//! The clock, snapshots, games and recordings.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Reply, ToolError};
+use crate::backend::Object;
+use crate::session::{Session, arguments};
+
+/// Most differences that `compare` lists.
+const MAX_DIFFERENCES: u32 = 40;
+/// Most names in a list.
+const MAX_LISTED: u32 = 100;
+/// How long lockstep holds a window that cannot be paused, in milliseconds.
+const LOCKSTEP: u32 = 60_000;
+
+pub(super) const SNAPSHOT: &str = r#"
+"action":{"type":"string","enum":["save","load","list","compare","delete"]},
+"name":{"type":"string"},"to":{"type":"string"},"note":{"type":"string"},
+"replace":{"type":"boolean","description":"Overwrite"}"#;
+
+pub(super) const CONTROL: &str = r#"
+"action":{"type":"string","enum":["pause","resume","reset","speed"]},"speed":{"type":"number"}"#;
+
+pub(super) const RECORD: &str = r#"
+"action":{"type":"string","enum":["start","stop","status","list","replay"]},
+"name":{"type":"string"},"note":{"type":"string"},
+"power_on":{"type":"boolean","description":"Start with a reset"}"#;
+
+pub(super) const LOAD: &str = r#"
+"path":{"type":"string","description":"On the emulator's machine"}"#;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SnapshotArguments {
+    action: SnapshotAction,
+    name: Option<String>,
+    to: Option<String>,
+    note: Option<String>,
+    #[serde(default)]
+    replace: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SnapshotAction {
+    Save,
+    Load,
+    List,
+    Compare,
+    Delete,
+}
+
+/// The name that an action needs.
+fn needed(name: Option<String>) -> Result<String, ToolError> {
+    name.ok_or_else(|| {
+        ToolError("name is missing; this action needs one, and list shows the names".to_owned())
+    })
+}
+
+/// Some fields of an object.
+fn only(object: &Json, names: &[&str]) -> Json {
+    let mut part = json!({});
+    for name in names {
+        let value = &object[*name];
+        if !value.is_null() && value != "" {
+            part[*name] = value.clone();
+        }
+    }
+    part
+}
+
+/// The list at `name` of a reply, with some fields of each entry.
+fn listed(reply: &Json, name: &str, fields: &[&str]) -> Json {
+    let all = reply[name].as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().map(|each| only(each, fields)).collect()
+}
+
+pub(super) async fn snapshot(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let SnapshotArguments { action, name, to, note, replace } = arguments(given)?;
+    let json = match action {
+        SnapshotAction::Save => {
+            let mut body = json!({"replace": replace, "note": note.unwrap_or_default()});
+            if let Some(name) = name {
+                body["name"] = name.into();
+            }
+            only(&session.call("saveSnapshot", body).await?, &["name", "frame"])
+        }
+        SnapshotAction::Load => session.call("loadSnapshot", json!({"name": needed(name)?})).await?,
+        SnapshotAction::List => snapshots(&session, MAX_LISTED).await?,
+        SnapshotAction::Compare => {
+            let mut body = json!({"from": needed(name)?, "encoding": "hex", "limit": MAX_DIFFERENCES});
+            if let Some(to) = to {
+                body["to"] = to.into();
+            }
+            let reply = session.call("diffSnapshots", body).await?;
+            let mut json = only(&reply, &["from", "to", "total", "bytes"]);
+            json["ranges"] = listed(&reply, "ranges", &["watch", "symbol", "old", "new"]);
+            json
+        }
+        SnapshotAction::Delete => {
+            session.call("deleteSnapshot", json!({"name": needed(name)?})).await?;
+            json!({"deleted": true})
+        }
+    };
+    Ok(json.into())
+}
+
+/// The snapshots on disk.
+pub(super) async fn snapshots(session: &Session, limit: u32) -> Result<Json, ToolError> {
+    let reply = session.call("snapshots", json!({"limit": limit})).await?;
+    let all = listed(&reply, "snapshots", &["name", "title", "frame", "time", "note"]);
+    Ok(json!({"snapshots": all, "total": reply["total"]}))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ControlArguments {
+    action: ControlAction,
+    speed: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ControlAction {
+    Pause,
+    Resume,
+    Reset,
+    Speed,
+}
+
+pub(super) async fn control(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let ControlArguments { action, speed } = arguments(given)?;
+    let json = match action {
+        ControlAction::Pause => {
+            let state = session.call("emulatorState", json!({})).await?;
+            if state["kind"] == "attached" {
+                let reply = session.call("v1.lockstep", json!({"timeout": LOCKSTEP})).await?;
+                json!({"frame": reply["frame"], "note": "a window cannot be paused; it is in lockstep until 60 s pass without a call"})
+            } else {
+                session.call("v1.pause", json!({})).await?
+            }
+        }
+        ControlAction::Resume => session.call("v1.resume", json!({})).await?,
+        ControlAction::Reset => session.call("v1.reset", json!({})).await?,
+        ControlAction::Speed => {
+            let speed = speed.ok_or_else(|| {
+                ToolError("speed is missing; use a factor such as 2, or 0 for unlimited".into())
+            })?;
+            let speed = if speed == 0.0 { json!("unlimited") } else { json!(speed) };
+            session.call("speed", json!({"speed": speed})).await?
+        }
+    };
+    Ok(json.into())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordArguments {
+    action: RecordAction,
+    name: Option<String>,
+    note: Option<String>,
+    #[serde(default)]
+    power_on: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RecordAction {
+    Start,
+    Stop,
+    Status,
+    List,
+    Replay,
+}
+
+pub(super) async fn record(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let RecordArguments { action, name, note, power_on } = arguments(given)?;
+    let json = match action {
+        RecordAction::Start => {
+            let start = if power_on { "power-on" } else { "state" };
+            let body = json!({"name": needed(name)?, "start": start, "note": note.unwrap_or_default()});
+            session.call("startRecording", body).await?
+        }
+        RecordAction::Stop => session.call("stopRecording", json!({})).await?,
+        RecordAction::Status => session.call("recordingUnderWay", json!({})).await?,
+        RecordAction::List => {
+            let reply = session.call("recordings", json!({"limit": MAX_LISTED})).await?;
+            let all = listed(&reply, "recordings", &["name", "title", "frame", "time", "note"]);
+            json!({"recordings": all, "total": reply["total"]})
+        }
+        RecordAction::Replay => session.call("replayRecording", json!({"name": needed(name)?})).await?,
+    };
+    Ok(json.into())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadArguments {
+    path: String,
+}
+
+pub(super) async fn load(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let LoadArguments { path } = arguments(given)?;
+    session.call("load", json!({"path": path})).await?;
+    let state = session.call("emulatorState", json!({})).await?;
+    Ok(only(&state, &["title", "code", "run", "frame"]).into())
+}

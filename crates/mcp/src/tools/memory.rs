@@ -1,0 +1,450 @@
+//! Memory: numbers, bytes, searches, symbols and text.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Reply, ToolError};
+use crate::backend::Object;
+use crate::session::{Session, arguments};
+
+/// Most numbers or bytes of one call.
+const MAX_COUNT: u32 = 1024;
+/// Most candidates or symbols in one reply.
+const MAX_LISTED: usize = 50;
+/// Most places of a text.
+const MAX_FOUND: usize = 20;
+/// How much of a domain is read at once.
+const CHUNK: u32 = 1 << 20;
+/// The longest text that is searched for, in bytes.
+const MAX_TEXT: usize = 256;
+
+pub(super) const READ: &str = r#"
+"address":{"type":"string","description":"0x02000044, a symbol, score+2 or presses[3]"},
+"type":{"type":"string","enum":["u8","u16","u32","i8","i16","i32","bytes"],"description":"Default: the symbol's, or u8"},
+"count":{"type":"integer"},
+"domain":{"type":"string","description":"address is an offset in this memory domain, such as wram"}"#;
+
+pub(super) const WRITE: &str = r#"
+"address":{"type":"string"},"value":{"type":"integer"},"bytes":{"type":"string","description":"Hex, instead of value"},
+"type":{"type":"string","enum":["u8","u16","u32","i8","i16","i32"]},"domain":{"type":"string"}"#;
+
+pub(super) const SEARCH: &str = r#"
+"action":{"type":"string","enum":["begin","narrow","list","undo","end"]},
+"type":{"type":"string","enum":["u8","u16","u32","i8","i16","i32"]},
+"domain":{"type":"string","description":"Default: all work RAM"},
+"id":{"type":"integer","description":"Of begin"},
+"is":{"type":"string","enum":["equal","not_equal","greater","less","at_least","at_most","changed","unchanged","increased",
+"decreased","increased_by","decreased_by"]},
+"value":{"type":"integer"}"#;
+
+pub(super) const SYMBOLS: &str = r#"
+"contains":{"type":"string"}"#;
+
+pub(super) const TEXT: &str = r#"
+"address":{"type":"string","description":"Read here"},"length":{"type":"integer","description":"Bytes (64)"},
+"find":{"type":"string","description":"Or find this text"},
+"domain":{"type":"string","description":"Where to find (wram, iwram)"},
+"table":{"type":"object","additionalProperties":{"type":"string"},"description":"Default: ASCII. A byte of \"\" ends the text"}"#;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadArguments {
+    address: String,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    count: Option<u32>,
+    domain: Option<String>,
+}
+
+pub(super) async fn read(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let ReadArguments { address, kind, count, domain } = arguments(given)?;
+    let count = count.unwrap_or(1);
+    if !(1..=MAX_COUNT).contains(&count) {
+        return Err(ToolError(format!("count is {count}; use 1 to {MAX_COUNT}")));
+    }
+    if kind.as_deref() == Some("bytes") {
+        let (frame, bytes) = bytes(&session, &address, count, domain.as_deref()).await?;
+        return Ok(json!({"frame": frame, "bytes": hex(&bytes)}).into());
+    }
+    let mut op = json!({"op": "read_many", "addresses": addresses(&address, kind.as_deref(), count)});
+    if let Some(kind) = kind {
+        op["type"] = kind.into();
+    }
+    if let Some(domain) = domain {
+        op["domain"] = domain.into();
+    }
+    let (frame, mut values) = session.batch(vec![op]).await?;
+    let mut values = values.pop().unwrap_or_default();
+    if count == 1 {
+        values = values[0].take();
+        return Ok(json!({"frame": frame, "value": values}).into());
+    }
+    Ok(json!({"frame": frame, "values": values}).into())
+}
+
+/// The addresses of numbers in a row.
+fn addresses(address: &str, kind: Option<&str>, count: u32) -> Vec<String> {
+    let size = match kind {
+        Some("u16" | "i16") => 2,
+        Some("u32" | "i32") => 4,
+        _ => 1,
+    };
+    let is_name = address.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    let number = number(address);
+    (0..count)
+        .map(|index| match (number, index) {
+            (Some(number), _) => number.wrapping_add(index * size).to_string(),
+            (None, 0) => address.to_owned(),
+            // The elements have the symbol's own size.
+            (None, _) if kind.is_none() && is_name && !address.contains(['[', '+', '-']) => {
+                format!("{address}[{index}]")
+            }
+            (None, _) => format!("{address}+{}", index * size),
+        })
+        .collect()
+}
+
+fn number(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+async fn bytes(
+    session: &Session,
+    address: &str,
+    length: u32,
+    domain: Option<&str>,
+) -> Result<(u32, Vec<u8>), ToolError> {
+    let op = match domain {
+        Some(domain) => {
+            json!({"op": "domain_read_range", "domain": domain, "address": address, "length": length})
+        }
+        None => json!({"op": "read_range", "address": address, "length": length}),
+    };
+    let (frame, values) = session.batch(vec![op]).await?;
+    let text = values.first().and_then(Json::as_str).unwrap_or_default();
+    let bytes = STANDARD
+        .decode(text)
+        .map_err(|error| ToolError(format!("the emulator's bytes cannot be read: {error}")))?;
+    Ok((frame, bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if text.is_empty() || !text.len().is_multiple_of(2) || !text.is_ascii() {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WriteArguments {
+    address: String,
+    value: Option<i64>,
+    bytes: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    domain: Option<String>,
+}
+
+pub(super) async fn write(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let WriteArguments { address, value, bytes, kind, domain } = arguments(given)?;
+    let mut params = json!({"address": address});
+    match (value, bytes) {
+        (Some(value), None) => params["value"] = value.into(),
+        (None, Some(bytes)) => {
+            params["data"] = bytes.into();
+            params["encoding"] = "hex".into();
+        }
+        _ => return Err(ToolError("give either value or bytes".to_owned())),
+    }
+    if let Some(kind) = kind {
+        params["type"] = kind.into();
+    }
+    if let Some(domain) = domain {
+        params["domain"] = domain.into();
+    }
+    Ok(session.call("writeMemory", params).await?.into())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchArguments {
+    action: SearchAction,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    domain: Option<String>,
+    id: Option<u64>,
+    is: Option<String>,
+    value: Option<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SearchAction {
+    Begin,
+    Narrow,
+    List,
+    Undo,
+    End,
+}
+
+pub(super) async fn search(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let SearchArguments { action, kind, domain, id, is, value } = arguments(given)?;
+    let id = match (&action, id) {
+        (SearchAction::Begin, _) => 0,
+        (_, Some(id)) => id,
+        (_, None) => return Err(ToolError("id is missing; begin returns it".to_owned())),
+    };
+    let mut reply = match action {
+        SearchAction::Begin => {
+            let mut body = json!({"type": kind.unwrap_or_else(|| "u8".to_owned())});
+            if let Some(domain) = domain {
+                body["areas"] = json!([{"domain": domain}]);
+            }
+            let mut reply = session.call("beginSearch", body).await?;
+            // A first comparison saves a call.
+            if let Some(is) = is {
+                reply = narrow(&session, &reply["id"], is, value).await?;
+            }
+            reply
+        }
+        SearchAction::Narrow => {
+            let is = is.ok_or_else(|| {
+                ToolError("is is missing; narrow needs it, such as equal or increased".to_owned())
+            })?;
+            narrow(&session, &id.into(), is, value).await?
+        }
+        SearchAction::List => session.call("searchCandidates", json!({"id": id, "limit": 1})).await?,
+        SearchAction::Undo => session.call("undoSearch", json!({"id": id})).await?,
+        SearchAction::End => {
+            session.call("endSearch", json!({"id": id})).await?;
+            return Ok(json!({"ended": true}).into());
+        }
+    };
+    if reply.get("search").is_some() {
+        reply = reply["search"].take();
+    }
+    let mut json = json!({"id": reply["id"], "count": reply["count"], "frame": reply["frame"]});
+    if reply["count"].as_u64().is_some_and(|count| count <= MAX_LISTED as u64) {
+        let list = session.call("searchCandidates", json!({"id": reply["id"], "limit": MAX_LISTED})).await?;
+        let all = list["candidates"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let candidates = all.iter().map(|each| {
+            let mut candidate = json!({"watch": each["watch"], "value": each["value"]});
+            if !each["symbol"].is_null() {
+                candidate["symbol"] = each["symbol"].clone();
+            }
+            candidate
+        });
+        json["candidates"] = candidates.collect();
+    }
+    Ok(json.into())
+}
+
+async fn narrow(session: &Session, id: &Json, is: String, value: Option<i64>) -> Result<Json, ToolError> {
+    let mut body = json!({"id": id, "is": is});
+    if let Some(value) = value {
+        body["value"] = value.into();
+    }
+    session.call("narrowSearch", body).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SymbolArguments {
+    #[serde(default)]
+    contains: String,
+}
+
+pub(super) async fn symbols(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let SymbolArguments { contains } = arguments(given)?;
+    let found = session.call("symbols", json!({"contains": contains})).await?;
+    let all = found["symbols"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let described = |symbol: &Json| {
+        let mut text = symbol["name"].as_str().unwrap_or_default().to_owned();
+        if let Some(kind) = symbol["type"].as_str() {
+            text += &format!(" {kind}");
+        }
+        if let Some(count @ 2..) = symbol["count"].as_u64() {
+            text += &format!("[{count}]");
+        }
+        text += &format!(" {:#010x}", symbol["address"].as_u64().unwrap_or_default());
+        if let Some(doc) = symbol["doc"].as_str() {
+            text += &format!(" {doc}");
+        }
+        Json::from(text)
+    };
+    let listed: Json = all.iter().take(MAX_LISTED).map(described).collect();
+    let mut json = json!({"symbols": listed});
+    if all.len() > MAX_LISTED {
+        json["left_out"] = (all.len() - MAX_LISTED).into();
+        json["hint"] = "use contains".into();
+    }
+    Ok(json.into())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TextArguments {
+    address: Option<String>,
+    length: Option<u32>,
+    find: Option<String>,
+    domain: Option<String>,
+    table: Option<BTreeMap<String, String>>,
+}
+
+/// Which bytes stand for which text.
+struct CharacterTable(Vec<(Vec<u8>, String)>);
+
+impl CharacterTable {
+    fn new(table: Option<BTreeMap<String, String>>) -> Result<CharacterTable, ToolError> {
+        let Some(table) = table else {
+            let ascii = (0x20..0x7f_u8).map(|byte| (vec![byte], char::from(byte).to_string()));
+            let ends = [(vec![0], String::new()), (vec![b'\n'], "\n".to_owned())];
+            return Ok(CharacterTable(ascii.chain(ends).collect()));
+        };
+        let mut entries = Vec::with_capacity(table.len());
+        for (bytes, text) in table {
+            let bytes = unhex(&bytes).ok_or_else(|| {
+                ToolError(format!("table: {bytes:?} is not hex; use one or more bytes, such as \"BB\""))
+            })?;
+            entries.push((bytes, text));
+        }
+        // Longer ones first, so that they win.
+        entries.sort_by_key(|(bytes, _)| std::cmp::Reverse(bytes.len()));
+        Ok(CharacterTable(entries))
+    }
+
+    /// The text of bytes, up to a byte that ends it.
+    fn decode(&self, mut bytes: &[u8]) -> String {
+        let mut text = String::new();
+        while let Some(first) = bytes.first() {
+            match self.0.iter().find(|(known, _)| bytes.starts_with(known)) {
+                Some((_, part)) if part.is_empty() => break,
+                Some((known, part)) => {
+                    text += part;
+                    bytes = &bytes[known.len()..];
+                }
+                None => {
+                    text += &format!("\\x{first:02x}");
+                    bytes = &bytes[1..];
+                }
+            }
+        }
+        text
+    }
+
+    /// The bytes of a text.
+    fn encode(&self, mut text: &str) -> Result<Vec<u8>, ToolError> {
+        let mut bytes = Vec::new();
+        while let Some(first) = text.chars().next() {
+            let fits = |(_, part): &&(Vec<u8>, String)| !part.is_empty() && text.starts_with(part.as_str());
+            let Some((known, part)) = self.0.iter().filter(fits).max_by_key(|(_, part)| part.len()) else {
+                return Err(ToolError(format!("find: the table has no bytes for {first:?}")));
+            };
+            bytes.extend(known);
+            text = &text[part.len()..];
+        }
+        Ok(bytes)
+    }
+}
+
+pub(super) async fn text(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let TextArguments { address, length, find, domain, table } = arguments(given)?;
+    let table = CharacterTable::new(table)?;
+    match (address, find) {
+        (Some(address), None) => {
+            let length = length.unwrap_or(64);
+            if !(1..=MAX_COUNT).contains(&length) {
+                return Err(ToolError(format!("length is {length}; use 1 to {MAX_COUNT}")));
+            }
+            let (frame, bytes) = bytes(&session, &address, length, domain.as_deref()).await?;
+            Ok(json!({"frame": frame, "text": table.decode(&bytes)}).into())
+        }
+        (None, Some(find)) => {
+            let wanted = table.encode(&find)?;
+            if wanted.is_empty() || wanted.len() > MAX_TEXT {
+                return Err(ToolError(format!("find has {} bytes; use 1 to {MAX_TEXT}", wanted.len())));
+            }
+            found(&session, &wanted, domain.as_deref()).await
+        }
+        _ => Err(ToolError("give either address, to read, or find".to_owned())),
+    }
+}
+
+/// The places of bytes in memory domains.
+async fn found(session: &Session, wanted: &[u8], domain: Option<&str>) -> Result<Reply, ToolError> {
+    let reply = session.call("v1.domains", json!({})).await?;
+    let all = reply["domains"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_wanted = |id: &str| match domain {
+        Some(domain) => id == domain,
+        None => matches!(id, "wram" | "iwram" | "hram"),
+    };
+    let chosen: Vec<&Json> = all.iter().filter(|each| each["id"].as_str().is_some_and(is_wanted)).collect();
+    if chosen.is_empty() {
+        let ids: Vec<&str> = all.iter().filter_map(|each| each["id"].as_str()).collect();
+        return Err(ToolError(format!(
+            "domain is {:?}; use one of {}",
+            domain.unwrap_or_default(),
+            ids.join(", ")
+        )));
+    }
+    let (mut places, mut total) = (Vec::new(), 0);
+    for each in chosen {
+        let id = each["id"].as_str().unwrap_or_default();
+        let number = |name: &str| u32::try_from(each[name].as_u64().unwrap_or_default()).unwrap_or_default();
+        let (base, size) = (number("base"), number("size"));
+        let mut offset = 0;
+        while offset < size {
+            // The parts overlap, so that no place lies between two.
+            let length = (CHUNK + wanted.len() as u32 - 1).min(size - offset);
+            let (_, memory) = bytes(session, &offset.to_string(), length, Some(id)).await?;
+            for (at, window) in memory.windows(wanted.len()).enumerate() {
+                if window == wanted {
+                    total += 1;
+                    if places.len() < MAX_FOUND {
+                        let at = offset + at as u32;
+                        places.push(
+                            json!({"domain": id, "offset": at, "address": format!("{:#010x}", base + at)}),
+                        );
+                    }
+                }
+            }
+            offset += CHUNK;
+        }
+    }
+    Ok(json!({"found": places, "total": total}).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_reads_and_writes_a_games_own_encoding() {
+        let table = [("BB", "A"), ("BC", "B"), ("FD01", "NAME"), ("FF", "")];
+        let table = table.map(|(bytes, text)| (bytes.to_owned(), text.to_owned()));
+        let table = CharacterTable::new(Some(table.into())).unwrap();
+        assert_eq!(table.decode(&[0xbb, 0xfd, 0x01, 0x7a, 0xbc, 0xff, 0xbb]), "ANAME\\x7aB");
+        assert_eq!(table.encode("BNAMEA").unwrap(), [0xbc, 0xfd, 0x01, 0xbb]);
+        assert!(table.encode("C").unwrap_err().0.contains("'C'"));
+    }
+
+    #[test]
+    fn numbers_in_a_row_have_their_own_addresses() {
+        assert_eq!(addresses("0x10", Some("u16"), 2), ["16", "18"]);
+        assert_eq!(addresses("presses", None, 2), ["presses", "presses[1]"]);
+        assert_eq!(addresses("score", Some("u16"), 2), ["score", "score+2"]);
+    }
+}

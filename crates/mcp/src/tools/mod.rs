@@ -1,0 +1,312 @@
+//! The table of tools.
+//!
+//! - `acting`: act, observe, screenshot, wait, watch; `control`: pace, reset, snapshots, loading, recordings;
+//! - `memory`: read, write, search, symbols, text; `resuming`: resume.
+
+mod acting;
+mod control;
+mod memory;
+mod resuming;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use crate::backend::{Object, Problem};
+use crate::picture::Picture;
+use crate::session::{Session, Toolset};
+
+/// A tool under way.
+pub(crate) type ToolFuture = Pin<Box<dyn Future<Output = Result<Reply, ToolError>> + Send>>;
+
+/// Why a tool failed, for the model: what was wrong, what is accepted, what to do.
+#[derive(Debug)]
+pub(crate) struct ToolError(pub(crate) String);
+
+impl From<Problem> for ToolError {
+    fn from(problem: Problem) -> ToolError {
+        ToolError(problem.detail)
+    }
+}
+
+/// What a tool returns.
+pub(crate) struct Reply {
+    pub(crate) json: Json,
+    pub(crate) picture: Option<Picture>,
+}
+
+impl From<Json> for Reply {
+    fn from(json: Json) -> Reply {
+        Reply { json, picture: None }
+    }
+}
+
+/// What a tool may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing.
+    Read,
+    /// The game goes on.
+    Change,
+    /// The same again changes nothing more.
+    Set,
+    /// What is lost cannot be had back.
+    Destroy,
+}
+
+/// A tool.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) toolset: Toolset,
+    pub(crate) effect: Effect,
+    pub(crate) description: &'static str,
+    /// The schemas of its arguments by their names, as JSON without the braces around it.
+    pub(crate) arguments: &'static str,
+    pub(crate) required: &'static [&'static str],
+    pub(crate) run: fn(Arc<Session>, Object) -> ToolFuture,
+}
+
+/// A function as [`Tool::run`].
+macro_rules! run {
+    ($function:path) => {
+        |session, arguments| Box::pin($function(session, arguments))
+    };
+}
+
+/// All tools, in the order in which clients see them.
+pub(crate) const ALL: [Tool; 15] = [
+    Tool {
+        name: "act",
+        toolset: Toolset::Play,
+        effect: Effect::Change,
+        description: "Play and look: one call is one decision. Give `keys` (\"A:2 .:10 Up+B:30\" presses A for 2 frames, nothing for 10, \
+            Up and B for 30), or `steps` that hold keys until a condition. Returns the frame, why it ended, values, what changed, and a \
+            picture. 60 frames are a second.",
+        arguments: acting::ACT,
+        required: &[],
+        run: run!(acting::act),
+    },
+    Tool {
+        name: "observe",
+        toolset: Toolset::Play,
+        effect: Effect::Read,
+        description: "The state of the emulator and the values of expressions, without playing a frame.",
+        arguments: acting::OBSERVE,
+        required: &[],
+        run: run!(acting::observe),
+    },
+    Tool {
+        name: "screenshot",
+        toolset: Toolset::Play,
+        effect: Effect::Read,
+        description: "The picture of the last frame.",
+        arguments: acting::SCREENSHOT,
+        required: &[],
+        run: run!(acting::screenshot),
+    },
+    Tool {
+        name: "snapshot",
+        toolset: Toolset::Play,
+        effect: Effect::Destroy,
+        description: "Named states. compare lists memory that differs between `name` and now, or `to`.",
+        arguments: control::SNAPSHOT,
+        required: &["action"],
+        run: run!(control::snapshot),
+    },
+    Tool {
+        name: "control",
+        toolset: Toolset::Play,
+        effect: Effect::Destroy,
+        description: "The clock. While paused, frames pass only in act. speed: a factor, 0 is unlimited. reset restarts the console.",
+        arguments: control::CONTROL,
+        required: &["action"],
+        run: run!(control::control),
+    },
+    Tool {
+        name: "resume",
+        toolset: Toolset::Play,
+        effect: Effect::Read,
+        description: "A digest to continue earlier play: state, last notes of act, snapshots, recording, picture.",
+        arguments: "",
+        required: &[],
+        run: run!(resuming::resume),
+    },
+    Tool {
+        name: "read",
+        toolset: Toolset::Debug,
+        effect: Effect::Read,
+        description: "Read numbers or bytes (hex) from memory.",
+        arguments: memory::READ,
+        required: &["address"],
+        run: run!(memory::read),
+    },
+    Tool {
+        name: "write",
+        toolset: Toolset::Debug,
+        effect: Effect::Set,
+        description: "Write a number or bytes to memory.",
+        arguments: memory::WRITE,
+        required: &["address"],
+        run: run!(memory::write),
+    },
+    Tool {
+        name: "search",
+        toolset: Toolset::Debug,
+        effect: Effect::Read,
+        description: "Find where a value is. begin, then play, then narrow until few candidates are left.",
+        arguments: memory::SEARCH,
+        required: &["action"],
+        run: run!(memory::search),
+    },
+    Tool {
+        name: "watch",
+        toolset: Toolset::Debug,
+        effect: Effect::Change,
+        description: "Set the expressions whose changes act reports. With `frames`, also play these frames without keys and list each \
+            change with its frame.",
+        arguments: acting::WATCH,
+        required: &["values"],
+        run: run!(acting::watch),
+    },
+    Tool {
+        name: "wait",
+        toolset: Toolset::Debug,
+        effect: Effect::Change,
+        description: "Let the game go on without keys until a condition holds.",
+        arguments: acting::WAIT,
+        required: &["until"],
+        run: run!(acting::wait),
+    },
+    Tool {
+        name: "symbols",
+        toolset: Toolset::Debug,
+        effect: Effect::Read,
+        description: "Names of addresses, for expressions.",
+        arguments: memory::SYMBOLS,
+        required: &[],
+        run: run!(memory::symbols),
+    },
+    Tool {
+        name: "text",
+        toolset: Toolset::Debug,
+        effect: Effect::Read,
+        description: "Read text from memory, or find it. `table` maps hex bytes to letters for a game's own encoding, such as \
+            {\"BB\": \"A\", \"BC\": \"B\"}.",
+        arguments: memory::TEXT,
+        required: &[],
+        run: run!(memory::text),
+    },
+    Tool {
+        name: "record",
+        toolset: Toolset::Files,
+        effect: Effect::Destroy,
+        description: "Record all inputs with their frames, or replay a recording and compare it.",
+        arguments: control::RECORD,
+        required: &["action"],
+        run: run!(control::record),
+    },
+    Tool {
+        name: "load",
+        toolset: Toolset::Files,
+        effect: Effect::Destroy,
+        description: "Load another ROM and start it.",
+        arguments: control::LOAD,
+        required: &["path"],
+        run: run!(control::load),
+    },
+];
+
+impl Tool {
+    /// The schema of its arguments.
+    pub(crate) fn schema(&self) -> Object {
+        let required: Vec<String> = self.required.iter().map(|name| format!("{name:?}")).collect();
+        let text = format!(
+            r#"{{"type":"object","properties":{{{}}},"required":[{}],"additionalProperties":false}}"#,
+            self.arguments,
+            required.join(",")
+        );
+        let mut schema: Object = serde_json::from_str(&text).unwrap_or_default();
+        if self.required.is_empty() {
+            schema.remove("required");
+        }
+        schema
+    }
+
+    /// Whether a session offers it.
+    pub(crate) fn is_offered(&self, session: &Session) -> bool {
+        let chosen = session.options.toolsets.contains(&self.toolset);
+        chosen && (self.effect == Effect::Read || !session.only_reads())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{Backend, CallFuture};
+    use crate::session::Options;
+
+    #[test]
+    fn each_schema_is_an_object_without_alternatives() {
+        for tool in &ALL {
+            let schema = tool.schema();
+            assert_eq!(schema.get("type"), Some(&Json::from("object")), "{}", tool.name);
+            for name in tool.required {
+                assert!(schema["properties"].get(name).is_some(), "{}: {name}", tool.name);
+            }
+            let text = Json::Object(schema).to_string();
+            for word in ["anyOf", "oneOf", "allOf", "$ref"] {
+                assert!(!text.contains(word), "{}: {word}", tool.name);
+            }
+        }
+    }
+
+    /// Answers nothing.
+    struct Nobody;
+
+    impl Backend for Nobody {
+        fn call<'a>(&'a self, method: &'a str, _params: Object) -> CallFuture<'a> {
+            Box::pin(async move { Err(Problem { status: 502, detail: format!("{method} was called") }) })
+        }
+
+        fn only_reads(&self) -> bool {
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn each_tool_accepts_the_arguments_of_its_schema_and_no_others() {
+        let session = Session::new(Arc::new(Nobody), Options::default(), Arc::default());
+        let session = Arc::new(session);
+        for tool in &ALL {
+            let unknown: Object = [("?".to_owned(), Json::Null)].into_iter().collect();
+            let ToolError(error) = (tool.run)(session.clone(), unknown).await.err().unwrap();
+            assert!(error.contains("unknown field `?`"), "{}: {error}", tool.name);
+            // Names stand between backticks; the first is the unknown one.
+            let mut accepted: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
+            accepted.sort_unstable();
+            let schema = tool.schema();
+            let mut properties: Vec<&str> =
+                schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+            properties.sort_unstable();
+            assert_eq!(accepted, properties, "{}: {error}", tool.name);
+        }
+    }
+
+    #[test]
+    fn a_query_chooses_tools() {
+        let mut options = Options::default();
+        options.read_query("toolsets=play%2Cfiles&read_only=true&emulator=left").unwrap();
+        assert_eq!(options.toolsets, [Toolset::Play, Toolset::Files]);
+        let session = Session::new(Arc::new(Nobody), options, Arc::default());
+        let offered: Vec<&str> =
+            ALL.iter().filter(|tool| tool.is_offered(&session)).map(|tool| tool.name).collect();
+        assert_eq!(offered, ["observe", "screenshot", "resume"]);
+        for (query, says) in
+            [("toolsets=ply", "\"ply\" is not a toolset"), ("tools=play", "tools=play is not accepted")]
+        {
+            let error = Options::default().read_query(query).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

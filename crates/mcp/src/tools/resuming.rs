@@ -1,0 +1,50 @@
+//! A digest for an agent that continues earlier play.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::control::snapshots;
+use super::{Reply, ToolError};
+use crate::backend::Object;
+use crate::notes;
+use crate::picture::PictureOptions;
+use crate::play;
+use crate::session::{Session, arguments};
+use crate::values::Values;
+
+/// Notes in a digest.
+const NOTES: usize = 12;
+/// Snapshots in a digest.
+const SNAPSHOTS: u32 = 5;
+
+/// The tool has no arguments.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoArguments {}
+
+pub(super) async fn resume(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let NoArguments {} = arguments(given)?;
+    let state = session.call("emulatorState", json!({})).await?;
+    let mut json = json!({"title": state["title"], "run": state["run"]});
+    let notes = notes::last(&session, NOTES).await?;
+    let note = |note: notes::Note| match note.recording {
+        Some(recording) => format!("frame {} (recording {recording}): {}", note.frame, note.note),
+        None => format!("frame {}: {}", note.frame, note.note),
+    };
+    json["notes"] = notes.into_iter().map(note).collect();
+    // A server without a folder for data has neither snapshots nor recordings.
+    if let Ok(snapshots) = snapshots(&session, SNAPSHOTS).await {
+        json["snapshots"] = snapshots["snapshots"].clone();
+    }
+    if let Ok(recording) = session.call("recordingUnderWay", json!({})).await {
+        json["recording"] = recording["name"].clone();
+    }
+    let nothing = Values::compile(&session, "values", &[]).await?;
+    let (numbers, shot) = play::look(&session, &nothing, true).await?;
+    json["frame"] = numbers.frame.into();
+    let picture = PictureOptions::default().picture(&shot)?;
+    json["picture"] = Json::from(picture.mark.as_str());
+    session.memory.lock().picture = Some(picture.mark.clone());
+    Ok(Reply { json, picture: Some(picture) })
+}

@@ -1,0 +1,159 @@
+"""Plays the demo game by the official Python SDK of MCP.
+
+    mcp_use.py URL PROGRAM ROOT    the server of URL, and PROGRAM over stdio; ROOT is the checkout
+
+Each of the two revisions is used over each transport. FRAMEWIRE_MCP_CALLS is how many random calls of `act` are checked frame
+by frame.
+"""
+
+import asyncio
+import http.client
+import json
+import os
+import random
+import shutil
+import sys
+
+from mcp import Client, StdioServerParameters
+
+URL, PROGRAM, ROOT = sys.argv[1:]
+CALLS = int(os.environ.get("FRAMEWIRE_MCP_CALLS", "40"))
+KEYS = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"]
+# The demo game's own counter of frames, and the keys that it saw in each of them.
+COUNTER, LOG, LOGGED = "u32[0x02000008]", 0x02001000, 2048
+# A copy, because the game's save is written next to it.
+ROM = shutil.copy(f"{ROOT}/rom/framewire-demo.gba", "demo.gba")
+SYMBOLS = f"{ROOT}/rom/memory-map.toml"
+STDIO = StdioServerParameters(command=PROGRAM, args=["mcp", ROM, "--symbols", SYMBOLS, "--data", "data"])
+
+
+def text(result):
+    """The JSON of a result."""
+    assert not result.is_error, result
+    return json.loads(result.content[0].text)
+
+
+async def call(client, tool, **arguments):
+    return text(await client.call_tool(tool, arguments))
+
+
+async def refused(client, tool, **arguments):
+    """What a call says that fails."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error, result
+    return result.content[0].text
+
+
+def sequence(chooser):
+    """A random sequence, and the keys of each of its frames."""
+    parts, frames = [], []
+    for _ in range(chooser.randint(1, 5)):
+        keys, count = chooser.sample(range(10), chooser.randint(0, 3)), chooser.randint(1, 12)
+        parts.append(f"{'+'.join(KEYS[key] for key in keys) or '.'}:{count}")
+        frames += [sum(1 << key for key in keys)] * count
+    return " ".join(parts), frames
+
+
+async def check_frames(client, calls, seed):
+    """Each key of random sequences is seen in exactly its frames."""
+    chooser = random.Random(seed)
+    before = (await call(client, "act", keys=".:1", values=[COUNTER]))["values"][COUNTER]
+    for number in range(calls):
+        keys, expected = sequence(chooser)
+        reply = await call(client, "act", keys=keys, values=[COUNTER])
+        after = reply["values"][COUNTER]
+        assert reply["frames"] == len(expected) == after - before, (seed, number, keys, reply)
+        reads = [f"u16[{LOG + 2 * ((before + 1 + index) % LOGGED)}]" for index in range(len(expected))]
+        seen = (await call(client, "observe", values=reads))["values"]
+        assert [seen[read] for read in reads] == expected, (seed, number, keys)
+        before = after
+
+
+async def check_tools(client):
+    tools = (await client.list_tools()).tools
+    assert [tool.name for tool in tools][:3] == ["act", "observe", "screenshot"] and len(tools) <= 16, tools
+    for tool in tools:
+        assert tool.annotations is not None and tool.input_schema["additionalProperties"] is False, tool
+    by_name = {tool.name: tool for tool in tools}
+    assert by_name["read"].annotations.read_only_hint and not by_name["act"].annotations.read_only_hint
+    return by_name
+
+
+async def check_play(client):
+    """Conditions, changes, pictures, snapshots and errors."""
+    assert (await call(client, "wait", until=f"{COUNTER} > 0"))["held"]
+    await call(client, "snapshot", action="save", name="begin", replace=True)
+    step = {"hold": "Left", "until": "paddle_x < 1000", "frames": 120}
+    reply = await call(client, "act", steps=[step], values=["paddle_x", "held"])
+    assert reply["ended"] == "paddle_x < 1000" and reply["values"]["paddle_x"] < 1000 and reply["frames"] > 0, reply
+    reply = await call(client, "act", keys="A:2 .:600", stop=["state == 1"], values=["state"])
+    assert reply["ended"] == "stop: state == 1" and reply["values"] == {"state": 1}, reply
+    reply = await call(client, "act", steps=[{"until": "score == 12345", "frames": 5}])
+    assert reply["ended"].startswith("timeout") and reply["frames"] == 5, reply
+
+    await call(client, "watch", values=["ball_x", "lives"])
+    first = await client.call_tool("act", {"keys": ".:4", "picture": {"scale": 0.5, "grey": True}})
+    kinds = [block.type for block in first.content]
+    assert kinds == ["text", "image"] and first.content[1].mime_type == "image/png", kinds
+    mark = text(first)["picture"]
+    again = await client.call_tool("act", {"keys": "Select", "picture": {"unless": mark, "crop": [0, 0, 8, 8]}})
+    assert text(again)["picture"] != mark
+    changes = await call(client, "watch", values=["u32[0x02000008]"], frames=3)
+    assert [list(change["changed"].values())[0][1] for change in changes["changes"]], changes
+
+    before = await call(client, "read", address="paddle_x")
+    await call(client, "write", address="scratch", value=77)
+    assert (await call(client, "read", address="scratch", count=2))["values"] == [77, 0]
+    await call(client, "write", address="scratch", bytes="48656c6c6f")
+    assert (await call(client, "text", address="scratch", length=16))["text"] == "Hello"
+    assert (await call(client, "text", find="Hello"))["found"][0]["address"] == "0x02000100"
+    search = await call(client, "search", action="begin", type="u8", **{"is": "equal"}, value=0x48)
+    search = await call(client, "search", action="narrow", id=search["id"], **{"is": "equal"}, value=0x48)
+    assert search["count"] > 0, search
+    await call(client, "snapshot", action="load", name="begin")
+    assert (await call(client, "read", address="paddle_x")) != before
+    assert (await call(client, "symbols", contains="paddle"))["symbols"][0].startswith("paddle_")
+
+    await call(client, "act", keys=".:2", note="the paddle is in the middle")
+    digest = await client.call_tool("resume", {})
+    assert text(digest)["notes"][-1].endswith("the paddle is in the middle"), digest
+    assert digest.content[1].type == "image"
+
+    assert "scroe" in await refused(client, "act", keys="A", values=["scroe"])
+    assert "not a key" in await refused(client, "act", keys="Q:3")
+    assert "nothing to play" in await refused(client, "act")
+    assert "unknown field" in await refused(client, "observe", expressions=[])
+    assert "no snapshot" in await refused(client, "snapshot", action="load", name="nothing-like-it")
+
+
+async def check_rights():
+    """A client that asks for it gets tools that change nothing."""
+    async with Client(f"{URL}/mcp?read_only=true&toolsets=play", mode="legacy") as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert names == ["observe", "screenshot", "resume"], names
+        assert "not offered" in await refused(client, "act", keys="A")
+    # A web page of another origin, and a name that somebody else gave this machine.
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
+    usual = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    host = URL.removeprefix("http://")
+    for headers in [{"origin": "http://evil.example"}, {"host": "evil.example"}]:
+        connection = http.client.HTTPConnection(host)
+        connection.request("POST", "/mcp", body, {**usual, **headers})
+        assert connection.getresponse().status == 403, headers
+
+
+async def main():
+    seed = random.randrange(1 << 32)
+    for mode in ["legacy", "2026-07-28"]:
+        for where in [STDIO, f"{URL}/mcp"]:
+            async with Client(where, mode=mode) as client:
+                assert client.protocol_version == ("2025-11-25" if mode == "legacy" else mode)
+                await check_tools(client)
+                if where is not STDIO:
+                    await call(client, "control", action="pause")
+                await check_play(client)
+                await check_frames(client, CALLS // 4, seed)
+    await check_rights()
+
+
+asyncio.run(main())
