@@ -1,6 +1,6 @@
 """Plays the demo game by the official Python SDK of MCP.
 
-    mcp_use.py URL PROGRAM ROOT    the server of URL, and PROGRAM over stdio; ROOT is the checkout
+    mcp_use.py URL PROGRAM ROOT    the server of URL, and PROGRAM over stdio, with a game and for URL; ROOT is the checkout
 
 Each of the two revisions is used over each transport. FRAMEWIRE_MCP_CALLS is how many random calls of `act` are checked frame
 by frame.
@@ -25,6 +25,7 @@ COUNTER, LOG, LOGGED = "u32[0x02000008]", 0x02001000, 2048
 ROM = shutil.copy(f"{ROOT}/rom/framewire-demo.gba", "demo.gba")
 SYMBOLS = f"{ROOT}/rom/memory-map.toml"
 STDIO = StdioServerParameters(command=PROGRAM, args=["mcp", ROM, "--symbols", SYMBOLS, "--data", "data"])
+REMOTE = StdioServerParameters(command=PROGRAM, args=["mcp", "--url", URL, "--data", "data"])
 
 
 def text(result):
@@ -119,6 +120,17 @@ async def check_play(client):
     assert text(digest)["notes"][-1].endswith("the paddle is in the middle"), digest
     assert digest.content[1].type == "image"
 
+    listed = [str(resource.uri) for resource in (await client.list_resources()).resources]
+    assert "framewire://screen" in listed and "framewire://snapshots/begin" in listed, listed
+    for uri in ["framewire://screen", "framewire://snapshots/begin"]:
+        contents = (await client.read_resource(uri)).contents[0]
+        assert contents.mime_type == "image/png" and contents.blob.startswith("iVBOR"), contents
+    assert "paddle_x" in (await client.read_resource("framewire://symbols")).contents[0].text
+    names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+    assert names == ["find_address", "reproduce_bug", "play_until"], names
+    prompt = await client.get_prompt("play_until", {"goal": "level 2 begins"})
+    assert "level 2 begins" in prompt.messages[0].content.text
+
     assert "scroe" in await refused(client, "act", keys="A", values=["scroe"])
     assert "not a key" in await refused(client, "act", keys="Q:3")
     assert "nothing to play" in await refused(client, "act")
@@ -145,14 +157,14 @@ async def check_rights():
 async def main():
     seed = random.randrange(1 << 32)
     for mode in ["legacy", "2026-07-28"]:
-        for where in [STDIO, f"{URL}/mcp"]:
+        for where in [STDIO, f"{URL}/mcp", REMOTE]:
             async with Client(where, mode=mode) as client:
                 assert client.protocol_version == ("2025-11-25" if mode == "legacy" else mode)
                 await check_tools(client)
                 if where is not STDIO:
                     await call(client, "control", action="pause")
                 await check_play(client)
-                await check_frames(client, CALLS // 4, seed)
+                await check_frames(client, CALLS // 6 + 1, seed)
     await check_rights()
 
 

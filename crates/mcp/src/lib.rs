@@ -7,6 +7,7 @@
 //! - [`Session`]: what belongs to one client; [`Options`]: which tools it gets;
 //! - `tools`: the table of tools, and one file for each group of them;
 //! - `play`: runs frames step by step, with keys and conditions;
+//! - `prompts`: tasks that people choose; `resources`: pictures and lists that clients attach;
 //! - `values`: expressions over memory; `picture`: crops and scales pictures; `notes`: what agents want to remember;
 //! - `server`: the protocol, by the official SDK; [`serve_stdio`] and [`router`] connect it.
 
@@ -14,6 +15,8 @@ mod backend;
 mod notes;
 mod picture;
 mod play;
+mod prompts;
+mod resources;
 mod server;
 mod session;
 mod tools;

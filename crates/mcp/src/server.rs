@@ -6,9 +6,11 @@ use std::sync::Arc;
 use axum::Router;
 use http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool as McpTool,
-    ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, Prompt as McpPrompt, PromptArgument, PromptMessage,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, Role, ServerCapabilities, ServerConfig, Tool as McpTool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, ServiceExt};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -16,6 +18,8 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::PATH;
+use crate::prompts;
+use crate::resources::{self, Content};
 use crate::session::Session;
 use crate::tools::{self, Effect, Reply, Tool, ToolError};
 
@@ -89,7 +93,9 @@ impl Server {
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let version = env!("CARGO_PKG_VERSION");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("framewire", version))
             .with_instructions(INSTRUCTIONS)
     }
@@ -106,6 +112,67 @@ impl ServerHandler for Server {
         let session = self.session(&context)?;
         let offered = tools::ALL.iter().filter(|tool| tool.is_offered(&session));
         Ok(ListToolsResult::with_all_items(offered.map(described).collect()))
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let session = self.session(&context)?;
+        let all = resources::list(&session).await;
+        let described =
+            |entry: resources::Entry| Resource::new(entry.uri, entry.name).with_mime_type(entry.media_type);
+        Ok(ListResourcesResult::with_all_items(all.into_iter().map(described).collect()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let (session, uri) = (self.session(&context)?, request.uri);
+        let unknown = |why: String| ErrorData::resource_not_found(why, None);
+        let contents = match resources::read(&session, &uri).await {
+            None => {
+                return Err(unknown(format!("there is no resource {uri}; resources/list has all of them")));
+            }
+            Some(Err(ToolError(why))) => return Err(unknown(why)),
+            Some(Ok(Content::Text(text))) => {
+                ResourceContents::text(text, uri).with_mime_type("application/json")
+            }
+            Some(Ok(Content::Picture(data))) => ResourceContents::blob(data, uri).with_mime_type("image/png"),
+        };
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let described = |prompt: &prompts::Prompt| {
+            let (name, meaning) = prompt.argument;
+            let argument = PromptArgument::new(name).with_description(meaning).with_required(true);
+            McpPrompt::new(prompt.name, Some(prompt.description), Some(vec![argument]))
+        };
+        Ok(ListPromptsResult::with_all_items(prompts::ALL.iter().map(described).collect()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let unusable = |why: String| ErrorData::invalid_params(why, None);
+        let Some(prompt) = prompts::ALL.iter().find(|prompt| prompt.name == request.name) else {
+            return Err(unusable(format!(
+                "there is no prompt {:?}; prompts/list has all of them",
+                request.name
+            )));
+        };
+        let text = prompt.text(request.arguments.as_ref()).map_err(unusable)?;
+        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into())
     }
 
     async fn call_tool(

@@ -60,6 +60,11 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// A header as text; empty if there is no such header.
+    pub fn text(&self, header: &str) -> &str {
+        self.headers.get(header).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
     /// A number in a header; `None` if there is no such header.
     pub fn number(&self, header: &str) -> Option<u64> {
         self.headers.get(header)?.to_str().ok()?.parse().ok()

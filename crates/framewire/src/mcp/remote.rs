@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use framewire_mcp::{Backend, CallFuture, Object, Problem};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::commands::client::{Client, encode};
 
@@ -107,6 +109,10 @@ impl Route {
         let reply = reply.map_err(|error| error.to_string())?;
         if reply.body.is_empty() {
             return Ok(Json::Null);
+        }
+        let kind = reply.text("content-type");
+        if !kind.starts_with("application/json") {
+            return Ok(json!({"type": kind, "data": STANDARD.encode(&reply.body)}));
         }
         reply.json().map_err(|error| error.to_string())
     }

@@ -1,0 +1,86 @@
+//! Resources: the picture, symbols, snapshots and recordings, for clients that attach them to a conversation.
+
+use serde_json::{Value as Json, json};
+
+use crate::play;
+use crate::session::Session;
+use crate::tools::ToolError;
+use crate::values::Values;
+
+/// The picture of the last frame.
+const SCREEN: &str = "framewire://screen";
+/// All symbols.
+const SYMBOLS: &str = "framewire://symbols";
+/// A snapshot's picture.
+const SNAPSHOT: &str = "framewire://snapshots/";
+/// What is known of a recording.
+const RECORDING: &str = "framewire://recordings/";
+/// Most snapshots and recordings in the list.
+const MAX_LISTED: u32 = 100;
+
+/// A resource in the list.
+pub(crate) struct Entry {
+    pub(crate) uri: String,
+    pub(crate) name: String,
+    pub(crate) media_type: &'static str,
+}
+
+/// What a resource holds.
+pub(crate) enum Content {
+    /// JSON.
+    Text(String),
+    /// A PNG in base64.
+    Picture(String),
+}
+
+const PNG: &str = "image/png";
+const JSON: &str = "application/json";
+
+/// All resources.
+pub(crate) async fn list(session: &Session) -> Vec<Entry> {
+    let entry =
+        |uri: &str, name: &str, media_type| Entry { uri: uri.to_owned(), name: name.to_owned(), media_type };
+    let mut all = vec![entry(SCREEN, "picture", PNG), entry(SYMBOLS, "symbols", JSON)];
+    for (method, prefix, media_type) in [("snapshots", SNAPSHOT, PNG), ("recordings", RECORDING, JSON)] {
+        // A server without a folder for data has none.
+        let Ok(reply) = session.call(method, json!({"limit": MAX_LISTED})).await else { continue };
+        let names = reply[method].as_array().map(Vec::as_slice).unwrap_or_default();
+        for name in names.iter().filter_map(|each| each["name"].as_str()) {
+            all.push(entry(
+                &format!("{prefix}{name}"),
+                &format!("{} {name}", method.trim_end_matches('s')),
+                media_type,
+            ));
+        }
+    }
+    all
+}
+
+/// Reads a resource; `None` if there is no such kind.
+pub(crate) async fn read(session: &Session, uri: &str) -> Option<Result<Content, ToolError>> {
+    if uri == SCREEN {
+        return Some(screen(session).await);
+    }
+    let (method, params) = if uri == SYMBOLS {
+        ("symbols", json!({}))
+    } else if let Some(name) = uri.strip_prefix(SNAPSHOT) {
+        ("snapshotPicture", json!({"name": name}))
+    } else {
+        ("recording", json!({"name": uri.strip_prefix(RECORDING)?}))
+    };
+    Some(session.call(method, params).await.map(content))
+}
+
+async fn screen(session: &Session) -> Result<Content, ToolError> {
+    let nothing = Values::compile(session, "values", &[]).await?;
+    let (_, picture) = play::look(session, &nothing, true).await?;
+    Ok(Content::Picture(picture.as_str().unwrap_or_default().to_owned()))
+}
+
+/// The reply of a route, as text or picture.
+fn content(reply: Json) -> Content {
+    match (reply["type"].as_str(), reply["data"].as_str()) {
+        (Some(PNG), Some(data)) => Content::Picture(data.to_owned()),
+        _ => Content::Text(reply.to_string()),
+    }
+}
