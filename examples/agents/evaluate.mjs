@@ -1,0 +1,143 @@
+// Plays level 1 of the demo game by MCP, in two ways, and counts what each costs:
+//
+//   act      one call of `act` is one decision: move under the ball until a condition holds, and return values
+//   press    the way of other servers: press a key, sleep, take a screenshot; three calls are one decision
+//
+//   npm install && node evaluate.mjs http://127.0.0.1:5000 [act|press] [seed]
+//
+// No model is needed: two scripted players decide. The second player gets the positions that a model would see in the
+// picture. Tokens are those of the calls' arguments and results by o200k_base, and width * height / 750 for a picture. The
+// tools' descriptions, which a model reads once, are not counted.
+
+import { setMaxListeners } from "node:events";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { encode } from "gpt-tokenizer/encoding/o200k_base";
+
+const [url = "http://127.0.0.1:5000", only, seed = "1"] = process.argv.slice(2);
+/** Longest game, in frames: half an hour. */
+const LIMIT = 108_000;
+/** The picture of a Game Boy Advance. */
+const PICTURE = Math.ceil((240 * 160) / 750);
+/** Sixteenths of a pixel: the field's ends for the middle of the ball, and the row of the paddle's top. */
+const [LEFT, RIGHT, PADDLE] = [11 * 16, 229 * 16, 101 * 16];
+/** From this distance on, the paddle moves twice as fast, by L and R. */
+const DASH = 500;
+
+// The SDK adds a listener for each call of a connection.
+setMaxListeners(0);
+const client = new Client({ name: "evaluation", version: "1" });
+await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
+
+let state = Number(seed);
+/** A number from 0 to 1: the same for the same seed. */
+function random() {
+  state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+  return state / 2 ** 32;
+}
+
+async function call(name, args) {
+  const result = await client.callTool({ name, arguments: args });
+  const text = result.content[0].text;
+  if (result.isError) {
+    throw new Error(`${name}: ${text}`);
+  }
+  return { text, json: JSON.parse(text) };
+}
+
+/** Where a ball arrives that is on its way down, with the walls on its way. */
+function landing({ ball_x: x, ball_y: y, ball_dx: dx, ball_dy: dy }) {
+  const width = RIGHT - LEFT;
+  const path = x + (dx * (PADDLE - y)) / dy - LEFT;
+  const folded = ((path % (2 * width)) + 2 * width) % (2 * width);
+  return LEFT + (folded > width ? 2 * width - folded : folded);
+}
+
+const VALUES = ["ball_x", "ball_y", "ball_dx", "ball_dy", "paddle_x", "state", "level", "lives"];
+
+/** One decision a call. */
+async function playByAct(cost) {
+  const count = async (args) => {
+    const { text, json } = await call("act", { ...args, values: VALUES });
+    cost.calls += 1;
+    cost.tokens += encode(JSON.stringify({ ...args, values: VALUES })).length + encode(text).length;
+    cost.frames += json.frames;
+    return json.values;
+  };
+  const over = "state != 1";
+  let seen = await count({ keys: ".:1" });
+  while (seen.level === 1 && cost.frames < LIMIT) {
+    cost.decisions += 1;
+    if (seen.state !== 1) {
+      const hold = seen.state === 3 ? "Start" : "A";
+      seen = await count({ steps: [{ hold, frames: 2 }, { until: "state < 2", frames: 200 }] });
+    } else if (seen.ball_dy <= 0) {
+      seen = await count({ steps: [{ until: `ball_dy > 0 or ${over}`, frames: 600 }] });
+    } else {
+      const target = Math.round(landing(seen) + (random() - 0.5) * 200);
+      const far = Math.abs(target - seen.paddle_x) > DASH;
+      const [hold, reached] =
+        target < seen.paddle_x ? [far ? "L" : "Left", `paddle_x <= ${target}`] : [far ? "R" : "Right", `paddle_x >= ${target}`];
+      seen = await count({
+        steps: [
+          { hold, until: `${reached} or ball_dy < 0 or ${over}`, frames: 120 },
+          { until: `ball_dy < 0 or ${over}`, frames: 300 },
+          { until: `ball_dy > 0 or ${over}`, frames: 600 },
+        ],
+      });
+    }
+  }
+  return seen.level > 1;
+}
+
+/** Press, sleep, screenshot. The game goes on for 12 frames between two pictures: 0.2 s. */
+async function playByPress(cost) {
+  const count = (args, result) => {
+    cost.calls += 1;
+    cost.tokens += encode(JSON.stringify(args)).length + encode(result).length;
+  };
+  let before = null;
+  while (cost.frames < LIMIT) {
+    cost.decisions += 1;
+    const { json } = await call("observe", { values: VALUES });
+    const seen = json.values;
+    count({}, "");
+    cost.tokens += PICTURE;
+    if (seen.level > 1) {
+      return true;
+    }
+    // The direction of the ball is known from two pictures only.
+    const known = before && seen.state === 1 && before.state === 1;
+    const [dx, dy] = known ? [seen.ball_x - before.ball_x, seen.ball_y - before.ball_y] : [0, 0];
+    const target = dy > 0 ? landing({ ...seen, ball_dx: dx, ball_dy: dy }) + (random() - 0.5) * 200 : seen.ball_x;
+    const distance = Math.abs(target - seen.paddle_x);
+    const [left, right, speed] = distance > DASH ? ["L", "R", 96] : ["Left", "Right", 48];
+    const direction = target < seen.paddle_x ? left : right;
+    const key = seen.state === 1 ? direction : seen.state === 3 ? "Start" : "A";
+    const frames = seen.state === 1 ? Math.min(12, Math.round(distance / speed)) : 2;
+    if (frames > 0) {
+      count({ button: key, frames }, "ok");
+    }
+    count({ seconds: 0.2 }, "ok");
+    const pause = 12 - frames;
+    const keys = [frames > 0 ? `${key}:${frames}` : "", pause > 0 ? `.:${pause}` : ""].join(" ").trim();
+    cost.frames += (await call("act", { keys })).json.frames;
+    before = seen;
+  }
+  return false;
+}
+
+console.log("| way | cleared | decisions | calls | tokens | frames of the game |");
+console.log("| --- | --- | ---: | ---: | ---: | ---: |");
+await call("control", { action: "pause" });
+for (const [way, play] of [["act", playByAct], ["press", playByPress]]) {
+  if (only && only !== way) {
+    continue;
+  }
+  await call("control", { action: "reset" });
+  await call("wait", { until: "u32[0x02000008] > 0" });
+  const cost = { decisions: 0, calls: 0, tokens: 0, frames: 0 };
+  const cleared = await play(cost);
+  const numbers = [cost.decisions, cost.calls, cost.tokens, cost.frames].map((number) => number.toLocaleString("en"));
+  console.log(`| ${way} | ${cleared ? "yes" : "no"} | ${numbers.join(" | ")} |`);
+}
+await client.close();
