@@ -163,6 +163,8 @@ async def main():
                 await check_tools(client)
                 if where is not STDIO:
                     await call(client, "control", action="pause")
+                    # It ran by itself until now, perhaps to the end of its game.
+                    await call(client, "control", action="reset")
                 await check_play(client)
                 await check_frames(client, CALLS // 6 + 1, seed)
     await check_rights()
