@@ -53,7 +53,9 @@ test.describe("on a phone in landscape", () => {
     for (const { name, left, right, top, bottom } of boxes) {
       expect(Math.min(left, top), `${name}`).toBeGreaterThanOrEqual(0);
       expect(Math.max(right - 844, bottom - 390), `${name}`).toBeLessThanOrEqual(0);
-      expect(right <= picture.x + 1 || left >= picture.x + picture.width - 1, `${name} next to it`).toBe(true);
+      expect(right <= picture.x + 1 || left >= picture.x + picture.width - 1, `${name} next to it`).toBe(
+        true,
+      );
     }
     await page.page.locator(".pad [data-key=A]").tap();
     const width = await page.page.evaluate(() => document.scrollingElement?.scrollWidth);
