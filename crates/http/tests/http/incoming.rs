@@ -133,12 +133,16 @@ fn a_read_only_token_has_little_memory_of_its_own() {
     assert_eq!(ask(&read, &batch(MIB / 2)), 200);
     assert_eq!(ask(&read, &body), 503);
     // What read-only callers hold, full ones do not miss.
-    let held = begin(&server, MIB, &show(&read));
-    wait_for("the memory to be taken", || ask(&read, &batch(MIB / 2)) == 503);
+    let mut held = begin(&server, MIB, &format!("expect: 100-continue\r\n{}", show(&read)));
+    assert_eq!(Reply::read(&mut held).status, 100, "its memory is taken");
+    assert_eq!(ask(&read, &batch(MIB / 2)), 503);
     assert_eq!(ask(&full, &body), 200);
     drop(held);
     wait_for("room", || ask(&read, &batch(MIB / 2)) == 200);
 }
+
+/// A ping of a client, with a mask of zeros.
+const PING: [u8; 10] = [0x89, 0x80 | 4, 0, 0, 0, 0, b'p', b'i', b'n', b'g'];
 
 /// Sends the beginning of a message in fragments, with `between` after each, and returns the connection.
 fn unfinished(server: &Server, bytes: usize, between: &[u8]) -> TcpStream {
@@ -187,8 +191,10 @@ fn assert_out_of_memory(stream: &mut TcpStream) {
 #[test]
 fn unfinished_messages_of_websockets_are_counted() {
     let server = small();
-    let first = unfinished(&server, MIB + MIB / 2, b"");
-    wait_for("the memory to be taken", || server.request("POST", "/v1/batch", &batch(MIB)).status == 503);
+    let mut first = unfinished(&server, MIB + MIB / 2, b"");
+    first.write_all(&PING).unwrap();
+    assert_eq!(frame(&mut first, 10), b"ping", "all before it has arrived");
+    assert_eq!(server.request("POST", "/v1/batch", &batch(MIB)).status, 503);
     let mut second = unfinished(&server, MIB + MIB / 2, b"");
     assert_out_of_memory(&mut second);
     drop((first, second));
@@ -204,8 +210,7 @@ fn unfinished_messages_of_websockets_are_counted() {
 #[test]
 fn pings_between_the_fragments_of_a_message_do_not_hide_it() {
     let server = small();
-    let ping = [0x89, 0x80 | 4, 0, 0, 0, 0, b'p', b'i', b'n', b'g'];
-    assert_out_of_memory(&mut unfinished(&server, 3 * MIB, &ping));
+    assert_out_of_memory(&mut unfinished(&server, 3 * MIB, &PING));
     wait_for("room", || server.request("POST", "/v1/batch", &batch(MIB)).status == 200);
     // Pongs that come by themselves are not added up: 2 MiB of them.
     let mut stream = unfinished(&server, 0, b"");
@@ -213,7 +218,7 @@ fn pings_between_the_fragments_of_a_message_do_not_hide_it() {
     for _ in 0..64 {
         stream.write_all(&pong.repeat(256)).unwrap();
     }
-    stream.write_all(&ping).unwrap();
+    stream.write_all(&PING).unwrap();
     assert_eq!(frame(&mut stream, 10), b"ping", "the connection still serves");
 }
 
