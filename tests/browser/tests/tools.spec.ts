@@ -107,7 +107,7 @@ test("watches show values, and errors in expressions", async ({ console: page, s
   await input.fill(`u32[${SCRATCH}] + 1`);
   await input.press("Enter");
   const row = panel.getByRole("listitem").filter({ hasText: `u32[${SCRATCH}] + 1` });
-  for (const value of [41, 99]) {
+  for (const value of [0, 41, 99]) {
     await server.batch({ op: "write32", address: SCRATCH, value });
     await expect(row.locator(".value")).toHaveText(String(value + 1));
   }
