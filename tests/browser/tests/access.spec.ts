@@ -81,6 +81,8 @@ test("keyboard only: play, pause, go to a tool and use it", async ({ page, conso
   await expect(opened.button("Pause")).toBeFocused();
   await page.keyboard.press("Enter");
   await expect(opened.button("Resume")).toBeFocused();
+  // A button whose request is not answered yet ignores a second press.
+  await expect(opened.button("Resume")).not.toHaveAttribute("aria-busy", "true");
   await page.keyboard.press("Space");
   await expect(opened.button("Pause")).toBeFocused();
   await opened.expectLit();
