@@ -1,0 +1,56 @@
+//! The registers for input and output of the consoles.
+
+mod gb;
+mod gba;
+
+pub(super) use gb::GB;
+pub(super) use gba::GBA;
+
+/// The parts of a register: name, lowest bit and number of bits.
+type Fields = &'static [(&'static str, u32, u32)];
+
+/// A register.
+pub(super) struct IoRegister {
+    pub(super) name: &'static str,
+    /// Bus address.
+    pub(super) address: u32,
+    /// Bytes: 1, 2 or 4.
+    pub(super) size: u32,
+    pub(super) doc: &'static str,
+    pub(super) fields: Fields,
+}
+
+/// An entry of a table.
+const fn register(
+    name: &'static str,
+    address: u32,
+    size: u32,
+    doc: &'static str,
+    fields: Fields,
+) -> IoRegister {
+    IoRegister { name, address, size, doc, fields }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_lie_within_their_register_and_registers_apart() {
+        for table in [GBA, GB] {
+            for register in table {
+                let bits = 8 * register.size;
+                let mut used = 0_u32;
+                for (name, low, count) in register.fields {
+                    assert!(*count > 0 && low + count <= bits, "{}.{name}", register.name);
+                    let mask = u32::MAX >> (32 - count) << low;
+                    assert_eq!(used & mask, 0, "{}.{name}", register.name);
+                    used |= mask;
+                }
+            }
+            for pair in table.windows(2) {
+                assert!(pair[0].address + pair[0].size <= pair[1].address, "{}", pair[1].name);
+            }
+        }
+    }
+}
