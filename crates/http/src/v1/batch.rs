@@ -147,9 +147,9 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds something that was read already.
-    pub(crate) fn add_made(&mut self, form: Form, ops: impl IntoIterator<Item = Op>) {
-        self.ops.extend(ops);
+    /// Adds an operation that was read already.
+    pub(crate) fn add_made(&mut self, form: Form, op: Op) {
+        self.ops.push(op);
         self.forms.push(form);
     }
 

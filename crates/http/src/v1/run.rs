@@ -266,10 +266,16 @@ pub(crate) fn read_evaluate(
         values: Expressions,
     }
     let EvaluateArguments { values } = reading::object(object)?;
-    let compiled = values.0.iter().map(|(name, text)| compile(text, &format!("values.{name}"), context));
+    let (op, form) = evaluate_op(values, context)?;
+    ops.push(op);
+    Ok(form)
+}
+
+fn evaluate_op(Expressions(values): Expressions, context: Context<'_>) -> Result<(Op, Form), Problem> {
+    let compiled = values.iter().map(|(name, text)| compile(text, &format!("values.{name}"), context));
     let expressions = run::encode_expressions(&compiled.collect::<Result<Vec<_>, _>>()?);
-    ops.push(Op::Evaluate { expressions });
-    Ok(Form::Evaluated(values.0.into_iter().map(|(name, _)| name).collect()))
+    let names = values.into_iter().map(|(name, _)| name).collect();
+    Ok((Op::Evaluate { expressions }, Form::Evaluated(names)))
 }
 
 /// Why a step, or the run, ended.
@@ -398,13 +404,11 @@ async fn run(
     let mut plan = Plan::of_run(before, context);
     plan.add_all(ops, context)?;
     let (op, texts) = run_op(&steps, &stop, context)?;
-    plan.add_made(Form::Ran(texts), [op]);
+    plan.add_made(Form::Ran(texts), op);
     plan.add_all(then, context)?;
     if !values.0.is_empty() {
-        let mut made = Vec::new();
-        let object = Object::from_iter([("values".to_owned(), values.to_json())]);
-        let form = read_evaluate(object, context, &mut made)?;
-        plan.add_made(form, made);
+        let (op, form) = evaluate_op(values, context)?;
+        plan.add_made(form, op);
     }
     drop(symbols);
     let share = selected.operations.replies.share_all(plan.ops())?;
@@ -415,12 +419,6 @@ async fn run(
         response.extensions_mut().insert(NothingDone);
     }
     Ok(response)
-}
-
-impl Expressions {
-    fn to_json(&self) -> Json {
-        self.0.iter().map(|(name, text)| (name.clone(), json!(text))).collect::<Map<_, _>>().into()
-    }
 }
 
 /// The reply, from the results of `before` operations, the run, `after` operations, and the values.
