@@ -4,6 +4,7 @@
 //! on at the end. An embedded core is paused; an mGBA in its window is in lockstep. So keys go down and up in exactly the
 //! frames of their steps, whatever the connection's delay.
 
+use framewire_protocol::{Key, Keys};
 use serde_json::{Value as Json, json};
 
 use crate::session::Session;
@@ -18,8 +19,6 @@ pub(crate) const MAX_STEPS: usize = 1024;
 const MAX_ADVANCE: u32 = 3_600;
 /// How long a window waits for the next frame of a run, in milliseconds.
 const LOCKSTEP: u32 = 10_000;
-/// The keys, in the order of their bits.
-const KEYS: [&str; 10] = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"];
 
 /// A part of a run.
 pub(crate) struct Step {
@@ -75,14 +74,12 @@ pub(crate) fn mask(text: &str) -> Result<u16, ToolError> {
     if matches!(text.trim(), "" | ".") {
         return Ok(0);
     }
-    let mut mask = 0;
-    for name in text.split('+').map(str::trim) {
-        let bit = KEYS.iter().position(|key| key.eq_ignore_ascii_case(name)).ok_or_else(|| {
+    let key = |name: &str| {
+        Key::ALL.into_iter().find(|key| key.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
             ToolError(format!("{name:?} is not a key; use A, B, Select, Start, Right, Left, Up, Down, R or L, with + between"))
-        })?;
-        mask |= 1 << bit;
-    }
-    Ok(mask)
+        })
+    };
+    text.split('+').map(|name| key(name.trim())).collect::<Result<Keys, ToolError>>().map(Keys::mask)
 }
 
 /// The steps of a sequence such as `A:2 .:10 Up+B:30`.
