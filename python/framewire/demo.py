@@ -8,10 +8,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from framewire._data import DATA
 from framewire.core import Core, load
 from framewire.errors import FramewireError
-
-DATA = Path(__file__).resolve().parent / "data"
 
 SERVE = 0
 """The state of the game in which the ball waits on the paddle."""

@@ -13,10 +13,11 @@ import os
 import random
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from framewire._data import demo_game
 from framewire.errors import InvalidData, InvalidRequest
 
 __all__ = [
@@ -107,6 +108,10 @@ class Rollout:
     state: bytes | None = field(repr=False)
     hash: str
 
+    def played(self, frame_skip: int) -> int:
+        """The frames that it played."""
+        return (len(self.actions) - 1) * frame_skip + self.last_frames if self.actions else 0
+
 
 class Runner(Protocol):
     """What plays branches: an `Explorer`, or many of them on several machines."""
@@ -168,7 +173,7 @@ class Explorer:
     ) -> None:
         from framewire import _native
 
-        game = _demo_game() if game is None else game
+        game = demo_game() if game is None else game
         self.cells = [cell] if isinstance(cell, str) else list(cell)
         self._arguments: dict[str, Any] = {
             "game": os.fspath(game),
@@ -246,10 +251,6 @@ class Explorer:
 
 def _explorer(arguments: dict[str, Any]) -> Explorer:
     return Explorer(**arguments)
-
-
-def _demo_game() -> Path:
-    return Path(__file__).resolve().parent / "data" / "demo.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,9 +338,7 @@ class _Counter:
     def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
         rollouts = self.runner.rollouts(jobs)
         self.branches += len(rollouts)
-        for each in rollouts:
-            if each.actions:
-                self.frames += (len(each.actions) - 1) * self.runner.frame_skip + each.last_frames
+        self.frames += sum(each.played(self.runner.frame_skip) for each in rollouts)
         return rollouts
 
     def is_spent(self) -> bool:
@@ -351,17 +350,7 @@ class _Counter:
 
     def solution(self, actions: Sequence[int]) -> Solution:
         """Plays the inputs again from the start, so that a solution is always one that was verified."""
-        found = replay(self.runner, actions)
-        return Solution(
-            found.actions,
-            found.presses,
-            found.frames,
-            found.score,
-            found.reached,
-            found.hash,
-            self.branches,
-            self.frames,
-        )
+        return replace(replay(self.runner, actions), branches=self.branches, played=self.frames)
 
 
 @dataclass(frozen=True, slots=True)
@@ -635,11 +624,9 @@ class GoExplore:
     def merge(self, numbers: Sequence[int], rollouts: Sequence[Rollout]) -> list[tuple[Cell, float, int]]:
         """Takes what the branches found, in the order of the jobs. Returns the cells that are new or better."""
         news: list[tuple[Cell, float, int]] = []
-        skip = self._runner.frame_skip
         for number, rollout in zip(numbers, rollouts, strict=True):
             self.branches += 1
-            if rollout.actions:
-                self.played += (len(rollout.actions) - 1) * skip + rollout.last_frames
+            self.played += rollout.played(self._runner.frame_skip)
             news.extend(
                 (found.cell, found.score, found.frames)
                 for found in rollout.found
@@ -671,17 +658,7 @@ class GoExplore:
 
     def solution(self) -> Solution:
         """The best inputs so far, played again from the start."""
-        found = replay(self._runner, self._best_path)
-        return Solution(
-            found.actions,
-            found.presses,
-            found.frames,
-            found.score,
-            found.reached,
-            found.hash,
-            self.branches,
-            self.played,
-        )
+        return replace(replay(self._runner, self._best_path), branches=self.branches, played=self.played)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the search to a file. An earlier file is replaced when the new one is complete."""

@@ -7,23 +7,16 @@ its scenarios. The scenarios of the demo game are registered as `framewire/Demo-
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
+from framewire._data import demo_game
 from framewire.envs.single import GameEnv
 from framewire.envs.vector import GameVectorEnv
 
 __all__ = ["GameEnv", "GameVectorEnv", "demo_game", "make", "make_vec", "register_envs"]
 
-_DATA = Path(__file__).resolve().parent.parent / "data"
-
 # The scenarios of the demo game that have an id of their own.
 _REGISTERED = {"Demo": "pixels", "DemoMemory": "memory"}
-
-
-def demo_game() -> Path:
-    """The game file of the demo game, which is part of the package."""
-    return _DATA / "demo.toml"
 
 
 def make(game: str | os.PathLike[str] | None = None, scenario: str | None = None, **options: Any) -> GameEnv:
