@@ -29,8 +29,8 @@ if [ ! -f "$top/installed" ]; then
     command -v apt-get >/dev/null ||
         die "the standard library for Windows is missing; with rustup: rustup target add $target"
     say "fetching Debian's Rust compiler and its source"
-    rm -rf "$top/packages" "$top/root"
-    mkdir -p "$top/packages" "$top/root"
+    rm -rf "$top/packages" "$top/unpacked"
+    mkdir -p "$top/packages" "$top/unpacked"
     # The libraries of the compiler have versions in their names, so they are looked up.
     libraries=$(apt-cache depends libstd-rust-web-dev | sed -n 's/.*Depends: \(libstd-rust-web-[0-9.]*\)$/\1/p')
     newest=$(printf '%s\n' "$libraries" | sort -V | tail -n 1)
@@ -38,11 +38,11 @@ if [ ! -f "$top/installed" ]; then
     llvm=$(apt-cache depends "$newest" | sed -n 's/.*Depends: \(libllvm[0-9]*\)$/\1/p' | sort -V | tail -n 1)
     # shellcheck disable=SC2086
     (cd "$top/packages" && apt-get -q -o APT::Sandbox::User= download $packages "$newest" $llvm >&2)
-    for package in "$top"/packages/*.deb; do dpkg-deb -x "$package" "$top/root"; done
+    for package in "$top"/packages/*.deb; do dpkg-deb -x "$package" "$top/unpacked"; done
     rm -rf "$top/packages"
     touch "$top/installed"
 fi
-echo "RUSTC=$top/root/usr/bin/rustc"
-echo "LD_LIBRARY_PATH=$top/root/usr/lib/x86_64-linux-gnu"
+echo "RUSTC=$top/unpacked/usr/bin/rustc"
+echo "LD_LIBRARY_PATH=$top/unpacked/usr/lib/x86_64-linux-gnu"
 # For -Zbuild-std, which stable compilers do not accept otherwise.
 echo "RUSTC_BOOTSTRAP=1"
