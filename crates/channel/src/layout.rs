@@ -7,8 +7,8 @@ pub const MAX_MESSAGE: usize = 1 << 20;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"FWCHAN1\0");
 /// Version of the layout.
 pub const VERSION: u32 = 1;
-/// The longest message that fits the express line.
-pub const EXPRESS_MAX: usize = 19;
+/// The longest message that fits the mailbox.
+pub const MAILBOX_MAX: usize = 19;
 /// The longest message that lies in its slot.
 pub const INLINE_MAX: usize = 112;
 /// Where long messages may begin.
@@ -27,7 +27,7 @@ pub mod at {
     /// One word a side.
     pub const CLOSED: usize = 72;
     /// One half a side.
-    pub const EXPRESS: usize = 128;
+    pub const MAILBOX: usize = 128;
     /// One word a side, and one word a side.
     pub const READER_SLEEPS: usize = 256;
     pub const WRITER_SLEEPS: usize = 264;

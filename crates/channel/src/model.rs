@@ -139,7 +139,7 @@ fn exchange(bound: usize, slots: usize, lengths: &'static [usize]) {
 }
 
 #[test]
-fn model_short_messages_by_the_express_line_and_slots() {
+fn model_short_messages_by_the_mailbox_and_slots() {
     exchange(3, 2, &[11, 11, 11]);
 }
 

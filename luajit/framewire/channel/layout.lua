@@ -5,8 +5,8 @@ return {
   VERSION = 1,
   --- The longest message.
   MAX_MESSAGE = 1048576,
-  --- The longest message that fits the express line.
-  EXPRESS_MAX = 19,
+  --- The longest message that fits the mailbox.
+  MAILBOX_MAX = 19,
   --- The longest message that fits its slot.
   INLINE_MAX = 112,
   SLOT = 128,
@@ -16,7 +16,7 @@ return {
   -- Header fields, u32 each.
   AT_VERSION = 8, AT_SLOTS = 12, AT_BULK = 16, AT_EXTRA = 20,
   AT_CREATOR = 64, AT_ATTACHED = 68, AT_CLOSED = { [0] = 72, 76 },
-  -- The express line, one half per side.
+  -- The mailbox, one half per side.
   AT_HALF = { [0] = 128, 160 },
   -- In a half.
   HALF_DATA = 8, HALF_LENGTH = 27, HALF_CONSUMED = 28,

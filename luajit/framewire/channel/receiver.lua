@@ -10,7 +10,7 @@ local C = ffi.C
 local band, tobit = bit.band, bit.tobit
 local pause = waiting.pause
 
-local INLINE_MAX, EXPRESS_MAX, MAX_MESSAGE = layout.INLINE_MAX, layout.EXPRESS_MAX, layout.MAX_MESSAGE
+local INLINE_MAX, MAILBOX_MAX, MAX_MESSAGE = layout.INLINE_MAX, layout.MAILBOX_MAX, layout.MAX_MESSAGE
 local SLOT, SLOT_DATA, HALF_DATA, HALF_LENGTH = layout.SLOT, layout.SLOT_DATA, layout.HALF_DATA, layout.HALF_LENGTH
 local CONSUMED = layout.HALF_CONSUMED / 4
 
@@ -21,12 +21,12 @@ struct fw_channel_receiver {
   int32_t published;        // how many the other side knows to be read
   int32_t slots, batch;
   volatile int32_t *own;    // our half of the line
-  uint8_t *express;         // the other half
+  uint8_t *mailbox;         // the other half
   uint8_t *ring, *bulk;
   volatile int32_t *writer; // set while the writer waits for room
   double bulk_size;
   bool eager;               // the message at hand lies in the bulk room, which the writer may want
-  bool owes;                // one came by the express line, which the writer uses again once it knows that it was read
+  bool owes;                // one came by the mailbox, which the writer uses again once it knows that it was read
 };
 ]]
 
@@ -41,7 +41,7 @@ function M.new(endpoint, ring, bulk)
   local state = ffi.new("struct fw_channel_receiver")
   state.stamp, state.slots, state.batch, state.bulk_size = 1, block.slots, block.slots / 8, block.bulk
   state.own = ffi.cast("volatile int32_t *", block.data + layout.AT_HALF[side])
-  state.express = block.data + layout.AT_HALF[1 - side]
+  state.mailbox = block.data + layout.AT_HALF[1 - side]
   state.ring, state.bulk = ring, bulk
   state.writer = ffi.cast("volatile int32_t *", block.data + layout.AT_WRITER[1 - side])
   return setmetatable({
@@ -51,7 +51,7 @@ function M.new(endpoint, ring, bulk)
   }, Receiver)
 end
 
--- Reports to the other side what was read. (A reply on the express line does so too.)
+-- Reports to the other side what was read. (A reply on the mailbox does so too.)
 local function publish(s)
   s.published = s.next
   s.owes = false
@@ -67,17 +67,17 @@ end
 function M.has_message(s)
   local slot = s.ring + band(s.next, s.slots - 1) * SLOT
   return ffi.cast("volatile int64_t *", slot)[0] == s.stamp
-    or ffi.cast("volatile int64_t *", s.express)[0] == s.stamp
+    or ffi.cast("volatile int64_t *", s.mailbox)[0] == s.stamp
 end
 
 -- Finds impossible values in the places that the receiver checks. With such a value, a wait might never end.
 local function damage(s)
   local slot = ffi.cast("volatile int64_t *", s.ring + band(s.next, s.slots - 1) * SLOT)[0]
-  local express = ffi.cast("volatile int64_t *", s.express)[0]
+  local mailbox = ffi.cast("volatile int64_t *", s.mailbox)[0]
   -- The numbers of the messages in a slot are a multiple of the slots apart, and no message is sent before there is
   -- room.
   local fits = slot == 0 or slot > 0 and slot <= s.stamp and (s.stamp - slot) % s.slots == 0
-  if not fits or express < 0 or express > s.stamp then
+  if not fits or mailbox < 0 or mailbox > s.stamp then
     return "the channel is damaged: a message has a number that is not its turn"
   end
   if s.own[CONSUMED] ~= s.published then
@@ -102,12 +102,12 @@ local function peek(s)
     if length > INLINE_MAX then return in_bulk(s, slot, length) end
     return slot + SLOT_DATA, length
   end
-  local express = s.express
-  if ffi.cast("volatile int64_t *", express)[0] == s.stamp then
+  local mailbox = s.mailbox
+  if ffi.cast("volatile int64_t *", mailbox)[0] == s.stamp then
     s.owes = true
-    local length = express[HALF_LENGTH]
-    if length > EXPRESS_MAX then length = EXPRESS_MAX end
-    return express + HALF_DATA, length
+    local length = mailbox[HALF_LENGTH]
+    if length > MAILBOX_MAX then length = MAILBOX_MAX end
+    return mailbox + HALF_DATA, length
   end
 end
 

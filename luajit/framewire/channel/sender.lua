@@ -11,7 +11,7 @@ local C = ffi.C
 local band, tobit = bit.band, bit.tobit
 local has_message = receivers.has_message
 
-local INLINE_MAX, EXPRESS_MAX, MAX_MESSAGE = layout.INLINE_MAX, layout.EXPRESS_MAX, layout.MAX_MESSAGE
+local INLINE_MAX, MAILBOX_MAX, MAX_MESSAGE = layout.INLINE_MAX, layout.MAILBOX_MAX, layout.MAX_MESSAGE
 local SLOT, SLOT_DATA, HALF_DATA, HALF_LENGTH = layout.SLOT, layout.SLOT_DATA, layout.HALF_DATA, layout.HALF_LENGTH
 local CONSUMED = layout.HALF_CONSUMED / 4
 
@@ -20,7 +20,7 @@ struct fw_channel_sender {
   int64_t stamp;              // of the next message: its number and one more
   int32_t head;               // the next message's number, 32 bits of it
   int32_t slots;
-  uint8_t *express;           // our half of the line
+  uint8_t *mailbox;           // our half of the line
   volatile int32_t *own;      // the same
   volatile int32_t *writer;   // set while the other side waits for room
   volatile int32_t *theirs;   // the other half
@@ -43,8 +43,8 @@ function M.new(endpoint, reader, ring, bulk)
   local side = block.side
   local state = ffi.new("struct fw_channel_sender")
   state.stamp, state.slots, state.bulk_size = 1, block.slots, block.bulk
-  state.express = block.data + layout.AT_HALF[side]
-  state.own = ffi.cast("volatile int32_t *", state.express)
+  state.mailbox = block.data + layout.AT_HALF[side]
+  state.own = ffi.cast("volatile int32_t *", state.mailbox)
   state.writer = ffi.cast("volatile int32_t *", block.data + layout.AT_WRITER[1 - side])
   state.theirs = ffi.cast("volatile int32_t *", block.data + layout.AT_HALF[1 - side])
   state.ring, state.bulk = ring, bulk
@@ -132,9 +132,9 @@ function Sender:reserve(length, timeout)
   local s = self.state
   local waits = tobit(s.head - s.theirs[CONSUMED])
   if length >= 1 then
-    if waits == 0 and length <= EXPRESS_MAX then
-      s.length, s.place = length, s.express
-      return s.express + HALF_DATA
+    if waits == 0 and length <= MAILBOX_MAX then
+      s.length, s.place = length, s.mailbox
+      return s.mailbox + HALF_DATA
     elseif length <= INLINE_MAX and waits < s.slots then
       local slot = s.ring + band(s.head, s.slots - 1) * SLOT
       s.length, s.place = length, slot
@@ -151,15 +151,14 @@ function Sender:commit()
   if length == 0 then error("nothing is reserved", 2) end
   local place, stamp = s.place, s.stamp
   local reader = self.reader
-  if place == s.express then
+  if place == s.mailbox then
     -- SYNC POINT (room): the reply reports what was read, so the line need not move for that too.
     reader.published = reader.next
     s.own[CONSUMED] = reader.next
     place[HALF_LENGTH] = length
   else
     if reader.published ~= reader.next and not has_message(reader) then
-      -- SYNC POINT (room): in a dialogue everything was read. With this report, the other side finds the express line
-      -- free.
+      -- SYNC POINT (room): in a dialogue everything was read. With this report, the other side finds the mailbox free.
       reader.published = reader.next
       s.own[CONSUMED] = reader.next
     end

@@ -203,7 +203,7 @@ impl Memory for Block {
     #[inline]
     fn half(&self, side: Side) -> &Half {
         // SAFETY: inside the mapping, aligned, and any bytes are a valid `Half`.
-        unsafe { &*self.mapping.at(at::EXPRESS + side as usize * size_of::<Half>()).cast() }
+        unsafe { &*self.mapping.at(at::MAILBOX + side as usize * size_of::<Half>()).cast() }
     }
 
     #[inline]

@@ -2,15 +2,15 @@
 
 use std::cell::UnsafeCell;
 
-use crate::layout::{EXPRESS_MAX, INLINE_MAX};
+use crate::layout::{INLINE_MAX, MAILBOX_MAX};
 use crate::sync::{AtomicU32, AtomicU64, Shadow};
 
-/// A side's half of the express line.
+/// A side's half of the mailbox.
 #[repr(C, align(32))]
 pub struct Half {
     /// One more than the number of the message that is here; 0 before the first.
     pub stamp: AtomicU64,
-    data: UnsafeCell<[u8; EXPRESS_MAX]>,
+    data: UnsafeCell<[u8; MAILBOX_MAX]>,
     length: UnsafeCell<u8>,
     /// How many messages of the other side this side has read: the low 32 bits.
     pub consumed: AtomicU32,
@@ -58,7 +58,7 @@ impl Half {
     pub fn length(&self) -> usize {
         self.shadow.read();
         // SAFETY: see `Sync` above.
-        usize::from(unsafe { *self.length.get() }).min(EXPRESS_MAX)
+        usize::from(unsafe { *self.length.get() }).min(MAILBOX_MAX)
     }
 
     /// Records a read of the bytes for loom, which then finds writes that overlap with it.
@@ -108,7 +108,7 @@ impl Default for Half {
     fn default() -> Self {
         Half {
             stamp: AtomicU64::new(0),
-            data: UnsafeCell::new([0; EXPRESS_MAX]),
+            data: UnsafeCell::new([0; MAILBOX_MAX]),
             length: UnsafeCell::new(0),
             consumed: AtomicU32::new(0),
             shadow: Shadow::default(),

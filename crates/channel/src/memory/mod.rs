@@ -41,7 +41,7 @@ pub enum Sleeper {
 
 /// Memory of a channel. References that it gives stay valid as long as it lives.
 pub trait Memory: Send + Sync {
-    /// The half of the express line that a side writes.
+    /// The half of the mailbox that a side writes.
     fn half(&self, side: Side) -> &Half;
     /// The slots that a side writes; their number is a power of two.
     fn slots(&self, side: Side) -> &[Slot];

@@ -17,7 +17,7 @@ pub struct Receiver<M: Memory> {
     next: u64,
     /// How many the other side knows to be read.
     published: u32,
-    /// One that came by the express line was read: the other side uses the line again once it knows that.
+    /// One that came by the mailbox was read: the other side uses the line again once it knows that.
     owes: bool,
 }
 
@@ -29,7 +29,7 @@ const LOST: &str = "a part of its memory was missing";
 
 #[derive(Clone, Copy)]
 enum Place {
-    Express,
+    Mailbox,
     Slot,
 }
 
@@ -105,7 +105,7 @@ impl<M: Memory> Receiver<M> {
             return Some(Place::Slot);
         }
         // SYNC POINT (message): as above.
-        (self.memory.half(writer).stamp.load(Ordering::Acquire) == self.next + 1).then_some(Place::Express)
+        (self.memory.half(writer).stamp.load(Ordering::Acquire) == self.next + 1).then_some(Place::Mailbox)
     }
 
     #[cold]
@@ -154,11 +154,11 @@ impl<M: Memory> Receiver<M> {
         let wanted = self.next + 1;
         let slots = self.memory.slots(self.side.other());
         let slot = slots[self.next as usize & (slots.len() - 1)].stamp.load(Ordering::Relaxed);
-        let express = self.memory.half(self.side.other()).stamp.load(Ordering::Relaxed);
+        let mailbox = self.memory.half(self.side.other()).stamp.load(Ordering::Relaxed);
         let told = self.memory.half(self.side).consumed.load(Ordering::Relaxed);
         // A slot holds messages whose numbers are a multiple of the slots apart, and none is sent before there is room.
         let fits_slot = slot == 0 || (slot <= wanted && (wanted - slot).is_multiple_of(slots.len() as u64));
-        if !fits_slot || express > wanted {
+        if !fits_slot || mailbox > wanted {
             Some("a message has a number that is not its turn")
         } else if told != self.published {
             Some("another program has overwritten what this side has read")
@@ -171,7 +171,7 @@ impl<M: Memory> Receiver<M> {
     fn message(&mut self, place: Place) -> Result<Message<'_, M>, Error> {
         let writer = self.side.other();
         let (start, length, bulk) = match place {
-            Place::Express => {
+            Place::Mailbox => {
                 let half = self.memory.half(writer);
                 (half.data(), half.length(), None)
             }
@@ -202,7 +202,7 @@ impl<M: Memory> Receiver<M> {
         self.next += 1;
         let unpublished = (self.next as u32).wrapping_sub(self.published) as usize;
         match place {
-            Place::Express => self.owes = true,
+            Place::Mailbox => self.owes = true,
             // A group of slots is given back together, so that the word does not go from core to core for each.
             Place::Slot if is_long || unpublished >= self.memory.slots(self.side.other()).len() / 8 => {
                 self.publish();
@@ -256,7 +256,7 @@ impl<M: Memory> Drop for Message<'_, M> {
         let writer = self.receiver.side.other();
         let memory = &self.receiver.memory;
         match self.place {
-            Place::Express => memory.half(writer).watch(),
+            Place::Mailbox => memory.half(writer).watch(),
             Place::Slot => {
                 let slots = memory.slots(writer);
                 slots[self.receiver.next as usize & (slots.len() - 1)].watch();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Receiver;
-use crate::layout::{BULK_ALIGN, EXPRESS_MAX, INLINE_MAX, MAX_MESSAGE};
+use crate::layout::{BULK_ALIGN, INLINE_MAX, MAILBOX_MAX, MAX_MESSAGE};
 use crate::memory::{Memory, Side, Sleeper};
 use crate::sync::{Ordering, light_fence};
 use crate::{Error, wait};
@@ -26,7 +26,7 @@ pub struct Sender<M: Memory> {
 
 #[derive(Clone, Copy)]
 enum Place {
-    Express,
+    Mailbox,
     Slot,
     Bulk(usize),
 }
@@ -47,7 +47,7 @@ impl<M: Memory> Sender<M> {
         self.reserve_reply(None, length, timeout)
     }
 
-    /// As [`reserve`](Self::reserve). A message by the express line also reports what this side's `reader` has read: the line
+    /// As [`reserve`](Self::reserve). A message by the mailbox also reports what this side's `reader` has read: the line
     /// goes over once instead of twice.
     #[inline(always)]
     pub(crate) fn reserve_reply<'a>(
@@ -65,7 +65,7 @@ impl<M: Memory> Sender<M> {
         };
         let slot = self.slot();
         let start = match place {
-            Place::Express => self.memory.half(self.side).data(),
+            Place::Mailbox => self.memory.half(self.side).data(),
             Place::Slot => self.memory.slots(self.side)[slot].data(),
             Place::Bulk(offset) => self.memory.bulk(self.side, offset, length),
         };
@@ -97,8 +97,8 @@ impl<M: Memory> Sender<M> {
         // SYNC POINT (room): pairs with the store in `Receiver::publish`; the reader is done with what it counts.
         let consumed = self.memory.half(self.side.other()).consumed.load(Ordering::Acquire);
         let unread = (self.head as u32).wrapping_sub(consumed) as usize;
-        if unread == 0 && length <= EXPRESS_MAX {
-            return Some(Place::Express);
+        if unread == 0 && length <= MAILBOX_MAX {
+            return Some(Place::Mailbox);
         }
         if unread >= self.memory.slots(self.side).len() {
             return None;
@@ -143,14 +143,14 @@ impl<M: Memory> Sender<M> {
     #[inline(always)]
     fn publish(&mut self, reader: Option<&mut Receiver<M>>, place: Place, length: usize) {
         let stamp = self.head + 1;
-        // In a dialogue everything was read: told of that, the other side finds the express line free.
-        let reader = reader.filter(|reader| matches!(place, Place::Express) || reader.has_idled());
+        // In a dialogue everything was read: told of that, the other side finds the mailbox free.
+        let reader = reader.filter(|reader| matches!(place, Place::Mailbox) || reader.has_idled());
         let told = reader.is_some();
         if let Some(reader) = reader {
             reader.tell();
         }
         match place {
-            Place::Express => {
+            Place::Mailbox => {
                 let half = self.memory.half(self.side);
                 half.set_length(length);
                 // SYNC POINT (message): pairs with the load in `Receiver::find`; who sees the stamp sees the message.

@@ -123,7 +123,7 @@ fn blocks_are_truncated_at_random_moments_of_an_exchange() {
 
 #[test]
 fn garbled_lines_are_an_error_and_no_endless_wait() {
-    // Stamps of the express line, of the next slot, and what the two sides have read.
+    // Stamps of the mailbox, of the next slot, and what the two sides have read.
     for at in [128, 160, RINGS, RINGS + 4096 * 128, 156, 188] {
         let (file, mut here, mut there) = pair();
         file.write_all_at(&[0xa5; 4], at).expect("garbled");
