@@ -27,7 +27,7 @@ pub use clock::{Clock, ClockError, ClockTime};
 pub use embedded::Embedded;
 pub use error::EmulatorError;
 pub use event::{Event, Happening};
-pub use media::{Audio, Past, Picture, PictureOf, Sound, Video};
+pub use media::{Audio, FramePassed, PendingPicture, Picture, Sound, Video};
 pub use pending::{Pending, Responder};
 pub use state::{Kind, Run, SetSpeed, State};
 pub use watch::{
@@ -70,7 +70,7 @@ pub trait Emulator: Send + Sync + 'static {
     /// [`Op::Screenshot`] makes pictures.
     ///
     /// [`Op::Screenshot`]: framewire_protocol::Op::Screenshot
-    fn picture_of(&self, frame: u32) -> Option<PictureOf>;
+    fn picture_of(&self, frame: u32) -> Option<PendingPicture>;
 
     /// The sound of each frame; `None` if there is no sound.
     fn audio(&self) -> Option<Audio>;

@@ -52,22 +52,22 @@ impl Video {
     }
 }
 
-/// Receives the picture of one frame.
+/// The picture of one frame, which may be still to come.
 #[derive(Debug)]
-pub struct PictureOf(oneshot::Receiver<Result<Arc<Picture>, Past>>);
+pub struct PendingPicture(oneshot::Receiver<Result<Arc<Picture>, FramePassed>>);
 
 /// The requested frame has passed. The value is the emulator's current frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Past(pub u32);
+pub struct FramePassed(pub u32);
 
-impl PictureOf {
+impl PendingPicture {
     #[cfg(feature = "embedded")]
-    pub(crate) fn new(receiver: oneshot::Receiver<Result<Arc<Picture>, Past>>) -> PictureOf {
-        PictureOf(receiver)
+    pub(crate) fn new(receiver: oneshot::Receiver<Result<Arc<Picture>, FramePassed>>) -> PendingPicture {
+        PendingPicture(receiver)
     }
 
     /// Waits until the picture is drawn. `None` when the emulator is gone.
-    pub async fn taken(self) -> Option<Result<Arc<Picture>, Past>> {
+    pub async fn picture(self) -> Option<Result<Arc<Picture>, FramePassed>> {
         self.0.await.ok()
     }
 }

@@ -19,7 +19,8 @@ use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
 use crate::{
-    Audio, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Run, State, Video, Watch, WatchRequest,
+    Audio, Emulator, EmulatorError, Event, Kind, Pending, PendingPicture, Run, State, Video, Watch,
+    WatchRequest,
 };
 use shared::{Advances, AttachedState};
 
@@ -159,7 +160,7 @@ impl Emulator for Attached {
         None
     }
 
-    fn picture_of(&self, _frame: u32) -> Option<PictureOf> {
+    fn picture_of(&self, _frame: u32) -> Option<PendingPicture> {
         None
     }
 

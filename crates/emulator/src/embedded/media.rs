@@ -9,7 +9,7 @@ use framewire_protocol::OpError;
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot, watch};
 
-use crate::{Audio, Past, Picture, PictureOf, Sound, Video};
+use crate::{Audio, FramePassed, PendingPicture, Picture, Sound, Video};
 
 /// Shortest time between two copies of the picture, at any speed.
 const MIN_INTERVAL: Duration = Duration::from_millis(4);
@@ -29,7 +29,7 @@ pub(super) struct MediaOutputs {
 #[derive(Debug)]
 struct Awaited {
     frame: u32,
-    taker: oneshot::Sender<Result<Arc<Picture>, Past>>,
+    taker: oneshot::Sender<Result<Arc<Picture>, FramePassed>>,
 }
 
 impl MediaOutputs {
@@ -45,10 +45,10 @@ impl MediaOutputs {
         Video::new(self.video.subscribe())
     }
 
-    pub fn picture_of(&self, frame: u32) -> PictureOf {
+    pub fn picture_of(&self, frame: u32) -> PendingPicture {
         let (taker, picture) = oneshot::channel();
         self.awaited.lock().push(Awaited { frame, taker });
-        PictureOf::new(picture)
+        PendingPicture::new(picture)
     }
 
     pub fn audio(&self) -> Audio {
@@ -124,7 +124,7 @@ impl Media {
         for Awaited { frame, taker } in awaited.extract_if(.., |awaited| awaited.frame <= now) {
             let picture = if frame == now { shown.clone() } else { None };
             // The receiver may be gone.
-            let _ = taker.send(picture.ok_or(Past(now)));
+            let _ = taker.send(picture.ok_or(FramePassed(now)));
         }
         awaited.retain(|awaited| !awaited.taker.is_closed());
     }

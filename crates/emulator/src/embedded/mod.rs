@@ -29,8 +29,8 @@ use framewire_protocol::Batch;
 use tokio::sync::broadcast;
 
 use crate::{
-    Audio, Clock, Emulator, EmulatorError, Event, Kind, Pending, PictureOf, Responder, Run, State, Video,
-    Watch, WatchRequest,
+    Audio, Clock, Emulator, EmulatorError, Event, Kind, Pending, PendingPicture, Responder, Run, State,
+    Video, Watch, WatchRequest,
 };
 use driver::{Driver, ThreadWaker};
 pub use keys::{KeyChange, Keypad};
@@ -273,7 +273,7 @@ impl Emulator for Embedded {
         Some(video)
     }
 
-    fn picture_of(&self, frame: u32) -> Option<PictureOf> {
+    fn picture_of(&self, frame: u32) -> Option<PendingPicture> {
         let picture = self.shared.outputs.picture_of(frame);
         let _ = self.jobs.try_send(Job::Show);
         self.waker.wake();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use bytes::Bytes;
-use framewire_emulator::{EmulatorError, Past, Picture};
+use framewire_emulator::{EmulatorError, FramePassed, Picture};
 use framewire_media::Image;
 use framewire_media::png::{self, Pixels};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -150,10 +150,10 @@ impl FrameWait {
 
     /// The picture of exactly the frame.
     async fn picture(&self, served: &Served) -> Result<ScreenPicture, Problem> {
-        let Some(picture) = served.emulator.picture_of(self.frame) else { return self.ask(served).await };
-        let taken = timeout_at(self.deadline, picture.taken()).await;
+        let Some(pending) = served.emulator.picture_of(self.frame) else { return self.ask(served).await };
+        let taken = timeout_at(self.deadline, pending.picture()).await;
         let taken = taken.map_err(|_| self.too_late(served.emulator.state().frame))?;
-        let picture = taken.ok_or(EmulatorError::Stopped)?.map_err(|Past(now)| self.past(now))?;
+        let picture = taken.ok_or(EmulatorError::Stopped)?.map_err(|FramePassed(now)| self.past(now))?;
         Ok(ScreenPicture { frame: picture.frame, form: PictureData::Pixels(picture) })
     }
 
