@@ -74,13 +74,13 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Whether it may only look.
-    pub(crate) fn only_looks(&self) -> bool {
+    /// Whether it is read-only.
+    pub(crate) fn is_read_only(&self) -> bool {
         self.rights == Rights::Read
     }
 
-    /// Whether it may change or end what `other` has made. Callers that may only look may do so with their own; they show
-    /// the same token, and are distinguished by their addresses.
+    /// Whether it may change or end what `other` has made. Read-only callers may do so with their own; they show the same
+    /// token, and are distinguished by their addresses.
     pub(crate) fn may_change(&self, other: &Owner) -> bool {
         self.rights == Rights::Full || self == other
     }
@@ -91,7 +91,7 @@ impl Owner {
             return Ok(());
         }
         let message = format!(
-            "the token that was shown may only look: it changes and ends what was made with it from the same address, and \
+            "the token that was shown is read-only: it changes and ends what was made with it from the same address, and \
              {what} was made by another"
         );
         Err(Failure::new(StatusCode::FORBIDDEN, message))

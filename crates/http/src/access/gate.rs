@@ -140,7 +140,7 @@ impl Gate {
             session = id.and_then(|id| self.sessions.rights(id, Instant::now()));
         }
         match session {
-            Some(rights) if only_looks(head) || head.headers.contains_key(ORIGIN) => Ok(rights),
+            Some(rights) if is_read_only(head) || head.headers.contains_key(ORIGIN) => Ok(rights),
             Some(_) => Err(Failure::new(
                 StatusCode::FORBIDDEN,
                 "a cookie alone changes nothing; show the token by the header Authorization: Bearer TOKEN",
@@ -183,7 +183,7 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Failure> {
 }
 
 /// Whether a browser sends this for any page without naming it. A WebSocket is opened by GET.
-fn only_looks(head: RequestHead<'_>) -> bool {
+fn is_read_only(head: RequestHead<'_>) -> bool {
     matches!(*head.method, Method::GET | Method::HEAD) && !head.headers.contains_key(UPGRADE)
 }
 

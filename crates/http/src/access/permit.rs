@@ -33,7 +33,7 @@ impl Permit {
         {
             let name = change.info().name;
             return Err(EmulatorError::Forbidden(format!(
-                "the token that was shown may only look, and {name} changes something"
+                "the token that was shown is read-only, and {name} changes something"
             )));
         }
         batch.trace = self.caller.trace.as_deref().map(str::to_owned);

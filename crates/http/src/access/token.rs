@@ -124,7 +124,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// These tokens: one that may do everything and one that may only look; `None` if there is neither.
+    /// These tokens: one that may do everything and a read-only one; `None` if there is neither.
     ///
     /// # Errors
     /// [`TokenError::Same`].

@@ -24,8 +24,8 @@ use crate::problem::Problem;
 /// Why a feed without readers ended before its time.
 const NO_ROOM: &str = "nobody read it, and others needed its place";
 
-/// The part of all watches that callers that may only look can make by `POST /v1/watches`, as a divisor.
-const ONLY_LOOKING: usize = 4;
+/// Read-only callers can make one part in this many of all watches by `POST /v1/watches`.
+const READ_ONLY_PART: usize = 4;
 
 /// The feeds of a server.
 pub(crate) struct Feeds {
@@ -124,13 +124,13 @@ impl Feeds {
         })
     }
 
-    /// Ends the feed of this id; its readers learn why. Of callers that may only look only the one that made it may.
+    /// Ends the feed of this id; its readers learn why. A read-only caller may end only its own.
     pub(crate) fn delete(&self, id: &str, caller: Owner) -> Result<(), Problem> {
         let listed = self.get(id)?;
         match listed.owner {
             Some(owner) => caller.check_change(&owner, id)?,
-            None if caller.only_looks() => {
-                let message = format!("the token that was shown may only look, and others may read {id} too");
+            None if caller.is_read_only() => {
+                let message = format!("the token that was shown is read-only, and others may read {id} too");
                 return Err(Problem::new(StatusCode::FORBIDDEN, message));
             }
             None => {}
@@ -226,11 +226,12 @@ impl Feeds {
             let message = format!("there are {most} watches, and more are not accepted; delete some");
             return Err(Failure::busy(message).into());
         }
-        let only_looks = |owner: &Option<Owner>| owner.as_ref().is_some_and(Owner::only_looks);
-        let share = most / ONLY_LOOKING;
-        if only_looks(&owner) && feeds.iter().filter(|listed| only_looks(&listed.owner)).count() >= share {
+        let is_read_only = |owner: &Option<Owner>| owner.as_ref().is_some_and(Owner::is_read_only);
+        let share = most / READ_ONLY_PART;
+        if is_read_only(&owner) && feeds.iter().filter(|listed| is_read_only(&listed.owner)).count() >= share
+        {
             let message = format!(
-                "there are {share} watches of callers that may only look, and more are not accepted; delete some"
+                "there are {share} watches of read-only callers, and more are not accepted; delete some"
             );
             return Err(Failure::busy(message).into());
         }

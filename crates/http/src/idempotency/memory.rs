@@ -24,7 +24,7 @@ use crate::limits::Limits;
 
 /// Requests with a key that may be under way at once.
 const UNDER_WAY: usize = 1024;
-/// Callers that may only look have this fraction of the memory, on their own, so that they take none from others.
+/// Read-only callers have this fraction of the memory, on their own, so that they take none from others.
 const READERS: usize = 32;
 /// One reply may have this fraction of the memory, so that it drives out few others.
 const PART_OF_ONE: usize = 8;

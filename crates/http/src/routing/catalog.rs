@@ -49,13 +49,13 @@ impl Catalog {
 
     /// Refuses a request that changes something, if its caller may not do that, as far as method and path show it.
     pub(crate) fn check_rights(&self, rights: Rights, method: &Method, path: &str) -> Result<(), Failure> {
-        let only_looks = matches!(*method, Method::GET | Method::HEAD);
-        if rights == Rights::Full || only_looks || self.effect(path) != PathEffect::ByMethod {
+        let is_read_only = matches!(*method, Method::GET | Method::HEAD);
+        if rights == Rights::Full || is_read_only || self.effect(path) != PathEffect::ByMethod {
             return Ok(());
         }
         Err(Failure::new(
             StatusCode::FORBIDDEN,
-            format!("the token that was shown may only look, and {method} {path} changes something"),
+            format!("the token that was shown is read-only, and {method} {path} changes something"),
         ))
     }
 

@@ -38,7 +38,7 @@ fn a_token_opens_and_the_read_only_one_shows() {
     }
     let refused = ask(&server, "POST", poke, &read);
     assert_eq!(refused.status, 403);
-    assert!(refused.text().contains("may only look"), "{}", refused.text());
+    assert!(refused.text().contains("is read-only"), "{}", refused.text());
 }
 
 #[test]

@@ -255,7 +255,7 @@ fn who_may_only_look_changes_nothing_by_any_route() {
         }
         let params = json!({"name": "a", "address": 0x0200_0100, "id": 1, "body": "AAAA", "value": 1});
         let data = rpc.error(&format!("v1.{id}"), params, -32001);
-        assert!(data["detail"].as_str().unwrap().contains("may only look"), "{id}: {data}");
+        assert!(data["detail"].as_str().unwrap().contains("is read-only"), "{id}: {data}");
         seen += 1;
     }
     assert!(seen > 20, "{seen}");

@@ -279,7 +279,7 @@ fn who_may_only_look_changes_nothing() {
         [json!({"address": ADDRESS, "value": 1}), json!({"address": ADDRESS, "value": 1, "emulator": "demo"})]
     {
         let data = rpc.error("write16", params, -32001);
-        assert!(data["detail"].as_str().unwrap().contains("may only look"), "{data}");
+        assert!(data["detail"].as_str().unwrap().contains("is read-only"), "{data}");
     }
     rpc.error("tap", json!({"keys": ["A"]}), -32001);
     rpc.error("batch", json!({"ops": [{"op": "read8", "address": 0}, {"op": "reset"}]}), -32001);
