@@ -12,7 +12,7 @@ const PARTS: &[&[&str]] = &[
     // What operations are made of.
     &["arguments", "holds", "timelines", "files"],
     // The console.
-    &["cartridgeram", "videoram", "memory", "code", "game", "emulator"],
+    &["cartridgeram", "videoram", "memory", "code", "game", "emulator", "frozen"],
     // What can be done.
     &["lockstep", "throttle", "watches", "optable", "operations", "readahead", "runs"],
     // How a client asks for it.

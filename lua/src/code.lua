@@ -222,6 +222,17 @@ function code.compile(bytes, place)
   return value
 end
 
+-- The address on the bus that a compiled expression has now, or a refusal unless the console has these bytes there.
+function code.address(value, frame, length, is_write)
+  local address = value(frame)
+  if not address or address < 0 or address > 0xFFFFFFFF then
+    refuse(BAD_ARGUMENT, "address %s at the moment: a pointer in it leads to no memory, or it computes no number from 0 to "
+      .. "4294967295", address and "is " .. address or "has no value")
+  end
+  memory.check_bus(address, length, is_write)
+  return address
+end
+
 local MOST_EXPRESSIONS = 256
 
 -- The values of the expressions in the argument of `evaluate`, each as 9 bytes.

@@ -28,12 +28,16 @@ local limits = {
   keyed_seconds = 600, -- for which a key is remembered
   waiting_holds = 65536, -- for an earlier one of the same key
   steps = 65536, -- of a timeline
+  waiting_timelines = 1024, -- that were appended and have not begun
   ended_timelines = 16384, -- whose end is remembered
   happenings = 16384, -- in a frame
   runs = 256, -- at once
   run_steps = 1024, -- of a run
   run_frames = 216000, -- of all its steps
   conditions = 16, -- of a step, and that end a run
+  frozen = 256, -- values that are kept
+  frozen_length = 64, -- bytes of one of them
+  frozen_name = 1024, -- bytes of its name
 
   watch_ranges = 256, -- of a watch
   watch_length = 4096, -- bytes of a range

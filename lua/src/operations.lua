@@ -3,6 +3,7 @@
 local arguments = require "arguments"
 local code = require "code"
 local emulator = require "emulator"
+local frozen = require "frozen"
 local game = require "game"
 local limits = require "limits"
 local lockstep = require "lockstep"
@@ -118,7 +119,8 @@ function run.hold_keys(keys, frames)
   end
   holds.hold(keys, frames)
 end
-run.play_keys, run.cancel_keys, run.timeline = timelines.play, timelines.cancel, timelines.describe
+run.play_keys, run.append_keys = timelines.play, timelines.append
+run.cancel_keys, run.timeline = timelines.cancel, timelines.describe
 
 function run.save_state(flags)
   return emu:saveStateBuffer(flags) or refuse(refusal.FAILED, "mGBA could not save the state")
@@ -169,11 +171,31 @@ function run.console_log(text) console:log(text) end
 function run.console_warn(text) console:warn(text) end
 function run.console_error(text) console:error(text) end
 
-run.watch, run.unwatch = watches.watch, watches.unwatch
+-- Recordings watch the keys.
+local WATCH_KEYS = 1
+
+function run.watch(client, id, every, flags, ranges)
+  local name = frozen.first()
+  if name and flags & WATCH_KEYS ~= 0 then
+    refuse(refusal.BAD_ARGUMENT, "the value at %s is kept (freeze), and a replay would not write it, so it would differ; "
+      .. "unfreeze it before you record", name)
+  end
+  return watches.watch(client, id, every, flags, ranges)
+end
+run.unwatch = watches.unwatch
 
 -- Performed by requests.lua, because what follows it in its batch has to wait.
 function run.run() refuse(UNSUPPORTED, "a run is for links only") end
 function run.evaluate(expressions) return code.evaluate(expressions, emulator.frame()) end
+run.read_at, run.write_at = frozen.read_at, frozen.write_at
+function run.freeze(name, kind, address, data)
+  if watches.report_keys() then
+    refuse(refusal.BAD_ARGUMENT, "a recording is being made, which holds keys and no writes to memory, so its replay would "
+      .. "differ; stop the recording first")
+  end
+  frozen.freeze(name, kind, address, data)
+end
+run.unfreeze, run.frozen = frozen.unfreeze, frozen.list
 
 local function set(...)
   local members = {}
@@ -186,7 +208,8 @@ end
 local NEEDS_NO_GAME = set("echo", "pause", "resume", "set_speed", "console_log", "console_warn", "console_error")
 local LINKED = set("advance", "lockstep", "watch", "unwatch") -- for links only: `run` gets the connection first
 local LAST = set("advance") -- must be the last of its batch
-local MOVED = { read_range = 2, domain_read_range = 3, write_range = 2 } -- the argument that says how many bytes it moves
+-- The argument that says how many bytes an operation moves.
+local MOVED = { read_range = 2, domain_read_range = 3, write_range = 2, read_at = 2, write_at = 2 }
 
 -- Performs an operation after a check of its arguments, whose binary form can hold more than is accepted.
 local function checked(op, perform)

@@ -4,6 +4,7 @@
 local clients = require "clients"
 local emulator = require "emulator"
 local events = require "events"
+local frozen = require "frozen"
 local game = require "game"
 local listener = require "listener"
 local lockstep = require "lockstep"
@@ -81,6 +82,7 @@ function server.frame()
   game.advance()
   local any_news = watches.look()
   runs.look()
+  frozen.keep()
   emulator.advance()
   runs.settle()
   sessions.finish_all()

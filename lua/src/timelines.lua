@@ -47,6 +47,7 @@ end
 local function new(holds, press, release, over, frame)
   local timelines = {}
   local running = {} -- in the order they began
+  local waiting = {} -- appended ones that have not begun, in the order of their first ticks; they own no keys yet
   local last_id = 0
   local ended, ended_order, ended_count = {}, {}, 0 -- id to how it ended, the ids in a ring, and how many there were
 
@@ -90,27 +91,60 @@ local function new(holds, press, release, over, frame)
     return false
   end
 
+  local function check_free(other, owned, keys)
+    local both = owned & keys
+    if both ~= 0 then
+      refuse(BAD_ARGUMENT, "timeline %d plays %s; cancel it first, or wait for its end", other.id,
+        arguments.names(both, ", "))
+    end
+  end
+
+  local function numbered(steps, keys, start)
+    last_id = last_id + 1
+    local timeline = { id = last_id, steps = steps, keys = keys, at = 1, start = start, due = nil }
+    timeline.ends = start + read_step(steps, #steps - STEP + 1) -- the first tick after its last frame
+    return timeline
+  end
+
+  -- Begins a timeline in the frame that comes.
+  local function begin(timeline)
+    set(holds.take(timeline.keys, timeline), 0)
+    when_next(timeline)
+    if timeline.due == holds.tick then
+      step(timeline)
+    end
+    table.insert(running, timeline)
+  end
+
   -- Plays steps, from offset 0, the next frame, on. Returns the timeline's id.
   function timelines.play(steps)
     local keys = keys_of(steps)
     for _, other in ipairs(running) do
-      local both = holds.owned(other) & keys
-      if both ~= 0 then
-        refuse(BAD_ARGUMENT, "timeline %d plays %s; cancel it first, or wait for its end", other.id,
-          arguments.names(both, ", "))
-      end
+      check_free(other, holds.owned(other), keys)
     end
-    last_id = last_id + 1
-    local timeline = { id = last_id, steps = steps, at = 1, start = holds.tick, due = nil }
-    local kept = holds.take(keys, timeline)
-    when_next(timeline)
-    if timeline.due == holds.tick then
-      step(timeline)
-    else
-      set(kept, 0)
+    for _, other in ipairs(waiting) do
+      check_free(other, other.keys, keys)
     end
-    table.insert(running, timeline)
+    begin(numbered(steps, keys, holds.tick))
     return last_id
+  end
+
+  -- Plays steps after all timelines that play or wait. Returns the timeline's id, and the frames before its first.
+  function timelines.append(steps)
+    local keys, ends = keys_of(steps), nil
+    for _, other in ipairs(running) do
+      ends = math.max(ends or 0, other.ends)
+    end
+    for _, other in ipairs(waiting) do
+      ends = math.max(ends or 0, other.ends)
+    end
+    if not ends then
+      return { tostring(timelines.play(steps)), "0" }
+    elseif #waiting >= limits.waiting_timelines then
+      refuse(refusal.BUSY, "%d timelines wait already, which is the most; append after one has begun", #waiting)
+    end
+    table.insert(waiting, numbered(steps, keys, ends))
+    return { tostring(last_id), tostring(ends - holds.tick) }
   end
 
   -- Keys are set by hand; the arguments are those of `holds.let_go`. A timeline that is left without keys is over.
@@ -132,14 +166,24 @@ local function new(holds, press, release, over, frame)
         finish(index, true)
       end
     end
+    for index = #waiting, 1, -1 do
+      if id == 0 or waiting[index].id == id then
+        any = true
+        local timeline = table.remove(waiting, index)
+        remember(timeline.id, true)
+        over(timeline.id, true)
+      end
+    end
     return id == 0 and holds.cancel() or any
   end
 
   -- Whether the timeline with an id plays, or how and in which frame it ended.
   function timelines.describe(id)
-    for _, timeline in ipairs(running) do
-      if timeline.id == id then
-        return { "playing" }
+    for _, each in ipairs { running, waiting } do
+      for _, timeline in ipairs(each) do
+        if timeline.id == id then
+          return { "playing" }
+        end
       end
     end
     local how, at = (ended[id] or ""):match("^(%a+) (%d+)$")
@@ -156,6 +200,9 @@ local function new(holds, press, release, over, frame)
       if timeline.due == holds.tick and step(timeline) then
         finish(index, false)
       end
+    end
+    while waiting[1] and waiting[1].start <= holds.tick do
+      begin(table.remove(waiting, 1))
     end
   end
 

@@ -1,5 +1,6 @@
 -- Memory and keys that links watch: after each frame, links get what changed in it. A watch belongs to a connection.
 
+local code = require "code"
 local connection = require "connection"
 local game = require "game"
 local limits = require "limits"
@@ -14,6 +15,7 @@ local WATCH_KEYS, WATCH_HASHES, WATCH_CLOCK = 1, 2, 4 -- flags
 local CHANGED = 1 -- the kind of item
 local KEYS = 0xFFFF -- in place of a range's number
 local DISCONTINUITY = 0xFFFE -- likewise: this frame does not follow from the last
+local VALUE = 9 -- bytes of the value of an expression, as `evaluate` returns it
 local NO_NEWS = {}
 
 local watches = {}
@@ -37,22 +39,32 @@ local function check_place(number, name, address, length)
   end
 end
 
+-- The range at `at`, where the next one begins, and the length of its bytes.
+local function read_range(bytes, at, number)
+  local fine, name, address, length, next_at = pcall(unpack, "<s1I4I2", bytes, at)
+  local is_expression = fine and length == 0 and name == ""
+  if not fine or is_expression and next_at + address - 1 > #bytes then
+    refuse(BAD_ARGUMENT, "`ranges` ends within its range %d", number)
+  elseif is_expression then
+    local value = code.compile(bytes:sub(next_at, next_at + address - 1), ("ranges[%d]"):format(number))
+    return { value = value }, next_at + address, VALUE
+  elseif length == 0 or length > limits.watch_length then
+    refuse(BAD_ARGUMENT, "a range of `ranges` must have 1 to %d bytes, not %d", limits.watch_length, length)
+  elseif find(name, "\0", 1, true) then
+    refuse(BAD_ARGUMENT, "a domain of `ranges` holds a NUL character")
+  end
+  check_place(number, name, address, length)
+  return { domain = name ~= "" and name, address = address, length = length }, next_at, length
+end
+
 local function read_ranges(bytes)
   local ranges, at, size = {}, 1, 0
   while at <= #bytes do
     if #ranges == limits.watch_ranges then
       refuse(BAD_ARGUMENT, "`ranges` holds more than %d; watch fewer, or longer ones", limits.watch_ranges)
     end
-    local fine, name, address, length, next_at = pcall(unpack, "<s1I4I2", bytes, at)
-    if not fine then
-      refuse(BAD_ARGUMENT, "`ranges` ends within its range %d", #ranges)
-    elseif length == 0 or length > limits.watch_length then
-      refuse(BAD_ARGUMENT, "a range of `ranges` must have 1 to %d bytes, not %d", limits.watch_length, length)
-    elseif find(name, "\0", 1, true) then
-      refuse(BAD_ARGUMENT, "a domain of `ranges` holds a NUL character")
-    end
-    check_place(#ranges, name, address, length)
-    ranges[#ranges + 1] = { domain = name ~= "" and name, address = address, length = length }
+    local range, next_at, length = read_range(bytes, at, #ranges)
+    ranges[#ranges + 1] = range
     at, size = next_at, size + length
   end
   return ranges, size
@@ -61,7 +73,10 @@ end
 -- The bytes of a range; nil if its domain is gone because another game was opened.
 local function read(core, range)
   local name = range.domain
-  if not name then
+  if range.value then
+    local value = range.value(core:currentFrame() & 0xFFFFFFFF)
+    return pack("<I1i8", value and 1 or 0, value or 0)
+  elseif not name then
     return core:readRange(range.address, range.length)
   end
   local domain = memory.find(name)
@@ -99,6 +114,18 @@ local function check_room(client, id, ranges, size)
   if all_ranges > limits.all_ranges or all_size > limits.all_bytes then
     refuse(BUSY, "other connections watch too much already")
   end
+end
+
+-- Whether a connection watches the keys, as that of a recording does.
+function watches.report_keys()
+  for _, client in ipairs(watching) do
+    for _, watch in ipairs(client.watches) do
+      if watch.keys and client.socket then
+        return true
+      end
+    end
+  end
+  return false
 end
 
 -- Ends a watch, if there is one with that id.

@@ -73,6 +73,8 @@ function keyboard.play(row)
     local first, second = rest:match "^(%d+) ?(%d*)$"
     if name == "play" then
       it.timelines.play(keyboard.steps(rest))
+    elseif name == "append" then
+      it.timelines.append(keyboard.steps(rest))
     elseif name == "run" then
       for _ = 1, first do
         it.advance()

@@ -172,7 +172,9 @@ test("what cannot be watched is refused by what is wrong with it, and the watche
   watches.watch(self, 1, 1, 0, "")
   local most = limits.watch_length
   local cases = {
-    { 0, range("", 16, 0), "not 0" },
+    { 0, range("wram", 16, 0), "not 0" },
+    { 0, range("", 1, 0), "ends within its range 0" },
+    { 0, range("", 1, 0) .. "\3", "ranges[0]: these bytes are not an expression" },
     { 0, range("", 16, most + 1), "1 to 4096 bytes, not 4097" },
     { 0, range("nowhere", 16, 1), 'unknown memory domain "nowhere"; this console has vram, wram' },
     { 0, range("w\0", 16, 1), "NUL" },

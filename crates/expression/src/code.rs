@@ -69,6 +69,36 @@ impl Code {
         Ok(Code { root: Parser::new(text, names)?.code()? })
     }
 
+    /// Compiles the address that `text` is, as in the brackets of `u16[…]`: there a name is an address. Also returns the type
+    /// of the number there, if the text is only a name with a type.
+    ///
+    /// # Errors
+    /// [`ParseError`] says what is wrong, and in which column.
+    pub fn parse_address(text: &str, names: &dyn Names) -> Result<(Code, Option<Type>), ParseError> {
+        let (root, kind) = Parser::new(text, names)?.address_code()?;
+        Ok((Code { root }, kind))
+    }
+
+    /// The expression that is always this number.
+    pub fn constant(number: i64) -> Code {
+        Code { root: Node::Constant(number) }
+    }
+
+    /// Its value if that depends on neither memory nor frames.
+    pub fn known(&self) -> Option<i64> {
+        if self.root.is_known() { self.root.value(0, &[]) } else { None }
+    }
+
+    /// Whether it reads addresses from memory.
+    pub fn follows_pointers(&self) -> bool {
+        self.root.follows_pointers()
+    }
+
+    /// Whether it can only be true or false.
+    pub fn is_condition(&self) -> bool {
+        self.root.is_condition()
+    }
+
     /// Its value now; `None` if it has none: for a division by zero, memory that is not there, and so on.
     pub fn value(&self, memory: &mut impl ReadMemory) -> Option<i64> {
         match self.root.evaluate(&mut FromMemory(memory))? {
@@ -254,6 +284,17 @@ mod tests {
         let code = Code::parse("u16[u32[0x03005D8C] + 4] + u8[wram:7]", &NoNames).unwrap();
         let known: Vec<_> = code.ranges().into_iter().map(|range| (range.address, range.length)).collect();
         assert_eq!(known, [(0x0300_5D8C, 4), (7, 1)]);
+    }
+
+    #[test]
+    fn an_address_may_be_read_from_memory() {
+        let address = |text: &str| Code::parse_address(text, &NoNames).map(|(code, _)| code);
+        let pointed = address("u8[u8[16] + 4] + 2").unwrap();
+        assert_eq!((pointed.known(), pointed.value(&mut Bytes(77))), (None, Some(22)));
+        assert_eq!(address("0x10 + 4").unwrap().known(), Some(20));
+        for wrong in ["frame", "u8[frame]", "bytes[0, 4]", "", "wram:4"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -144,6 +144,26 @@ impl Node {
         }
     }
 
+    /// Whether it reads addresses from memory.
+    pub(crate) fn follows_pointers(&self) -> bool {
+        match self {
+            Node::Read(_, _, address) => address.reads_memory(),
+            Node::Unary(_, of) => of.follows_pointers(),
+            Node::Binary(_, left, right) => left.follows_pointers() || right.follows_pointers(),
+            _ => false,
+        }
+    }
+
+    /// Whether its value depends on neither memory nor frames.
+    pub(crate) fn is_known(&self) -> bool {
+        match self {
+            Node::Constant(_) | Node::Real(_) | Node::Truth(_) => true,
+            Node::Frame | Node::Place(_) | Node::Read(..) | Node::History(_) => false,
+            Node::Unary(_, of) => of.is_known(),
+            Node::Binary(_, left, right) => left.is_known() && right.is_known(),
+        }
+    }
+
     /// Whether it can only be true or false.
     pub(crate) fn is_condition(&self) -> bool {
         match self {

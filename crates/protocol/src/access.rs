@@ -109,7 +109,7 @@ impl<'a> Access<'a> {
 
     /// What a watch of this range reads.
     pub fn of_range(range: &'a MemoryRange) -> Access<'a> {
-        let MemoryRange { domain, address, length } = range;
+        let MemoryRange { domain, address, length, .. } = range;
         Access { domain: domain.as_deref(), address: *address, length: u32::from(*length), write: false }
     }
 

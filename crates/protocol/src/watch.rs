@@ -25,7 +25,10 @@ pub const MAX_QUIET: u32 = 30;
 /// The console's clock advances with the frames as long as the watch runs. Embedded cores only.
 pub const FLAG_CLOCK: u8 = 4;
 
-/// A range of memory.
+/// The bytes of an expression's value, which a watch reports in place of a range's bytes.
+const VALUE: u16 = 9;
+
+/// A range of memory, or an expression that reads memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MemoryRange {
     /// Name of the memory domain; without one it is the bus.
@@ -34,11 +37,32 @@ pub struct MemoryRange {
     pub address: u32,
     /// Number of bytes, 1 to [`MAX_LENGTH`].
     pub length: u16,
+    /// The bytes of an expression, whose value is watched in place of memory that is known beforehand.
+    pub expression: Option<Vec<u8>>,
+}
+
+impl MemoryRange {
+    /// Bytes at an address on the bus, or with a domain at an offset there.
+    pub fn new(domain: Option<String>, address: u32, length: u16) -> MemoryRange {
+        MemoryRange { domain, address, length, expression: None }
+    }
+
+    /// The value of an expression, as in the result of [`Op::Evaluate`](crate::Op::Evaluate).
+    pub fn of_expression(expression: Vec<u8>) -> MemoryRange {
+        MemoryRange { domain: None, address: 0, length: VALUE, expression: Some(expression) }
+    }
 }
 
 impl Wire for MemoryRange {
     /// A name is cut after 255 bytes; no domain has a longer one.
     fn encode(&self, out: &mut Vec<u8>) {
+        if let Some(expression) = &self.expression {
+            out.push(0);
+            (expression.len() as u32).encode(out);
+            0u16.encode(out);
+            out.extend_from_slice(expression);
+            return;
+        }
         let name = self.domain.as_deref().unwrap_or_default().as_bytes();
         let name = &name[..name.len().min(usize::from(u8::MAX))];
         out.push(name.len() as u8);
@@ -52,7 +76,12 @@ impl Wire for MemoryRange {
         let name =
             String::from_utf8(reader.take(length, "name")?.to_vec()).map_err(|_| DecodeError::NotText)?;
         let domain = Some(name).filter(|name| !name.is_empty());
-        Ok(MemoryRange { domain, address: reader.get()?, length: reader.get()? })
+        let (address, length): (u32, u16) = (reader.get()?, reader.get()?);
+        if length == 0 && domain.is_none() {
+            let expression = reader.take(address as usize, "expression")?;
+            return Ok(MemoryRange::of_expression(expression.to_vec()));
+        }
+        Ok(MemoryRange::new(domain, address, length))
     }
 }
 
@@ -104,19 +133,20 @@ mod tests {
     use super::*;
 
     fn range(domain: Option<&str>, length: u16) -> MemoryRange {
-        MemoryRange { domain: domain.map(str::to_owned), address: 0x0200_0000, length }
+        MemoryRange::new(domain.map(str::to_owned), 0x0200_0000, length)
     }
 
     #[test]
     fn ranges_come_back() {
-        let ranges = vec![range(None, 1), range(Some("wram"), MAX_LENGTH)];
+        let expression = MemoryRange::of_expression(vec![1]);
+        let ranges = vec![range(None, 1), expression, range(Some("wram"), MAX_LENGTH)];
         assert_eq!(decode(&encode(&ranges)), Ok(ranges));
     }
 
     #[test]
     fn what_no_watch_may_have_is_refused_by_name() {
         let cases = [
-            (vec![range(None, 0)], "length 0"),
+            (vec![range(Some("wram"), 0)], "length 0"),
             (vec![range(None, MAX_LENGTH + 1)], "1 to 4096"),
             (vec![range(None, 1); MAX_RANGES + 1], "more than 256"),
             (vec![range(None, MAX_LENGTH); 17], "69632 bytes in all"),

@@ -111,8 +111,7 @@ fn frames_before_garbage_are_not_harmed_by_it() {
 fn mutated_timelines_and_ranges_mean_just_their_bytes_or_are_refused() {
     let steps: Vec<KeyStep> =
         (0..4).map(|step| KeyStep { offset: 3 * step, keys: 3 - step as u16 }).collect();
-    let ranges =
-        [None, Some("wram".to_owned())].map(|domain| MemoryRange { domain, address: 0x0200_0000, length: 4 });
+    let ranges = [None, Some("wram".to_owned())].map(|domain| MemoryRange::new(domain, 0x0200_0000, 4));
     fuzz(&[timeline::encode(&steps), watch::encode(&ranges)], |_, input| {
         if let Ok(steps) = timeline::decode(input) {
             assert_eq!(timeline::encode(&steps), input);

@@ -42,6 +42,7 @@ return {
   play_keys = { code = 0x56, types = { "bytes" } },
   cancel_keys = { code = 0x57, types = { "u32" } },
   timeline = { code = 0x58, types = { "u32" } },
+  append_keys = { code = 0x59, types = { "bytes" } },
   save_state = { code = 0x60, types = { "u8" } },
   load_state = { code = 0x61, types = { "bytes", "u8" } },
   save_state_file = { code = 0x62, types = { "text", "u8" } },
@@ -68,4 +69,9 @@ return {
   watch = { code = 0xb0, types = { "u32", "u32", "u8", "bytes" } },
   unwatch = { code = 0xb1, types = { "u32" } },
   evaluate = { code = 0xb2, types = { "bytes" } },
+  read_at = { code = 0xb3, types = { "bytes", "u32" } },
+  write_at = { code = 0xb4, types = { "bytes", "bytes" } },
+  freeze = { code = 0xb5, types = { "text", "text", "bytes", "bytes" } },
+  unfreeze = { code = 0xb6, types = { "text" } },
+  frozen = { code = 0xb7, types = {} },
 }

@@ -6,6 +6,7 @@ use framewire_libmgba::{Clock as CoreClock, Core, Time};
 use framewire_protocol::{KeyStep, Keys, OpError, Outcome, timeline};
 
 use super::Console;
+use super::computed::Frozen;
 use super::keys::{KeyChange, Keypad};
 use super::media::Media;
 use super::memory::Memory;
@@ -26,6 +27,8 @@ pub(super) struct Machine {
     pub keypad: Keypad,
     pub memory: Memory,
     pub watches: Watches,
+    /// The values that are written again after each frame.
+    pub frozen: Frozen,
     pub media: Media,
     pub saves: Saves,
     /// The settings of its clock.
@@ -66,6 +69,7 @@ impl Machine {
             keypad: Keypad::default(),
             memory: Memory::default(),
             watches: Watches::new(shared.feeds.clone()),
+            frozen: Frozen::default(),
             media: Media::new(shared.outputs.clone()),
             saves,
             run: RunControl::new(speed, paused),
@@ -120,6 +124,7 @@ impl Machine {
             0 => self.discontinue(Discontinuity::Reset),
             _ => self.discontinue(Discontinuity::State),
         }
+        self.frozen.keep(&mut self.core);
         let change = self.keypad.advance();
         self.apply(change);
         self.settle_runs();
@@ -191,6 +196,16 @@ impl Machine {
         let (id, change) = self.keypad.play(steps)?;
         self.apply(change);
         Ok(id)
+    }
+
+    /// Plays a timeline after all that play or wait. Returns its id, and how many frames come before its first.
+    ///
+    /// # Errors
+    /// If it is not valid, or too many timelines wait.
+    pub fn append_keys(&mut self, steps: &[u8]) -> Result<(u32, u64), OpError> {
+        let (id, frames, change) = self.keypad.append(timeline::decode(steps)?)?;
+        self.apply(change);
+        Ok((id, frames))
     }
 
     /// Ends a timeline; with 0, all timelines and all holds. Returns whether there was one.

@@ -3,6 +3,7 @@
 mod bounds;
 #[cfg(target_os = "linux")]
 mod channel;
+mod computed;
 mod driver;
 mod keys;
 mod machine;

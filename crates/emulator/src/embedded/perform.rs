@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use framewire_libmgba::{Core, Error, Level};
-use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value, run};
+use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value, run, watch};
 
 use super::bounds;
+use super::computed;
 use super::machine::Machine;
 use super::media;
 use super::runs::{self, ActiveRun, BegunRun};
@@ -19,6 +20,10 @@ type Result<T = Value> = std::result::Result<T, OpError>;
 /// The words of `lua/src/keyed.lua`.
 const UNDER_WAY: &str =
     "the frames of the request with this key are still to run; send it again when they were run";
+
+/// Why no value is kept during a recording. The script says the same.
+const RECORDED: &str = "a recording is being made, which holds keys and no writes to memory, so its replay would differ; stop \
+                        the recording first";
 
 /// A batch whose operations may be done, or its outcome.
 enum Begun {
@@ -312,6 +317,10 @@ impl Machine {
             }
 
             Op::PlayKeys { steps } => int(self.play_keys(&steps)?),
+            Op::AppendKeys { steps } => {
+                let (id, frames) = self.append_keys(&steps)?;
+                Value::List(vec![Value::Text(id.to_string()), Value::Text(frames.to_string())])
+            }
             Op::CancelKeys { id } => Value::Bool(self.cancel_keys(id)),
             Op::Timeline { id } => self.keypad.describe(id)?,
 
@@ -397,6 +406,11 @@ impl Machine {
             }
 
             Op::Watch { id, every, flags, ranges } => {
+                if flags & watch::FLAG_KEYS != 0
+                    && let Some(name) = self.frozen.first()
+                {
+                    return Err(OpError::bad_argument(computed::not_recorded(name)));
+                }
                 let base = self.watches.begin(core, id, every, flags, &ranges)?;
                 self.settle_clock();
                 Value::Bytes(base)
@@ -406,6 +420,20 @@ impl Machine {
                 Value::None
             }
             Op::Evaluate { expressions } => Value::Bytes(runs::evaluate(core, &expressions)?),
+            Op::ReadAt { address, length } => Value::Bytes(computed::read_at(core, &address, length)?),
+            Op::WriteAt { address, data } => {
+                check_length(data.len())?;
+                int(computed::write_at(core, &address, &data)?)
+            }
+            Op::Freeze { name, kind, address, data } => {
+                if self.watches.report_keys() {
+                    return Err(OpError::bad_argument(RECORDED));
+                }
+                self.frozen.add(core, name, kind, &address, data)?;
+                Value::None
+            }
+            Op::Unfreeze { name } => Value::Bool(self.frozen.remove(&name)),
+            Op::Frozen {} => self.frozen.list(),
             Op::Run { .. } => return Err(OpError::failed("`run` was not begun")),
         })
     }

@@ -195,7 +195,7 @@ fn compile(core: &Core, conditions: &[Condition], place: &str) -> Result<Vec<Cod
 }
 
 /// An expression whose known addresses the core has.
-fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpError> {
+pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpError> {
     let problem = |error: CodeError| OpError::bad_argument(format!("{place}: {error}"));
     let code = Code::decode(bytes).map_err(problem)?;
     for range in code.ranges() {
@@ -218,7 +218,7 @@ pub(super) fn evaluate(core: &mut Core, expressions: &[u8]) -> Result<Vec<u8>, O
 }
 
 /// The memory of a core, for expressions.
-struct CoreMemory<'a>(&'a mut Core);
+pub(super) struct CoreMemory<'a>(pub(super) &'a mut Core);
 
 impl ReadMemory for CoreMemory<'_> {
     fn frame(&self) -> u32 {

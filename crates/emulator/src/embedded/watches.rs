@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
+use framewire_expression::Code;
 use framewire_libmgba::Core;
+use framewire_protocol::run;
 use framewire_protocol::watch::{self, MAX_WATCHED};
 use framewire_protocol::{Access, MemoryRange, OpError, Status};
 use parking_lot::Mutex;
 
 use super::bounds;
+use super::runs::{self, CoreMemory};
 use crate::feed::Feed;
 use crate::{Change, Discontinuity, Watch, WatchEnd, WatchEvent, WatchRequest, WorkRam, work_ram};
 
@@ -80,6 +83,8 @@ struct ActiveWatch {
 #[derive(Debug)]
 struct Range {
     place: MemoryRange,
+    /// The expression whose value it is, if it is not memory at a known address.
+    code: Option<Code>,
     /// Its bytes when they were last compared.
     known: Vec<u8>,
     /// A buffer of the same size, into which `read` puts its current bytes.
@@ -89,6 +94,10 @@ struct Range {
 impl Range {
     /// Reads the range into the buffer. Returns false if it does not exist, because a game for another console is loaded.
     fn read(&mut self, core: &mut Core) -> bool {
+        if let Some(code) = &self.code {
+            self.buffer = run::encode_values(&[code.value(&mut CoreMemory(core))]);
+            return true;
+        }
         let (address, buffer) = (self.place.address, &mut self.buffer[..]);
         let Some(name) = &self.place.domain else {
             let is_there = bounds::bus(core).has(address, self.place.length.into());
@@ -160,9 +169,16 @@ impl Watches {
             };
             return Err(OpError::new(Status::Busy, message));
         }
+        let mut codes = Vec::with_capacity(ranges.len());
         for (number, range) in ranges.iter().enumerate() {
-            bounds::check(core, &Access::of_range(range))
-                .map_err(|error| OpError::new(error.status, format!("ranges[{number}]: {error}")))?;
+            let place = format!("ranges[{number}]");
+            let Some(expression) = &range.expression else {
+                bounds::check(core, &Access::of_range(range))
+                    .map_err(|error| OpError::new(error.status, format!("{place}: {error}")))?;
+                codes.push(None);
+                continue;
+            };
+            codes.push(Some(runs::decode(core, expression, &place)?));
         }
         let mut base = Vec::with_capacity(more);
         let mut active = ActiveWatch {
@@ -176,9 +192,9 @@ impl Watches {
             ticks: 0,
             reported: 0,
         };
-        for place in ranges {
+        for (place, code) in ranges.into_iter().zip(codes) {
             let buffer = vec![0; place.length.into()];
-            let mut range = Range { place, known: Vec::new(), buffer };
+            let mut range = Range { place, code, known: Vec::new(), buffer };
             if !range.read(core) {
                 return Err(OpError::failed("the core returned no memory"));
             }
@@ -199,6 +215,11 @@ impl Watches {
     /// Whether a running watch needs a clock that advances with the frames.
     pub fn need_frame_clock(&self) -> bool {
         self.active.iter().any(|active| active.has(watch::FLAG_CLOCK) && active.feed.strong_count() > 0)
+    }
+
+    /// Whether a watch reports the keys, as that of a recording does.
+    pub fn report_keys(&self) -> bool {
+        self.active.iter().any(|active| active.has(watch::FLAG_KEYS) && active.feed.strong_count() > 0)
     }
 
     /// Whether a watch reports a hash of the next frame's picture.

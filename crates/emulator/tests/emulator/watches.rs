@@ -14,7 +14,7 @@ use super::support::{
 const BALL_X: u32 = 0x0200_0038;
 
 pub fn range(address: u32, length: u16) -> MemoryRange {
-    MemoryRange { domain: None, address, length }
+    MemoryRange::new(None, address, length)
 }
 
 pub fn request(ranges: Vec<MemoryRange>) -> WatchRequest {
@@ -36,7 +36,7 @@ fn nothing_more(watch: &mut Watch) {
 fn each_change_comes_once_with_its_frame() {
     let emulator = start(Speed::Times(1.0), true);
     call(&emulator, Op::Advance { frames: 60 });
-    let domain = MemoryRange { domain: Some("wram".to_owned()), address: 8, length: 4 };
+    let domain = MemoryRange::new(Some("wram".to_owned()), 8, 4);
     let (mut watch, base) = begin(&emulator, request(vec![range(UNUSED, 4), domain, range(GAME_FRAME, 4)]));
     let game = bytes(call(&emulator, Op::ReadRange { address: GAME_FRAME, length: 4 }));
     assert_eq!(base, [vec![0; 4], game.clone(), game.clone()].concat());
@@ -146,9 +146,9 @@ fn who_does_not_take_events_loses_the_oldest_and_is_told() {
 #[test]
 fn what_no_watch_may_be_is_refused_and_a_watch_ends_with_its_handle() {
     let emulator = start(Speed::Times(1.0), true);
-    let unknown = MemoryRange { domain: Some("none".to_owned()), address: 0, length: 1 };
+    let unknown = MemoryRange::new(Some("none".to_owned()), 0, 1);
     for (wrong, says) in [
-        (request(vec![range(0, 0)]), "1 to 4096"),
+        (request(vec![range(0, 0)]), "not an expression"),
         (request(vec![range(0, 4097)]), "1 to 4096"),
         (request(vec![range(0, 1); 257]), "256"),
         (request(vec![unknown]), "wram"),

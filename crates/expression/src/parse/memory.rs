@@ -134,6 +134,7 @@ impl Parser<'_> {
 
     /// Parses a name, with its index if there is one.
     fn named(&mut self, name: &str, symbol: Symbol, column: usize) -> Result<Node, ParseError> {
+        let first = self.next;
         self.advance();
         let opened = self.column();
         let index = if self.takes("[") {
@@ -144,6 +145,7 @@ impl Parser<'_> {
         } else {
             None
         };
+        self.last_name = (first..self.next, symbol.kind);
         let address = i64::from(symbol.address);
         match (self.purpose, index, symbol.kind) {
             (Purpose::Value, None, Some(kind)) if symbol.count == 1 => {

@@ -6,7 +6,7 @@ mod operators;
 use crate::formula::History;
 use crate::node::Node;
 use crate::token::{Token, tokens};
-use crate::{MAX_PLACES, MAX_TEXT, Names, Place};
+use crate::{MAX_PLACES, MAX_TEXT, Names, Place, Type};
 
 /// Why a text is not an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +51,8 @@ pub(crate) struct Parser<'a> {
     formula: Option<Vec<(History, Node)>>,
     /// Whether memory is read while the expression is evaluated, so that addresses can be read from memory.
     reads_memory: bool,
+    /// The tokens of the name that was parsed last, and the type of the number there.
+    last_name: (std::ops::Range<usize>, Option<Type>),
 }
 
 /// The parts of a formula.
@@ -80,6 +82,7 @@ impl<'a> Parser<'a> {
             uses_frame: false,
             formula: None,
             reads_memory: false,
+            last_name: (0..0, None),
         })
     }
 
@@ -87,6 +90,16 @@ impl<'a> Parser<'a> {
     pub(crate) fn code(mut self) -> Result<Node, ParseError> {
         self.reads_memory = true;
         self.whole()
+    }
+
+    /// Parses an address up to its end, and the type of the number there, if the address is only a name with a type.
+    pub(crate) fn address_code(mut self) -> Result<(Node, Option<Type>), ParseError> {
+        self.reads_memory = true;
+        self.purpose = Purpose::Address;
+        let root = self.whole()?;
+        let (tokens, kind) = &self.last_name;
+        let is_only_name = *tokens == (0..self.next);
+        Ok((root, if is_only_name { *kind } else { None }))
     }
 
     /// Parses a formula up to its end.

@@ -1,9 +1,9 @@
 //! What a client wants to watch, the memory for that, and the values that are made of it.
 
 use framewire_emulator::{Change, MemoryRange};
-use framewire_expression::{Expression, Range, Subject};
-use framewire_protocol::OpError;
+use framewire_expression::{Code, Expression, Range, Subject};
 use framewire_protocol::watch::{MAX_RANGES, MAX_WATCHED};
+use framewire_protocol::{OpError, run};
 use framewire_symbols::Symbols;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -83,9 +83,7 @@ impl Definition {
             if self.watch[..index].contains(text) {
                 return Err(Problem::parameter(place, &format!("is {text:?} again"), "each expression once"));
             }
-            let subject = Subject::parse(text, symbols)
-                .map_err(|error| name_problem(symbols, Problem::in_body(&place, &error.to_string())))?;
-            subjects.add(subject);
+            subjects.add_text(text, symbols, &place)?;
         }
         subjects.check()?;
         Ok(subjects)
@@ -108,15 +106,46 @@ pub(crate) struct Subjects {
 #[derive(Debug)]
 pub(crate) enum Watched {
     Number(Expression, Vec<usize>),
+    /// An expression that follows pointers, whose value the emulator computes.
+    Computed(Code, usize),
     Bytes(usize),
 }
 
 impl Subjects {
-    /// One expression, which this parameter holds.
-    pub(crate) fn only(expression: Expression, parameter: &'static str) -> Subjects {
+    /// The condition in this parameter.
+    ///
+    /// # Errors
+    /// A problem that names the column.
+    pub(crate) fn only(text: &str, symbols: &Symbols, parameter: &'static str) -> Result<Subjects, Problem> {
         let mut subjects = Subjects { parameter: Some(parameter), ..Subjects::default() };
-        subjects.add(Subject::Expression(expression));
-        subjects
+        subjects.add_text(text, symbols, parameter)?;
+        if matches!(subjects.all[..], [Watched::Bytes(_)]) {
+            let problem = format!("is {text:?}, which is not a number");
+            return Err(Problem::parameter(parameter, &problem, "a condition such as score > 10"));
+        }
+        Ok(subjects)
+    }
+
+    /// Adds the expression at `place` of a request.
+    fn add_text(&mut self, text: &str, symbols: &Symbols, place: &str) -> Result<(), Problem> {
+        let error = match Subject::parse(text, symbols) {
+            Ok(subject) => {
+                self.add(subject);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        let error = match Code::parse(text, symbols) {
+            Ok(code) if code.follows_pointers() => {
+                let range = self.memory(MemoryRange::of_expression(code.encode()));
+                self.all.push(Watched::Computed(code, range));
+                return Ok(());
+            }
+            Ok(_) => error,
+            // For an expression with pointers the other error would be about these.
+            Err(error) => error,
+        };
+        Err(name_problem(symbols, Problem::in_body(place, &error.to_string())))
     }
 
     fn add(&mut self, subject: Subject) {
@@ -133,7 +162,10 @@ impl Subjects {
 
     /// The index of a range, new or known.
     fn range(&mut self, Range { domain, address, length }: Range) -> usize {
-        let range = MemoryRange { domain, address, length };
+        self.memory(MemoryRange::new(domain, address, length))
+    }
+
+    fn memory(&mut self, range: MemoryRange) -> usize {
         self.ranges.iter().position(|known| *known == range).unwrap_or_else(|| {
             self.ranges.push(range);
             self.ranges.len() - 1
@@ -146,11 +178,21 @@ impl Subjects {
         let Some((number, problem)) = named else { return error.into() };
         let reads = |watched: &Watched| match watched {
             Watched::Number(_, ranges) => ranges.iter().any(|range| range.to_string() == number),
-            Watched::Bytes(range) => range.to_string() == number,
+            Watched::Bytes(range) | Watched::Computed(_, range) => range.to_string() == number,
         };
         let index = self.all.iter().position(reads).unwrap_or_default();
         let place = self.parameter.map_or_else(|| format!("watch[{index}]"), str::to_owned);
         Problem::in_body(&place, problem)
+    }
+
+    /// Whether the only subject is true and needs neither memory nor the frame counter.
+    pub(crate) fn is_always_true(&self) -> bool {
+        match &self.all[..] {
+            [Watched::Number(expression, ranges)] if ranges.is_empty() && !expression.uses_frame() => {
+                expression.value(0, &[]).is_some_and(|number| number != 0)
+            }
+            _ => false,
+        }
     }
 
     fn check(&self) -> Result<(), Problem> {
@@ -205,6 +247,7 @@ impl WatchedMemory {
                     kinds.zip(ranges).map(|(kind, range)| kind.read(&self.ranges[*range])).collect();
                 expression.value(frame, &values)
             }
+            Watched::Computed(_, range) => run::decode_values(&self.ranges[*range]).ok()?.first().copied()?,
             Watched::Bytes(_) => None,
         }
     }
@@ -213,13 +256,19 @@ impl WatchedMemory {
     pub(crate) fn values(&self, frame: u32, encoding: Encoding) -> Vec<Json> {
         let value = |(index, subject): (usize, &Watched)| match subject {
             Watched::Bytes(range) => encoding.text(&self.ranges[*range]).into(),
-            Watched::Number(expression, _) => match self.number(index, frame) {
-                Some(number) if expression.is_condition() => (number != 0).into(),
-                Some(number) => number.into(),
-                None => Json::Null,
-            },
+            Watched::Number(expression, _) => written(self.number(index, frame), expression.is_condition()),
+            Watched::Computed(code, _) => written(self.number(index, frame), code.is_condition()),
         };
         self.subjects.all.iter().enumerate().map(value).collect()
+    }
+}
+
+/// A value in JSON: that of a condition is true or false.
+fn written(value: Option<i64>, is_condition: bool) -> Json {
+    match value {
+        Some(number) if is_condition => (number != 0).into(),
+        Some(number) => number.into(),
+        None => Json::Null,
     }
 }
 

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use framewire_expression::{Code, ParseError, Type};
 use framewire_protocol::{Key, Keys};
 use framewire_symbols::{Location, Symbols};
 use serde::{Deserialize, Serialize};
@@ -129,10 +130,17 @@ impl<'a> Fields<'a> {
     }
 
     /// An address, and what is there as far as it is known; with a domain an offset there.
-    pub(crate) fn place_in(&mut self, name: &'static str, domain: Option<&str>) -> Result<Location, Problem> {
+    pub(crate) fn target(&mut self, name: &'static str, domain: Option<&str>) -> Result<Target, Problem> {
         let accepts = if domain.is_some() { OFFSETS } else { ADDRESSES };
         let value = self.required(name, accepts)?;
-        place_in(&value, domain, self.context.symbols, name)
+        target(&value, domain, self.context.symbols, name)
+    }
+
+    /// An address on the bus, as the caller wrote it and as it is meant.
+    pub(crate) fn written_target(&mut self, name: &'static str) -> Result<(Json, Target), Problem> {
+        let value = self.required(name, ADDRESSES)?;
+        let target = target(&value, None, self.context.symbols, name)?;
+        Ok((value, target))
     }
 
     /// An address, and what is there as far as it is known.
@@ -184,7 +192,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-const ADDRESSES: &str = "a number from 0 to 4294967295, a text such as \"0x02000000\", or a symbol such as \"score\" or \"score+2\"";
+const ADDRESSES: &str = "a number from 0 to 4294967295, a text such as \"0x02000000\", a symbol such as \"score\" or \"score+2\", or \
+                         an address in memory such as \"u32[0x03005D8C] + 4\"";
 const OFFSETS: &str = "an offset in the domain, from 0 on, as a number or in hex such as \"0x1f\"; a symbol is an address on \
                        the bus and goes without a domain";
 /// What [`keys`] reads.
@@ -227,6 +236,71 @@ pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Locat
             .and_then(|number| u32::try_from(number).ok())
             .map(|address| Location { address, kind: None })
             .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), ADDRESSES)),
+    }
+}
+
+/// Where memory is that a caller names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) address: Address,
+    /// The type of the number there; `None` if it is not known.
+    pub(crate) kind: Option<Type>,
+}
+
+/// An address that a caller names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// On the bus, or an offset in a domain.
+    Known(u32),
+    /// The bytes of an expression, which the emulator evaluates when it uses the address.
+    Computed(Vec<u8>),
+}
+
+impl Address {
+    /// The bytes of an expression for it.
+    pub(crate) fn code(&self) -> Vec<u8> {
+        match self {
+            Address::Known(address) => Code::constant((*address).into()).encode(),
+            Address::Computed(code) => code.clone(),
+        }
+    }
+}
+
+/// An address as [`place_in`] reads it, or one that is read from memory, such as `u32[0x03005D8C] + 4`.
+pub(crate) fn target(
+    value: &Json,
+    domain: Option<&str>,
+    symbols: &Symbols,
+    name: &str,
+) -> Result<Target, Problem> {
+    match (computed(value, symbols), domain) {
+        (Some(target), None) => target.map_err(|error| {
+            name_problem(symbols, Problem::in_body(name, &format!("is {}: {error}", shown(value))))
+        }),
+        _ => {
+            let Location { address, kind } = place_in(value, domain, symbols, name)?;
+            Ok(Target { address: Address::Known(address), kind })
+        }
+    }
+}
+
+/// The address that is an expression; `None` if it is a number, a name, or a name with an offset or an index.
+pub(crate) fn computed(value: &Json, symbols: &Symbols) -> Option<Result<Target, ParseError>> {
+    let text = value.as_str()?;
+    if symbols.locate(text).is_ok() {
+        return None;
+    }
+    match Code::parse_address(text, symbols) {
+        Ok((code, kind)) => {
+            let known = code.known().and_then(|address| u32::try_from(address).ok());
+            let address = known.map_or_else(|| Address::Computed(code.encode()), Address::Known);
+            Some(Ok(Target { address, kind }))
+        }
+        // The text is an expression that is wrong, or what `locate` describes.
+        Err(error) if Type::ALL.iter().any(|kind| text.contains(&format!("{}[", kind.name()))) => {
+            Some(Err(error))
+        }
+        Err(_) => None,
     }
 }
 

@@ -180,10 +180,13 @@ impl Plan {
         let domain = object.get("domain").is_some_and(|domain| !domain.is_null());
         let in_domain = if domain { operations::in_domain(&name) } else { None };
         let form = match in_domain.or_else(|| operations::row(&name)) {
-            Some(row) => {
-                self.ops.push(operations::op(row, object, context)?);
-                Form::Plain
-            }
+            Some(row) => match convenience::read_computed(row.name, &object, context, &mut self.ops) {
+                Some(form) => form?,
+                None => {
+                    self.ops.push(operations::op(row, object, context)?);
+                    Form::Plain
+                }
+            },
             None => match convenience::read(&name, object, context, &mut self.ops) {
                 Some(form) => form?,
                 None => {

@@ -1,20 +1,21 @@
 //! Operations that a batch takes in addition to those of the table. Each becomes one or more operations of the table.
 
 use framewire_expression::Type;
-use framewire_protocol::{Op, Value};
-use framewire_symbols::Location;
+use framewire_protocol::{MAX_RANGE, Op, Value};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::freeze::{self, freeze_op, name_of};
 use super::input::Planned;
+use super::memory::Content;
 use super::run::{self, RunTexts};
 use super::timeline::{Input, KeySet, Timeline};
 use crate::problem::Problem;
-use crate::reading::fields::{self, Context, Fields, Object, shown};
+use crate::reading::fields::{self, Address, Context, Encoding, Fields, Object, Target, shown};
 use crate::reading::{self, Whole};
 
 /// Their names, with a word on each.
-pub(crate) const ALL: [(&str, &str); 8] = [
+pub(crate) const ALL: [(&str, &str); 11] = [
     ("read", "A number of type u8, u16, u32, i8, i16 or i32 at `address`, on the bus or in `domain`."),
     ("read_many", "The numbers at each of `addresses`, which are of one type or each of its symbol's."),
     ("write", "Writes `value` of a type to `address`, on the bus or in `domain`."),
@@ -22,7 +23,8 @@ pub(crate) const ALL: [(&str, &str); 8] = [
     ("tap", "Holds `keys` for `frames` frames (1) from the next one on, and names those frames."),
     (
         "input",
-        "Plays a `sequence`, `presses` or `steps` as POST /v1/input does, and names the frames of each press.",
+        "Plays a `sequence`, `presses` or `steps` as POST /v1/input does, and names the frames of each press; with `append`, \
+         after everything that plays or waits.",
     ),
     (
         "run",
@@ -33,6 +35,9 @@ pub(crate) const ALL: [(&str, &str); 8] = [
         "evaluate",
         "The `values` of expressions by name, or of a list of expressions; null for one without a value.",
     ),
+    ("freeze", "Writes `value` of a type to `address`, now and again after each frame."),
+    ("unfreeze", "Ends the `freeze` of `address`, or without it all; the result says whether there was one."),
+    ("frozen", "The values that `freeze` keeps."),
 ];
 
 /// How the results of an operation are written.
@@ -43,7 +48,9 @@ pub(crate) enum Form {
     Number(Type),
     /// Numbers of these types.
     Numbers(Vec<Type>),
-    /// This many results without a value.
+    /// Bytes at an address that was computed.
+    BytesAt(Encoding),
+    /// This many results without a value that is shown.
     Nothing(usize),
     /// The frame counter and the number of a timeline.
     Played(Timeline),
@@ -51,13 +58,20 @@ pub(crate) enum Form {
     Ran(RunTexts),
     /// The values of expressions with these names.
     Evaluated(Vec<String>),
+    /// The values that are kept in memory.
+    Frozen,
 }
 
 impl Form {
     /// How many operations it takes.
     pub(crate) fn count(&self) -> usize {
         match self {
-            Form::Plain | Form::Number(_) | Form::Ran(_) | Form::Evaluated(_) => 1,
+            Form::Plain
+            | Form::Number(_)
+            | Form::BytesAt(_)
+            | Form::Ran(_)
+            | Form::Evaluated(_)
+            | Form::Frozen => 1,
             Form::Numbers(types) => types.len(),
             Form::Nothing(count) => *count,
             Form::Played(_) => 2,
@@ -71,10 +85,14 @@ impl Form {
             (Form::Numbers(types), values) => {
                 types.iter().zip(values).map(|(kind, value)| number(*kind, value)).collect()
             }
-            (Form::Played(timeline), [Value::Int(frame), Value::Int(id)]) => {
-                json!(Planned::new(timeline, *frame, *id))
+            (Form::Played(timeline), [Value::Int(frame), begun]) => {
+                json!(Planned::new(timeline, *frame, begun))
+            }
+            (Form::BytesAt(encoding), [Value::Bytes(bytes)]) => {
+                read_at(bytes).map_or(Json::Null, |(_, bytes)| json!(encoding.text(bytes)))
             }
             (Form::Ran(texts), [value]) => texts.write(value),
+            (Form::Frozen, [value]) => json!(freeze::values(value)),
             (Form::Evaluated(names), [value]) => run::write_values(names, value),
             _ => Json::Null,
         }
@@ -85,6 +103,7 @@ impl Form {
 pub(super) fn number(kind: Type, value: &Value) -> Json {
     match value {
         Value::Int(number) => json!(kind.read(&(*number as u32).to_le_bytes())),
+        Value::Bytes(bytes) => read_at(bytes).map_or(Json::Null, |(_, bytes)| json!(kind.read(bytes))),
         other => super::operations::value(other, Default::default()),
     }
 }
@@ -102,21 +121,22 @@ pub(crate) fn read(
         "write" => write_one(Fields::new(object, context), ops),
         "write_many" => write_many(Fields::new(object, context), context, ops),
         "tap" => tap(object, ops),
-        "input" => {
-            reading::object::<Input>(object).and_then(Timeline::try_from).map(|input| play(input, ops))
-        }
+        "input" => input(object, ops),
         "run" => run::read_run(object, context, ops),
         "evaluate" => run::read_evaluate(object, context, ops),
+        "freeze" => freeze(Fields::new(object, context), ops),
+        "unfreeze" => unfreeze(Fields::new(object, context), ops),
+        "frozen" => frozen(Fields::new(object, context), ops),
         _ => return None,
     })
 }
 
 fn read_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
     let domain = domain(&mut fields)?;
-    let place = fields.place_in("address", domain.as_deref())?;
-    let kind = kind(&mut fields)?.or(place.kind).unwrap_or(Type::U8);
+    let target = fields.target("address", domain.as_deref())?;
+    let kind = kind(&mut fields)?.or(target.kind).unwrap_or(Type::U8);
     fields.end()?;
-    ops.push(read_op(kind, place.address, domain));
+    ops.push(read_op(kind, target.address, domain));
     Ok(Form::Number(kind))
 }
 
@@ -127,10 +147,10 @@ fn read_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) ->
     let mut types = Vec::with_capacity(addresses.len());
     for (index, address) in addresses.iter().enumerate() {
         let name = format!("addresses[{index}]");
-        let place = fields::place_in(address, domain.as_deref(), context.symbols, &name)?;
-        let kind = kind.or(place.kind).unwrap_or(Type::U8);
+        let target = fields::target(address, domain.as_deref(), context.symbols, &name)?;
+        let kind = kind.or(target.kind).unwrap_or(Type::U8);
         types.push(kind);
-        ops.push(read_op(kind, place.address, domain.clone()));
+        ops.push(read_op(kind, target.address, domain.clone()));
     }
     Ok(Form::Numbers(types))
 }
@@ -160,11 +180,37 @@ fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -
 }
 
 fn write(fields: &mut Fields<'_>, domain: Option<String>) -> Result<Op, Problem> {
-    let Location { address, kind: known } = fields.place_in("address", domain.as_deref())?;
+    let Target { address, kind } = fields.target("address", domain.as_deref())?;
+    let (kind, bits) = new_number(fields, kind)?;
+    Ok(write_op(kind, address, domain, bits))
+}
+
+/// The type and the low bits of a number to write.
+fn new_number(fields: &mut Fields<'_>, known: Option<Type>) -> Result<(Type, u32), Problem> {
     let kind = kind(fields)?.or(known).unwrap_or(Type::U8);
     let (min, max) = kind.range();
-    let bits = fields.integer("value", min, max)? as u32;
-    Ok(write_op(kind, address, domain, bits))
+    Ok((kind, fields.integer("value", min, max)? as u32))
+}
+
+fn freeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+    let (address, target) = fields.written_target("address")?;
+    let content = |known| new_number(&mut fields, known).map(|(kind, bits)| Content::Number(kind, bits));
+    ops.push(freeze_op(&address, target, content)?);
+    fields.end()?;
+    Ok(Form::Nothing(1))
+}
+
+fn unfreeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+    let name = fields.take("address").as_ref().map_or(freeze::ALL.to_owned(), name_of);
+    fields.end()?;
+    ops.push(Op::Unfreeze { name });
+    Ok(Form::Plain)
+}
+
+fn frozen(fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+    fields.end()?;
+    ops.push(Op::Frozen {});
+    Ok(Form::Frozen)
 }
 
 fn tap(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
@@ -175,12 +221,18 @@ fn tap(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
         frames: Option<Whole<1, { u32::MAX }>>,
     }
     let TapArguments { keys, frames } = reading::object(object)?;
-    Ok(play(Timeline::press(keys.0, frames.map_or(1, Whole::get))?, ops))
+    Ok(play(Timeline::press(keys.0, frames.map_or(1, Whole::get))?, false, ops))
+}
+
+fn input(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+    let input: Input = reading::object(object)?;
+    let append = input.append;
+    Ok(play(input.try_into()?, append, ops))
 }
 
 /// The frame counter is asked for just before, because an operation of the same batch may move it.
-fn play(timeline: Timeline, ops: &mut Vec<Op>) -> Form {
-    ops.extend([Op::CurrentFrame {}, timeline.op()]);
+fn play(timeline: Timeline, append: bool, ops: &mut Vec<Op>) -> Form {
+    ops.extend([Op::CurrentFrame {}, timeline.op(append)]);
     Form::Played(timeline)
 }
 
@@ -202,7 +254,11 @@ fn list(fields: &mut Fields<'_>, name: &'static str, accepts: &str) -> Result<Ve
 }
 
 /// The operation that reads a number.
-pub(super) fn read_op(kind: Type, address: u32, domain: Option<String>) -> Op {
+pub(super) fn read_op(kind: Type, address: Address, domain: Option<String>) -> Op {
+    let address = match address {
+        Address::Known(address) => address,
+        Address::Computed(address) => return Op::ReadAt { address, length: kind.size().into() },
+    };
     match (kind, domain) {
         (Type::U8 | Type::I8, None) => Op::Read8 { address },
         (Type::U16 | Type::I16, None) => Op::Read16 { address },
@@ -214,7 +270,11 @@ pub(super) fn read_op(kind: Type, address: u32, domain: Option<String>) -> Op {
 }
 
 /// The operation that writes the low bits of `bits`.
-pub(super) fn write_op(kind: Type, address: u32, domain: Option<String>, bits: u32) -> Op {
+pub(super) fn write_op(kind: Type, address: Address, domain: Option<String>, bits: u32) -> Op {
+    let address = match address {
+        Address::Known(address) => address,
+        Address::Computed(address) => return Op::WriteAt { address, data: bytes_of(kind, bits) },
+    };
     match (kind, domain) {
         (Type::U8 | Type::I8, None) => Op::Write8 { address, value: bits as u8 },
         (Type::U16 | Type::I16, None) => Op::Write16 { address, value: bits as u16 },
@@ -223,4 +283,71 @@ pub(super) fn write_op(kind: Type, address: u32, domain: Option<String>, bits: u
         (Type::U16 | Type::I16, Some(domain)) => Op::DomainWrite16 { domain, address, value: bits as u16 },
         (Type::U32 | Type::I32, Some(domain)) => Op::DomainWrite32 { domain, address, value: bits },
     }
+}
+
+/// The bytes of a number in memory, from the low bits of `bits`.
+pub(super) fn bytes_of(kind: Type, bits: u32) -> Vec<u8> {
+    bits.to_le_bytes()[..kind.size().into()].to_vec()
+}
+
+/// The address and the bytes in the result of [`Op::ReadAt`].
+pub(super) fn read_at(result: &[u8]) -> Option<(u32, &[u8])> {
+    let (address, bytes) = result.split_first_chunk()?;
+    Some((u32::from_le_bytes(*address), bytes))
+}
+
+/// Reads an operation of the table on the bus whose address is computed; `None` if it is another operation or address.
+pub(crate) fn read_computed(
+    name: &str,
+    object: &Object,
+    context: Context<'_>,
+    ops: &mut Vec<Op>,
+) -> Option<Result<Form, Problem>> {
+    let (convenience, kind) = match name {
+        "read8" => ("read", Type::U8),
+        "read16" => ("read", Type::U16),
+        "read32" => ("read", Type::U32),
+        "write8" => ("write", Type::U8),
+        "write16" => ("write", Type::U16),
+        "write32" => ("write", Type::U32),
+        "read_range" | "write_range" if is_computed(object, context) => {
+            return Some(computed_range(name, Fields::new(object.clone(), context), context, ops));
+        }
+        _ => return None,
+    };
+    if !is_computed(object, context) {
+        return None;
+    }
+    let mut object = object.clone();
+    if object.insert("type".to_owned(), json!(kind.name())).is_some() {
+        return Some(Err(Problem::parameter(
+            "type",
+            "is not a field here",
+            "no type: the operation has one",
+        )));
+    }
+    read(convenience, object, context, ops)
+}
+
+fn is_computed(object: &Object, context: Context<'_>) -> bool {
+    object.get("address").is_some_and(|address| fields::computed(address, context.symbols).is_some())
+}
+
+fn computed_range(
+    name: &str,
+    mut fields: Fields<'_>,
+    context: Context<'_>,
+    ops: &mut Vec<Op>,
+) -> Result<Form, Problem> {
+    let address = fields.target("address", None)?.address.code();
+    let form = if name == "read_range" {
+        let length = fields.integer("length", 0, MAX_RANGE.into())? as u32;
+        ops.push(Op::ReadAt { address, length });
+        Form::BytesAt(context.encoding)
+    } else {
+        ops.push(Op::WriteAt { address, data: fields.bytes("data")? });
+        Form::Nothing(1)
+    };
+    fields.end()?;
+    Ok(form)
 }

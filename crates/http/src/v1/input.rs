@@ -39,9 +39,21 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// The frames of `timeline`, which was begun between `frame` and the next one.
-    pub(crate) fn new(timeline: &Timeline, frame: i64, id: i64) -> Planned {
-        let first = frame.unsigned_abs() + 1;
+    /// The frames of `timeline`, which was begun or appended between `frame` and the next one. `begun` is the result of
+    /// [`Timeline::op`]: its number and, if it was appended, how many frames come before it.
+    pub(crate) fn new(timeline: &Timeline, frame: i64, begun: &Value) -> Planned {
+        let (id, before) = match begun {
+            Value::Int(id) => (*id, 0),
+            Value::List(words) => {
+                let number = |index: usize| match words.get(index) {
+                    Some(Value::Text(word)) => word.parse().unwrap_or_default(),
+                    _ => 0,
+                };
+                (number(0), number(1))
+            }
+            _ => (0, 0),
+        };
+        let first = frame.unsigned_abs() + 1 + before.unsigned_abs();
         let last = first + u64::from(timeline.frames()) - 1;
         Planned { id, first, last, presses: timeline.seen(first) }
     }
@@ -83,7 +95,8 @@ struct Wait {
 /// Presses keys in exactly these frames.
 ///
 /// The emulator itself plays them, so that no delay on the way moves them. The reply names the frames of each press. While
-/// they are played their keys belong to them: holds wait, and a timeline with one of these keys is refused with 409.
+/// they are played their keys belong to them: holds wait, and a timeline with one of these keys is refused with 409. With
+/// `append` they are played after everything that plays or waits already.
 #[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(EmulatorParam, Wait),
     request_body = Input,
     responses((status = 200, description = "They are played, or were, with wait=true.", body = Played)))]
@@ -92,7 +105,8 @@ async fn play(
     Query(wait): Query<Wait>,
     Payload(input): Payload<Input>,
 ) -> Result<Json<Played>, Problem> {
-    begin(&selected, wait, input.try_into()?).await
+    let append = input.append;
+    begin(&selected, wait, input.try_into()?, append).await
 }
 
 /// Keys to press together.
@@ -114,7 +128,7 @@ async fn tap(
     Query(wait): Query<Wait>,
     Payload(tap): Payload<Tap>,
 ) -> Result<Json<Played>, Problem> {
-    begin(&selected, wait, Timeline::press(tap.keys.0, tap.frames.map_or(1, Whole::get))?).await
+    begin(&selected, wait, Timeline::press(tap.keys.0, tap.frames.map_or(1, Whole::get))?, false).await
 }
 
 /// Keys to hold together.
@@ -205,28 +219,33 @@ async fn end(selected: &SelectedEmulator, id: u32) -> Result<Cancelled, Problem>
     Ok(Cancelled { frame, cancelled: outcome.single()? == Value::Bool(true) })
 }
 
-async fn begin(selected: &SelectedEmulator, wait: Wait, timeline: Timeline) -> Result<Json<Played>, Problem> {
+async fn begin(
+    selected: &SelectedEmulator,
+    wait: Wait,
+    timeline: Timeline,
+    append: bool,
+) -> Result<Json<Played>, Problem> {
     let events = if wait.wait { Some(selected.emulator.events()) } else { None };
-    let outcome = selected.perform(selected.keyed(timeline.op())).await?;
+    let outcome = selected.perform(selected.keyed(timeline.op(append))).await?;
     let frame = outcome.frame;
-    let id = outcome.single().map_err(unplayed)?.try_into()?;
-    let planned = Planned::new(&timeline, frame.into(), id);
+    let planned = Planned::new(&timeline, frame.into(), &outcome.single().map_err(unplayed)?);
     let over = match events {
         None => None,
         Some(events) => {
-            let usual = || selected.operations.deadline + usual_time(selected, timeline.frames());
+            let usual =
+                || selected.operations.deadline + usual_time(selected, planned.last - u64::from(frame));
             let given = wait.timeout.map(|timeout| Duration::from_millis(timeout.get().into()));
-            Some(wait_for_end(selected, events, id, given.unwrap_or_else(usual)).await?)
+            Some(wait_for_end(selected, events, planned.id, given.unwrap_or_else(usual)).await?)
         }
     };
     Ok(Json(Played { frame, planned, over }))
 }
 
 /// Twice the time that this number of frames takes at the present rate.
-fn usual_time(selected: &SelectedEmulator, frames: u32) -> Duration {
+fn usual_time(selected: &SelectedEmulator, frames: u64) -> Duration {
     let rate = selected.emulator.state().frames_per_second;
     let rate = if rate < 1.0 { 60.0 } else { rate };
-    Duration::from_secs_f64((2.0 * f64::from(frames) / rate).min(f64::from(MAX_WAIT) / 1000.0))
+    Duration::from_secs_f64((2.0 * frames as f64 / rate).min(f64::from(MAX_WAIT) / 1000.0))
 }
 
 /// Waits until the event that a timeline is over. Where the event may have come before or was lost, the emulator is asked.

@@ -4,16 +4,16 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use framewire_expression::Type;
 use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Value};
-use framewire_symbols::{Location, Symbols};
+use framewire_symbols::Symbols;
 
 use super::batch::perform_one;
 use super::control::AtFrame;
-use super::convenience::{number, read_op, write_op};
+use super::convenience::{number, read_at, read_op, write_op};
 use super::schemas::Number;
 use super::states::next;
 use crate::headers::FRAME;
 use crate::reading;
-use crate::reading::fields::{Encoding, integer, place_in, shown};
+use crate::reading::fields::{self, Address, Encoding, Target, integer, shown};
 use crate::routing::prelude::*;
 use crate::transport::incoming::BodyReader;
 
@@ -22,8 +22,8 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 }
 
 /// An address in a path or query, or with a domain an offset there.
-fn place(text: &str, domain: Option<&str>, symbols: &Symbols) -> Result<Location, Problem> {
-    place_in(&text.into(), domain, symbols, "address")
+fn target(text: &str, domain: Option<&str>, symbols: &Symbols) -> Result<Target, Problem> {
+    fields::target(&text.into(), domain, symbols, "address")
 }
 
 /// How bytes are given back.
@@ -82,7 +82,8 @@ struct MemoryContent {
 
 /// Reads a number, or with length bytes.
 ///
-/// The address is decimal, hex after 0x, or a symbol such as score, score+2 or presses\[1\].
+/// The address is decimal, hex after 0x, or a symbol such as score, score+2 or presses\[1\], or an address that is
+/// itself read from memory, such as u32\[0x03005D8C\] + 4.
 #[utoipa::path(get, path = "/v1/memory/{address}", operation_id = "readMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam, ReadQuery),
     responses((status = 200, description = "What is there.", content(
@@ -93,29 +94,37 @@ async fn read(
     Query(wanted): Query<ReadQuery>,
 ) -> Result<Response, Problem> {
     let symbols = selected.symbols().await;
-    let Location { address, kind } = place(&text, wanted.domain.as_deref(), &symbols)?;
+    let Target { address, kind } = target(&text, wanted.domain.as_deref(), &symbols)?;
     let Some(length) = wanted.length else {
         if wanted.format == BytesFormat::Raw {
             return Err(Problem::parameter("format", "is raw for a number", "raw together with length"));
         }
         let kind = wanted.kind.or(kind).unwrap_or(Type::U8);
-        let outcome = perform_one(&selected, read_op(kind, address, wanted.domain)).await?;
+        let outcome = perform_one(&selected, read_op(kind, address.clone(), wanted.domain)).await?;
         let frame = outcome.frame;
-        let value = Some(number(kind, &outcome.single()?));
+        let value = outcome.single()?;
+        let address = address_of(&address, &value);
+        let value = Some(number(kind, &value));
         let content = MemoryContent { frame, address, kind: Some(kind.name()), value, data: None };
         return Ok(Json(content).into_response());
     };
     if length > MAX_RANGE {
         return Err(Problem::parameter("length", &format!("is {length}"), format!("0 to {MAX_RANGE} bytes")));
     }
-    let op = match wanted.domain {
-        None => Op::ReadRange { address, length },
-        Some(domain) => Op::DomainReadRange { domain, address, length },
+    let op = match (&address, wanted.domain) {
+        (Address::Known(address), None) => Op::ReadRange { address: *address, length },
+        (Address::Known(address), Some(domain)) => Op::DomainReadRange { domain, address: *address, length },
+        (Address::Computed(code), _) => Op::ReadAt { address: code.clone(), length },
     };
     let share = selected.share(&op)?;
     let outcome = perform_one(&selected, op).await?;
     let frame = outcome.frame;
-    let bytes: Vec<u8> = outcome.single()?.try_into()?;
+    let value = outcome.single()?;
+    let known = address_of(&address, &value);
+    let mut bytes: Vec<u8> = value.try_into()?;
+    if matches!(address, Address::Computed(_)) {
+        bytes.drain(..size_of::<u32>());
+    }
     Ok(match wanted.format {
         BytesFormat::Raw => {
             let reply = share.bytes("application/octet-stream", bytes);
@@ -123,10 +132,19 @@ async fn read(
         }
         BytesFormat::Json => {
             let data = Some(wanted.encoding.text(&bytes));
-            let content = MemoryContent { frame, address, kind: None, value: None, data };
+            let content = MemoryContent { frame, address: known, kind: None, value: None, data };
             share.json(&content)
         }
     })
+}
+
+/// The address that was read. The result of [`Op::ReadAt`] begins with it.
+fn address_of(address: &Address, result: &Value) -> u32 {
+    match (address, result) {
+        (Address::Known(address), _) => *address,
+        (Address::Computed(_), Value::Bytes(bytes)) => read_at(bytes).map_or(0, |(address, _)| address),
+        (Address::Computed(_), _) => 0,
+    }
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -173,9 +191,9 @@ async fn scattered(
     let (mut ops, mut types) = (Vec::new(), Vec::new());
     let symbols = selected.symbols().await;
     for text in &many.address {
-        let place = place(text, many.domain.as_deref(), &symbols)?;
-        let kind = many.kind.or(place.kind).unwrap_or(Type::U8);
-        ops.push(read_op(kind, place.address, many.domain.clone()));
+        let target = target(text, many.domain.as_deref(), &symbols)?;
+        let kind = many.kind.or(target.kind).unwrap_or(Type::U8);
+        ops.push(read_op(kind, target.address, many.domain.clone()));
         types.push(kind);
     }
     let outcome = perform_one(&selected, ops).await?;
@@ -196,7 +214,7 @@ struct WriteQuery {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"value": 1}))]
-struct NewContent {
+pub(super) struct NewContent {
     /// A number, or text in hex such as 0x1f.
     #[schema(value_type = Number, required = false)]
     value: Option<serde_json::Value>,
@@ -212,7 +230,7 @@ struct NewContent {
 
 /// Writes a number, or bytes.
 ///
-/// The address is decimal, hex after 0x, or a symbol. A body of type application/octet-stream is written as it is.
+/// The address is decimal, hex after 0x, a symbol, or read from memory as of readMemory. A body of type application/octet-stream is written as it is.
 #[utoipa::path(put, path = "/v1/memory/{address}", operation_id = "writeMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam, WriteQuery),
     request_body(description = "What to write.", content(
@@ -226,13 +244,13 @@ async fn write(
     request: Request,
 ) -> Result<Json<AtFrame>, Problem> {
     let symbols = selected.symbols().await;
-    let place = place(&text, domain.as_deref(), &symbols)?;
+    let target = target(&text, domain.as_deref(), &symbols)?;
     let raw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/octet-stream");
     let bytes = bodies.read(request.into_body()).await?;
     let op = if raw {
-        write_bytes(place.address, domain, bytes.into())?
+        write_bytes(target.address, domain, bytes.into())?
     } else {
-        new_content(reading::body(&bytes)?, place, domain)?
+        new_content(reading::body(&bytes)?, target, domain)?
     };
     let outcome = perform_one(&selected, selected.keyed(op)).await?;
     let frame = outcome.frame;
@@ -240,31 +258,51 @@ async fn write(
     Ok(Json(AtFrame { frame }))
 }
 
-fn new_content(content: NewContent, place: Location, domain: Option<String>) -> Result<Op, Problem> {
-    match content {
-        NewContent { value: Some(value), data: None, kind, .. } => {
-            let kind = kind.or(place.kind).unwrap_or(Type::U8);
-            let (min, max) = kind.range();
-            let bits = integer(&value).filter(|bits| (min..=max).contains(bits)).ok_or_else(|| {
-                let accepts = format!("a whole number from {min} to {max} ({}), or text in hex", kind.name());
-                Problem::parameter("value", &format!("is {}", shown(&value)), accepts)
-            })?;
-            Ok(write_op(kind, place.address, domain, bits as u32))
+/// What is written.
+pub(super) enum Content {
+    /// The low bits of a number.
+    Number(Type, u32),
+    Bytes(Vec<u8>),
+}
+
+impl NewContent {
+    /// What to write where the memory map says that there is a number of type `known`.
+    pub(super) fn read(self, known: Option<Type>) -> Result<Content, Problem> {
+        match self {
+            NewContent { value: Some(value), data: None, kind, .. } => {
+                let kind = kind.or(known).unwrap_or(Type::U8);
+                let (min, max) = kind.range();
+                let bits = integer(&value).filter(|bits| (min..=max).contains(bits)).ok_or_else(|| {
+                    let accepts =
+                        format!("a whole number from {min} to {max} ({}), or text in hex", kind.name());
+                    Problem::parameter("value", &format!("is {}", shown(&value)), accepts)
+                })?;
+                Ok(Content::Number(kind, bits as u32))
+            }
+            NewContent { value: None, data: Some(data), kind: None, encoding } => {
+                let bytes = encoding.bytes(&data).ok_or_else(|| {
+                    let accepts = "base64 text, or hex with \"encoding\": \"hex\"";
+                    Problem::parameter("data", "cannot be read", accepts)
+                })?;
+                Ok(Content::Bytes(bytes))
+            }
+            _ => Err(Problem::bad_request("either value, with or without type, or data is accepted")),
         }
-        NewContent { value: None, data: Some(data), kind: None, encoding } => {
-            let bytes = encoding.bytes(&data).ok_or_else(|| {
-                Problem::parameter("data", "cannot be read", "base64 text, or hex with \"encoding\": \"hex\"")
-            })?;
-            write_bytes(place.address, domain, bytes)
-        }
-        _ => Err(Problem::bad_request("either value, with or without type, or data is accepted")),
     }
 }
 
-fn write_bytes(address: u32, domain: Option<String>, data: Vec<u8>) -> Result<Op, Problem> {
-    match domain {
-        None => Ok(Op::WriteRange { address, data }),
-        Some(_) => Err(Problem::parameter(
+fn new_content(content: NewContent, target: Target, domain: Option<String>) -> Result<Op, Problem> {
+    match content.read(target.kind)? {
+        Content::Number(kind, bits) => Ok(write_op(kind, target.address, domain, bits)),
+        Content::Bytes(bytes) => write_bytes(target.address, domain, bytes),
+    }
+}
+
+fn write_bytes(address: Address, domain: Option<String>, data: Vec<u8>) -> Result<Op, Problem> {
+    match (address, domain) {
+        (Address::Known(address), None) => Ok(Op::WriteRange { address, data }),
+        (Address::Computed(address), None) => Ok(Op::WriteAt { address, data }),
+        (_, Some(_)) => Err(Problem::parameter(
             "domain",
             "is given with bytes",
             "no domain: bytes are written to the bus, and GET /v1/domains says where each domain is there",

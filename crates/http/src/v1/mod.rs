@@ -10,6 +10,7 @@ pub(crate) mod batch;
 pub(crate) mod control;
 pub(crate) mod convenience;
 mod emulators;
+mod freeze;
 mod input;
 mod machine;
 mod media;
@@ -34,11 +35,12 @@ use crate::routing::catalog;
 use crate::routing::state::AppState;
 
 /// The routers, in the order in which the page `/docs` shows their groups.
-fn routers() -> [OpenApiRouter<AppState>; 15] {
+fn routers() -> [OpenApiRouter<AppState>; 16] {
     [
         batch::router(),
         operations::router(),
         memory::router(),
+        freeze::router(),
         symbols::router(),
         input::router(),
         control::router(),

@@ -92,7 +92,18 @@ impl From<&'static OpInfo> for Operation {
 }
 
 /// Operations that only the product itself asks for. Those of them that are conveniences too have another form there.
-const INTERNAL: [&str; 4] = ["watch", "unwatch", "run", "evaluate"];
+const INTERNAL: [&str; 10] = [
+    "watch",
+    "unwatch",
+    "run",
+    "evaluate",
+    "read_at",
+    "write_at",
+    "append_keys",
+    "freeze",
+    "unfreeze",
+    "frozen",
+];
 
 /// The rows that users may ask for.
 pub(crate) fn public(ops: &'static [OpInfo]) -> impl Iterator<Item = &'static OpInfo> {

@@ -79,10 +79,14 @@ pub(crate) struct Address;
 impl PartialSchema for Address {
     fn schema() -> RefOr<Schema> {
         let number = integer(0, u32::MAX.into());
-        let text =
-            ObjectBuilder::new().schema_type(Type::String).examples(["0x02000000", "score", "score+2"]);
+        let text = ObjectBuilder::new().schema_type(Type::String).examples([
+            "0x02000000",
+            "score",
+            "score+2",
+            "u32[0x03005D8C] + 4",
+        ]);
         let description = "A number, the same as text in decimal or hex after 0x, or a symbol of GET /v1/symbols with or \
-                           without an offset or index.";
+                           without an offset or index, or an address that is read from memory when it is used.";
         OneOfBuilder::new().item(number).item(text).description(Some(description)).into()
     }
 }
@@ -213,6 +217,14 @@ fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
                 let object = object.property("address", address()).required("address");
                 in_some_domain(object.property("value", value()).required("value"))
             }
+            "freeze" => object
+                .property("address", address())
+                .required("address")
+                .property("value", value())
+                .required("value")
+                .property("type", kind()),
+            "unfreeze" => object.property("address", address()),
+            "frozen" => object,
             "write_many" => {
                 let one = ObjectBuilder::new().property("address", address()).required("address");
                 let one = one.property("value", value()).required("value").property("type", kind());
@@ -238,6 +250,7 @@ fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
             _ => {
                 let list = |of: Cow<'static, str>| ArrayBuilder::new().items(Ref::from_schema_name(of));
                 let object = object.property("sequence", text("Such as A:2 .:10 Up+B:30."));
+                let object = object.property("append", ObjectBuilder::new().schema_type(Type::Boolean));
                 object.property("presses", list(Press::name())).property("steps", list(Step::name()))
             }
         }

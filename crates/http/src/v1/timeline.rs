@@ -47,12 +47,15 @@ pub(crate) struct Input {
     /// What is held from each frame on; the last step must let go.
     #[schema(max_items = 65536)]
     steps: Option<Vec<Step>>,
+    /// Whether it is played after all timelines that play or wait, instead of from the next frame on.
+    #[serde(default)]
+    pub(super) append: bool,
 }
 
 impl Input {
     /// Presses in one of two ways.
     pub(super) fn presses_of(sequence: Option<String>, presses: Option<Vec<Press>>) -> Input {
-        Input { sequence, presses, steps: None }
+        Input { sequence, presses, ..Input::default() }
     }
 }
 
@@ -124,9 +127,11 @@ impl TryFrom<Input> for Timeline {
 
     fn try_from(input: Input) -> Result<Timeline, Problem> {
         match input {
-            Input { sequence: Some(text), presses: None, steps: None } => Timeline::of_sequence(&text),
-            Input { sequence: None, presses: Some(presses), steps: None } => Timeline::of_presses(&presses),
-            Input { sequence: None, presses: None, steps: Some(steps) } => {
+            Input { sequence: Some(text), presses: None, steps: None, .. } => Timeline::of_sequence(&text),
+            Input { sequence: None, presses: Some(presses), steps: None, .. } => {
+                Timeline::of_presses(&presses)
+            }
+            Input { sequence: None, presses: None, steps: Some(steps), .. } => {
                 let steps =
                     steps.iter().map(|step| KeyStep { offset: step.offset, keys: step.keys.0.mask() });
                 Timeline(steps.collect()).checked("steps")
@@ -207,9 +212,10 @@ impl Timeline {
         }
     }
 
-    /// The operation that plays it.
-    pub(crate) fn op(&self) -> Op {
-        Op::PlayKeys { steps: timeline::encode(&self.0) }
+    /// The operation that plays it, from the next frame on or after other timelines.
+    pub(crate) fn op(&self, append: bool) -> Op {
+        let steps = timeline::encode(&self.0);
+        if append { Op::AppendKeys { steps } } else { Op::PlayKeys { steps } }
     }
 
     /// Its steps, as the emulator plays them.

@@ -2,14 +2,12 @@
 
 use axum::http::StatusCode;
 use framewire_emulator::{EmulatorError, Watch, WatchEnd};
-use framewire_expression::Expression;
 use tokio::time::timeout;
 
 use crate::failure::{Failure, STOPPING};
 use crate::feeds::definition::{Subjects, WatchedMemory};
 use crate::feeds::registry::Feeds;
 use crate::reading::Whole;
-use crate::reading::fields::name_problem;
 use crate::routing::prelude::*;
 use crate::transport::streams::StreamKind;
 
@@ -73,19 +71,14 @@ pub(crate) async fn until(
     request: Condition,
 ) -> Result<Waited, Problem> {
     let symbols = selected.symbols().await;
-    let condition = Expression::parse(&request.until, &*symbols)
-        .map_err(|error| name_problem(&symbols, Problem::in_body("until", &error.to_string())))?;
+    let condition = Subjects::only(&request.until, &symbols, "until")?;
     drop(symbols);
     let over = |frame| Waited { held: true, frame, frames: 0 };
-    if condition.places().is_empty() && !condition.uses_frame() {
-        let frame = selected.emulator.state().frame;
-        if condition.value(frame, &[]).is_some_and(|number| number != 0) {
-            return Ok(over(frame));
-        }
+    if condition.is_always_true() {
+        return Ok(over(selected.emulator.state().frame));
     }
     let every = request.frames.get();
-    let (mut watch, frame, mut memory) =
-        feeds.watch(selected, Subjects::only(condition, "until"), every).await?;
+    let (mut watch, frame, mut memory) = feeds.watch(selected, condition, every).await?;
     if holds(&memory, frame) {
         return Ok(over(frame));
     }

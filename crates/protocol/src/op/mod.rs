@@ -26,6 +26,7 @@ impl Op {
     pub fn largest_result(&self) -> usize {
         match self {
             Op::ReadRange { length, .. } | Op::DomainReadRange { length, .. } => *length as usize,
+            Op::ReadAt { length, .. } => *length as usize + size_of::<u32>(),
             Op::SaveState { .. } => LARGEST_STATE,
             Op::Screenshot {} => LARGEST_SCREENSHOT,
             Op::Echo { data } => data.len(),

@@ -343,6 +343,13 @@ ops! {
         /// Number of the timeline.
         id: u32,
     }
+    /// Plays keys as `play_keys` does, but after every timeline that plays or waits: its first frame is the one after the last
+    /// frame of those. The result is its number, and how many frames are left before its first one. Until then it owns no
+    /// keys. A number of timelines may wait: at most 1,024.
+    0x59 AppendKeys "append_keys" Change -> Names {
+        /// The steps, as of `play_keys`.
+        steps: Vec<u8>,
+    }
 
     /// Saves the state as bytes.
     0x60 SaveState "save_state" Read -> Bytes = "core.saveStateBuffer" {
@@ -475,7 +482,9 @@ ops! {
         every: u32,
         /// 1: report the keys held in each frame; 2: report the hash of the picture in each event of `every`.
         flags: u8,
-        /// The ranges: each `u8 n`, n bytes of a memory domain's name (none for the bus), `u32` address, `u16` length.
+        /// The ranges: each `u8 n`, n bytes of a memory domain's name (none for the bus), `u32` address, `u16` length. With no
+        /// name and the length 0 it is an expression, of as many bytes as the address says, which follow; its value has 9 bytes,
+        /// as in `evaluate`.
         ranges: Vec<u8>,
     }
     /// Ends a watch.
@@ -489,4 +498,40 @@ ops! {
         /// The expressions, at most 256: each `u16 n` and n bytes, as in docs/protocol.md.
         expressions: Vec<u8>,
     }
+    /// Reads bytes from the bus at an address that an expression has at that moment. The result is the address (`u32`), and
+    /// the bytes.
+    0xb3 ReadAt "read_at" Read -> Bytes {
+        /// The expression, as in docs/protocol.md.
+        address: Vec<u8>,
+        /// Number of bytes, at most 16 MiB.
+        length: u32 where 0..=MAX_RANGE as i64,
+    }
+    /// Writes bytes to the bus at an address that an expression has at that moment: 2 or 4 of them as one number, others one
+    /// after the other. The result is the address.
+    0xb4 WriteAt "write_at" Change -> Int {
+        /// The expression, as in docs/protocol.md.
+        address: Vec<u8>,
+        /// The bytes, at most 16 MiB.
+        data: Vec<u8>,
+    }
+    /// Keeps bytes in memory: writes them now, and again after each frame until `unfreeze` or until another game is loaded.
+    /// The address is an expression, which is evaluated each time; in frames in which it has no value, nothing is written.
+    0xb5 Freeze "freeze" Change -> None {
+        /// What `frozen` and `unfreeze` call it: 1 to 1,024 bytes. What has this name already is replaced.
+        name: String,
+        /// The type of the number, or `bytes`; `frozen` returns it.
+        kind: String,
+        /// The expression, as in docs/protocol.md.
+        address: Vec<u8>,
+        /// The bytes, 1 to 64.
+        data: Vec<u8>,
+    }
+    /// Ends a `freeze`. The result says whether there was one.
+    0xb6 Unfreeze "unfreeze" Change -> Bool {
+        /// The name that `freeze` got; `*` ends all.
+        name: String,
+    }
+    /// The values that `freeze` keeps: of each its name, its type, and its bytes as
+    /// pairs of hex digits joined by commas.
+    0xb7 Frozen "frozen" Read -> Names {}
 }

@@ -56,6 +56,14 @@ impl Keypad {
         self.timelines.play(steps, &mut self.holds)
     }
 
+    /// Plays the steps of a timeline after all that play or wait. Returns its id, and how many frames come before its first.
+    ///
+    /// # Errors
+    /// If too many timelines wait.
+    pub fn append(&mut self, steps: Vec<KeyStep>) -> Result<(u32, u64, KeyChange), OpError> {
+        self.timelines.append(steps, &mut self.holds)
+    }
+
     /// Ends a timeline; with 0, all timelines and all holds. Returns whether there was one.
     pub fn cancel(&mut self, id: u32) -> (bool, KeyChange) {
         let (mut any, mut clear) = self.timelines.cancel(id, &mut self.holds);
@@ -126,6 +134,7 @@ mod tests {
             match words[0] {
                 "hold" => apply(keypad.hold(number(1) as u16, number(2)).expect("room")),
                 "play" => apply(keypad.play(steps(words[1])).expect("room").1),
+                "append" => apply(keypad.append(steps(words[1])).expect("room").2),
                 "cancel" => apply(keypad.cancel(number(1)).1),
                 "press" => {
                     keypad.release(number(1) as u16, 0);

@@ -3,16 +3,21 @@
 use std::collections::{HashMap, VecDeque};
 
 use framewire_protocol::timeline::{self, KeyStep};
-use framewire_protocol::{Keys, OpError, Value};
+use framewire_protocol::{Keys, OpError, Status, Value};
 
 use super::KeyChange;
 use super::holds::{Holds, Owner};
+
+/// Most timelines that wait for the end of others.
+const MAX_WAITING: usize = 1024;
 
 /// The timelines that run. Each owns its keys as a hold does, in the ticks of the holds, and one without keys is over: so
 /// there are never more than keys.
 #[derive(Debug, Default)]
 pub struct Timelines {
     running: Vec<Timeline>,
+    /// Those that were appended and have not begun, in the order of their first ticks. They own no keys yet.
+    waiting: VecDeque<Timeline>,
     last_id: u32,
     /// Those that ended since somebody asked: their ids, and whether that was before their last step.
     over: Vec<(u32, bool)>,
@@ -34,6 +39,11 @@ impl Timeline {
         self.steps.get(self.next).map(|step| self.start + u64::from(step.offset))
     }
 
+    /// The first tick after its last frame.
+    fn end(&self) -> u64 {
+        self.start + self.steps.last().map_or(0, |step| u64::from(step.offset))
+    }
+
     /// Does the next step.
     fn step(&mut self, holds: &Holds) -> KeyChange {
         let owned = holds.owned(Owner::Timeline(self.id));
@@ -50,25 +60,59 @@ impl Timelines {
     /// If another one has one of the keys.
     pub fn play(&mut self, steps: Vec<KeyStep>, holds: &mut Holds) -> Result<(u32, KeyChange), OpError> {
         let keys = timeline::union(&steps);
-        for other in &self.running {
-            if let Some(both) = Keys::from_mask(holds.owned(Owner::Timeline(other.id)) & keys)
+        let playing = self.running.iter().map(|other| (other.id, holds.owned(Owner::Timeline(other.id))));
+        let waiting = self.waiting.iter().map(|other| (other.id, timeline::union(&other.steps)));
+        for (id, owned) in playing.chain(waiting) {
+            if let Some(both) = Keys::from_mask(owned & keys)
                 && both.mask() != 0
             {
-                let (id, names) = (other.id, both.names(", "));
+                let names = both.names(", ");
                 let message = format!("timeline {id} plays {names}; cancel it first, or wait for its end");
                 return Err(OpError::bad_argument(message));
             }
         }
-        self.last_id = self.last_id.checked_add(1).unwrap_or(1);
-        let mut timeline = Timeline { id: self.last_id, steps, next: 0, start: holds.tick() };
-        let kept = holds.take(keys, timeline.id);
-        let change = if timeline.due() == Some(timeline.start) {
-            timeline.step(holds)
-        } else {
-            KeyChange { add: 0, clear: kept }
+        let timeline = self.numbered(steps, holds.tick());
+        Ok((self.last_id, self.begin(timeline, holds)))
+    }
+
+    /// Plays `steps` after all that play or wait. Gives its id, and the ticks before its first frame.
+    ///
+    /// # Errors
+    /// If too many wait.
+    pub fn append(
+        &mut self,
+        steps: Vec<KeyStep>,
+        holds: &mut Holds,
+    ) -> Result<(u32, u64, KeyChange), OpError> {
+        let Some(end) = self.running.iter().chain(&self.waiting).map(Timeline::end).max() else {
+            let (id, change) = self.play(steps, holds)?;
+            return Ok((id, 0, change));
         };
+        if self.waiting.len() == MAX_WAITING {
+            let message = format!(
+                "{MAX_WAITING} timelines wait already, which is the most; append after one has begun"
+            );
+            return Err(OpError::new(Status::Busy, message));
+        }
+        let timeline = self.numbered(steps, end);
+        self.waiting.push_back(timeline);
+        Ok((self.last_id, end - holds.tick(), KeyChange::default()))
+    }
+
+    fn numbered(&mut self, steps: Vec<KeyStep>, start: u64) -> Timeline {
+        self.last_id = self.last_id.checked_add(1).unwrap_or(1);
+        Timeline { id: self.last_id, steps, next: 0, start }
+    }
+
+    /// Begins a timeline in the frame that comes.
+    fn begin(&mut self, mut timeline: Timeline, holds: &mut Holds) -> KeyChange {
+        let kept = holds.take(timeline::union(&timeline.steps), timeline.id);
+        let mut change = KeyChange { add: 0, clear: kept };
+        if timeline.due() == Some(timeline.start) {
+            change.then(timeline.step(holds));
+        }
         self.running.push(timeline);
-        Ok((self.last_id, change))
+        change
     }
 
     /// Called after a frame, and after the holds were advanced.
@@ -86,6 +130,11 @@ impl Timelines {
             self.over.push((timeline.id, false));
             false
         });
+        while self.waiting.front().is_some_and(|first| first.start <= holds.tick())
+            && let Some(timeline) = self.waiting.pop_front()
+        {
+            change.then(self.begin(timeline, holds));
+        }
         change
     }
 
@@ -102,7 +151,7 @@ impl Timelines {
 
     /// Ends timeline `id`, or with 0 all of them. Whether there was any, and the keys to let go of.
     pub fn cancel(&mut self, id: u32, holds: &mut Holds) -> (bool, u16) {
-        let (count, mut keys) = (self.running.len(), 0);
+        let (count, mut keys) = (self.running.len() + self.waiting.len(), 0);
         self.running.retain(|timeline| {
             let ends = id == 0 || timeline.id == id;
             if ends {
@@ -111,12 +160,19 @@ impl Timelines {
             }
             !ends
         });
-        (self.running.len() < count, keys)
+        self.waiting.retain(|timeline| {
+            let ends = id == 0 || timeline.id == id;
+            if ends {
+                self.over.push((timeline.id, true));
+            }
+            !ends
+        });
+        (self.running.len() + self.waiting.len() < count, keys)
     }
 
     /// Whether timeline `id` is not over.
     pub fn plays(&self, id: u32) -> bool {
-        self.running.iter().any(|timeline| timeline.id == id)
+        self.running.iter().chain(&self.waiting).any(|timeline| timeline.id == id)
     }
 
     /// Those that ended since the last call.

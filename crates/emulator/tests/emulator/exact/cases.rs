@@ -289,7 +289,7 @@ impl<E: Emulator> Session<'_, E> {
         self.log.push(text.clone());
         let expression = Expression::parse(&format!("{text} * 3 - 1"), &NoNames).expect("an expression");
         let range = expression.places()[0].range();
-        let range = MemoryRange { domain: range.domain, address: range.address, length: range.length };
+        let range = MemoryRange::new(range.domain, range.address, range.length);
         let (_watch, base) = self.watch(WatchRequest { ranges: vec![range], ..WatchRequest::default() });
         let Value::Bytes(bytes) = base else { panic!("{base:?}") };
         let found = expression.value(0, &[kind.read(&bytes)]);
@@ -375,11 +375,7 @@ impl<E: Emulator> Session<'_, E> {
             return;
         }
         self.log.push(format!("watch {place:x?} change from {before:x?} to {after:x?}"));
-        let range = MemoryRange {
-            domain: place.domain.map(str::to_owned),
-            address: place.address,
-            length: width as u16,
-        };
+        let range = MemoryRange::new(place.domain.map(str::to_owned), place.address, width as u16);
         let (mut watch, base) = self.watch(WatchRequest { ranges: vec![range], ..WatchRequest::default() });
         self.assert(base == Value::Bytes(before.clone()), || format!("it begins with {base:x?}"));
         self.do_one(write(&place, width, number(&after, false) as u32));

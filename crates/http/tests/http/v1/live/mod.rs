@@ -7,6 +7,7 @@ mod ending;
 mod events;
 mod guide;
 mod methods;
+mod pointers;
 mod refusals;
 mod rpc;
 mod run;

@@ -1,0 +1,167 @@
+//! Memory at addresses that are computed when they are used, and values that are kept there.
+
+use framewire_expression::Code;
+use framewire_libmgba::Core;
+use framewire_protocol::hex::hex_pairs;
+use framewire_protocol::{Access, MAX_RANGE, OpError, Status, Value};
+
+use super::bounds;
+use super::runs::{self, CoreMemory};
+
+/// Most values that are kept.
+const MAX_FROZEN: usize = 256;
+/// Most bytes of a value that is kept.
+const MAX_FROZEN_LENGTH: usize = 64;
+/// Most bytes of the name of a value that is kept.
+const MAX_FROZEN_NAME: usize = 1024;
+
+/// The bytes at an address that an expression has now, after that address.
+///
+/// # Errors
+/// If the bytes are not an expression, it has no value, or there is no such memory.
+pub(super) fn read_at(core: &mut Core, address: &[u8], length: u32) -> Result<Vec<u8>, OpError> {
+    if length > MAX_RANGE {
+        return Err(OpError::bad_argument(format!("length is {length}; use 0 to {MAX_RANGE} bytes")));
+    }
+    let address = address_now(core, &runs::decode(core, address, "address")?, length, false)?;
+    let mut bytes = address.to_le_bytes().to_vec();
+    let failed = |error| OpError::failed(format!("the memory cannot be read: {error}"));
+    bytes.extend(core.read_range(address, length as usize).map_err(failed)?);
+    Ok(bytes)
+}
+
+/// Writes bytes at an address that an expression has now, and returns that address.
+///
+/// # Errors
+/// If the bytes are not an expression, it has no value, or there is no such memory.
+pub(super) fn write_at(core: &mut Core, address: &[u8], data: &[u8]) -> Result<u32, OpError> {
+    let code = runs::decode(core, address, "address")?;
+    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    let address = address_now(core, &code, length, true)?;
+    write(core, address, data)?;
+    Ok(address)
+}
+
+/// The address that `code` has now, if the console has these bytes there.
+fn address_now(core: &mut Core, code: &Code, length: u32, write: bool) -> Result<u32, OpError> {
+    let value = code.value(&mut CoreMemory(core));
+    let Some(address) = value.and_then(|value| u32::try_from(value).ok()) else {
+        let problem = value.map_or_else(|| "has no value".to_owned(), |value| format!("is {value}"));
+        return Err(OpError::bad_argument(format!(
+            "address {problem} at the moment: a pointer in it leads to no memory, or it computes no number from 0 to \
+             4294967295"
+        )));
+    };
+    bounds::check(core, &Access { domain: None, address, length, write })?;
+    Ok(address)
+}
+
+/// Writes a number or bytes.
+fn write(core: &mut Core, address: u32, data: &[u8]) -> Result<(), OpError> {
+    match *data {
+        [value] => core.write8(address, value),
+        [low, high] => core.write16(address, u16::from_le_bytes([low, high])),
+        [a, b, c, d] => core.write32(address, u32::from_le_bytes([a, b, c, d])),
+        _ => {
+            let failed = |error| OpError::failed(format!("the memory cannot be written: {error}"));
+            core.write_range(address, data).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Why no recording begins while the value with this name is kept. The script says the same.
+pub(super) fn not_recorded(name: &str) -> String {
+    format!(
+        "the value at {name} is kept (freeze), and a replay would not write it, so it would differ; unfreeze it before you \
+         record"
+    )
+}
+
+/// The values that are kept, in the order in which that began.
+#[derive(Default)]
+pub(super) struct Frozen {
+    all: Vec<FrozenValue>,
+}
+
+struct FrozenValue {
+    name: String,
+    kind: String,
+    address: Code,
+    data: Vec<u8>,
+    /// The checksum of the game whose memory it is in.
+    game: u32,
+}
+
+impl Frozen {
+    /// Keeps a value, in place of one with the same name.
+    ///
+    /// # Errors
+    /// If an argument is not accepted, there is no such memory now, or too many values are kept.
+    pub fn add(
+        &mut self,
+        core: &mut Core,
+        name: String,
+        kind: String,
+        address: &[u8],
+        data: Vec<u8>,
+    ) -> Result<(), OpError> {
+        if !(1..=MAX_FROZEN_NAME).contains(&name.len()) {
+            let length = name.len();
+            return Err(OpError::bad_argument(format!(
+                "name has {length} bytes; use 1 to {MAX_FROZEN_NAME}"
+            )));
+        }
+        if !(1..=MAX_FROZEN_LENGTH).contains(&data.len()) {
+            let length = data.len();
+            return Err(OpError::bad_argument(format!(
+                "data has {length} bytes; use 1 to {MAX_FROZEN_LENGTH}"
+            )));
+        }
+        let others = self.all.iter().filter(|other| other.name != name).count();
+        if others >= MAX_FROZEN {
+            let message = format!("{MAX_FROZEN} values are kept, which is the most; unfreeze one first");
+            return Err(OpError::new(Status::Busy, message));
+        }
+        let address = runs::decode(core, address, "address")?;
+        let length = data.len() as u32;
+        let now = address_now(core, &address, length, true)?;
+        write(core, now, &data)?;
+        self.all.retain(|other| other.name != name);
+        self.all.push(FrozenValue { name, kind, address, data, game: core.crc32() });
+        Ok(())
+    }
+
+    /// The name of the first.
+    pub fn first(&self) -> Option<&str> {
+        self.all.first().map(|value| value.name.as_str())
+    }
+
+    /// Ends a value, or all of them if `name` is `*`. Returns whether there was one.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let count = self.all.len();
+        self.all.retain(|value| name != "*" && value.name != name);
+        self.all.len() < count
+    }
+
+    /// The name, the type and the bytes of each, in the script's form.
+    pub fn list(&self) -> Value {
+        let texts = |value: &FrozenValue| [value.name.clone(), value.kind.clone(), hex_pairs(&value.data)];
+        Value::List(self.all.iter().flat_map(texts).map(Value::Text).collect())
+    }
+
+    /// Writes the values again, because a frame was run. Those of another game end.
+    pub fn keep(&mut self, core: &mut Core) {
+        if self.all.is_empty() {
+            return;
+        }
+        let game = core.crc32();
+        self.all.retain(|value| value.game == game);
+        for value in &self.all {
+            // Without an address in this frame, or with one that is not memory, there is nothing to keep.
+            if let Ok(address) = address_now(core, &value.address, value.data.len() as u32, true) {
+                let _ = write(core, address, &value.data);
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Values that an emulator keeps in memory.
+
+use framewire_expression::Type;
+use framewire_protocol::hex::parse_hex_pairs;
+use framewire_protocol::number::lua_integer;
+use framewire_protocol::{Op, Value};
+use serde_json::Value as Json;
+
+use super::batch::perform_one;
+use super::control::{AtFrame, change};
+use super::convenience::bytes_of;
+use super::memory::{Content, NewContent};
+use crate::reading::fields::{Encoding, Target, integer, target};
+use crate::routing::prelude::{Json as Body, *};
+
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list, unfreeze_all)).routes(routes!(freeze, unfreeze))
+}
+
+/// The name that stands for all values.
+pub(super) const ALL: &str = "*";
+
+/// A value that is kept.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FrozenValue {
+    /// The address, as it was given.
+    address: String,
+    /// The type of the number; left out for bytes.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    /// The number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<i64>,
+    /// The bytes as base64 text, if that is what is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+}
+
+/// Values that are kept.
+#[derive(Serialize, ToSchema)]
+struct FrozenValues {
+    /// The frame counter now.
+    frame: u32,
+    /// In the order in which that began.
+    frozen: Vec<FrozenValue>,
+}
+
+/// The operation that keeps `content` at an address.
+pub(super) fn freeze_op(
+    value: &Json,
+    target: Target,
+    content: impl FnOnce(Option<Type>) -> Result<Content, Problem>,
+) -> Result<Op, Problem> {
+    let (kind, data) = match content(target.kind)? {
+        Content::Number(kind, bits) => (kind.name(), bytes_of(kind, bits)),
+        Content::Bytes(bytes) => ("bytes", bytes),
+    };
+    Ok(Op::Freeze { name: name_of(value), kind: kind.to_owned(), address: target.address.code(), data })
+}
+
+/// What a value at this address is called: a number always in the same way, and other texts as they were given.
+pub(super) fn name_of(address: &Json) -> String {
+    let number = match address {
+        Json::String(text) => lua_integer(text.trim()),
+        value => integer(value),
+    };
+    match (number, address) {
+        (Some(number), _) => format!("{number:#010x}"),
+        (None, Json::String(text)) => text.trim().to_owned(),
+        (None, value) => value.to_string(),
+    }
+}
+
+/// The values in the result of [`Op::Frozen`].
+pub(super) fn values(result: &Value) -> Vec<FrozenValue> {
+    let Value::List(words) = result else { return Vec::new() };
+    let value = |words: &[Value]| {
+        let [Value::Text(address), Value::Text(kind), Value::Text(pairs)] = words else { return None };
+        let (address, bytes) = (address.clone(), parse_hex_pairs(pairs)?);
+        Some(match Type::named(kind) {
+            Some(kind) => {
+                FrozenValue { address, kind: Some(kind.name()), value: Some(kind.read(&bytes)), data: None }
+            }
+            None => {
+                FrozenValue { address, kind: None, value: None, data: Some(Encoding::default().text(&bytes)) }
+            }
+        })
+    };
+    words.chunks(3).filter_map(value).collect()
+}
+
+/// The values that are kept in memory.
+#[utoipa::path(get, path = "/v1/freeze", operation_id = "frozenMemory", tag = "memory", params(EmulatorParam),
+    responses((status = 200, description = "The values.", body = FrozenValues)))]
+async fn list(selected: SelectedEmulator) -> Result<Body<FrozenValues>, Problem> {
+    let outcome = selected.perform(Op::Frozen {}).await?;
+    let frame = outcome.frame;
+    Ok(Body(FrozenValues { frame, frozen: values(&outcome.single()?) }))
+}
+
+/// Keeps a value in memory: writes it now and again after each frame.
+///
+/// The address is one of readMemory; one that is read from memory is read again each time. While an emulator is recorded,
+/// this is refused, because a recording holds no writes.
+#[utoipa::path(put, path = "/v1/freeze/{address}", operation_id = "freezeMemory", tag = "memory",
+    params(("address" = String, Path, description = "The address."), EmulatorParam), request_body = NewContent,
+    responses((status = 200, description = "It is kept.", body = AtFrame)))]
+async fn freeze(
+    selected: SelectedEmulator,
+    Path(text): Path<String>,
+    Payload(content): Payload<NewContent>,
+) -> Result<Body<AtFrame>, Problem> {
+    let symbols = selected.symbols().await;
+    let address = Json::String(text);
+    let target = target(&address, None, &symbols, "address")?;
+    drop(symbols);
+    let op = freeze_op(&address, target, |kind| content.read(kind))?;
+    let outcome = perform_one(&selected, selected.keyed(op)).await?;
+    let frame = outcome.frame;
+    outcome.single()?;
+    Ok(Body(AtFrame { frame }))
+}
+
+/// Keeps a value no longer; the game may change it again.
+#[utoipa::path(delete, path = "/v1/freeze/{address}", operation_id = "unfreezeMemory", tag = "memory",
+    params(("address" = String, Path, description = "The address, as it was given."), EmulatorParam),
+    responses((status = 200, description = "It is not kept any more.", body = AtFrame)))]
+async fn unfreeze(selected: SelectedEmulator, Path(text): Path<String>) -> Result<Body<AtFrame>, Problem> {
+    let name = name_of(&Json::String(text));
+    let outcome = selected.perform(selected.keyed(Op::Unfreeze { name: name.clone() })).await?;
+    let frame = outcome.frame;
+    if outcome.single()? != Value::Bool(true) {
+        let detail = format!("no value at {name:?} is kept; GET /v1/freeze lists those that are");
+        return Err(Problem::not_found(detail));
+    }
+    Ok(Body(AtFrame { frame }))
+}
+
+/// Keeps no value any longer.
+#[utoipa::path(delete, path = "/v1/freeze", operation_id = "unfreezeAllMemory", tag = "memory", params(EmulatorParam),
+    responses((status = 200, description = "Nothing is kept any more.", body = AtFrame)))]
+async fn unfreeze_all(selected: SelectedEmulator) -> Result<Body<AtFrame>, Problem> {
+    change(&selected, Op::Unfreeze { name: ALL.to_owned() }).await
+}

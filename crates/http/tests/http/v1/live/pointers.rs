@@ -1,0 +1,249 @@
+//! Addresses that are read from memory, values that are kept, and timelines one after the other: on both kinds of emulator.
+
+use serde_json::{Value, json};
+
+use super::client::{Rpc, json_of, post};
+use super::script::{Place, ready};
+use crate::support::{Server, encoded, field, wait_for};
+use crate::v1::problems::problem;
+
+fn batch(server: &Server, ops: Value) -> Value {
+    json_of(&post(server, "/v1/batch", &json!({"ops": ops, "encoding": "hex"})), 200)
+}
+
+fn values(server: &Server, ops: Value) -> Vec<Value> {
+    let done = batch(server, ops);
+    let results = done["results"].as_array().unwrap();
+    results.iter().map(|result| result.get("value").unwrap_or_else(|| panic!("{done}")).clone()).collect()
+}
+
+fn put(server: &Server, path: &str, body: &Value, status: u16) -> Value {
+    json_of(&server.request("PUT", path, body.to_string().as_bytes()), status)
+}
+
+/// Memory that the game does not use: a pointer, and the number that it leads to.
+fn pointer() -> (u32, u32) {
+    (field("scratch"), field("scratch") + 16)
+}
+
+fn follows_pointers(server: &Server) {
+    let (pointer, number) = pointer();
+    let text = format!("u32[{pointer:#x}] + 4");
+    let found = values(
+        server,
+        json!([
+            {"op": "write32", "address": pointer, "value": number - 4},
+            {"op": "write", "address": text, "value": -5, "type": "i16"},
+            {"op": "read", "address": text, "type": "i16"},
+            {"op": "read", "address": number, "type": "i16"},
+            {"op": "read_many", "addresses": [text, number, "u32[scratch] + 5"]},
+            {"op": "read16", "address": text},
+            {"op": "write8", "address": "u32[scratch]+6", "value": 7},
+            {"op": "write_range", "address": "u32[scratch]+7", "data": "0809"},
+            {"op": "read_range", "address": "u32[scratch]+4", "length": 5},
+            {"op": "write_many", "writes": [{"address": text, "value": 0x1234, "type": "u16"}]},
+            {"op": "read", "address": number, "type": "u16"},
+        ]),
+    );
+    assert_eq!(found[2..5], [json!(-5), json!(-5), json!([0xfb, 0xfb, 0xff])]);
+    assert_eq!((&found[5], &found[8], &found[10]), (&json!(0xfffb), &json!("fbff070809"), &json!(0x1234)));
+
+    let path = format!("/v1/memory/{}", encoded("u32[scratch] + 4"));
+    let read = json_of(&server.get(&format!("{path}?type=u16")), 200);
+    assert_eq!((&read["address"], &read["value"]), (&number.into(), &0x1234.into()), "{read}");
+    let read = json_of(&server.get(&format!("{path}?length=2&encoding=hex")), 200);
+    assert_eq!((&read["address"], &read["data"]), (&number.into(), &"3412".into()), "{read}");
+    assert_eq!(server.get(&format!("{path}?length=2&format=raw")).body, [0x34, 0x12]);
+    put(server, &path, &json!({"value": 77, "type": "u32"}), 200);
+    put(server, &format!("/v1/memory/{}", encoded("u32[scratch]+8")), &json!({"data": "AQI="}), 200);
+    let many = format!(
+        "/v1/memory?address={0}&address={1}&type=u32",
+        encoded("u32[scratch]+4"),
+        encoded("scratch+16")
+    );
+    assert_eq!(json_of(&server.get(&many), 200)["values"], json!([77, 77]));
+    let done = Rpc::open(server).result("read", json!({"address": "u32[scratch]+8", "type": "u16"}));
+    assert_eq!(done["value"], json!(0x0201));
+}
+
+fn refuses_lost_pointers(server: &Server) {
+    let (pointer, _) = pointer();
+    put(server, &format!("/v1/memory/{pointer}"), &json!({"value": 0x1000_0000, "type": "u32"}), 200);
+    let path = |text: &str| format!("/v1/memory/{}", encoded(text));
+    for (text, says) in [
+        ("u32[scratch]", "address is 0x10000000, which is not on the bus"),
+        ("u8[u32[scratch]]", "address has no value at the moment"),
+        ("u32[scratch] - 0x20000000", "address is -268435456 at the moment"),
+        ("u32[scrtch]", "did you mean"),
+        ("u32[scratch", "`]` is missing"),
+        ("u8[0x10000000]", "0x10000000"),
+    ] {
+        let told = problem(&server.get(&path(text)), 400);
+        assert!(told["detail"].as_str().unwrap().contains(says), "{text}: {told}");
+    }
+    let done = batch(
+        server,
+        json!([{"op": "current_frame"}, {"op": "write", "address": "u32[scratch]", "value": 1}]),
+    );
+    assert_eq!(done["failed"], 1, "{done}");
+    let in_domain = json!({"ops": [{"op": "read", "address": "u32[scratch]", "domain": "wram"}]});
+    problem(&post(server, "/v1/batch", &in_domain), 400);
+}
+
+fn keeps_values(server: &Server) {
+    let (pointer, number) = pointer();
+    values(server, json!([{"op": "write32", "address": pointer, "value": number}]));
+    put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
+    put(server, &format!("/v1/freeze/{}", encoded("u32[scratch]")), &json!({"data": "AQID"}), 200);
+    let kept = values(
+        server,
+        json!([
+            {"op": "freeze", "address": number + 8, "value": 513, "type": "u16"},
+            {"op": "freeze", "address": "lives", "value": 5},
+            {"op": "frozen"},
+        ]),
+    );
+    let expected = json!([
+        {"address": "u32[scratch]", "data": "AQID"},
+        {"address": format!("{:#010x}", number + 8), "type": "u16", "value": 513},
+        {"address": "lives", "type": "u16", "value": 5},
+    ]);
+    assert_eq!(kept[2], expected);
+    assert_eq!(json_of(&server.get("/v1/freeze"), 200)["frozen"], expected);
+    let lives = || json_of(&server.get("/v1/memory/lives"), 200)["value"].clone();
+    for _ in 0..3 {
+        values(
+            server,
+            json!([{"op": "write", "address": "lives", "value": 1}, {"op": "write8", "address": number, "value": 9}]),
+        );
+        wait_for("the values", || lives() == 5);
+    }
+    wait_for("the bytes", || {
+        json_of(&server.get(&format!("/v1/memory/{number}?length=3")), 200)["data"] == "AQID"
+    });
+    assert_eq!(
+        values(
+            server,
+            json!([{"op": "unfreeze", "address": number + 8}, {"op": "unfreeze", "address": "x"}])
+        ),
+        [json!(true), json!(false)]
+    );
+    json_of(&server.request("DELETE", "/v1/freeze/lives", b""), 200);
+    assert!(
+        problem(&server.request("DELETE", "/v1/freeze/lives", b""), 404)["detail"]
+            .as_str()
+            .unwrap()
+            .contains("\"lives\"")
+    );
+    values(server, json!([{"op": "write", "address": "lives", "value": 2}]));
+    let later = json!({"steps": [{"frames": 3}], "then": [{"op": "read", "address": "lives"}]});
+    assert_eq!(json_of(&post(server, "/v1/run", &later), 200)["then"][0]["value"], 2);
+    json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
+    assert_eq!(json_of(&server.get("/v1/freeze"), 200)["frozen"], json!([]));
+    for (path, body, says) in [
+        ("/v1/freeze/scroe", json!({"value": 1}), "did you mean"),
+        ("/v1/freeze/lives", json!({"value": 70_000}), "0 to 65535"),
+        ("/v1/freeze/lives", json!({"data": ""}), "1 to 64"),
+        ("/v1/freeze/0", json!({"value": 1}), "BIOS"),
+        ("/v1/freeze/lives", json!({}), "either value"),
+    ] {
+        let told = problem(&server.request("PUT", path, body.to_string().as_bytes()), 400);
+        assert!(told["detail"].as_str().unwrap().contains(says), "{path} {body}: {told}");
+    }
+}
+
+fn appends_timelines(server: &Server) {
+    let input = |body: Value| json_of(&post(server, "/v1/input", &body), 200);
+    let first = input(json!({"sequence": "A:40 .:20"}));
+    let second = input(json!({"sequence": "A:5", "append": true}));
+    let third = values(server, json!([{"op": "input", "sequence": "B:2 .:3", "append": true}])).remove(0);
+    let start = first["first"].as_u64().unwrap();
+    assert_eq!((&second["first"], &second["last"]), (&(start + 60).into(), &(start + 64).into()), "{second}");
+    assert_eq!((&third["first"], &third["last"]), (&(start + 65).into(), &(start + 69).into()), "{third}");
+    let refused = problem(&post(server, "/v1/tap", &json!({"keys": ["B"]})), 409);
+    assert!(refused["detail"].as_str().unwrap().contains("plays B"), "{refused}");
+    // The game shows the keys that it saw.
+    let seen = |key: &str, frames: u32| json!({"until": format!("held == {key}"), "frames": frames});
+    let body = json!({"steps": [seen("1", 60), seen("0", 60), seen("1", 60), seen("2", 60), seen("0", 60)]});
+    let done = json_of(&post(server, "/v1/run", &body), 200);
+    assert_eq!(done["why"], "condition", "{done}");
+    let frame = |step: usize| done["steps"][step]["frame"].as_u64().unwrap();
+    assert_eq!((frame(2) - frame(1), frame(3) - frame(2), frame(4) - frame(3)), (20, 5, 2), "{done}");
+    let path = format!("/v1/input/{}", third["id"]);
+    wait_for("its end", || json_of(&server.get(&path), 200)["over"]["cancelled"] == false);
+    let fourth =
+        json_of(&post(server, "/v1/input?wait=true", &json!({"sequence": "L:2", "append": true})), 200);
+    assert_eq!(
+        (&fourth["first"], &fourth["over"]["cancelled"]),
+        (&(fourth["frame"].as_u64().unwrap() + 1).into(), &false.into())
+    );
+}
+
+fn watches_pointers(server: &Server) {
+    let (pointer, number) = pointer();
+    let write = |address: u32, value: u32| {
+        values(server, json!([{"op": "write32", "address": address, "value": value}]));
+    };
+    write(pointer, number);
+    write(number, 7);
+    write(number + 4, 9);
+    let text = "u32[u32[scratch]]";
+    let mut rpc = Rpc::open(server);
+    let larger = format!("{text} > 8");
+    rpc.result("subscribe", json!({"watch": [text, larger]}));
+    assert_eq!(rpc.next().unwrap().data["values"], json!({text: 7, &larger: false}));
+    write(pointer, number + 4);
+    let change = rpc.next().unwrap().data;
+    let expected = json!({text: {"old": 7, "new": 9}, larger: {"old": false, "new": true}});
+    assert_eq!(change["changes"], expected, "{change}");
+    let waited = post(server, "/v1/wait", &json!({"until": format!("{text} == 9"), "frames": 600}));
+    assert_eq!(json_of(&waited, 200)["held"], true);
+    let waiting = json!({"until": format!("{text} == 10"), "frames": 6});
+    assert_eq!(json_of(&post(server, "/v1/wait", &waiting), 200)["held"], false);
+    write(pointer, 0xFFFF_FFFF);
+    let waited = post(server, "/v1/wait", &json!({"until": format!("{text} == 9"), "frames": 6}));
+    assert_eq!(json_of(&waited, 200)["held"], false, "there is no such memory");
+    for (text, says) in [("u32[u32[scratch]", "`]` is missing"), ("u8[u32[0x10000000]]", "0x10000000")] {
+        let told = problem(&post(server, "/v1/wait", &json!({"until": text})), 400);
+        assert!(told["detail"].as_str().unwrap().contains(says), "{told}");
+    }
+}
+
+/// A recording holds no writes to memory.
+fn records_no_frozen_values(server: &Server) {
+    let record = |name: &str| post(server, "/v1/recordings", &json!({"name": name}));
+    put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
+    let told = problem(&record("first"), 400);
+    assert!(told["detail"].as_str().unwrap().contains("value at lives is kept"), "{told}");
+    json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
+    json_of(&record("second"), 201);
+    let told = problem(&server.request("PUT", "/v1/freeze/lives", br#"{"value": 3}"#), 400);
+    assert!(told["detail"].as_str().unwrap().contains("a recording is being made"), "{told}");
+    json_of(&server.request("DELETE", "/v1/recording", b""), 200);
+    put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
+    json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
+}
+
+fn check(server: &Server) {
+    let game = json!({"steps": [{"until": "u32[frame] > 60"}]});
+    json_of(&post(server, "/v1/run", &game), 200);
+    follows_pointers(server);
+    refuses_lost_pointers(server);
+    keeps_values(server);
+    appends_timelines(server);
+    watches_pointers(server);
+    records_no_frozen_values(server);
+}
+
+#[test]
+fn memory_is_used_by_pointers_and_kept_and_timelines_are_appended() {
+    check(&Server::start());
+}
+
+#[test]
+fn memory_is_used_by_pointers_and_kept_and_timelines_are_appended_on_an_attached_mgba() {
+    let place = Place::new();
+    let (_core, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    check(&server);
+}

@@ -1,0 +1,126 @@
+-- Memory at addresses that are computed when they are used, and values that are kept there.
+
+local code = require "code"
+local emulator = require "emulator"
+local game = require "game"
+local limits = require "limits"
+local memory = require "memory"
+local refusal = require "refusal"
+
+local unpack = string.unpack
+local refuse, BAD_ARGUMENT = refusal.refuse, refusal.BAD_ARGUMENT
+
+local frozen = {}
+
+local all = {} -- the values that are kept, in the order in which that began
+
+local function now(value, length, is_write)
+  return code.address(value, emulator.frame(), length, is_write)
+end
+
+-- Writes a number or bytes.
+local function write(address, data)
+  if #data == 2 then
+    memory.write16(address, (unpack("<I2", data)))
+  elseif #data == 4 then
+    memory.write32(address, (unpack("<I4", data)))
+  else
+    memory.write_range(address, data)
+  end
+end
+
+-- The bytes at an address that an expression has now, after that address.
+function frozen.read_at(expression, length)
+  local address = now(code.compile(expression, "address"), length)
+  return string.pack("<I4", address) .. emu:readRange(address, length)
+end
+
+-- Writes bytes at an address that an expression has now, and returns that address.
+function frozen.write_at(expression, data)
+  if #data > limits.write then
+    refuse(BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests", limits.write, #data)
+  end
+  local address = now(code.compile(expression, "address"), #data, true)
+  write(address, data)
+  return address
+end
+
+local function find(name)
+  for index, value in ipairs(all) do
+    if value.name == name then
+      return index
+    end
+  end
+end
+
+-- Keeps a value, in place of one with the same name.
+function frozen.freeze(name, kind, expression, data)
+  if #name < 1 or #name > limits.frozen_name then
+    refuse(BAD_ARGUMENT, "name has %d bytes; use 1 to %d", #name, limits.frozen_name)
+  elseif #data < 1 or #data > limits.frozen_length then
+    refuse(BAD_ARGUMENT, "data has %d bytes; use 1 to %d", #data, limits.frozen_length)
+  end
+  local known = find(name)
+  if not known and #all >= limits.frozen then
+    refuse(refusal.BUSY, "%d values are kept, which is the most; unfreeze one first", #all)
+  end
+  local address = code.compile(expression, "address")
+  write(now(address, #data, true), data)
+  if known then
+    table.remove(all, known)
+  end
+  all[#all + 1] = { name = name, kind = kind, address = address, data = data, games = game.games }
+end
+
+-- The name of the first value; nil without any.
+function frozen.first()
+  return all[1] and all[1].name
+end
+
+-- Ends a value, or with the name * all of them. Returns whether there was one.
+function frozen.unfreeze(name)
+  if name == "*" then
+    local any = #all > 0
+    all = {}
+    return any
+  end
+  local known = find(name)
+  if known then
+    table.remove(all, known)
+  end
+  return known ~= nil
+end
+
+-- The name, the type and the bytes of each.
+function frozen.list()
+  local texts = {}
+  for _, value in ipairs(all) do
+    texts[#texts + 1] = value.name
+    texts[#texts + 1] = value.kind
+    texts[#texts + 1] = value.data:gsub(".", function(byte) return ("%02x,"):format(byte:byte()) end):sub(1, -2)
+  end
+  return texts
+end
+
+-- A frame was run: writes the values again. Those of another game end.
+function frozen.keep()
+  if not emu or #all == 0 then
+    return
+  end
+  for index = #all, 1, -1 do
+    local value = all[index]
+    if value.games ~= game.games then
+      table.remove(all, index)
+    else
+      -- Without an address in this frame, or with one that is not memory, there is nothing to keep.
+      local fine, address = pcall(now, value.address, #value.data, true)
+      if fine then
+        write(address, value.data)
+      elseif type(address) ~= "table" then
+        error(address, 0)
+      end
+    end
+  end
+end
+
+return frozen
