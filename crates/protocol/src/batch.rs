@@ -70,6 +70,7 @@ impl Batch {
     }
 
     /// Whether any of its operations changes anything.
+    #[inline]
     pub fn effect(&self) -> Effect {
         let changes = self.ops.iter().any(|op| op.info().effect == Effect::Change);
         if changes { Effect::Change } else { Effect::Read }

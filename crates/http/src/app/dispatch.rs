@@ -64,16 +64,17 @@ impl Handler for Arc<Dispatcher> {
     ) -> Answer {
         let _in_flight = self.meter.begin();
         let id = self.ids.of(request.headers());
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let routes = compat::find(&path);
+        let (method, target) = (request.method().clone(), request.uri().clone());
+        let path = target.path();
+        let routes = compat::find(path);
         #[cfg(feature = "otlp")]
-        let span = span::begin(&method, &path, &id, request.headers());
+        let span = span::begin(&method, path, &id, request.headers());
         let admitted = self.admit(peer, activity, routes, &id, request);
         #[cfg(feature = "otlp")]
         let admitted = tracing::Instrument::instrument(admitted, span.clone());
         let (mut response, refused) = match admitted.await {
             Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
-                (v1::explain_method(&path, response), false)
+                (v1::explain_method(path, response), false)
             }
             Ok(response) => (response, false),
             Err(response) => (response, true),

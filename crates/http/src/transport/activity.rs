@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
+use memchr::memchr;
 use parking_lot::Mutex;
 
 use super::closing::Refusal;
@@ -240,7 +241,12 @@ impl Activity {
 
     fn enter(&self, phase: Phase) {
         self.phase.store(phase as u8, Relaxed);
-        self.changes.fetch_add(1, Relaxed);
+        self.note_change();
+    }
+
+    /// Notes that something has changed since the last tick.
+    pub(super) fn note_change(&self) {
+        add(&self.changes, 1);
     }
 
     /// Notes bytes that arrived.
@@ -264,11 +270,11 @@ impl Activity {
             _ => return Ok(()),
         }
         if !self.line_ended.load(Relaxed) {
-            let end = bytes.iter().position(|byte| *byte == b'\n');
-            self.line.fetch_add(end.unwrap_or(bytes.len()) as u32, Relaxed);
+            let end = memchr(b'\n', bytes);
+            add(&self.line, end.unwrap_or(bytes.len()));
             self.line_ended.store(end.is_some(), Relaxed);
         }
-        let before = self.head.fetch_add(bytes.len() as u32, Relaxed) as usize;
+        let before = add(&self.head, bytes.len());
         if before + bytes.len() > Limits::MAX_HEAD && !ends_within(Limits::MAX_HEAD, before, bytes) {
             return Err(self.refuse(Fate::Oversized, "the head of a request is too large"));
         }
@@ -277,10 +283,18 @@ impl Activity {
 
     /// Notes whether the socket took some of the reply.
     pub(super) fn sent(&self, blocked: bool) {
-        if self.blocked.swap(blocked, Relaxed) != blocked {
-            self.changes.fetch_add(1, Relaxed);
+        if self.blocked.load(Relaxed) != blocked {
+            self.blocked.store(blocked, Relaxed);
+            self.note_change();
         }
     }
+}
+
+/// Adds to a counter, and returns what it was. Only one task counts, so nothing has to be locked.
+fn add(counter: &AtomicU32, more: usize) -> usize {
+    let before = counter.load(Relaxed);
+    counter.store(before.wrapping_add(more as u32), Relaxed);
+    before as usize
 }
 
 /// Whether a head that begins with these bytes asks for something under `/v1`.

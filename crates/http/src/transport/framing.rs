@@ -6,6 +6,7 @@
 
 use axum::http::header::{HOST, ORIGIN, TRANSFER_ENCODING};
 use axum::http::{HeaderMap, StatusCode, Uri, Version};
+use memchr::memchr;
 
 use crate::failure::Failure;
 
@@ -89,7 +90,7 @@ impl Framing {
 
     /// Takes one line, or what has arrived of it, and returns the rest.
     fn lines<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Fault> {
-        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let end = memchr(b'\n', bytes);
         let piece = &bytes[..end.unwrap_or(bytes.len())];
         if let (Some(_), 0) = (end, self.known) {
             self.line(piece)?;

@@ -118,9 +118,10 @@ impl Guarded {
     /// The stream, to be written to.
     fn outward(&mut self) -> io::Result<Pin<&mut ClientStream>> {
         self.look();
-        if self.activity.short.swap(false, Relaxed)
+        if self.activity.short.load(Relaxed)
             && let Some(stream) = &self.stream
         {
+            self.activity.short.store(false, Relaxed);
             // Where this is refused, more may be held.
             let _ = SockRef::from(stream.socket()).set_send_buffer_size(Outflow::HELD);
         }
@@ -135,7 +136,7 @@ impl Guarded {
         self.activity.sent(result.is_pending());
         if result.is_ready() {
             // A reply may be a stream that goes on for hours.
-            self.activity.changes.fetch_add(1, Relaxed);
+            self.activity.note_change();
         }
         result
     }

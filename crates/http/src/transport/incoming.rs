@@ -168,9 +168,10 @@ impl Account {
 
     /// The client's rights are known. What it has sent is charged to the pool for them, if that has room.
     pub(crate) fn set_full(&self, full: bool) {
-        if self.full.swap(full, Relaxed) == full {
+        if self.full.load(Relaxed) == full {
             return;
         }
+        self.full.store(full, Relaxed);
         if let Some(charge) = &mut *self.charge.lock() {
             let pool = self.pool();
             if pool.take(charge.client, charge.bytes).is_ok() {
@@ -181,7 +182,9 @@ impl Account {
 
     /// Counts bytes that arrived.
     pub(crate) fn add(&self, bytes: usize) -> Result<(), OutOfMemory> {
-        let all = self.bytes.fetch_add(bytes, Relaxed) + bytes;
+        // Only the connection's task counts, so nothing has to be locked.
+        let all = self.bytes.load(Relaxed) + bytes;
+        self.bytes.store(all, Relaxed);
         if all <= self.covered.load(Relaxed) {
             return Ok(());
         }

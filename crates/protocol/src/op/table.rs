@@ -62,11 +62,13 @@ macro_rules! ops {
 
         impl Op {
             /// Which operation this is.
+            #[inline]
             pub fn kind(&self) -> OpKind {
                 match self { $( Op::$variant { .. } => OpKind::$variant, )* }
             }
 
             /// Its row of the table.
+            #[inline]
             pub fn info(&self) -> &'static OpInfo {
                 self.kind().info()
             }
