@@ -6,9 +6,9 @@
 //! - [`Backend`]: calls methods; [`Problem`]: why a call failed;
 //! - [`Session`]: what belongs to one client; [`Options`]: which tools it gets;
 //! - `tools`: the table of tools, and one file for each group of them;
-//! - `play`: runs frames step by step, with keys and conditions;
+//! - `play`: runs frames with keys and conditions, and reads values of expressions;
 //! - `prompts`: tasks that people choose; `resources`: pictures and lists that clients attach;
-//! - `values`: expressions over memory; `picture`: crops and scales pictures; `notes`: what agents want to remember;
+//! - `picture`: crops and scales pictures; `notes`: what agents want to remember;
 //! - `server`: the protocol, by the official SDK; [`serve_stdio`] and [`router`] connect it.
 
 mod backend;
@@ -20,7 +20,6 @@ mod resources;
 mod server;
 mod session;
 mod tools;
-mod values;
 
 pub use backend::{Backend, CallFuture, Object, Problem};
 pub use server::{Connect, router, serve_stdio};

@@ -5,7 +5,6 @@ use serde_json::{Value as Json, json};
 use crate::play;
 use crate::session::Session;
 use crate::tools::ToolError;
-use crate::values::Values;
 
 /// The picture of the last frame.
 const SCREEN: &str = "framewire://screen";
@@ -72,8 +71,7 @@ pub(crate) async fn read(session: &Session, uri: &str) -> Option<Result<Content,
 }
 
 async fn screen(session: &Session) -> Result<Content, ToolError> {
-    let nothing = Values::compile(session, "values", &[]).await?;
-    let (_, picture) = play::look(session, &nothing, true).await?;
+    let (_, _, picture) = play::look(session, &[], true).await?;
     Ok(Content::Picture(picture.as_str().unwrap_or_default().to_owned()))
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::backend::{Backend, Object};
+use crate::play;
 use crate::tools::ToolError;
 
 /// A group of tools that can be chosen.
@@ -151,14 +152,8 @@ impl Session {
         let mut reply = self.call("batch", json!({"ops": ops})).await?;
         let frame = reply["frame"].as_u64().and_then(|frame| u32::try_from(frame).ok()).unwrap_or_default();
         let results: Vec<Json> = reply["results"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        let mut values = Vec::with_capacity(results.len());
-        for mut result in results {
-            match result.get("error") {
-                Some(problem) => return Err(crate::backend::Problem::from_json(problem).into()),
-                None => values.push(result["value"].take()),
-            }
-        }
-        Ok((frame, values))
+        let values: Result<Vec<Json>, ToolError> = results.into_iter().map(play::value_of).collect();
+        Ok((frame, values?))
     }
 }
 

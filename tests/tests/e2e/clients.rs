@@ -8,6 +8,8 @@ use std::process::Command;
 use framewire_e2e::{Framewire, paths};
 use tempfile::TempDir;
 
+use super::served::Served;
+
 /// A server and a folder for a client of it.
 struct Generation {
     framewire: Framewire,
@@ -17,9 +19,12 @@ struct Generation {
 
 impl Generation {
     fn new() -> Generation {
+        Generation::of(Framewire::serve(&["--speed", "1"]).unwrap())
+    }
+
+    fn of(framewire: Framewire) -> Generation {
         let tools = tools();
         assert!(tools.join("installed").exists(), "the generators are not installed: `make setup-test`");
-        let framewire = Framewire::serve(&["--speed", "1"]).unwrap();
         let folder = TempDir::new_in(&tools).unwrap();
         let document = framewire.http().get("/openapi.json").unwrap().body;
         fs::write(folder.path().join("openapi.json"), document).unwrap();
@@ -135,6 +140,27 @@ fn the_python_sdk_of_mcp_plays_over_stdio_and_http() {
     let program = Framewire::command(&[]).unwrap().get_program().to_string_lossy().into_owned();
     let root = fs::canonicalize(paths::root()).unwrap();
     all.run("python", &["mcp_use.py", all.framewire.url(), &program, root.to_str().unwrap()]);
+}
+
+/// Plays random sequences by MCP over HTTP and over stdio, with connections that are cut.
+#[track_caller]
+fn check_mcp_frames(server: Framewire) {
+    let all = Generation::of(server);
+    let program = Framewire::command(&[]).unwrap().get_program().to_string_lossy().into_owned();
+    println!("{}", all.run("python", &["mcp_frames.py", all.framewire.url(), &program]));
+}
+
+#[test]
+fn mcp_presses_keys_once_in_exactly_their_frames_of_an_embedded_core() {
+    check_mcp_frames(Framewire::serve(&["--speed", "1"]).unwrap());
+}
+
+#[test]
+fn mcp_presses_keys_once_in_exactly_their_frames_of_a_window() {
+    let served = Served::stock();
+    // The rest of it has to live as long as the server.
+    let Served { server, mgba: _mgba, folder: _folder, .. } = served;
+    check_mcp_frames(server);
 }
 
 #[test]

@@ -159,7 +159,20 @@ impl Client {
         json: &str,
         limit: Duration,
     ) -> Result<Reply, Failure> {
-        self.change_by(self.draft(method_named(method), target, json.as_bytes(), Some(limit)))
+        self.change_once(method, target, json, limit, None)
+    }
+
+    /// Like [`Client::change_within`], under this key if there is one.
+    pub fn change_once(
+        &self,
+        method: &str,
+        target: &str,
+        json: &str,
+        limit: Duration,
+        key: Option<String>,
+    ) -> Result<Reply, Failure> {
+        let draft = self.draft(method_named(method), target, json.as_bytes(), Some(limit));
+        self.change_by(Draft { key, ..draft })
     }
 
     /// Changes something with bytes.
@@ -188,9 +201,9 @@ impl Client {
         Draft { method, target, body, content_type: "application/json", limit, key: None }
     }
 
-    /// Performs a change with a key, so that it can be sent again if the connection breaks.
-    fn change_by(&self, draft: Draft<'_>) -> Result<Reply, Failure> {
-        let draft = Draft { key: Some(format!("{:032x}", fastrand::u128(..))), ..draft };
+    /// Performs a change with a key, a new one if it has none, so that it can be sent again if the connection breaks.
+    fn change_by(&self, mut draft: Draft<'_>) -> Result<Reply, Failure> {
+        draft.key.get_or_insert_with(|| format!("{:032x}", fastrand::u128(..)));
         let response = self.send(&draft)?;
         if response.status() == 501 {
             // mGBA-http's script remembers no keys. Nothing was done, so the request may be sent without one.

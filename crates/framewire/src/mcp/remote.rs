@@ -70,8 +70,7 @@ impl Backend for Remote {
             let route = route
                 .ok_or_else(|| failed(format!("the server has no {id}; it is older than this program")))?;
             let client = self.client.clone();
-            let is_wait = id == "wait";
-            let called = tokio::task::spawn_blocking(move || route.send(&client, params, is_wait)).await;
+            let called = tokio::task::spawn_blocking(move || route.send(&client, params)).await;
             called.map_err(|error| failed(error.to_string()))?.map_err(failed)
         })
     }
@@ -82,8 +81,9 @@ impl Backend for Remote {
 }
 
 impl Route {
-    /// Sends a request: parameters of the path and the query first, the others in the body.
-    fn send(&self, client: &Client, mut params: Object, is_wait: bool) -> Result<Json, String> {
+    /// Sends a request: parameters of the path and the query first, the others in the body. `idempotency_key` is its key.
+    fn send(&self, client: &Client, mut params: Object) -> Result<Json, String> {
+        let key = params.remove("idempotency_key").map(text);
         let mut target = String::new();
         for part in self.path.split('/').skip(1) {
             target.push('/');
@@ -103,8 +103,7 @@ impl Route {
         let body = Json::Object(params).to_string();
         let reply = match self.method.as_str() {
             "GET" => client.get_within(&target, PATIENCE),
-            _ if is_wait => client.ask(&target, &body, Some(PATIENCE)).map(Option::unwrap_or_default),
-            method => client.change_within(method, &target, &body, PATIENCE),
+            method => client.change_once(method, &target, &body, PATIENCE, key),
         };
         let reply = reply.map_err(|error| error.to_string())?;
         if reply.body.is_empty() {

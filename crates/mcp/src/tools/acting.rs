@@ -9,14 +9,15 @@ use super::{Reply, ToolError};
 use crate::backend::Object;
 use crate::notes;
 use crate::picture::{Picture, PictureOptions};
-use crate::play::{self, Ended, MAX_FRAMES, Run, Step};
+use crate::play::{self, Ended, Played, Run};
 use crate::session::{Session, arguments};
-use crate::values::Values;
 
 /// Most changes that `watch` lists.
 const MAX_CHANGES: usize = 200;
-/// Frames that `wait` and steps with a condition take at most, where nothing else is said.
-const USUAL_FRAMES: u32 = 600;
+/// Most frames that `watch` plays: ten minutes.
+const MAX_WATCHED: u32 = 36_000;
+/// Frames that `watch` plays by one batch, which has two operations for each.
+const BATCH_FRAMES: u32 = 1_000;
 
 pub(super) const ACT: &str = r#"
 "keys":{"type":"string","description":"Sequence of presses KEYS:FRAMES. A pause at its end counts."},
@@ -32,7 +33,8 @@ pub(super) const ACT: &str = r#"
 "always":{"type":"boolean","description":"Also if unchanged"},
 "unless":{"type":"string","description":"Mark of a picture that you have"}},"additionalProperties":false,
 "description":"{} returns a picture if it changed"},
-"note":{"type":"string","description":"Kept for resume"}"#;
+"note":{"type":"string","description":"Kept for resume"},
+"key":{"type":"string","description":"A new UUID. If the reply is lost, repeat the call with it: nothing is played twice"}"#;
 
 pub(super) const OBSERVE: &str = r#"
 "values":{"type":"array","items":{"type":"string"},"description":"Expressions"}"#;
@@ -61,6 +63,7 @@ struct ActArguments {
     values: Vec<String>,
     picture: Option<PictureOptions>,
     note: Option<String>,
+    key: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -73,13 +76,13 @@ struct StepArguments {
 }
 
 pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
-    let ActArguments { keys, steps, stop, values, picture, note } = arguments(given)?;
-    let steps = match (keys, steps) {
+    let ActArguments { keys, steps, stop, values, picture, note, key } = arguments(given)?;
+    let steps: Vec<Json> = match (keys, steps) {
         (Some(_), steps) if !steps.is_empty() => {
             return Err(ToolError("keys and steps are both given; use one of them".to_owned()));
         }
-        (Some(keys), _) => play::sequence(&keys)?,
-        (None, steps) => compile_steps(&session, steps).await?,
+        (Some(keys), _) => play::sequence_step(&keys)?.into_iter().collect(),
+        (None, steps) => steps.into_iter().map(StepArguments::into_step).collect(),
     };
     if steps.is_empty() {
         let message =
@@ -93,18 +96,15 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         notes::check(&session, note)?;
     }
     let watched = session.memory.lock().watched.clone();
-    let all: Vec<String> = values.iter().chain(&watched).cloned().collect();
-    let stop = Values::compile(&session, "stop", &stop).await?;
-    let values = Values::compile(&session, "values", &values).await?;
-    let watched = Values::compile(&session, "watch", &watched).await?;
+    let several = steps.len() > 1;
     let run = Run {
         steps,
-        stop,
-        watched: Values::compile(&session, "values", &all).await?,
-        each_frame: false,
+        stop: &stop,
+        values: &values,
+        watched: &watched,
         picture: picture.is_some(),
+        key: key.as_deref(),
     };
-    run.check()?;
     let played = run.perform(&session).await?;
     let mut json = json!({"frame": played.frame, "frames": played.frames});
     json["ended"] = match &played.ended {
@@ -113,17 +113,15 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         Ended::Stop(condition) => format!("stop: {condition}").into(),
         Ended::Timeout => "timeout: until did not hold".into(),
     };
-    if run.steps.len() > 1 && !matches!(played.ended, Ended::Done) {
-        json["step"] = played.step.into();
+    if several && !matches!(played.ended, Ended::Done) {
+        json["step"] = played.steps.into();
     }
-    if let [first, last] = &played.watched[..] {
-        if !values.is_empty() {
-            json["values"] = values.to_json(&run.watched.part(&values, last));
-        }
-        if !watched.is_empty() {
-            let [before, after] = [first, last].map(|numbers| run.watched.part(&watched, numbers));
-            json["changed"] = watched.changes(&before, &after);
-        }
+    if !values.is_empty() {
+        json["values"] = played.values;
+    }
+    if !watched.is_empty() {
+        let [before, after] = &played.watched;
+        json["changed"] = play::changes(before, after);
     }
     let picture = match picture {
         Some(options) => unless_known(&session, &options, options.picture(&played.picture)?, &mut json),
@@ -135,28 +133,22 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
     Ok(Reply { json, picture })
 }
 
-async fn compile_steps(session: &Session, steps: Vec<StepArguments>) -> Result<Vec<Step>, ToolError> {
-    let mut compiled = Vec::with_capacity(steps.len());
-    for (index, StepArguments { hold, until, frames }) in steps.into_iter().enumerate() {
-        let frames = match (frames, &until) {
-            (Some(frames @ 1..=MAX_FRAMES), _) => frames,
-            (None, Some(_)) => USUAL_FRAMES,
-            (None, None) => {
-                return Err(ToolError(format!(
-                    "steps[{index}] has neither frames nor until; give one of them"
-                )));
-            }
-            (Some(frames), _) => {
-                return Err(ToolError(format!("steps[{index}].frames is {frames}; use 1 to {MAX_FRAMES}")));
-            }
-        };
-        let until = match until {
-            Some(until) => Some(Values::compile(session, &format!("steps[{index}].until"), &[until]).await?),
-            None => None,
-        };
-        compiled.push(Step { keys: play::mask(&hold)?, frames, until });
+impl StepArguments {
+    /// The step as the method `run` takes it.
+    fn into_step(self) -> Json {
+        let StepArguments { hold, until, frames } = self;
+        let mut step = json!({});
+        if !matches!(hold.trim(), "" | ".") {
+            step["hold"] = hold.into();
+        }
+        if let Some(until) = until {
+            step["until"] = until.into();
+        }
+        if let Some(frames) = frames {
+            step["frames"] = frames.into();
+        }
+        step
     }
-    Ok(compiled)
 }
 
 /// The picture, and its mark in the reply; no picture if the client has it.
@@ -186,7 +178,6 @@ struct ObserveArguments {
 pub(super) async fn observe(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
     let ObserveArguments { values } = arguments(given)?;
     let state = session.call("emulatorState", json!({})).await?;
-    let values = Values::compile(&session, "values", &values).await?;
     let mut json = json!({});
     for name in
         ["title", "code", "kind", "connected", "run", "speed", "lockstep", "frame", "problem", "save_problem"]
@@ -196,9 +187,9 @@ pub(super) async fn observe(session: Arc<Session>, given: Object) -> Result<Repl
         }
     }
     if !values.is_empty() {
-        let (numbers, _) = play::look(&session, &values, false).await?;
-        json["frame"] = numbers.frame.into();
-        json["values"] = values.to_json(&numbers);
+        let (frame, values, _) = play::look(&session, &values, false).await?;
+        json["frame"] = frame.into();
+        json["values"] = values;
     }
     let watched = session.memory.lock().watched.clone();
     if !watched.is_empty() {
@@ -220,9 +211,8 @@ pub(super) async fn screenshot(session: Arc<Session>, given: Object) -> Result<R
     let ScreenshotArguments { scale, crop, grey } = arguments(given)?;
     let options = PictureOptions { scale, crop, grey, always: true, unless: None };
     options.check()?;
-    let none = Values::compile(&session, "values", &[]).await?;
-    let (numbers, shot) = play::look(&session, &none, true).await?;
-    let mut json = json!({"frame": numbers.frame});
+    let (frame, _, shot) = play::look(&session, &[], true).await?;
+    let mut json = json!({"frame": frame});
     let picture = unless_known(&session, &options, options.picture(&shot)?, &mut json);
     Ok(Reply { json, picture })
 }
@@ -236,28 +226,38 @@ struct WatchArguments {
 
 pub(super) async fn watch(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
     let WatchArguments { values: texts, frames } = arguments(given)?;
-    let values = Values::compile(&session, "values", &texts).await?;
-    session.memory.lock().watched = texts;
+    // Refuses expressions that cannot be read.
+    let (frame, mut before, _) = play::look(&session, &texts, false).await?;
+    session.memory.lock().watched.clone_from(&texts);
     let Some(frames) = frames else {
-        let (numbers, _) = play::look(&session, &values, false).await?;
-        return Ok(json!({"frame": numbers.frame, "values": values.to_json(&numbers)}).into());
+        return Ok(json!({"frame": frame, "values": before}).into());
     };
-    if !(1..=MAX_FRAMES).contains(&frames) {
-        return Err(ToolError(format!("frames is {frames}; use 1 to {MAX_FRAMES}")));
+    if !(1..=MAX_WATCHED).contains(&frames) {
+        return Err(ToolError(format!("frames is {frames}; use 1 to {MAX_WATCHED}")));
     }
-    let stop = Values::compile(&session, "stop", &[]).await?;
-    let steps = vec![Step { keys: 0, frames, until: None }];
-    let run = Run { steps, stop, watched: values, each_frame: true, picture: false };
-    let played = run.perform(&session).await?;
-    let mut changes = Vec::new();
-    for pair in played.watched.windows(2) {
-        if let [before, after] = pair {
-            changes.push(json!({"frame": after.frame, "changed": run.watched.changes(before, after)}));
+    let (mut frame, mut changes, mut total) = (frame, Vec::new(), 0_usize);
+    let _playing = session.playing.lock().await;
+    let mut left = frames;
+    while left > 0 {
+        let count = left.min(BATCH_FRAMES);
+        left -= count;
+        let each_frame = [json!({"op": "run", "steps": [{"frames": 1}]}), play::evaluate(&texts)];
+        let ops = each_frame.iter().cycle().take(2 * count as usize).cloned().collect();
+        let (_, results) = session.batch(ops).await?;
+        for result in results.chunks_exact(2) {
+            let [ran, after] = result else { continue };
+            frame =
+                ran["steps"][0]["frame"].as_u64().and_then(|frame| frame.try_into().ok()).unwrap_or(frame);
+            if *after != before {
+                total += 1;
+                if total <= MAX_CHANGES {
+                    changes.push(json!({"frame": frame, "changed": play::changes(&before, after)}));
+                }
+                before = after.clone();
+            }
         }
     }
-    let total = changes.len();
-    changes.truncate(MAX_CHANGES);
-    let mut json = json!({"frame": played.frame, "changes": changes});
+    let mut json = json!({"frame": frame, "changes": changes});
     if total > MAX_CHANGES {
         json["left_out"] = (total - MAX_CHANGES).into();
     }
@@ -273,20 +273,9 @@ struct WaitArguments {
 
 pub(super) async fn wait(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
     let WaitArguments { until, frames } = arguments(given)?;
-    let state = session.call("emulatorState", json!({})).await?;
-    let frames = frames.unwrap_or(USUAL_FRAMES);
-    if state["run"] == "running" && state["lockstep"] != true {
-        return Ok(session.call("wait", json!({"until": until, "frames": frames})).await?.into());
-    }
-    let steps = vec![StepArguments { hold: String::new(), until: Some(until), frames: Some(frames) }];
-    let run = Run {
-        steps: compile_steps(&session, steps).await?,
-        stop: Values::compile(&session, "stop", &[]).await?,
-        watched: Values::compile(&session, "values", &[]).await?,
-        each_frame: false,
-        picture: false,
-    };
-    let played = run.perform(&session).await?;
-    let held = matches!(played.ended, Ended::Until(_));
-    Ok(json!({"held": held, "frame": played.frame, "frames": played.frames}).into())
+    let step = StepArguments { hold: String::new(), until: Some(until), frames };
+    let steps = vec![step.into_step()];
+    let run = Run { steps, stop: &[], values: &[], watched: &[], picture: false, key: None };
+    let Played { frame, frames, ended, .. } = run.perform(&session).await?;
+    Ok(json!({"held": matches!(ended, Ended::Until(_)), "frame": frame, "frames": frames}).into())
 }

@@ -11,7 +11,6 @@ use crate::notes;
 use crate::picture::PictureOptions;
 use crate::play;
 use crate::session::{Session, arguments};
-use crate::values::Values;
 
 /// Notes in a digest.
 const NOTES: usize = 12;
@@ -40,9 +39,8 @@ pub(super) async fn resume(session: Arc<Session>, given: Object) -> Result<Reply
     if let Ok(recording) = session.call("recordingUnderWay", json!({})).await {
         json["recording"] = recording["name"].clone();
     }
-    let nothing = Values::compile(&session, "values", &[]).await?;
-    let (numbers, shot) = play::look(&session, &nothing, true).await?;
-    json["frame"] = numbers.frame.into();
+    let (frame, _, shot) = play::look(&session, &[], true).await?;
+    json["frame"] = frame.into();
     let picture = PictureOptions::default().picture(&shot)?;
     json["picture"] = Json::from(picture.mark.as_str());
     session.memory.lock().picture = Some(picture.mark.clone());

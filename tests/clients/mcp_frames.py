@@ -1,0 +1,146 @@
+"""Plays random sequences by `act`, and checks the frames of all keys by the demo game's own log, also after connections were cut.
+
+    mcp_frames.py URL PROGRAM    over HTTP at URL, and over stdio by PROGRAM, which uses the server of URL
+
+FRAMEWIRE_MCP_CALLS is how many calls are made over each of the two.
+"""
+
+import asyncio
+import http.client
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+import uuid
+
+from mcp import Client, StdioServerParameters
+
+CALLS = int(os.environ.get("FRAMEWIRE_MCP_CALLS", "10"))
+# Calls whose connection is cut, over each of the two.
+CUTS = 4
+KEYS = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"]
+# The demo game's own counter of frames, and the keys that it saw in each of them.
+COUNTER, LOG, LOGGED = "u32[0x02000008]", 0x02001000, 2048
+REVISION = "2025-11-25"
+
+
+def text(result):
+    """The JSON of a result."""
+    assert not result.is_error, result
+    return json.loads(result.content[0].text)
+
+
+async def call(client, tool, **arguments):
+    return text(await client.call_tool(tool, arguments))
+
+
+def sequence(chooser, parts=5, longest=12):
+    """A random sequence, and the keys of each of its frames."""
+    presses, frames = [], []
+    for _ in range(chooser.randint(1, parts)):
+        keys, count = chooser.sample(range(10), chooser.randint(0, 3)), chooser.randint(1, longest)
+        presses.append(f"{'+'.join(KEYS[key] for key in keys) or '.'}:{count}")
+        frames += [sum(1 << key for key in keys)] * count
+    return " ".join(presses), frames
+
+
+async def begin(client):
+    """Stops the frames, and returns the counter of the demo game once it counts."""
+    await call(client, "control", action="pause")
+    await call(client, "control", action="reset")
+    assert (await call(client, "wait", until=f"{COUNTER} > 0"))["held"]
+    return (await call(client, "act", keys=".:1", values=[COUNTER]))["values"][COUNTER]
+
+
+async def check_log(client, before, after, expected, about):
+    """The game saw these keys in its frames after `before`, and no others."""
+    assert after - before == len(expected), (about, before, after, len(expected))
+    places = [LOG + 2 * ((before + 1 + index) % LOGGED) for index in range(len(expected))]
+    reads = [f"u16[{place}]" for place in places]
+    for first in range(0, len(reads), 200):
+        part = reads[first : first + 200]
+        seen = (await call(client, "observe", values=part))["values"]
+        assert [seen[read] for read in part] == expected[first : first + 200], about
+
+
+async def check_frames(client, calls, seed):
+    """Each key of random sequences is seen in exactly its frames."""
+    chooser = random.Random(seed)
+    before = (await call(client, "act", keys=".:1", values=[COUNTER]))["values"][COUNTER]
+    for number in range(calls):
+        keys, expected = sequence(chooser)
+        reply = await call(client, "act", keys=keys, values=[COUNTER])
+        after = reply["values"][COUNTER]
+        assert reply["frames"] == len(expected), (seed, number, keys, reply)
+        await check_log(client, before, after, expected, (seed, number, keys))
+        before = after
+
+
+def message(method, params, number=None):
+    body = {"jsonrpc": "2.0", "method": method, "params": params}
+    return json.dumps(body if number is None else {**body, "id": number})
+
+
+def cut_http(url, arguments, delay):
+    """Sends a call, and closes the connection before its reply."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"))
+    kinds = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    headers = {**kinds, "mcp-protocol-version": REVISION}
+    connection.request("POST", "/mcp", message("tools/call", {"name": "act", "arguments": arguments}, 1), headers)
+    time.sleep(delay)
+    connection.close()
+
+
+def kill_stdio(command, arguments, delay):
+    """Starts a server over stdio, sends a call, and kills the server before its reply."""
+    about = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        server.stdin.write(message("initialize", about, 1) + "\n")
+        server.stdin.flush()
+        assert "serverInfo" in server.stdout.readline()
+        server.stdin.write(message("notifications/initialized", {}) + "\n")
+        server.stdin.write(message("tools/call", {"name": "act", "arguments": arguments}, 2) + "\n")
+        server.stdin.flush()
+        time.sleep(delay)
+        server.kill()
+
+
+async def check_lost(client, cut, seed):
+    """A call whose connection was cut, repeated with its key, is played once; `cut` sends it and cuts its connection."""
+    chooser = random.Random(seed)
+    before = (await call(client, "act", keys=".:1", values=[COUNTER]))["values"][COUNTER]
+    # A window takes its time for each frame; an embedded core plays hundreds of them while a connection is cut.
+    longest = 50 if (await call(client, "observe"))["kind"] == "embedded" else 6
+    for number in range(CUTS):
+        # From before its arrival to after its end.
+        delay = chooser.choice([0, 0.001, 0.01, 0.1])
+        keys, expected = sequence(chooser, 20, longest)
+        arguments = {"keys": keys, "values": [COUNTER], "key": str(uuid.uuid4())}
+        about = (seed, number, delay, keys)
+        await asyncio.to_thread(cut, arguments, delay)
+        first = await call(client, "act", **arguments)
+        assert first == await call(client, "act", **arguments), about
+        assert first["frames"] == len(expected), (about, first)
+        after = (await call(client, "observe", values=[COUNTER]))["values"][COUNTER]
+        await check_log(client, before, after, expected, about)
+        before = after
+
+
+async def main(url, program):
+    seed = random.randrange(1 << 32)
+    command = [program, "mcp", "--url", url, "--data", "data"]
+    remote = StdioServerParameters(command=program, args=command[1:])
+    cuts = [(f"{url}/mcp", lambda *call: cut_http(url, *call)), (remote, lambda *call: kill_stdio(command, *call))]
+    for where, cut in cuts:
+        async with Client(where, mode="legacy") as client:
+            await begin(client)
+            begun = time.monotonic()
+            await check_frames(client, CALLS, seed)
+            print(f"{CALLS} calls, {time.monotonic() - begun:.1f} s, each key in its frames")
+            await check_lost(client, cut, seed)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
