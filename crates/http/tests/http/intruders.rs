@@ -3,8 +3,10 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
-use framewire_http::{Files, Token, Tokens};
+use framewire_http::{Files, FrontEnd, LocalCalls, Token, Tokens};
+use framewire_mcp::{Backend, CallFuture, Object, Options, Problem as McpProblem, Session};
 
 use super::support::{Reply, Server, field, wait_for};
 
@@ -41,8 +43,14 @@ enum Wish {
     Write(&'static str),
     /// Write a picture to this file, in a batch.
     WriteInBatch(&'static str),
+    /// Change the game's memory by a tool of MCP, at this path.
+    Mcp(&'static str),
+    /// Play by a tool of MCP, at this path.
+    McpAct(&'static str),
 }
-use Wish::{Batch, Get, Other, Peek, Picture, Poke, Post, Socket, Write as WriteTo, WriteInBatch};
+use Wish::{
+    Batch, Get, Mcp, McpAct, Other, Peek, Picture, Poke, Post, Socket, Write as WriteTo, WriteInBatch,
+};
 
 struct Case {
     name: &'static str,
@@ -162,6 +170,22 @@ const CASES: &[Case] = &[
     case("a read-only session pokes", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 403),
     case("the token for a foreign page", Guarded, Poke, "host: {host}\r\norigin: http://evil.example\r\nauthorization: Bearer {token}\r\n", 403),
     case("the token under a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSERauthorization: Bearer {token}\r\n", 403),
+    // MCP. A tool that is not offered is a result with an error, for the model.
+    case("MCP for a page of another site", Usual, Mcp("/mcp"), "host: {host}\r\norigin: http://evil.example\r\n", 403),
+    case("MCP for a page in a sandbox", Usual, Mcp("/mcp"), "host: {host}\r\norigin: null\r\n", 403),
+    case("MCP for a page of another port", Usual, McpAct("/mcp"), "host: {host}\r\norigin: http://127.0.0.1:1\r\n", 403),
+    case("MCP under a rebound name", Usual, Mcp("/mcp"), "host: evil.example\r\nBROWSER", 403),
+    case("MCP for a client that only reads", Usual, Mcp("/mcp?read_only=true"), "host: {host}\r\n", 200),
+    case("MCP for a client that only reads, act", Usual, McpAct("/mcp?read_only=true"), "host: {host}\r\n", 200),
+    case("MCP for a client that chose to play, write", Usual, Mcp("/mcp?toolsets=play"), "host: {host}\r\n", 200),
+    case("MCP without a token", Guarded, Mcp("/mcp"), "host: {host}\r\n", 401),
+    case("MCP with a wrong token", Guarded, Mcp("/mcp"), "host: {host}\r\nauthorization: Bearer 00000000000000000000000000000000\r\n", 401),
+    case("MCP with a session, a form of another site", Guarded, Mcp("/mcp"), "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://evil.example\r\n", 401),
+    case("MCP with the token for a foreign page", Guarded, Mcp("/mcp"), "host: {host}\r\norigin: http://evil.example\r\nauthorization: Bearer {token}\r\n", 403),
+    case("MCP with the read-only token", Guarded, Mcp("/mcp"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
+    case("MCP with the read-only token, act", Guarded, McpAct("/mcp"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
+    case("MCP with the read-only token, which asks for more", Guarded, Mcp("/mcp?read_only=false"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
+    case("MCP with a read-only session", Guarded, Mcp("/mcp"), "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 200),
     // Files that are not for callers.
     case("an absolute path", Guarded, WriteTo("{outside}/p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
     case("a path that climbs out", Guarded, WriteTo("../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
@@ -177,6 +201,50 @@ const CASES: &[Case] = &[
     case("a file named through a proxy, in a batch", Usual, WriteInBatch("{outside}/p.png"), "host: {host}\r\nforwarded: for=203.0.113.7\r\n", 403),
     case("a ROM named through a proxy", Usual, Post("/mgba-http/extension/loadfile?path=x.gba", ""), "host: {host}\r\nvia: 1.1 proxy\r\n", 403),
 ];
+
+/// The methods of a server's routes.
+struct Calls(LocalCalls);
+
+impl Backend for Calls {
+    fn call<'a>(&'a self, method: &'a str, params: Object) -> CallFuture<'a> {
+        Box::pin(async move {
+            self.0.call(method, params).await.map_err(|problem| McpProblem::from_json(&problem))
+        })
+    }
+
+    fn only_reads(&self) -> bool {
+        self.0.only_reads()
+    }
+}
+
+/// The front end MCP.
+fn mcp() -> FrontEnd {
+    let routes = |calls: LocalCalls| {
+        let playing = Arc::default();
+        framewire_mcp::router(Arc::new(move |parts| {
+            let mut options = Options::default();
+            options.read_query(parts.uri.query().unwrap_or_default())?;
+            let backend = Arc::new(Calls(calls.for_sender(&parts.extensions)));
+            Ok(Session::new(backend, options, Arc::clone(&playing)))
+        }))
+    };
+    FrontEnd { path: framewire_mcp::PATH, routes: Arc::new(routes) }
+}
+
+/// What clients of MCP send with each request.
+const MCP_HEADERS: &str = "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
+                           mcp-protocol-version: 2025-11-25\r\n";
+
+/// A call of a tool of MCP that writes to the game's memory.
+fn mcp_write() -> String {
+    mcp_call("write", r#"{"address":"scratch","value":99}"#)
+}
+
+fn mcp_call(tool: &str, arguments: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    )
+}
 
 /// The servers, and what stands for the placeholders.
 struct Scene {
@@ -204,9 +272,10 @@ impl Scene {
         let guarded = Server::with(|app| {
             app.access.tokens = tokens;
             app.access.files = Some(Files::within(&files).unwrap());
+            app.front_end = Some(mcp());
         });
         let mut scene = Scene {
-            usual: Server::start(),
+            usual: Server::with(|app| app.front_end = Some(mcp())),
             guarded,
             outside,
             token: token.reveal().to_owned(),
@@ -298,8 +367,11 @@ impl Scene {
                 let op = format!(r#"{{"op":"screenshot_file","path":"{path}"}}"#);
                 ("POST", "/v1/batch".to_owned(), format!(r#"{{"ops":[{op}]}}"#))
             }
+            Mcp(target) => ("POST", target.to_owned(), mcp_write()),
+            McpAct(target) => ("POST", target.to_owned(), mcp_call("act", r#"{"keys":"Select+L+R:5"}"#)),
         };
-        let upgrade = match case.wish {
+        let further = match case.wish {
+            Mcp(_) | McpAct(_) => MCP_HEADERS,
             Socket => {
                 "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
                  sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
@@ -312,7 +384,7 @@ impl Scene {
         let length = body.len();
         write!(
             stream,
-            "{method} {target} HTTP/1.1\r\n{headers}{upgrade}content-length: {length}\r\n\r\n{body}"
+            "{method} {target} HTTP/1.1\r\n{headers}{further}content-length: {length}\r\n\r\n{body}"
         )
         .unwrap();
         let reply = Reply::read(&mut stream);
@@ -324,6 +396,9 @@ impl Scene {
         let named = target.contains(outside) || body.contains(outside);
         if text.contains("FRAMEWIRE") || text.contains(&self.token) || !named && text.contains(outside) {
             return Some(format!("says too much: {text}"));
+        }
+        if reply.status == 200 && !text.contains(r#""isError":true"#) {
+            return Some(format!("is done: {text}"));
         }
         if reply.header("access-control-allow-origin").is_some() {
             return Some("lets the page read the answer".to_owned());
@@ -352,7 +427,7 @@ fn nobody_who_may_not_changes_or_learns_anything() {
     let files = scene.files();
     let titles: Vec<&str> = CASES.iter().map(|case| case.name).collect();
     let unique: std::collections::HashSet<_> = titles.iter().collect();
-    assert!(unique.len() == titles.len() && titles.len() >= 80, "{} cases", titles.len());
+    assert!(unique.len() == titles.len() && titles.len() >= 95, "{} cases", titles.len());
     let faults: Vec<String> =
         CASES.iter().filter_map(|case| Some(format!("{}: {}", case.name, scene.fault(case)?))).collect();
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), CASES.len(), faults.join("\n"));
@@ -366,6 +441,17 @@ fn nobody_who_may_not_changes_or_learns_anything() {
         let reply = scene.guarded.request_with("GET", target, &shown, b"");
         assert_eq!(reply.status, 200, "{target} is gone");
     }
+}
+
+/// What the cases that use MCP would do if they were let in.
+#[test]
+fn mcp_with_the_token_changes_memory() {
+    let scene = Scene::new();
+    let shown = format!("authorization: Bearer {}\r\n{MCP_HEADERS}", scene.token);
+    let reply = scene.guarded.request_with("POST", "/mcp", &shown, mcp_write().as_bytes());
+    assert!(reply.status == 200 && !reply.text().contains(r#""isError":true"#), "{}", reply.text());
+    let scratch = format!("/core/read8?address={}", field("scratch"));
+    assert_eq!(scene.guarded.request_with("GET", &scratch, &shown, b"").text(), "99");
 }
 
 /// What a read-only token may do with watches and searches: everything with its own.
