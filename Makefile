@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run dist dist-check dist-windows dist-windows-check test python python-native wheel bench-python bench-fleet lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run dist dist-check dist-windows dist-windows-check test python python-native wheel bench-python bench-fleet lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis mcp-conformance study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -143,6 +143,10 @@ fuzz: setup-test
 # document does not say. It needs `pip install schemathesis`; MAX_TIME is its time in seconds.
 schemathesis: build
 	tools/schemathesis.sh target/release/framewire $(ARGS)
+
+# The conformance suite of the Model Context Protocol, against /mcp.
+mcp-conformance: build
+	tools/mcp-conformance.sh target/release/framewire
 
 # The load-test study of 2025 again, for about an hour: docs/study.md. `make study ARGS=--quick` takes 12 minutes.
 study: lab

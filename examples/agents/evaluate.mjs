@@ -3,17 +3,20 @@
 //   act      one call of `act` is one decision: move under the ball until a condition holds, and return values
 //   press    the way of other servers: press a key, sleep, take a screenshot; three calls are one decision
 //
-//   npm install && node evaluate.mjs http://127.0.0.1:5000 [act|press] [seed]
+//   npm install && node evaluate.mjs http://127.0.0.1:5000 [act|press|all] [seed] [FILE]
+//
+// The counts are also written to FILE, in JSON. docs/performance/agents.json has those of docs/agents.md.
 //
 // No model is needed: two scripted players decide. The second player gets the positions that a model would see in the
 // picture. Tokens are those of the calls' arguments and results by o200k_base, and width * height / 750 for a picture. The
 // tools' descriptions, which a model reads once, are not counted.
 
 import { setMaxListeners } from "node:events";
+import { writeFileSync } from "node:fs";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 
-const [url = "http://127.0.0.1:5000", only, seed = "1"] = process.argv.slice(2);
+const [url = "http://127.0.0.1:5000", only = "all", seed = "1", file] = process.argv.slice(2);
 /** Longest game, in frames: half an hour. */
 const LIMIT = 108_000;
 /** The picture of a Game Boy Advance. */
@@ -126,18 +129,25 @@ async function playByPress(cost) {
   return false;
 }
 
-console.log("| way | cleared | decisions | calls | tokens | frames of the game |");
-console.log("| --- | --- | ---: | ---: | ---: | ---: |");
+console.log("| way | cleared | decisions | calls | tokens | frames of the game | seconds of the game |");
+console.log("| --- | --- | ---: | ---: | ---: | ---: | ---: |");
+const results = { seed: Number(seed), tokenizer: "o200k_base", tokens_of_a_picture: PICTURE, ways: {} };
 await call("control", { action: "pause" });
 for (const [way, play] of [["act", playByAct], ["press", playByPress]]) {
-  if (only && only !== way) {
+  if (only !== "all" && only !== way) {
     continue;
   }
   await call("control", { action: "reset" });
   await call("wait", { until: "u32[0x02000008] > 0" });
   const cost = { decisions: 0, calls: 0, tokens: 0, frames: 0 };
   const cleared = await play(cost);
-  const numbers = [cost.decisions, cost.calls, cost.tokens, cost.frames].map((number) => number.toLocaleString("en"));
+  // The console shows 16777216 / 280896 frames in a second.
+  const game_seconds = Math.round((cost.frames * 280896) / 16777216);
+  results.ways[way] = { cleared, ...cost, game_seconds };
+  const numbers = [cost.decisions, cost.calls, cost.tokens, cost.frames, game_seconds].map((number) => number.toLocaleString("en"));
   console.log(`| ${way} | ${cleared ? "yes" : "no"} | ${numbers.join(" | ")} |`);
 }
 await client.close();
+if (file) {
+  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+}

@@ -16,6 +16,7 @@ use rmcp::service::{RequestContext, ServiceExt};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
 
 use crate::PATH;
 use crate::prompts;
@@ -132,7 +133,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let (session, uri) = (self.session(&context)?, request.uri);
-        let unknown = |why: String| ErrorData::resource_not_found(why, None);
+        let unknown = |why: String| ErrorData::resource_not_found(why, Some(json!({"uri": uri})));
         let contents = match resources::read(&session, &uri).await {
             None => {
                 return Err(unknown(format!("there is no resource {uri}; resources/list has all of them")));
