@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the archive for Linux: dist/framewire-VERSION-x86_64-linux.tar.gz. Its program needs only glibc 2.28 or newer. The same
-# commit, compilers and packages give the same archive, byte by byte, in any folder.
+# commit, compilers and packages give the same archive, byte by byte, in any folder. Next to it are a bundle for clients of MCP with
+# the same program, .mcpb, and its entry for their registry, server.json.
 #
 # DIST_DIR names another folder than dist. CARGO_TARGET_DIR is used as in any other build.
 set -eu
@@ -83,3 +84,8 @@ tar -C "$work" --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --
     gzip -n -9 >"$dist/$name.tar.gz"
 (cd "$dist" && sha256sum "$name.tar.gz" >"$name.sha256")
 say "$(wc -c <"$dist/$name.tar.gz") bytes: $dist/$name.tar.gz"
+
+# ---- for clients of MCP ----
+
+tools/mcpb.py "$folder" "$version" "$dist/$name.mcpb"
+say "$(wc -c <"$dist/$name.mcpb") bytes: $dist/$name.mcpb"
