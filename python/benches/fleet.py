@@ -2,8 +2,8 @@
 
 Each node of a cluster has one core. Fleets of 1, 2 and 4 nodes are compared with the same environments in one process that
 has as many threads, at most those of this machine, and with what `framewire.ray.sizing` predicts. Rounds alternate, and
-medians are compared, because the machine may be noisy. Then nodes are killed in a run of 10,000 steps, and the states at
-its end are compared.
+medians are compared, because the machine may be noisy. Then nodes are killed in runs of 10,000 steps on 2 and on 4 nodes,
+and the rewards and the states at the end are compared with those of one process.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+# Otherwise, every other program of the machine takes the cores of the workers.
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
 
 import numpy as np
 import ray
@@ -32,7 +34,7 @@ from framewire.ray import Fleet
 from framewire.ray.sizing import Costs, Plan, predict
 
 NODES = (1, 2, 4)
-ENVS = 64
+ENVS = 512
 ROUNDS = 3
 STORE = 200 << 20
 
@@ -103,9 +105,9 @@ def kill(cluster: Cluster, node: Any, fleet: Fleet) -> None:
                 os.kill(group.process, signal.SIGKILL)
 
 
-def losses(cluster: Cluster, steps: int) -> dict[str, Any]:
+def losses(cluster: Cluster, workers: int, steps: int) -> dict[str, Any]:
     """Kills a worker or a node at every tenth of a run, and compares it with one process."""
-    envs = 4
+    envs = 2 * workers
     one = framewire.envs.make_vec(scenario="memory", num_envs=envs)
     chance = np.random.default_rng(1)
     actions = chance.integers(0, 4, (steps, envs))
@@ -114,11 +116,11 @@ def losses(cluster: Cluster, steps: int) -> dict[str, Any]:
     expected = one.state_hashes()
     one.close()
     nodes, found = 0, 0.0
-    with Fleet(None, "memory", num_envs=envs, workers=2) as fleet:
+    with Fleet(None, "memory", num_envs=envs, workers=workers) as fleet:
         fleet.reset(seed=1)
         for step, each in enumerate(actions):
             if step % (steps // 10) == steps // 20:
-                victim = fleet._groups[step // (steps // 10) % 2]
+                victim = fleet._groups[step // (steps // 10) % workers]
                 node = next((node for node in cluster.worker_nodes if node.node_id == victim.place.node.id), None)
                 if node is None:
                     os.kill(victim.process, signal.SIGKILL)
@@ -129,7 +131,14 @@ def losses(cluster: Cluster, steps: int) -> dict[str, Any]:
             found += fleet.step(each)[1].sum()
         is_equal = fleet.state_hashes() == expected and bool(found == rewards)
         restarts = sum(stats.restarts for stats in fleet.stats())
-    return {"steps": steps, "environments": envs, "nodes_killed": nodes, "restarts": restarts, "equal": is_equal}
+    return {
+        "nodes": workers,
+        "steps": steps,
+        "environments": envs,
+        "nodes_killed": nodes,
+        "restarts": restarts,
+        "equal": is_equal,
+    }
 
 
 def main() -> None:
@@ -145,6 +154,7 @@ def main() -> None:
         "ray": ray.__version__,
         "python": platform.python_version(),
         "cores": os.cpu_count() or 1,
+        "niceness_of_workers": 0,
     }
     with ExitStack() as stack:
         cluster = Cluster(
@@ -160,7 +170,7 @@ def main() -> None:
             calls = [statistics.median(call_seconds(workers, 1.0) for _ in range(3)) for workers in (1, 2)]
             figures |= summary(rounds, calls)
         if options.only != "speeds":
-            figures["losses"] = losses(cluster, options.steps)
+            figures["losses"] = [losses(cluster, workers, options.steps) for workers in NODES[1:]]
     if options.json is not None:
         before = json.loads(options.json.read_text()) if options.json.exists() else {}
         options.json.write_text(json.dumps(before | figures, indent=2) + "\n")

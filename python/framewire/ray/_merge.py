@@ -7,18 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from framewire.envs._spaces import Observation
+from framewire.envs._spaces import Array, Observation
 
 Rows = slice
 
 
-def copy_rows(into: Observation, rows: Rows, part: Observation) -> None:
-    """Copies the observations of a worker to their rows."""
-    if isinstance(into, dict):
-        for name, values in into.items():
-            values[rows] = part[name]
-    else:
-        into[rows] = part
+def in_order(observations: Observation) -> Observation:
+    """Observations whose arrays have an order that is the same everywhere."""
+    return dict(sorted(observations.items())) if isinstance(observations, dict) else observations
+
+
+def arrays(observations: Observation) -> list[Array]:
+    """The arrays of observations, in that order."""
+    return list(in_order(observations).values()) if isinstance(observations, dict) else [observations]
+
+
+def rows_of(observations: Observation, rows: Rows) -> Observation:
+    """The observations of some environments."""
+    if isinstance(observations, dict):
+        return {name: values[rows] for name, values in observations.items()}
+    return observations[rows]
+
+
+def write(into: Observation, observations: Observation) -> None:
+    """Copies observations, unless they are there already."""
+    for target, values in zip(arrays(into), arrays(observations), strict=True):
+        if not np.may_share_memory(target, values):
+            target[:] = values
 
 
 def merge_infos(parts: Sequence[tuple[Rows, dict[str, Any]]], count: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What runs on a node: a vector of environments, and an actor that owns it."""
+"""What runs on a node: a vector of environments, and an actor that owns it and serves the program."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import ray
 
 import framewire
 from framewire import _native
 from framewire.envs._spaces import Array, Observation
 from framewire.envs.vector import GameVectorEnv
 from framewire.errors import FramewireError
+from framewire.ray import _connection
 from framewire.ray._files import GameFiles
+from framewire.ray._memory import MemoryKey, open_rows
+from framewire.ray._merge import Rows, in_order, write
 from framewire.ray.errors import FleetError
 
 
@@ -29,18 +33,29 @@ class Setup:
     scenario: str | None
     autoreset: str
     start_hash: str
+    memory: MemoryKey | None = None
 
 
 class Result(NamedTuple):
     """What a reset or a step returns."""
 
-    observations: Observation
+    observations: Observation | None
+    """None if they are in memory that the worker shares with the program."""
     rewards: Array
     terminated: Array
     truncated: Array
     info: dict[str, Any]
+    """Without the masks of values that all environments have."""
     digest: int
     """A checksum of the rest."""
+
+
+class Started(NamedTuple):
+    """A worker that has started: its process, and where it listens."""
+
+    process: int
+    host: str
+    port: int
 
 
 class Saved(NamedTuple):
@@ -67,8 +82,8 @@ SAVE = Call("save", ())
 class Worker:
     """The environments of one actor. An exception of its constructor would lose its type, so `start` does the work."""
 
-    def start(self, setup: Setup, files: GameFiles, count: int, threads: int) -> int:
-        """Starts the environments, and returns the number of this process.
+    def start(self, setup: Setup, files: GameFiles, rows: Rows, threads: int) -> Started:
+        """Starts the environments with these numbers, and listens for the program.
 
         Raises:
             FleetError: If this node has another version of Framewire.
@@ -78,7 +93,12 @@ class Worker:
         with named_node(host), files.unpacked() as (game, rom):
             found = start_hash(game, setup.scenario, rom)
             vector = GameVectorEnv(
-                game, setup.scenario, num_envs=count, rom=rom, threads=threads, autoreset_mode=setup.autoreset
+                game,
+                setup.scenario,
+                num_envs=rows.stop - rows.start,
+                rom=rom,
+                threads=threads,
+                autoreset_mode=setup.autoreset,
             )
         if found != setup.start_hash:
             raise FleetError(
@@ -86,10 +106,32 @@ class Worker:
                 "Framewire; use the same ROM and the same wheel on every node"
             )
         self._vector = vector
-        return os.getpid()
+        self._masks = {f"_{name}" for name in vector._native.info_names}
+        self._shared = open_rows(setup.memory, rows)
+        host = ray.util.get_node_ip_address()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, 0), family=family)
+        return Started(os.getpid(), host, self._listener.getsockname()[1])
 
-    def play(self, call: Call) -> Result:
-        """Plays a reset or a step."""
+    def serve(self, secret: bytes, timeout: float) -> None:
+        """Performs the other methods for the program, until it closes its connection.
+
+        Args:
+            secret: What the program sends first.
+            timeout: Seconds in which it has to connect.
+        """
+        with self._listener as listener:
+            listener.settimeout(timeout)
+            connection = _connection.accept(listener, secret)
+        _connection.serve(connection, lambda name, arguments: getattr(self, name)(*arguments))
+
+    def play(self, call: Call, into: int | None = None) -> Result:
+        """Plays a reset or a step.
+
+        Args:
+            call: What to play.
+            into: The set of shared observations, if there are any, that takes those of the result.
+        """
         vector = self._vector
         if call.name == "reset":
             seeds, mask = call.arguments
@@ -98,7 +140,14 @@ class Worker:
             result = Result(observations, rewards, ended, ended, info, 0)
         else:
             result = Result(*vector.step(*call.arguments), 0)
-        return result._replace(digest=_digest(result))
+        info = {name: values for name, values in result.info.items() if name not in self._masks}
+        result = result._replace(info=info)
+        result = result._replace(digest=_digest(result))
+        if into is None or self._shared is None:
+            # The program knows in this order which arrays it receives.
+            return result._replace(observations=in_order(result.observations))
+        write(self._shared[into], result.observations)
+        return result._replace(observations=None)
 
     def replay(self, calls: Sequence[Call]) -> list[int | None]:
         """Plays calls again, and returns the checksum of each result."""

@@ -5,28 +5,31 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TextIO
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 import ray
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import batch_space, create_empty_array
+from gymnasium.vector.utils import batch_space
 
 import framewire
 from framewire.envs import GameVectorEnv, demo_game
-from framewire.envs._spaces import Array, Observation
+from framewire.envs._spaces import Array, Observation, copy
 from framewire.errors import InvalidRequest
 from framewire.ray import _actors, _nodes
-from framewire.ray._actors import LOST, Actors
+from framewire.ray._actors import LOST, Actors, Link
+from framewire.ray._connection import LARGE
 from framewire.ray._files import GameFiles
-from framewire.ray._merge import Rows, copy_rows, merge_infos
+from framewire.ray._memory import SharedMemory
+from framewire.ray._merge import Rows, arrays, merge_infos, rows_of, write
 from framewire.ray._metrics import Metrics, NodeStats
 from framewire.ray._nodes import Place
+from framewire.ray._progress import progress
 from framewire.ray._worker import SAVE, Call, Result, Saved, Setup, Worker, start_hash
 from framewire.ray.errors import FleetError
 
@@ -37,8 +40,9 @@ _log = logging.getLogger("framewire.ray")
 # Calls that are played again at once, so that each request to a worker has an end in sight.
 _REPLAYED_AT_ONCE = 32
 
-# A node keeps the results of a few steps: those that are read, and those that are on their way.
-_RESULTS_IN_STORE = 4
+# Sets of observations: two for `step`, which uses them in turn, and one for `recv`, which copies from it.
+_SETS = 3
+_RECV_SET = 2
 
 
 @dataclass
@@ -58,13 +62,16 @@ class _Group:
     actor: Any
     # Of the actor, on its node.
     process: int = 0
+    # None until it has started.
+    link: Link | None = None
     # What they continue from on another node: `log` after `saved`, or from the start if there is none.
     saved: Saved | None = None
     log: list[_Entry] = field(default_factory=list)
-    # The result that has not been received.
-    result: ray.ObjectRef[Any] | None = None
-    # A saved state that has not been received, and how many entries of the log it contains.
-    saving: tuple[ray.ObjectRef[Any], int] | None = None
+    # Whether the result of the last call has not been received, and the set of arrays for its observations.
+    is_playing: bool = False
+    into: int = 0
+    # If a saved state was asked for and has not been received: how many entries of the log it contains.
+    saving: int | None = None
     # Calls since the states were saved, or since a reset with seeds.
     calls: int = 0
 
@@ -133,10 +140,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         with closing(GameVectorEnv(game, scenario, rom=local_rom)) as probe:
             self.single_observation_space = probe.single_observation_space
             self.single_action_space = probe.single_action_space
+            self._info_names = probe._native.info_names
             initial = start_hash(os.fspath(game), scenario, None if local_rom is None else os.fspath(local_rom))
         files = GameFiles.collect(game, scenario, rom, node_rom)
-        self._setup = Setup(framewire.__version__, scenario, mode.value, initial)
-
         self.metadata = {"autoreset_mode": mode, "render_modes": []}
         self.num_envs = num_envs
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -159,17 +165,22 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         if not ray.is_initialized():
             ray.init()
+        self._memory = SharedMemory(self.single_observation_space, num_envs, _SETS)
+        self._setup = Setup(framewire.__version__, scenario, mode.value, initial, self._memory.key)
         self.closed = False
         try:
             places = _nodes.plan(_nodes.usable(self._pool.resources), workers, cores_per_worker, num_envs)
-            self._check_store(places, files)
             self._files = _actors.put(files)
             self._start_all(places)
         except BaseException:
             self.close()
             raise
-        self._arrays = tuple(self._empty() for _ in range(2))
-        self._is_second = False
+        self._ends = tuple(
+            (np.zeros(num_envs), np.zeros(num_envs, dtype=np.bool_), np.zeros(num_envs, dtype=np.bool_)) for _ in range(2)
+        )
+        self._all = np.ones(num_envs, dtype=np.bool_)
+        # Which of the two sets of arrays the last step used.
+        self._last = 0
 
     def __enter__(self) -> Fleet:
         """The fleet."""
@@ -190,39 +201,43 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         and so on.
         """
         mask = None if options is None else options.get("reset_mask")
-        self.send_reset(seed=seed, mask=mask)
-        arrays = self._next(keep=mask is not None)
-        infos = []
-        for group in self._groups:
-            result = self._receive(group)
-            copy_rows(arrays[0], group.rows, result.observations)
-            infos.append((group.rows, result.info))
-        return arrays[0], merge_infos(infos, self.num_envs)
+        # A reset of some environments leaves the rows of the others as they are.
+        into = self._last if mask is not None else 1 - self._last
+        self._begin_reset(seed, mask, into)
+        self._last = into
+        infos = [(group.rows, self._receive(group).info) for group in self._groups]
+        return self._memory.sets[into], self._with_masks(merge_infos(infos, self.num_envs), self.num_envs)
 
     def step(self, actions: npt.ArrayLike) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Plays a step in each environment."""
-        self.send(actions)
-        observations, rewards, terminated, truncated = self._next()
+        into = 1 - self._last
+        self._begin_steps(actions, into)
+        self._last = into
+        rewards, terminated, truncated = self._ends[into]
         infos = []
         for group in self._groups:
             result = self._receive(group)
-            copy_rows(observations, group.rows, result.observations)
             rewards[group.rows] = result.rewards
             terminated[group.rows] = result.terminated
             truncated[group.rows] = result.truncated
             infos.append((group.rows, result.info))
-        return observations, rewards, terminated, truncated, merge_infos(infos, self.num_envs)
+        info = self._with_masks(merge_infos(infos, self.num_envs), self.num_envs)
+        return self._memory.sets[into], rewards, terminated, truncated, info
 
     def close_extras(self, **_: Any) -> None:
         """Ends the actors."""
         for group in self._groups:
-            _actors.end(group.actor)
+            self._end(group)
         self._groups = []
+        self._memory.close()
 
     # ---- worker by worker ----
 
     def send_reset(self, *, seed: int | Sequence[int | None] | None = None, mask: npt.ArrayLike | None = None) -> None:
         """Begins a reset, as `reset` does, without waiting. `recv` has the result of each worker."""
+        self._begin_reset(seed, mask, _RECV_SET)
+
+    def _begin_reset(self, seed: int | Sequence[int | None] | None, mask: npt.ArrayLike | None, into: int) -> None:
         self._check_idle("reset")
         chosen = None if mask is None else np.array(mask, dtype=np.bool_)
         if chosen is not None and chosen.shape != (self.num_envs,):
@@ -232,7 +247,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._over[slice(None) if chosen is None else chosen] = False
         for group in self._groups:
             own = None if chosen is None else chosen[group.rows]
-            self._call(group, Call("reset", (seeds[group.rows], own)))
+            self._call(group, Call("reset", (seeds[group.rows], own)), into)
 
     def send(self, actions: npt.ArrayLike, env_id: npt.ArrayLike | None = None) -> None:
         """Begins a step of the environments of one worker, or of all, and returns at once. The results come from `recv`.
@@ -242,12 +257,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             env_id: The numbers of the environments, as `recv` returned them in `info["env_id"]`; all if left out.
         """
         if env_id is None:
-            values = self._checked(actions, self.num_envs)
-            self._check_idle("step")
-            self._check_begun()
-            self._check_over(np.arange(self.num_envs))
-            for group in self._groups:
-                self._call(group, Call("step", (values[group.rows],)))
+            self._begin_steps(actions, _RECV_SET)
             return
         ids = np.asarray(env_id)
         one = next((group for group in self._groups if np.array_equal(ids, _ids(group))), None)
@@ -255,26 +265,34 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InvalidRequest(
                 "env_id does not name all environments of one worker; use info['env_id'] of recv", parameter="env_id"
             )
-        if one.result is not None:
+        if one.is_playing:
             raise InvalidRequest("the last step of these environments was not received; call recv first")
         self._check_begun()
         values = self._checked(actions, one.count)
         self._check_over(ids)
-        self._call(one, Call("step", (values,)))
+        self._call(one, Call("step", (values,)), _RECV_SET)
+
+    def _begin_steps(self, actions: npt.ArrayLike, into: int) -> None:
+        values = self._checked(actions, self.num_envs)
+        self._check_idle("step")
+        self._check_begun()
+        self._check_over(np.arange(self.num_envs))
+        for group in self._groups:
+            self._call(group, Call("step", (values[group.rows],)), into)
 
     def recv(self) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Waits for the worker that finishes first, and returns what `step` returns of its environments.
 
-        `info["env_id"]` has the numbers of the environments, one for each row. The arrays are in Ray's object store and
-        cannot be written to.
+        `info["env_id"]` has the numbers of the environments, one for each row. The arrays are new ones each time.
         """
-        waiting = {group.result: group for group in self._groups if group.result is not None}
-        if not waiting:
-            raise InvalidRequest("no step was begun; call send or send_reset first")
-        ready, _ = ray.wait(list(waiting), num_returns=1, timeout=self._pool.call_timeout, fetch_local=False)
-        # Without one, waiting for any of them raises the error that says so.
-        group = waiting[ready[0]] if ready else next(iter(waiting.values()))
-        observations, rewards, terminated, truncated, info, _ = self._receive(group)
+        group = self._first()
+        while group.saving is not None:
+            # Its saved state arrives before its result.
+            self._take_saved(group)
+            group = self._first()
+        _, rewards, terminated, truncated, info, _ = self._receive(group, has_come=True)
+        observations = copy(rows_of(self._memory.sets[_RECV_SET], group.rows))
+        info = self._with_masks(info, group.count)
         return observations, rewards, terminated, truncated, {**info, "env_id": _ids(group)}
 
     # ---- the fleet ----
@@ -306,7 +324,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             if group.saved is not None:
                 states += group.saved.states
                 hashes += group.saved.hashes
-            _actors.end(group.actor)
+            self._end(group)
         self._start_all(places)
         for group in self._groups:
             group.saved = Saved(states[group.rows], hashes[group.rows])
@@ -334,69 +352,116 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Steps, steps per second and restarts of each node. Ray's metrics have the same figures."""
         return self._metrics.stats()
 
+    def progress(self, steps: int, file: TextIO | None = None) -> Iterator[int]:
+        """Counts the steps of a loop, and shows how far it is: `for step in fleet.progress(10_000)`.
+
+        The line has the speed, the nodes, the restarts and the time that is left. A terminal shows the current line; a file
+        gets one every 30 seconds.
+
+        Args:
+            steps: How many steps the loop has.
+            file: Where the line is written; standard error if left out.
+        """
+        return progress(steps, self.stats, file)
+
     # ---- calls ----
 
     def _hashes(self, group: _Group) -> list[str]:
-        hashes: list[str] = self._asked(group, lambda: group.actor.hashes.remote())
-        return hashes
+        self._take_saved(group)
+        while True:
+            try:
+                hashes: list[str] = self._ask(group, "hashes")
+                return hashes
+            except LOST as error:
+                self._replace(group, error)
 
-    def _call(self, group: _Group, call: Call) -> None:
+    def _first(self) -> _Group:
+        """A worker whose next answer has arrived."""
+        waiting = {group.link: group for group in self._groups if group.is_playing}
+        if not waiting:
+            raise InvalidRequest("no step was begun; call send or send_reset first")
+        ready = _actors.wait([link for link in waiting if link is not None], self._pool.call_timeout)
+        if not ready:
+            raise self._pool.too_late(next(iter(waiting.values())).place.node)
+        return waiting[ready[0]]
+
+    def _ask(self, group: _Group, name: str, *arguments: Any) -> Any:
+        """Calls a method of a worker that has nothing else to answer, and waits."""
+        assert group.link is not None
+        group.link.ask(name, *arguments)
+        return group.link.answer()
+
+    def _call(self, group: _Group, call: Call, into: int) -> None:
         if call.name == "reset" and call.arguments[1] is None and None not in call.arguments[0]:
             # Nothing that was before decides what comes next.
-            group.saved, group.saving, group.log, group.calls = None, None, [], 0
+            self._take_saved(group)
+            group.saved, group.log, group.calls = None, [], 0
         group.log.append(_Entry(call))
         group.calls += 1
-        group.result = group.actor.play.remote(call)
+        group.into = into
+        self._play(group)
 
-    def _receive(self, group: _Group) -> Result:
-        """The result of the call that was begun. If the worker is lost, another one plays it."""
-        entry = group.log[-1]
-        result = self._asked(group, lambda: group.result)
-        entry.digest = result.digest
-        group.result = None
+    def _play(self, group: _Group) -> None:
+        """Begins the last call of the log."""
+        assert group.link is not None
+        group.link.ask("play", group.log[-1].call, group.into)
+        group.is_playing = True
+
+    def _receive(self, group: _Group, *, has_come: bool = False) -> Result:
+        """The result of the call that was begun. If the worker is lost, another one plays it.
+
+        The observations are in the set of arrays that the call named.
+
+        Args:
+            group: The environments.
+            has_come: Whether its worker is known to have answered or to be lost.
+        """
+        target = rows_of(self._memory.sets[group.into], group.rows)
+        places = [each for each in arrays(target) if each.nbytes >= LARGE]
+        self._take_saved(group)
+        while True:
+            try:
+                assert group.link is not None
+                reply = group.link.reply(places, has_come=has_come)
+                break
+            except LOST as error:
+                has_come = False
+                self._replace(group, error)
+        group.is_playing = False
+        if reply.error is not None:
+            group.log.pop()
+        result: Result = group.link.value(reply)
+        if result.observations is not None:
+            write(target, result.observations)
+        group.log[-1].digest = result.digest
         self._metrics.stepped(group.place.node, group.count)
         if self._keeps_over:
             self._over[group.rows] |= result.terminated | result.truncated
-        self._save(group)
-        return Result(*result)
-
-    def _asked(self, group: _Group, ask: Callable[[], Any]) -> Any:
-        """The answer of a worker, from another worker if it is lost."""
-        while True:
-            try:
-                return self._answer(group, ask())
-            except LOST as error:
-                self._replace(group, error)
-
-    def _answer(self, group: _Group, reference: Any) -> Any:
-        return self._pool.answer(group.place.node, reference)
-
-    def _save(self, group: _Group) -> None:
-        """Takes saved states that were asked for before, and asks for the next ones when it is time.
-
-        It is time after the same calls in each run: a worker continues from what it saved, so that a run that lost a worker
-        is equal to one that did not.
-        """
-        self._take_saved(group)
         if group.calls >= self._checkpoint_every:
+            # After the same calls in each run: a worker continues from what it saved, so that a run that lost a worker is
+            # equal to one that did not.
             self._begin_saving(group)
+        return result
 
     def _begin_saving(self, group: _Group) -> None:
+        assert group.link is not None
         group.log.append(_Entry(SAVE))
-        group.saving = (group.actor.save.remote(), len(group.log))
+        group.saving = len(group.log)
         group.calls = 0
+        group.link.ask("save")
 
     def _take_saved(self, group: _Group) -> None:
-        # Nothing is taken if the worker is lost. The next time will come.
-        while group.saving is not None:
-            reference, length = group.saving
-            try:
-                group.saved = self._answer(group, reference)
-            except LOST as error:
-                self._replace(group, error)
-                continue
-            group.saving = None
-            group.log = group.log[length:]
+        """Receives saved states that were asked for. None are received if the worker is lost; the next time will come."""
+        if group.saving is None:
+            return
+        try:
+            assert group.link is not None
+            group.saved = group.link.answer()
+        except LOST as error:
+            self._replace(group, error)
+            return
+        group.log = group.log[group.saving :]
+        group.saving = None
 
     # ---- workers ----
 
@@ -417,17 +482,25 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 self._replace(group, error)
 
     def _begin(self, group: _Group) -> Any:
-        return group.actor.start.remote(self._setup, self._files, group.count, group.place.cores)
+        return group.actor.start.remote(self._setup, self._files, group.rows, group.place.cores)
 
     def _started(self, group: _Group, reference: Any) -> None:
-        group.process = self._pool.started(group.place.node, reference)
+        started = self._pool.started(group.place.node, reference)
+        group.process = started.process
+        group.link = self._pool.link(group.place.node, group.actor, started)
+
+    def _end(self, group: _Group) -> None:
+        if group.link is not None:
+            group.link.close()
+            group.link = None
+        _actors.end(group.actor)
 
     def _replace(self, group: _Group, cause: Exception) -> None:
         """Continues the environments of a lost worker on another one, after the last step that was received."""
         _actors.check_import(group.place.node, cause)
         for attempt in range(1, _actors.ATTEMPTS + 1):
             lost = group.place.node
-            _actors.end(group.actor)
+            self._end(group)
             used = [other.place for other in self._groups if other is not group]
             place = _nodes.replacement(_nodes.usable(self._pool.resources), used, group.place.cores)
             if place is None:
@@ -456,22 +529,21 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Brings a new worker to the saved states, and checks them."""
         if group.saved is None:
             return
-        hashes = self._answer(group, group.actor.restore.remote(group.saved.states))
+        hashes = self._ask(group, "restore", group.saved.states)
         if hashes != group.saved.hashes:
             self._differs(group, "states that were restored have other hashes than those that were saved")
 
     def _replay(self, group: _Group) -> None:
         """Plays the calls since the saved state. The one whose result was not received is begun again."""
-        waiting = group.result is not None
         group.saving = None
-        known = group.log[:-1] if waiting else group.log
+        known = group.log[:-1] if group.is_playing else group.log
         for start in range(0, len(known), _REPLAYED_AT_ONCE):
             part = known[start : start + _REPLAYED_AT_ONCE]
-            digests = self._answer(group, group.actor.replay.remote([entry.call for entry in part]))
+            digests = self._ask(group, "replay", [entry.call for entry in part])
             if any(entry.digest not in (None, digest) for entry, digest in zip(part, digests, strict=True)):
                 self._differs(group, "steps that were played again have other results")
-        if waiting:
-            group.result = group.actor.play.remote(group.log[-1].call)
+        if group.is_playing:
+            self._play(group)
 
     def _differs(self, group: _Group, what: str) -> None:
         self._metrics.mismatched(group.place.node)
@@ -480,21 +552,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             "wheel on every node, and test the memory of this one"
         )
 
-    # ---- arrays ----
-
-    def _empty(self) -> tuple[Observation, Array, Array, Array]:
-        return (
-            create_empty_array(self.single_observation_space, self.num_envs),
-            np.zeros(self.num_envs),
-            np.zeros(self.num_envs, dtype=np.bool_),
-            np.zeros(self.num_envs, dtype=np.bool_),
-        )
-
-    def _next(self, *, keep: bool = False) -> tuple[Observation, Array, Array, Array]:
-        # A reset of some environments leaves the rows of the others as they are.
-        if not keep:
-            self._is_second = not self._is_second
-        return self._arrays[self._is_second]
+    def _with_masks(self, info: dict[str, Any], count: int) -> dict[str, Any]:
+        """Adds which environments have a value: all of them."""
+        return info | {f"_{name}": self._all[:count] for name in self._info_names}
 
     # ---- checks ----
 
@@ -517,7 +577,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _check_idle(self, name: str) -> None:
         if self.closed:
             raise InvalidRequest("the fleet is closed; make a new one")
-        if any(group.result is not None for group in self._groups):
+        if any(group.is_playing for group in self._groups):
             raise InvalidRequest(f"{name} needs the results of all steps that were begun; call recv until all are received")
 
     def _check_begun(self) -> None:
@@ -541,19 +601,6 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if len(seeds) != self.num_envs:
             raise InvalidRequest(f"seed has {len(seeds)} values for {self.num_envs} environments; give one for each")
         return seeds
-
-    def _check_store(self, places: list[Place], files: GameFiles) -> None:
-        """Refuses what cannot fit, before Ray writes it to its disk instead."""
-        sample: Any = create_empty_array(self.single_observation_space, 1)
-        size = sum(array.nbytes for array in (sample.values() if isinstance(sample, dict) else [sample]))
-        for place, count in zip(places, _nodes.shares(places, self.num_envs), strict=True):
-            needed = files.size + _RESULTS_IN_STORE * size * count
-            if needed > place.node.store:
-                raise FleetError(
-                    f"the object store of node {place.node} has {place.node.store >> 20} MiB; {count} environments with "
-                    f"{size} bytes per observation need {-(-needed >> 20)} MiB. Start its Ray with a greater "
-                    "--object-store-memory, or use fewer environments or more nodes"
-                )
 
 
 def _ids(group: _Group) -> npt.NDArray[np.int64]:
