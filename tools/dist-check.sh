@@ -64,6 +64,16 @@ done | sort -n | head -n 1)
 say "framewire --version takes $best microseconds and $memory KiB"
 say "the program has $size bytes and needs only the C library"
 
+# ---- the bundle for clients of MCP ----
+
+bundle=${archive%.tar.gz}.mcpb
+[ -f "$bundle" ] || die "there is no $bundle; make it with \`make dist\`"
+python3 -m zipfile -e "$bundle" "$work/bundle"
+cmp -s "$work/bundle/server/framewire" "$program" || die "the program in $bundle is not that of the archive"
+sum=$(sha256sum "$bundle" | cut -d ' ' -f 1)
+grep -q "\"fileSha256\": \"$sum\"" "$(dirname "$bundle")/server.json" || die "server.json has another SHA-256 than that of $bundle"
+say "the bundle for clients of MCP has the same program"
+
 # ---- each system ----
 
 for suite in $suites; do

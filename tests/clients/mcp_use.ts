@@ -12,19 +12,40 @@ async function connect(query: string, mode: "legacy" | { pin: string }) {
   return client;
 }
 
-type Schema = { type?: string; properties?: Record<string, Schema>; items?: Schema; additionalProperties?: unknown };
+type Schema = {
+  type?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  enum?: unknown[];
+  additionalProperties?: boolean | Schema;
+};
+
+// All keywords that clients with strict rules accept: those of models' vendors refuse anyOf, $ref, format and the like.
+const KEYWORDS = ["type", "description", "properties", "required", "items", "enum", "additionalProperties"];
+const TYPES = ["object", "array", "string", "integer", "number", "boolean"];
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 // What clients with strict rules demand of each part of a schema.
 function check(place: string, schema: Schema) {
-  assert.ok(typeof schema.type === "string", `${place} has no type`);
-  if (schema.type === "object") {
-    assert.ok("additionalProperties" in schema, `${place} says nothing about further properties`);
+  const { type, properties = {}, required = [], items, additionalProperties } = schema;
+  for (const keyword of Object.keys(schema)) {
+    assert.ok(KEYWORDS.includes(keyword), `${place} has ${keyword}`);
   }
-  for (const [name, part] of Object.entries(schema.properties ?? {})) {
+  assert.ok(type !== undefined && TYPES.includes(type), `${place} has the type ${type}`);
+  assert.equal(type === "object", additionalProperties !== undefined, `${place}: additionalProperties`);
+  assert.equal(type === "array", items !== undefined, `${place}: items`);
+  assert.ok((schema.enum ?? []).every((value) => typeof value === "string"), `${place}: enum`);
+  assert.ok(required.every((name) => name in properties), `${place}: required`);
+  for (const [name, part] of Object.entries(properties)) {
+    assert.match(name, NAME, place);
     check(`${place}.${name}`, part);
   }
-  if (schema.items) {
-    check(`${place}[]`, schema.items);
+  if (items) {
+    check(`${place}[]`, items);
+  }
+  if (typeof additionalProperties === "object") {
+    check(`${place}.*`, additionalProperties);
   }
 }
 
@@ -33,6 +54,9 @@ async function tokens(query: string, most: number) {
   const client = await connect(query, "legacy");
   const { tools } = await client.listTools();
   for (const tool of tools) {
+    assert.match(tool.name, NAME);
+    assert.ok(tool.description && tool.description.length <= 1024, tool.name);
+    assert.equal(tool.inputSchema.type, "object", tool.name);
     check(tool.name, tool.inputSchema as Schema);
   }
   const count = encode(JSON.stringify(tools)).length;
