@@ -205,7 +205,7 @@ fn a_link_receives_events_of_resets_games_and_keys() {
 
     // The keys in the events are those that the running game read in that frame.
     begins(&mut client);
-    let held = MemoryRange { domain: None, address: demo::field("held"), length: 2 };
+    let held = MemoryRange::new(None, demo::field("held"), 2);
     let ranges = watch::encode(&[held]);
     client.perform(vec![Op::Watch { id: 1, every: 0, flags: watch::FLAG_KEYS, ranges }]).unwrap();
     for (key, mask) in [('x', 1), ('z', 2)] {

@@ -97,7 +97,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     .unwrap();
 
     let taps = Taps::random(1);
-    let held = MemoryRange { domain: None, address: demo::field("held"), length: 2 };
+    let held = MemoryRange::new(None, demo::field("held"), 2);
     let ranges = watch::encode(&[held]);
     let begun = client
         .perform(vec![
