@@ -1,18 +1,21 @@
 """RLlib's PPO on the demo game, observed as numbers.
 
-Run it with `python examples/rllib_ppo.py [--minutes N] [--json FILE]`. It needs `pip install 'framewire[rllib]'`. The file
-gets the learning curve.
+    python examples/rllib_ppo.py [--minutes 8] [--json curve.json] [--plot curve.svg]
+
+It needs `pip install 'framewire[rllib]'`. The files get the learning curve.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 
 import gymnasium
 import ray
+from ppo import plot
 from ray.rllib.algorithms.ppo import PPOConfig
 
 from framewire.ray.rllib import register
@@ -21,10 +24,11 @@ from framewire.ray.rllib import register
 def main() -> None:
     """Trains, and prints the mean return of the last episodes after each iteration."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--runners", type=int, default=1, help="environment runners; 0 runs the environments here")
+    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--runners", type=int, default=0, help="environment runners; 0 runs the environments here")
     parser.add_argument("--envs", type=int, default=16, help="environments for each runner")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path, help="the file of the curve's picture, an SVG")
     options = parser.parse_args()
 
     register("demo-memory", scenario="memory")
@@ -47,6 +51,7 @@ def main() -> None:
             entropy_coeff=0.01,
             grad_clip=0.5,
         )
+        .reporting(metrics_num_episodes_for_smoothing=100)
         .debugging(seed=1)
     )
     algorithm = config.build_algo()
@@ -61,15 +66,24 @@ def main() -> None:
             {
                 "seconds": round(seconds),
                 "steps": int(runners["num_env_steps_sampled_lifetime"]),
-                "return": round(float(runners["episode_return_mean"]), 2),
+                "score": round(float(runners["episode_return_mean"]), 2),
                 "length": round(float(runners["episode_len_mean"]), 1),
             }
         )
         print(curve[-1], flush=True)
     algorithm.stop()
     if options.json is not None:
-        versions = {"ray": ray.__version__, "gymnasium": gymnasium.__version__}
-        options.json.write_text(json.dumps({**versions, "scenario": "memory", "curve": curve}, indent=1) + "\n")
+        figures = {
+            "command": "python examples/rllib_ppo.py " + " ".join(sys.argv[1:]),
+            "ray": ray.__version__,
+            "gymnasium": gymnasium.__version__,
+            "scenario": "memory",
+            "unit": "mean score of the last 100 episodes",
+            "curve": curve,
+        }
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+    if options.plot is not None:
+        plot(curve, options.plot)
 
 
 if __name__ == "__main__":
