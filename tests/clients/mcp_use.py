@@ -106,6 +106,15 @@ async def check_rights():
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert names == ["observe", "screenshot", "resume"], names
         assert "not offered" in await refused(client, "act", keys="A")
+    only_reads = StdioServerParameters(command=PROGRAM, args=["mcp", ROM, "--symbols", SYMBOLS, "--read-only"])
+    async with Client(only_reads, mode="legacy") as client:
+        before = await call(client, "observe", values=[COUNTER, "scratch[0]"])
+        offered = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert all(tool.annotations.read_only_hint for tool in offered.values()), offered
+        arguments = {"act": {"keys": "A"}, "write": {"address": "scratch", "value": 1}, "control": {"action": "reset"}}
+        for tool in ["act", "write", "control", "snapshot", "watch", "wait", "record", "load"]:
+            assert "not offered" in await refused(client, tool, **arguments.get(tool, {})), tool
+        assert await call(client, "observe", values=[COUNTER, "scratch[0]"]) == before
     # A web page of another origin, and a name that somebody else gave this machine.
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
     usual = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
