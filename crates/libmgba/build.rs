@@ -16,8 +16,9 @@ const SCRIPT: &str = "../../tools/libmgba.sh";
 /// The variables that [`SCRIPT`] reads.
 const SCRIPT_VARIABLES: [&str; 4] = ["FRAMEWIRE_LIBMGBA_DIR", "FRAMEWIRE_LIBMGBA_SOURCE", "CC", "CFLAGS"];
 
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "buffer.c",
+    "cheats.c",
     "clock.c",
     "core.c",
     "log.c",

@@ -197,6 +197,10 @@ function run.freeze(name, kind, address, data)
 end
 run.unfreeze, run.frozen = frozen.unfreeze, frozen.list
 
+local function no_cheats() refuse(UNSUPPORTED, "mGBA's Lua has no cheats; use Tools > Cheats in its window") end
+run.cheats, run.add_cheat, run.load_cheats = no_cheats, no_cheats, no_cheats
+run.enable_cheat, run.remove_cheat = no_cheats, no_cheats
+
 local function set(...)
   local members = {}
   for _, name in ipairs { ... } do
@@ -205,7 +209,8 @@ local function set(...)
   return members
 end
 
-local NEEDS_NO_GAME = set("echo", "pause", "resume", "set_speed", "console_log", "console_warn", "console_error")
+local NEEDS_NO_GAME = set("echo", "pause", "resume", "set_speed", "console_log", "console_warn", "console_error",
+  "cheats", "add_cheat", "load_cheats", "enable_cheat", "remove_cheat")
 local LINKED = set("advance", "lockstep", "watch", "unwatch") -- for links only: `run` gets the connection first
 local LAST = set("advance") -- must be the last of its batch
 -- The argument that says how many bytes an operation moves.

@@ -98,6 +98,10 @@ pub struct State {
     pub problem: Option<String>,
     /// Why the game's save is not written to its file, if it is not. Embedded cores only.
     pub save_problem: Option<String>,
+    /// The path of the patch that was applied to the ROM, if one was. Embedded cores only.
+    pub patch: Option<String>,
+    /// What is wrong with the ROM by its own header: it is cut short or damaged. Embedded cores only.
+    pub rom_problems: Vec<String>,
 }
 
 fn hex<S: Serializer>(checksum: &Option<u32>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -2,6 +2,8 @@
 
 use std::net::Ipv6Addr;
 use std::path::Path;
+#[cfg(feature = "embedded")]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use anyhow::{Context, bail};
 #[cfg(feature = "embedded")]
 use framewire_emulator::Embedded;
 #[cfg(feature = "embedded")]
-use framewire_emulator::embedded::Config;
+use framewire_emulator::embedded::{Config, Mods, Patching};
 use framewire_emulator::{Attached, Emulator};
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
@@ -17,7 +19,9 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tracing::info;
 
-use crate::requested::{Requested, Source};
+#[cfg(feature = "embedded")]
+use crate::requested::named_path;
+use crate::requested::{Requested, Source, check_names};
 use crate::settings::Settings;
 
 /// The demo game, built into the program.
@@ -77,6 +81,9 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     if requested.is_empty() {
         requested.push(found(format!("127.0.0.1:{DEFAULT_PORT}")).await);
     }
+    let names: Vec<&str> = requested.iter().map(|requested| requested.name.as_str()).collect();
+    check_names("--patch", &settings.patch, &names)?;
+    check_names("--cheats", &settings.cheats, &names)?;
     let mut started = Vec::with_capacity(requested.len());
     let several = requested.len() > 1;
     // One program at a time has a channel.
@@ -88,7 +95,8 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
             Source::Rom(_) | Source::Demo => {
                 let rom = if let Source::Rom(path) = source { Some(path) } else { None };
                 let settings = Settings { channel: channel.take(), ..settings.clone() };
-                let core = startup_thread(move || embed(rom.as_deref(), &settings)).await;
+                let of = name.clone();
+                let core = startup_thread(move || embed(&of, rom.as_deref(), &settings)).await;
                 if several { core.with_context(|| format!("emulator {name}"))? } else { core? }
             }
         };
@@ -167,7 +175,7 @@ fn attach(address: String) -> anyhow::Result<Chosen> {
 }
 
 #[cfg(feature = "embedded")]
-fn embed(rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
+fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
     use framewire_emulator::embedded::{Rom, Speed};
 
     use crate::settings::SpeedSetting;
@@ -183,7 +191,8 @@ fn embed(rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
     };
     let clock = settings.clock.unwrap_or_default();
     let scripts = settings.lua.clone();
-    let config = Config { rom, speed, paused: settings.paused, clock, scripts, console: console::new };
+    let (paused, mods) = (settings.paused, mods(settings, name));
+    let config = Config { rom, speed, paused, clock, scripts, mods, console: console::new };
     let embedded = match &settings.channel {
         None => Embedded::start(config).map_err(anyhow::Error::from),
         Some(name) => on_channel(config, name),
@@ -191,11 +200,33 @@ fn embed(rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
     let embedded = embedded?;
     let state = embedded.state();
     info!(
-        "running {} in an embedded core (libmgba {})",
+        "running {} in an embedded core (libmgba {}){}",
         state.title.unwrap_or_default(),
-        state.library_version.unwrap_or_default()
+        state.library_version.unwrap_or_default(),
+        state.patch.map_or(String::new(), |patch| format!(", with the patch {patch}"))
     );
     Ok(Chosen::Embedded(Arc::new(embedded)))
+}
+
+/// What the settings change of the game of the emulator `name`.
+#[cfg(feature = "embedded")]
+fn mods(settings: &Settings, name: &str) -> Mods {
+    let of = |all: &[PathBuf]| -> Vec<PathBuf> {
+        let named = all.iter().map(|setting| named_path(setting));
+        named.filter(|(of, _)| of.is_none_or(|of| of == name)).map(|(_, path)| path.to_owned()).collect()
+    };
+    // The last one counts, as with other settings that have one value.
+    let patching = match of(&settings.patch).pop() {
+        None => Patching::NextTo,
+        Some(path) => patching(&path),
+    };
+    Mods { patching, cheats: of(&settings.cheats) }
+}
+
+/// What `--patch` asks for.
+#[cfg(feature = "embedded")]
+pub fn patching(path: &Path) -> Patching {
+    if path.as_os_str() == "none" { Patching::Off } else { Patching::File(path.to_owned()) }
 }
 
 #[cfg(all(feature = "embedded", target_os = "linux"))]
@@ -209,7 +240,7 @@ fn on_channel(_config: Config, _name: &str) -> anyhow::Result<Embedded> {
 }
 
 #[cfg(not(feature = "embedded"))]
-fn embed(_rom: Option<&Path>, _settings: &Settings) -> anyhow::Result<Chosen> {
+fn embed(_name: &str, _rom: Option<&Path>, _settings: &Settings) -> anyhow::Result<Chosen> {
     anyhow::bail!(
         "this build has no embedded core, and no script answers at 127.0.0.1:{DEFAULT_PORT} or was named; start mGBA with \
          a ROM and load the script (`framewire script`), or name its address with --attach HOST:PORT"

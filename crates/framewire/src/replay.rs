@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_emulator::embedded::{Config, Mods, Patching, Rom, Speed};
 use framewire_emulator::{Clock, Embedded};
 use framewire_recording::replay::{Divergence, Options, ReplayClock, ReplayError, Report, replay};
 use framewire_recording::{Ending, FormatError, Recording};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::choose::DEMO_ROM;
+use crate::choose::{DEMO_ROM, patching};
 use crate::output;
 
 /// Frames from one hash of the picture to the next, for a recording without any.
@@ -35,6 +35,9 @@ pub struct Args {
     /// The game of the recording [default: the built-in demo game]
     #[arg(long, value_name = "FILE")]
     rom: Option<PathBuf>,
+    /// The IPS, UPS or BPS patch of the game; `none` for none [default: a patch next to the ROM]
+    #[arg(long, value_name = "FILE|none", requires = "rom")]
+    patch: Option<PathBuf>,
     /// Take a hash of the picture every N frames, and compare those that the recording has as well [default: as recorded]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3600))]
     every: Option<u32>,
@@ -72,7 +75,8 @@ fn play(args: &Args) -> anyhow::Result<bool> {
         }
         recording => recording.with_context(|| shown.to_string())?,
     };
-    let core = core(args.rom.as_deref(), args.clock.unwrap_or_default())?;
+    let patching = args.patch.as_deref().map_or(Patching::NextTo, patching);
+    let core = core(args.rom.as_deref(), &patching, args.clock.unwrap_or_default())?;
     let every = match (args.every, recording.head().pictures, args.write) {
         (None, 0, true) => Some(DEFAULT_EVERY),
         (every, ..) => every,
@@ -160,14 +164,15 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
 }
 
 /// A paused core with the game.
-fn core(rom: Option<&Path>, clock: Clock) -> anyhow::Result<Embedded> {
+fn core(rom: Option<&Path>, patching: &Patching, clock: Clock) -> anyhow::Result<Embedded> {
     let rom = match rom {
         // As bytes, so that the save file is not used. They live as long as the program.
-        Some(path) => Rom::Bytes(framewire_libmgba::read_rom(path)?.leak()),
+        Some(path) => Rom::Bytes(framewire_libmgba::read_patched_rom(path, patching)?.leak()),
         None => Rom::Bytes(DEMO_ROM),
     };
     let console = || Box::new(|_, _: &str| {}) as _;
-    let config = Config { rom, speed: Speed::Unlimited, paused: true, clock, scripts: Vec::new(), console };
+    let (scripts, mods) = (Vec::new(), Mods::default());
+    let config = Config { rom, speed: Speed::Unlimited, paused: true, clock, scripts, mods, console };
     Embedded::start(config).context("cannot start the embedded core")
 }
 

@@ -130,6 +130,22 @@ fn free(name: String, taken: impl Fn(&str) -> bool) -> String {
     candidate
 }
 
+/// Refuses files of the setting `option` for an emulator that does not exist.
+///
+/// # Errors
+/// If there is such a file.
+pub fn check_names(option: &str, files: &[PathBuf], names: &[&str]) -> anyhow::Result<()> {
+    for file in files {
+        if let (Some(name), _) = named_path(file)
+            && !names.contains(&name)
+        {
+            let (file, names) = (file.display(), names.join(", "));
+            bail!("{option} {file}: there is no emulator {name}; there are: {names}");
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -48,6 +48,16 @@ pub struct Settings {
     /// Serve HTTP at this address; port 0 takes a free port [default: 127.0.0.1:5000]
     #[arg(long, value_name = "ADDR:PORT", env = "FRAMEWIRE_LISTEN")]
     pub listen: Option<String>,
+    /// Apply this IPS, UPS or BPS patch to the ROM of the emulator NAME or of all; `none` applies none; can be repeated (in the
+    /// variable: separated by commas) [default: a patch next to the ROM with its name and the ending .ups, .ips or .bps]
+    #[arg(long, value_name = "[NAME=]FILE|none", env = "FRAMEWIRE_PATCH", value_delimiter = ',')]
+    #[serde(deserialize_with = "one_or_many")]
+    pub patch: Vec<PathBuf>,
+    /// Load the cheats of this file, as mGBA writes them, for the emulator NAME or for all; can be repeated (in the variable:
+    /// separated by commas)
+    #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_CHEATS", value_delimiter = ',')]
+    #[serde(deserialize_with = "one_or_many")]
+    pub cheats: Vec<PathBuf>,
     /// Speed of the embedded core: a multiple of the console's 59.7275 frames/s, or `unlimited` [default: 1]
     #[arg(long, value_name = "N|unlimited", env = "FRAMEWIRE_SPEED")]
     #[serde(deserialize_with = "text_or_number")]
@@ -114,6 +124,8 @@ impl Settings {
     /// The name of a setting for embedded cores other than `rom`, if one is set.
     pub fn about_embedded(&self) -> Option<&'static str> {
         let set = [
+            ("patch", !self.patch.is_empty()),
+            ("cheats", !self.cheats.is_empty()),
             ("speed", self.speed.is_some()),
             ("clock", self.clock.is_some()),
             ("lua", !self.lua.is_empty()),

@@ -76,6 +76,12 @@ impl FromArgMatches for RawSettings {
         if in_environment("symbols") {
             environment.symbols = take(&mut command_line.symbols);
         }
+        if in_environment("patch") {
+            environment.patch = take(&mut command_line.patch);
+        }
+        if in_environment("cheats") {
+            environment.cheats = take(&mut command_line.cheats);
+        }
         let roms = roms(matches, take(&mut command_line.rom));
         command_line.order = order(matches, &command_line.attach, &roms);
         command_line.rom = roms.into_iter().map(|(_, rom)| rom).collect();
@@ -165,7 +171,9 @@ impl Settings {
     fn or(self, fallback: Settings) -> Settings {
         let mut fallback = fallback;
         if !self.attach.is_empty() || !self.rom.is_empty() {
-            fallback = Settings { attach: vec![], rom: vec![], order: vec![], symbols: vec![], ..fallback };
+            let (attach, rom, order, symbols) = (vec![], vec![], vec![], vec![]);
+            // Patches and cheats are for a game, as symbols are.
+            fallback = Settings { attach, rom, order, symbols, patch: vec![], cheats: vec![], ..fallback };
             if self.rom.is_empty() {
                 fallback = Settings { speed: None, clock: None, lua: vec![], channel: None, ..fallback };
             }
@@ -180,6 +188,8 @@ impl Settings {
             attach: first(self.attach, fallback.attach),
             order: first(self.order, fallback.order),
             symbols: first(self.symbols, fallback.symbols),
+            patch: first(self.patch, fallback.patch),
+            cheats: first(self.cheats, fallback.cheats),
             listen: self.listen.or(fallback.listen),
             speed: self.speed.or(fallback.speed),
             clock: self.clock.or(fallback.clock),

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use framewire_symbols::SymbolFiles;
 
-use crate::requested::named_path;
+use crate::requested::{check_names, named_path};
 use crate::settings::Settings;
 
 /// The names of the demo game's addresses.
@@ -34,16 +34,5 @@ pub fn of(settings: &Settings, name: &str, demo: bool) -> anyhow::Result<Arc<Sym
 /// # Errors
 /// If there is such a file.
 pub fn check(settings: &Settings, names: &[&str]) -> anyhow::Result<()> {
-    for setting in &settings.symbols {
-        if let (Some(name), _) = named_path(setting)
-            && !names.contains(&name)
-        {
-            bail!(
-                "--symbols {}: there is no emulator {name}; there are: {}",
-                setting.display(),
-                names.join(", ")
-            );
-        }
-    }
-    Ok(())
+    check_names("--symbols", &settings.symbols, names)
 }

@@ -145,6 +145,7 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 	bool loaded = false;
 	if (complete && enter_folder(core, path)) {
 		fw_saves_settle(self);
+		fw_cheats_clear(self);
 		loaded = core->loadROM(core, rom);
 	}
 	if (!loaded) {
@@ -265,6 +266,7 @@ void fw_close(struct fw_core* self) {
 	mCoreConfigDeinit(&self->core->config);
 	self->core->deinit(self->core);
 	fw_saves_free(self);
+	fw_cheats_free(self);
 	free(self->path);
 	free(self->file);
 	free(self->inside);

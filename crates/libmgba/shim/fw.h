@@ -34,6 +34,11 @@ enum fw_status {
 	FW_SCREENSHOT_FAILED,
 	FW_NO_SCRIPTING,
 	FW_SCRIPT_FAILED,
+	FW_CHEAT_LINE, /* libmgba does not know such a code */
+	FW_CHEAT_INCOMPLETE, /* a line more is needed */
+	FW_CHEAT_ADDRESS, /* `value` is an address that no code can write */
+	FW_CHEAT_OUTSIDE, /* `value` is an address after the end of the ROM */
+	FW_CHEAT_OTHER_GAME, /* `value` is a byte that the ROM should have there */
 };
 
 /* ---- core.c: life, running, keys, facts about the game ---- */
@@ -160,6 +165,30 @@ bool fw_save_view(const struct fw_core*, size_t index, struct fw_save_view* out)
 void fw_save_forget(struct fw_core*, uint64_t id);
 /* The name that files of the game have before their extension. */
 const char* fw_base_name(const struct fw_core*);
+
+/* ---- cheats.c ---- */
+
+struct fw_cheat_codes {
+	const char* name;
+	const char* directive; /* which encryption, in the words of mGBA's cheat files, or NULL to detect it */
+	bool keeps_encryption; /* whether the encryption of the cheat before is for this one too if there is no directive */
+	const char* const* lines;
+	size_t count;
+	bool enabled;
+};
+
+struct fw_cheat_problem {
+	size_t line; /* counted from 0 */
+	uint32_t value;
+};
+
+/* Adds a cheat after the others; on failure fills in `problem` and adds none. */
+int fw_cheat_add(struct fw_core*, const struct fw_cheat_codes*, struct fw_cheat_problem* problem);
+/* How many there are. Scripts can drop them all. Must be called before an index is used. */
+size_t fw_cheats_count(struct fw_core*);
+void fw_cheat_enable(struct fw_core*, size_t index, bool enabled);
+void fw_cheat_remove(struct fw_core*, size_t index);
+void fw_cheats_clear(struct fw_core*);
 
 /* ---- media.c: picture and sound ---- */
 

@@ -19,6 +19,7 @@ enum { FW_STRIDE = 256, FW_ROWS = 224 };
 
 struct fw_scripts;
 struct fw_save;
+struct fw_cheats;
 
 /* clock.c */
 struct fw_clock {
@@ -42,6 +43,7 @@ struct fw_core {
 	struct fw_clock clock;
 	struct fw_save* saves; /* newest first */
 	uint64_t save_count;
+	struct fw_cheats* cheats; /* NULL until there is one */
 	/* libmgba's own, which scripts no longer reach; see save.c. */
 	bool (*load_save)(struct mCore*, struct VFile*);
 	bool (*load_temporary_save)(struct mCore*, struct VFile*);
@@ -74,6 +76,9 @@ void fw_saves_dropped(struct fw_core*);
 void fw_saves_free(struct fw_core*);
 /* A script of this core runs from here on; gives the one before, to be set again. */
 struct fw_core* fw_saves_enter(struct fw_core*);
+
+/* cheats.c: for after the core is gone */
+void fw_cheats_free(struct fw_core*);
 
 /* media.c */
 void fw_audio_setup(struct mCore*);

@@ -30,6 +30,11 @@ static bool has_empty_save(struct mCore* core) {
 	return has_unused_save(core) && !GBASavedataSize(&((struct GBA*) core->board)->memory.savedata);
 }
 
+/* States do not hold cheats: libmgba would replace its cheats by those of the state when it loads one. */
+static int without_cheats(int flags) {
+	return flags & ~SAVESTATE_CHEATS;
+}
+
 int fw_state_save(struct fw_core* self, int flags, uint8_t** out, size_t* len) {
 	struct VFile* vf = VFileMemChunk(NULL, 0);
 	if (!vf) {
@@ -39,7 +44,7 @@ int fw_state_save(struct fw_core* self, int flags, uint8_t** out, size_t* len) {
 	if (has_empty_save(self->core)) {
 		self->core->savedataClone = clone_empty_save;
 	}
-	bool saved = mCoreSaveStateNamed(self->core, vf, flags);
+	bool saved = mCoreSaveStateNamed(self->core, vf, without_cheats(flags));
 	self->core->savedataClone = clone;
 	if (!saved) {
 		vf->close(vf);
@@ -135,7 +140,7 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 	int status = try_state(core, found);
 	if (status == FW_OK) {
 		vf->seek(vf, 0, SEEK_SET);
-		if (mCoreLoadStateNamed(core, vf, flags)) {
+		if (mCoreLoadStateNamed(core, vf, without_cheats(flags))) {
 			restore_sound(core, found);
 		} else {
 			status = FW_STATE_FORMAT;

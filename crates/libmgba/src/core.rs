@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use crate::domain::Domain;
 use crate::error::Error;
+use crate::patch::Patching;
 use crate::platform::Platform;
 use crate::rom::Rom;
 use crate::sys::Handle;
@@ -22,6 +23,10 @@ pub struct Core {
     /// mGBA makes the table that scripts see.
     pub(crate) domains: Vec<Domain>,
     path: PathBuf,
+    /// The patch of the running ROM.
+    patch: Option<PathBuf>,
+    /// Which patches games get that are loaded.
+    patching: Patching,
     /// For a ROM given as bytes: the folder it was written to, removed with the
     /// core.
     _home: Option<TempDir>,
@@ -40,7 +45,16 @@ impl Core {
     ///
     /// One of the variants of [`Error`] about ROM files.
     pub fn open(path: &Path) -> Result<Core, Error> {
-        Core::open_in(path, None)
+        Core::open_in(path, &Patching::Off, None)
+    }
+
+    /// As [`open`](Core::open), with a patch. Games that are [loaded](Core::load_file) later are patched in the same way.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Core::open), and [`Error::Patch`].
+    pub fn open_patched(path: &Path, patching: &Patching) -> Result<Core, Error> {
+        Core::open_in(path, patching, None)
     }
 
     /// Opens a ROM from memory. It is written to a folder of its own, removed
@@ -50,19 +64,31 @@ impl Core {
     ///
     /// As for [`open`](Core::open).
     pub fn from_bytes(rom: &[u8]) -> Result<Core, Error> {
+        Core::from_bytes_patched(rom, &Patching::Off)
+    }
+
+    /// As [`from_bytes`](Core::from_bytes), with a patch. Games that are [loaded](Core::load_file) later are patched in the
+    /// same way.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open_patched`](Core::open_patched).
+    pub fn from_bytes_patched(rom: &[u8], patching: &Patching) -> Result<Core, Error> {
         let home = tempfile::Builder::new()
             .prefix("framewire-rom-")
             .tempdir()
             .map_err(|e| Error::write(std::env::temp_dir(), e))?;
         let path = home.path().join("game.rom");
         fs::write(&path, rom).map_err(|e| Error::write(&path, e))?;
-        Core::open_in(&path, Some(home))
+        Core::open_in(&path, patching, Some(home))
     }
 
-    fn open_in(path: &Path, home: Option<TempDir>) -> Result<Core, Error> {
-        let rom = Rom::read(path)?;
+    fn open_in(path: &Path, patching: &Patching, home: Option<TempDir>) -> Result<Core, Error> {
+        let rom = Rom::read_patched(path, patching)?;
         let handle = Handle::open(&rom.for_shim()?).map_err(|s| Error::of_rom(s, &rom, None))?;
-        let mut core = Core { handle, domains: Vec::new(), path: rom.path, _home: home };
+        let patching = patching.clone().of_later_games();
+        let mut core =
+            Core { handle, domains: Vec::new(), path: rom.path, patch: rom.patch, patching, _home: home };
         core.list_domains();
         Ok(core)
     }
@@ -77,10 +103,11 @@ impl Core {
     ///
     /// As for [`open`](Core::open), and [`Error::OtherPlatform`].
     pub fn load_file(&mut self, path: &Path) -> Result<(), Error> {
-        let rom = Rom::read(path)?;
+        let rom = Rom::read_patched(path, &self.patching)?;
         let running = self.platform();
         self.handle.load_file(&rom.for_shim()?).map_err(|s| Error::of_rom(s, &rom, Some(running)))?;
         self.path = rom.path;
+        self.patch = rom.patch;
         self.list_domains();
         Ok(())
     }
@@ -89,6 +116,16 @@ impl Core {
     /// inside an archive, the path that its file would have next to the archive.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The patch that was applied to the ROM, if one was.
+    pub fn patch(&self) -> Option<&Path> {
+        self.patch.as_deref()
+    }
+
+    /// Which patches games get that are loaded from now on.
+    pub fn patching(&self) -> &Patching {
+        &self.patching
     }
 
     /// Restarts the game, and calls the scripts' `reset` callbacks.

@@ -166,6 +166,24 @@ pub enum Error {
         /// Its length in bytes.
         len: usize,
     },
+    /// A cheat, or a file of cheats, cannot be used.
+    #[error("{place}: {problem}")]
+    Cheat {
+        /// The line, and its file if there is one.
+        place: String,
+        /// What is wrong with it, and what is accepted.
+        problem: String,
+    },
+    /// A patch of a ROM that cannot be applied.
+    #[error("cannot apply the patch {} (byte {at}): {problem}", path.display())]
+    Patch {
+        /// The patch.
+        path: PathBuf,
+        /// Where in the patch the problem is.
+        at: usize,
+        /// What is wrong with it, and what is accepted.
+        problem: String,
+    },
     /// The picture could not be turned into a PNG.
     #[error("libmgba could not take the screenshot")]
     Screenshot,

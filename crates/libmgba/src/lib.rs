@@ -29,6 +29,7 @@
 //! and are held by the tests.
 
 mod archive;
+mod cheat;
 mod clock;
 mod core;
 mod domain;
@@ -37,6 +38,7 @@ mod header;
 mod log;
 mod media;
 mod memory;
+mod patch;
 mod platform;
 mod rom;
 mod script;
@@ -45,14 +47,16 @@ mod state;
 mod sys;
 mod version;
 
+pub use crate::cheat::{Cheat, CheatKind, Code, read_cheats};
 pub use crate::clock::{Clock, Time};
 pub use crate::core::Core;
 pub use crate::domain::Domain;
 pub use crate::error::Error;
 pub use crate::log::{Level, log_off, log_to};
 pub use crate::media::Frame;
+pub use crate::patch::Patching;
 pub use crate::platform::Platform;
-pub use crate::rom::read_rom;
+pub use crate::rom::{read_patched_rom, read_rom};
 pub use crate::state::{Save, SaveId, flags};
 /// Returns the free memory of this process to the system, if the C library supports it (glibc).
 pub use crate::sys::release_memory;

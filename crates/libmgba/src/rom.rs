@@ -9,6 +9,7 @@ use crate::MAX_ROM_SIZE;
 use crate::archive::{self, Game};
 use crate::core::c_path;
 use crate::error::Error;
+use crate::patch::{self, Patching};
 use crate::sys::RomFile;
 
 /// A ROM with where it came from.
@@ -21,6 +22,8 @@ pub(crate) struct Rom {
     pub file: PathBuf,
     /// The game's name in the archive, if the path named one.
     pub inside: Option<String>,
+    /// The patch that was applied.
+    pub patch: Option<PathBuf>,
     pub bytes: Vec<u8>,
 }
 
@@ -33,7 +36,26 @@ pub fn read_rom(path: &Path) -> Result<Vec<u8>, Error> {
     Rom::read(path).map(|rom| rom.bytes)
 }
 
+/// Reads the bytes of a ROM as [`Core::open_patched`](crate::Core::open_patched) does.
+///
+/// # Errors
+///
+/// As for [`read_rom`], and [`Error::Patch`].
+pub fn read_patched_rom(path: &Path, patching: &Patching) -> Result<Vec<u8>, Error> {
+    Rom::read_patched(path, patching).map(|rom| rom.bytes)
+}
+
 impl Rom {
+    /// Reads a ROM and applies its patch, if it has one.
+    pub fn read_patched(path: &Path, patching: &Patching) -> Result<Rom, Error> {
+        let mut rom = Rom::read(path)?;
+        rom.patch = patching.of(&rom.path);
+        if let Some(patch) = &rom.patch {
+            rom.bytes = patch::apply_file(patch, &rom.bytes)?;
+        }
+        Ok(rom)
+    }
+
     pub fn read(path: &Path) -> Result<Rom, Error> {
         // Absolute, so that a later change of directory moves no save.
         let path = std::path::absolute(path).map_err(|e| Error::read(path, e))?;
@@ -64,7 +86,7 @@ impl Rom {
         let mut bytes = Vec::new();
         // A file can grow after its length was read.
         opened.take(MAX_ROM_SIZE as u64).read_to_end(&mut bytes).map_err(|e| Error::read(&file, e))?;
-        Ok(Rom { path, file, inside, bytes })
+        Ok(Rom { path, file, inside, patch: None, bytes })
     }
 
     /// The same for the shim.
@@ -88,7 +110,7 @@ impl Rom {
             (Some(_), Some(name)) => file.with_file_name(name),
             _ => file.clone(),
         };
-        Ok(Rom { path, file, inside, bytes })
+        Ok(Rom { path, file, inside, patch: None, bytes })
     }
 }
 

@@ -21,7 +21,7 @@ fn operations_on_files_call_them_path() {
             || row.args.iter().any(|arg| arg.doc.to_lowercase().contains("the file."));
         assert_eq!(has_path, speaks_of_one, "{}", row.name);
     }
-    assert_eq!(OPS.iter().filter(|row| row.args.iter().any(|arg| arg.name == "path")).count(), 6);
+    assert_eq!(OPS.iter().filter(|row| row.args.iter().any(|arg| arg.name == "path")).count(), 7);
 }
 
 #[test]

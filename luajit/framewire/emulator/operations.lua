@@ -74,4 +74,9 @@ return {
   freeze = { code = 0xb5, types = { "text", "text", "bytes", "bytes" } },
   unfreeze = { code = 0xb6, types = { "text" } },
   frozen = { code = 0xb7, types = {} },
+  cheats = { code = 0xc0, types = {} },
+  add_cheat = { code = 0xc1, types = { "text", "text", "text", "bool" } },
+  load_cheats = { code = 0xc2, types = { "text" } },
+  enable_cheat = { code = 0xc3, types = { "u32", "bool" } },
+  remove_cheat = { code = 0xc4, types = { "u32" } },
 }

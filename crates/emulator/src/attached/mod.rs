@@ -140,6 +140,8 @@ impl Emulator for Attached {
             address: Some(self.address.clone()),
             problem: status.problem,
             save_problem: None,
+            patch: None,
+            rom_problems: Vec::new(),
         }
     }
 

@@ -6,6 +6,7 @@ use framewire_libmgba::{Clock as CoreClock, Core, Time};
 use framewire_protocol::{KeyStep, Keys, OpError, Outcome, timeline};
 
 use super::Console;
+use super::cheats::Cheats;
 use super::computed::Frozen;
 use super::keys::{KeyChange, Keypad};
 use super::media::Media;
@@ -31,6 +32,7 @@ pub(super) struct Machine {
     pub frozen: Frozen,
     pub media: Media,
     pub saves: Saves,
+    pub cheats: Cheats,
     /// The settings of its clock.
     pub run: RunControl,
     /// The batches that wait for the end of a run.
@@ -72,6 +74,7 @@ impl Machine {
             frozen: Frozen::default(),
             media: Media::new(shared.outputs.clone()),
             saves,
+            cheats: Cheats::default(),
             run: RunControl::new(speed, paused),
             runs: Runs::default(),
             answers: Vec::new(),

@@ -3,6 +3,7 @@
 mod bounds;
 #[cfg(target_os = "linux")]
 mod channel;
+mod cheats;
 mod computed;
 mod driver;
 mod keys;
@@ -25,8 +26,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
+pub use framewire_libmgba::Patching;
 use framewire_libmgba::{Core, Level};
-use framewire_protocol::Batch;
+use framewire_protocol::{Batch, OpError};
 use tokio::sync::broadcast;
 
 use crate::{
@@ -74,8 +76,19 @@ pub struct Config {
     pub clock: Clock,
     /// Lua scripts to load.
     pub scripts: Vec<PathBuf>,
+    /// What is changed of the game.
+    pub mods: Mods,
     /// Creates a console: one for the operations and one for the scripts.
     pub console: fn() -> Console,
+}
+
+/// What is changed of a game.
+#[derive(Debug, Clone, Default)]
+pub struct Mods {
+    /// The patch of the ROM.
+    pub patching: Patching,
+    /// Files of cheats, as mGBA writes them.
+    pub cheats: Vec<PathBuf>,
 }
 
 /// Why an embedded emulator could not be started.
@@ -84,6 +97,9 @@ pub enum StartError {
     /// The ROM or a script cannot be used.
     #[error(transparent)]
     Core(#[from] framewire_libmgba::Error),
+    /// A file of cheats cannot be used.
+    #[error("{0}")]
+    Cheats(OpError),
     /// The speed is out of range.
     #[error(transparent)]
     Speed(#[from] SpeedError),
@@ -113,8 +129,8 @@ enum Job {
 fn machine(config: &Config) -> Result<Machine, StartError> {
     let speed = config.speed.checked()?;
     let mut core = match &config.rom {
-        Rom::File(path) => Core::open(path)?,
-        Rom::Bytes(bytes) => Core::from_bytes(bytes)?,
+        Rom::File(path) => Core::open_patched(path, &config.mods.patching)?,
+        Rom::Bytes(bytes) => Core::from_bytes_patched(bytes, &config.mods.patching)?,
     };
     let shared = EmbeddedState::new(speed);
     let mut saves = Saves::start(&shared, config.console)?;
@@ -130,7 +146,11 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     for script in &config.scripts {
         core.load_script(script)?;
     }
-    Ok(Machine::new(core, saves, speed, config.paused, config.clock, console, shared))
+    let mut machine = Machine::new(core, saves, speed, config.paused, config.clock, console, shared);
+    for file in &config.mods.cheats {
+        machine.cheats.load(&mut machine.core, file).map_err(StartError::Cheats)?;
+    }
+    Ok(machine)
 }
 
 /// An embedded emulator. Dropping it stops the core. If a script in it does not end, its thread is abandoned.
@@ -251,6 +271,8 @@ impl Emulator for Embedded {
             address: None,
             problem: None,
             save_problem: report.save_problems.first().cloned(),
+            patch: report.patch.clone(),
+            rom_problems: report.rom_problems.clone(),
         }
     }
 

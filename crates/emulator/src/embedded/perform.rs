@@ -405,11 +405,40 @@ impl Machine {
                 Value::None
             }
 
+            Op::Cheats {} => {
+                self.cheats.follow(core);
+                self.cheats.list()
+            }
+            Op::AddCheat { name, kind, codes, enabled } => {
+                self.check_cheats_may_change()?;
+                int(self.cheats.add(&mut self.core, &name, &kind, &codes, enabled)?)
+            }
+            Op::LoadCheats { path } => {
+                self.check_cheats_may_change()?;
+                Value::Int(self.cheats.load(&mut self.core, Path::new(&path))? as i64)
+            }
+            Op::EnableCheat { id, enabled } => {
+                self.check_cheats_may_change()?;
+                self.cheats.enable(&mut self.core, id, enabled)?;
+                Value::None
+            }
+            Op::RemoveCheat { id } => {
+                self.check_cheats_may_change()?;
+                self.cheats.remove(&mut self.core, id)?;
+                Value::None
+            }
+
             Op::Watch { id, every, flags, ranges } => {
                 if flags & watch::FLAG_KEYS != 0
                     && let Some(name) = self.frozen.first()
                 {
                     return Err(OpError::bad_argument(computed::not_recorded(name)));
+                }
+                self.cheats.follow(core);
+                if flags & (watch::FLAG_KEYS | watch::FLAG_CLOCK) != 0 && self.cheats.any_enabled() {
+                    let message =
+                        "a cheat is on, and recordings do not hold cheats; switch all cheats off first";
+                    return Err(OpError::new(Status::Busy, message));
                 }
                 let base = self.watches.begin(core, id, every, flags, &ranges)?;
                 self.settle_clock();
@@ -426,7 +455,7 @@ impl Machine {
                 int(computed::write_at(core, &address, &data)?)
             }
             Op::Freeze { name, kind, address, data } => {
-                if self.watches.report_keys() {
+                if self.watches.belong_to_recording() {
                     return Err(OpError::bad_argument(RECORDED));
                 }
                 self.frozen.add(core, name, kind, &address, data)?;
@@ -436,6 +465,17 @@ impl Machine {
             Op::Frozen {} => self.frozen.list(),
             Op::Run { .. } => return Err(OpError::failed("`run` was not begun")),
         })
+    }
+
+    /// Refuses to change cheats while the game is recorded or replayed.
+    fn check_cheats_may_change(&mut self) -> Result<()> {
+        self.cheats.follow(&mut self.core);
+        if self.watches.belong_to_recording() {
+            let message =
+                "the game is being recorded or replayed, and recordings do not hold cheats; end that first";
+            return Err(OpError::new(Status::Busy, message));
+        }
+        Ok(())
     }
 
     /// A state or a game was loaded, or was not.
@@ -451,7 +491,8 @@ impl Machine {
         match self.core.load_file(path) {
             Ok(()) => {}
             Err(Error::OtherPlatform { .. }) => {
-                let mut other = Core::open(path).map_err(failed)?;
+                let patching = self.core.patching().clone();
+                let mut other = Core::open_patched(path, &patching).map_err(failed)?;
                 other.set_clock(self.core.clock());
                 other.adopt_scripts(&mut self.core);
                 other.draw_into(self.core.draw_into(None));
@@ -483,7 +524,7 @@ fn accepted(result: std::result::Result<(), Error>) -> Result {
 }
 
 /// A failure with its causes, which a caller sees as one text.
-fn failed(error: Error) -> OpError {
+pub(super) fn failed(error: Error) -> OpError {
     let missing = match &error {
         Error::Io { action: "read", source, .. } => source.kind() == ErrorKind::NotFound,
         Error::EmptySlot { .. } => true,

@@ -38,6 +38,9 @@ pub(super) struct Report {
     pub code: String,
     pub checksum: u32,
     pub save_problems: SaveProblems,
+    /// The path of the patch that was applied to the ROM.
+    pub patch: Option<String>,
+    pub rom_problems: Vec<String>,
 }
 
 /// A thread whose last report is older than this is stuck.
@@ -59,6 +62,8 @@ impl Report {
             code: String::new(),
             checksum: 0,
             save_problems: SaveProblems::default(),
+            patch: None,
+            rom_problems: Vec::new(),
         }
     }
 }

@@ -217,9 +217,10 @@ impl Watches {
         self.active.iter().any(|active| active.has(watch::FLAG_CLOCK) && active.feed.strong_count() > 0)
     }
 
-    /// Whether a watch reports the keys, as that of a recording does.
-    pub fn report_keys(&self) -> bool {
-        self.active.iter().any(|active| active.has(watch::FLAG_KEYS) && active.feed.strong_count() > 0)
+    /// Whether a watch runs that records keys, or that a replay compares with.
+    pub fn belong_to_recording(&self) -> bool {
+        let flags = watch::FLAG_KEYS | watch::FLAG_CLOCK;
+        self.active.iter().any(|active| active.has(flags) && active.feed.strong_count() > 0)
     }
 
     /// Whether a watch reports a hash of the next frame's picture.

@@ -268,7 +268,7 @@ impl Worker {
     /// Publishes the game.
     fn identify(&mut self) {
         self.identified = self.machine.games;
-        let core = &self.machine.core;
+        let core = &mut self.machine.core;
         let (title, code, checksum) = (core.title(), core.code(), core.crc32());
         let mut report = self.shared.report.lock();
         if (&report.title, &report.code, report.checksum) == (&title, &code, checksum) {
@@ -277,7 +277,10 @@ impl Worker {
         report.checksum = checksum;
         report.title.clone_from(&title);
         report.code.clone_from(&code);
+        report.patch = core.patch().map(|patch| patch.display().to_string());
+        report.rom_problems = core.rom_problems();
         drop(report);
+        self.machine.cheats.follow(&mut self.machine.core);
         let named = |name: String| if name.is_empty() { None } else { Some(name) };
         let (title, code) = (named(title), named(code));
         self.machine.send_event(Happening::Game { title, code, checksum: Some(checksum) });

@@ -6,6 +6,7 @@ mod attached;
 mod attached_live;
 #[cfg(target_os = "linux")]
 mod channel;
+mod cheats;
 mod control;
 mod embedded;
 mod exact;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, Speed};
 use framewire_emulator::{Clock, Emulator, EmulatorError};
 use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 use tempfile::NamedTempFile;
@@ -20,7 +20,8 @@ pub const UNUSED: u32 = 0x0203_0000;
 pub fn config(speed: Speed, paused: bool, scripts: Vec<PathBuf>) -> Config {
     let console =
         || -> framewire_emulator::embedded::Console { Box::new(|level, line| eprintln!("{level:?} {line}")) };
-    Config { rom: Rom::Bytes(DEMO), speed, paused, clock: Clock::Wall, scripts, console }
+    let (clock, mods) = (Clock::Wall, Mods::default());
+    Config { rom: Rom::Bytes(DEMO), speed, paused, clock, scripts, mods, console }
 }
 
 /// The demo game, embedded.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::Embedded;
-use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_emulator::embedded::{Config, Mods, Patching, Rom, Speed};
 use framewire_http::{Access, App, Emulators, Served, Token, Tokens};
 use framewire_libmgba::Core;
 use framewire_symbols::SymbolFiles;
@@ -64,7 +64,7 @@ impl GameArgs {
     /// If a file cannot be used.
     pub fn start(&self) -> Result<Option<Game>, Failure> {
         let Some(rom) = &self.rom else { return Ok(None) };
-        let bytes = framewire_libmgba::read_rom(rom)
+        let bytes = framewire_libmgba::read_patched_rom(rom, &Patching::NextTo)
             .map_err(|error| Failure::Input(format!("--rom: {}", output::causes_in_a_line(&error))))?;
         let symbols = self.names(bytes == choose::DEMO_ROM)?;
         let config = Config {
@@ -74,6 +74,7 @@ impl GameArgs {
             paused: true,
             clock: framewire_emulator::Clock::default(),
             scripts: Vec::new(),
+            mods: Mods::default(),
             console: || Box::new(|_, _: &str| {}),
         };
         let core = Embedded::start(config).map_err(|error| {

@@ -7,6 +7,7 @@
 //! statuses that every route can return to each description.
 
 pub(crate) mod batch;
+mod cheats;
 pub(crate) mod control;
 pub(crate) mod convenience;
 mod emulators;
@@ -35,7 +36,7 @@ use crate::routing::catalog;
 use crate::routing::state::AppState;
 
 /// The routers, in the order in which the page `/docs` shows their groups.
-fn routers() -> [OpenApiRouter<AppState>; 16] {
+fn routers() -> [OpenApiRouter<AppState>; 17] {
     [
         batch::router(),
         operations::router(),
@@ -45,6 +46,7 @@ fn routers() -> [OpenApiRouter<AppState>; 16] {
         input::router(),
         control::router(),
         machine::router(),
+        cheats::router(),
         emulators::router(),
         media::router(),
         watches::router(),

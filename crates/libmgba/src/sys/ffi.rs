@@ -49,6 +49,25 @@ pub struct RawSave {
     pub open: bool,
 }
 
+/// `struct fw_cheat_codes`.
+#[repr(C)]
+pub struct RawCheatCodes {
+    pub name: *const c_char,
+    pub directive: *const c_char,
+    pub keeps_encryption: bool,
+    pub lines: *const *const c_char,
+    pub count: usize,
+    pub enabled: bool,
+}
+
+/// `struct fw_cheat_problem`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheatProblem {
+    pub line: usize,
+    pub value: u32,
+}
+
 /// Bytes that `fw_title` and `fw_code` may fill.
 pub const NAME_SIZE: usize = 32;
 
@@ -129,6 +148,13 @@ unsafe extern "C" {
     pub fn fw_save_view(core: *const RawCore, index: usize, out: *mut RawSave) -> bool;
     pub fn fw_save_forget(core: *mut RawCore, id: u64);
     pub fn fw_base_name(core: *const RawCore) -> *const c_char;
+
+    pub fn fw_cheat_add(core: *mut RawCore, codes: *const RawCheatCodes, problem: *mut CheatProblem)
+    -> c_int;
+    pub fn fw_cheats_count(core: *mut RawCore) -> usize;
+    pub fn fw_cheat_enable(core: *mut RawCore, index: usize, enabled: bool);
+    pub fn fw_cheat_remove(core: *mut RawCore, index: usize);
+    pub fn fw_cheats_clear(core: *mut RawCore);
 
     pub fn fw_frame(
         core: *const RawCore,

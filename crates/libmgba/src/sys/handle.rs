@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use parking_lot::Mutex;
 
 use super::console::{self, Console};
-use super::ffi::{self, Block, NAME_SIZE, RawCore, RawNames, RawRom, RawSave};
+use super::ffi::{self, Block, CheatProblem, NAME_SIZE, RawCheatCodes, RawCore, RawNames, RawRom, RawSave};
 use super::log;
 use super::status::{Status, check};
 use crate::log::Level;
@@ -68,6 +68,15 @@ impl RomFile<'_> {
             size: self.bytes.len(),
         }
     }
+}
+
+/// A cheat for the shim: `fw.h` says what its fields are for.
+pub struct CheatCodes {
+    pub name: CString,
+    pub directive: Option<&'static CStr>,
+    pub keeps_encryption: bool,
+    pub lines: Vec<CString>,
+    pub enabled: bool,
 }
 
 /// Names of a memory domain: internal, short and long.
@@ -253,6 +262,49 @@ impl Handle {
     pub fn base_name(&self) -> Vec<u8> {
         // SAFETY: see the type; libmgba's string ends with a NUL and is copied before anything changes it.
         unsafe { CStr::from_ptr(ffi::fw_base_name(self.ptr())) }.to_bytes().to_owned()
+    }
+
+    /// Adds a cheat after the others.
+    pub fn add_cheat(&mut self, codes: &CheatCodes) -> Result<(), (Status, CheatProblem)> {
+        let lines: Vec<_> = codes.lines.iter().map(|line| line.as_ptr()).collect();
+        let raw = RawCheatCodes {
+            name: codes.name.as_ptr(),
+            directive: codes.directive.map_or(ptr::null(), CStr::as_ptr),
+            keeps_encryption: codes.keeps_encryption,
+            lines: lines.as_ptr(),
+            count: lines.len(),
+            enabled: codes.enabled,
+        };
+        let mut problem = CheatProblem::default();
+        // SAFETY: see the type; what `raw` points to outlives the call, and `problem` is a place for the answer.
+        check(unsafe { ffi::fw_cheat_add(self.ptr(), &raw, &mut problem) })
+            .map_err(|status| (status, problem))
+    }
+
+    pub fn cheats(&mut self) -> usize {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_cheats_count(self.ptr()) }
+    }
+
+    /// Does nothing if there is no cheat of this index.
+    pub fn enable_cheat(&mut self, index: usize, enabled: bool) {
+        if index < self.cheats() {
+            // SAFETY: see the type; the shim has a cheat of this index.
+            unsafe { ffi::fw_cheat_enable(self.ptr(), index, enabled) }
+        }
+    }
+
+    /// Does nothing if there is no cheat of this index.
+    pub fn remove_cheat(&mut self, index: usize) {
+        if index < self.cheats() {
+            // SAFETY: see the type; the shim has a cheat of this index.
+            unsafe { ffi::fw_cheat_remove(self.ptr(), index) }
+        }
+    }
+
+    pub fn clear_cheats(&mut self) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_cheats_clear(self.ptr()) }
     }
 
     pub fn save_data(&mut self) -> Result<Vec<u8>, Status> {

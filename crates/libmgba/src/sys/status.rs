@@ -17,10 +17,15 @@ pub enum Status {
     ScreenshotFailed,
     NoScripting,
     ScriptFailed,
+    CheatLine,
+    CheatIncomplete,
+    CheatAddress,
+    CheatOutside,
+    CheatOtherGame,
 }
 
 /// In the order of the C enum, from 1 on.
-const ALL: [Status; 14] = [
+const ALL: [Status; 19] = [
     Status::NoMemory,
     Status::NotARom,
     Status::Truncated,
@@ -35,6 +40,11 @@ const ALL: [Status; 14] = [
     Status::ScreenshotFailed,
     Status::NoScripting,
     Status::ScriptFailed,
+    Status::CheatLine,
+    Status::CheatIncomplete,
+    Status::CheatAddress,
+    Status::CheatOutside,
+    Status::CheatOtherGame,
 ];
 
 /// The result that a shim's return value stands for.

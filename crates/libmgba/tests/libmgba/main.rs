@@ -1,8 +1,10 @@
 //! The wrapper against the real libmgba, with ROMs written out by hand.
 
 mod archives;
+mod cheats;
 mod domains;
 mod files;
+mod patches;
 mod running;
 mod saves;
 mod scripts;

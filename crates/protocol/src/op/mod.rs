@@ -13,6 +13,8 @@ use crate::wire::{DecodeError, Reader, Wire};
 
 /// More than the bytes of a savestate with its picture and the game's save.
 const LARGEST_STATE: usize = 1024 * 1024;
+/// More than the bytes of a list of cheats.
+const LARGEST_CHEATS: usize = 2 * 1024 * 1024;
 /// More than the bytes of a screenshot.
 const LARGEST_SCREENSHOT: usize = 128 * 1024;
 
@@ -29,6 +31,7 @@ impl Op {
             Op::ReadAt { length, .. } => *length as usize + size_of::<u32>(),
             Op::SaveState { .. } => LARGEST_STATE,
             Op::Screenshot {} => LARGEST_SCREENSHOT,
+            Op::Cheats {} => LARGEST_CHEATS,
             Op::Echo { data } => data.len(),
             _ => 0,
         }

@@ -536,4 +536,39 @@ ops! {
     /// The values that `freeze` keeps: of each its name, its type, and its bytes as
     /// pairs of hex digits joined by commas.
     0xb7 Frozen "frozen" Read -> Names {}
+
+    /// The cheats of an embedded core in order: for each of them its number, `on` or `off`, its kind, its name, and its codes
+    /// with line feeds between them.
+    0xc0 Cheats "cheats" Read -> Names {}
+    /// Adds a cheat to an embedded core and returns its number. If it is on, its codes are applied now and after each frame.
+    /// Nothing is added if a code is not valid.
+    0xc1 AddCheat "add_cheat" Change -> Int {
+        /// Its name for people, at most 200 bytes.
+        name: String,
+        /// The device that its codes are for: `auto`, `gameshark`, `gameshark_raw`, `action_replay`, `action_replay_raw`,
+        /// `codebreaker`, `game_genie` or `raw` (`ADDRESS:VALUE`).
+        kind: String,
+        /// The codes, one on each line.
+        codes: String,
+        /// Whether it is on.
+        enabled: bool,
+    }
+    /// Adds the cheats of a file of mGBA to an embedded core, and returns how many there are. Nothing is added if one is not
+    /// valid.
+    0xc2 LoadCheats "load_cheats" Change -> Int {
+        /// The file.
+        path: String,
+    }
+    /// Switches a cheat on or off.
+    0xc3 EnableCheat "enable_cheat" Change -> None {
+        /// Number of the cheat.
+        id: u32,
+        /// Whether it is on.
+        enabled: bool,
+    }
+    /// Removes a cheat.
+    0xc4 RemoveCheat "remove_cheat" Change -> None {
+        /// Number of the cheat; 0 removes all of them.
+        id: u32,
+    }
 }

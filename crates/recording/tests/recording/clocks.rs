@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
 use framewire_emulator::{Clock, Embedded};
 use framewire_protocol::{Op, Value};
 use framewire_recording::replay::{Options as Play, ReplayClock, replay};
@@ -34,7 +34,8 @@ fn core(file: &str, speed: Speed, clock: Clock) -> (TempDir, Arc<Embedded>) {
     std::fs::copy(game(file), &path).unwrap();
     let console = || Box::new(|_, _: &str| {}) as _;
     let rom = Rom::File(path);
-    let config = Config { rom, speed, paused: true, clock, scripts: Vec::new(), console };
+    let (scripts, mods) = (Vec::new(), Mods::default());
+    let config = Config { rom, speed, paused: true, clock, scripts, mods, console };
     (folder, Arc::new(Embedded::start(config).unwrap()))
 }
 

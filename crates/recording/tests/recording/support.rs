@@ -2,7 +2,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
 use framewire_emulator::{Clock, Embedded, Emulator};
 use framewire_protocol::{Batch, Op, Value};
 use framewire_recording::replay::{Options as Play, Report, replay};
@@ -26,6 +26,7 @@ pub fn core(paused: bool) -> Arc<Embedded> {
         paused,
         clock: Clock::Wall,
         scripts: Vec::new(),
+        mods: Mods::default(),
         console,
     };
     Arc::new(Embedded::start(config).unwrap())

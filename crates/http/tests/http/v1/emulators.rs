@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
 use framewire_emulator::{Clock, Embedded};
 use framewire_http::{NameError, Served};
 use framewire_libmgba::Level;
@@ -19,6 +19,7 @@ fn served(name: &str) -> Served {
         paused: true,
         clock: Clock::Wall,
         scripts: Vec::new(),
+        mods: Mods::default(),
         console: || Box::new(crate::console::collect as fn(Level, &str)),
     };
     let emulator = Arc::new(Embedded::start(config).unwrap());

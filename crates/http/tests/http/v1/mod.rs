@@ -1,6 +1,7 @@
 //! Framewire's own interface.
 
 mod batch;
+mod cheats;
 mod control;
 mod emulators;
 mod guide;

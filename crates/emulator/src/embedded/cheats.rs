@@ -1,0 +1,155 @@
+//! The cheats of a core, by number.
+
+use std::path::Path;
+
+use framewire_libmgba::{Cheat, CheatKind, Core, read_cheats};
+use framewire_protocol::{OpError, Status, Value};
+
+use super::perform::failed;
+
+/// The most cheats of a core.
+const MAX_CHEATS: usize = 1000;
+
+/// The most bytes of all names and codes, with a few for each of them.
+const MAX_BYTES: usize = 1 << 20;
+
+/// The cheats of the core, in the same order as there.
+#[derive(Debug, Default)]
+pub(super) struct Cheats {
+    all: Vec<Numbered>,
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Numbered {
+    id: u32,
+    cheat: Cheat,
+}
+
+impl Cheats {
+    /// Forgets the cheats if the core has dropped them, as it does when another game is loaded.
+    pub fn follow(&mut self, core: &mut Core) {
+        if !self.all.is_empty() && core.cheats() != self.all.len() {
+            core.clear_cheats();
+            self.all.clear();
+        }
+    }
+
+    /// Whether one is on.
+    pub fn any_enabled(&self) -> bool {
+        self.all.iter().any(|numbered| numbered.cheat.enabled)
+    }
+
+    /// The result of the operation `cheats`.
+    pub fn list(&self) -> Value {
+        let texts = self.all.iter().flat_map(|Numbered { id, cheat }| {
+            let codes: Vec<&str> = cheat.codes.iter().map(|code| code.text.as_str()).collect();
+            [
+                id.to_string(),
+                if cheat.enabled { "on" } else { "off" }.to_owned(),
+                cheat.kind.to_string(),
+                cheat.name.clone(),
+                codes.join("\n"),
+            ]
+        });
+        Value::List(texts.map(Value::Text).collect())
+    }
+
+    /// Adds a cheat. Returns its number.
+    ///
+    /// # Errors
+    /// With the line and the reason, if a code is not valid.
+    pub fn add(
+        &mut self,
+        core: &mut Core,
+        name: &str,
+        kind: &str,
+        codes: &str,
+        enabled: bool,
+    ) -> Result<u32, OpError> {
+        let kind: CheatKind =
+            kind.parse().map_err(|problem| OpError::bad_argument(format!("kind {problem}")))?;
+        self.push(core, Cheat { enabled, ..Cheat::new(name, kind, codes) })
+    }
+
+    /// Adds the cheats of a file, or none. Returns how many were added.
+    ///
+    /// # Errors
+    /// With the line and the reason, if the file cannot be read or a code is not valid.
+    pub fn load(&mut self, core: &mut Core, path: &Path) -> Result<usize, OpError> {
+        let cheats = read_cheats(path).map_err(failed)?;
+        let (before, count) = (self.all.len(), cheats.len());
+        for cheat in cheats {
+            if let Err(error) = self.push(core, cheat) {
+                for index in (before..self.all.len()).rev() {
+                    core.remove_cheat(index);
+                }
+                self.all.truncate(before);
+                return Err(OpError { status: Status::Failed, ..error });
+            }
+        }
+        Ok(count)
+    }
+
+    fn push(&mut self, core: &mut Core, cheat: Cheat) -> Result<u32, OpError> {
+        if self.all.len() >= MAX_CHEATS {
+            let message =
+                format!("there are {MAX_CHEATS} cheats, and more are not possible; remove one first");
+            return Err(OpError::new(Status::Busy, message));
+        }
+        if self.all.iter().map(|numbered| size(&numbered.cheat)).sum::<usize>() + size(&cheat) > MAX_BYTES {
+            let message = format!("the cheats have more than {MAX_BYTES} bytes together; remove some first");
+            return Err(OpError::new(Status::TooLarge, message));
+        }
+        core.add_cheat(&cheat).map_err(|error| OpError::bad_argument(error.to_string()))?;
+        self.last = self.last.wrapping_add(1);
+        self.all.push(Numbered { id: self.last, cheat });
+        Ok(self.last)
+    }
+
+    /// Switches a cheat on or off.
+    ///
+    /// # Errors
+    /// If there is no such cheat.
+    pub fn enable(&mut self, core: &mut Core, id: u32, enabled: bool) -> Result<(), OpError> {
+        let index = self.find(id)?;
+        if self.all[index].cheat.enabled != enabled {
+            self.all[index].cheat.enabled = enabled;
+            core.enable_cheat(index, enabled);
+        }
+        Ok(())
+    }
+
+    /// Removes a cheat; with 0, all of them.
+    ///
+    /// # Errors
+    /// If there is no such cheat.
+    pub fn remove(&mut self, core: &mut Core, id: u32) -> Result<(), OpError> {
+        if id == 0 {
+            core.clear_cheats();
+            self.all.clear();
+            return Ok(());
+        }
+        let index = self.find(id)?;
+        core.remove_cheat(index);
+        self.all.remove(index);
+        Ok(())
+    }
+
+    fn find(&self, id: u32) -> Result<usize, OpError> {
+        self.all.iter().position(|numbered| numbered.id == id).ok_or_else(|| {
+            let ids: Vec<String> = self.all.iter().map(|numbered| numbered.id.to_string()).collect();
+            let there = if ids.is_empty() {
+                "there are none".to_owned()
+            } else {
+                format!("there are {}", ids.join(", "))
+            };
+            OpError::new(Status::NotFound, format!("there is no cheat {id}; {there}"))
+        })
+    }
+}
+
+/// About the bytes that a cheat has in the list.
+fn size(cheat: &Cheat) -> usize {
+    64 + cheat.name.len() + cheat.codes.iter().map(|code| 1 + code.text.len()).sum::<usize>()
+}

@@ -1,0 +1,191 @@
+//! Cheats of an embedded core.
+
+use framewire_protocol::{Op, OpError, Value};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+
+use super::control::{AtFrame, change, not_taken};
+use crate::routing::prelude::*;
+
+/// Texts for each cheat in the result of the operation `cheats`.
+const TEXTS: usize = 5;
+
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list, add, remove_all)).routes(routes!(switch, remove))
+}
+
+/// Cheats.
+#[derive(Serialize, ToSchema)]
+struct CheatList {
+    /// In the order in which they were added, which is the order in which their codes are applied.
+    cheats: Vec<Cheat>,
+}
+
+/// A cheat.
+#[derive(Serialize, ToSchema)]
+struct Cheat {
+    /// Its number.
+    id: u32,
+    name: String,
+    /// The device that its codes are for.
+    kind: String,
+    /// Its codes, as they were given.
+    codes: Vec<String>,
+    /// Whether it is on.
+    enabled: bool,
+}
+
+impl Cheat {
+    /// Reads the texts of a cheat.
+    fn read(texts: &[Value]) -> Option<Cheat> {
+        let text = |index: usize| match texts.get(index)? {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        };
+        Some(Cheat {
+            id: text(0)?.parse().ok()?,
+            enabled: text(1)? == "on",
+            kind: text(2)?.to_owned(),
+            name: text(3)?.to_owned(),
+            codes: text(4)?.lines().map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// The cheats of the game. They are removed when another game is loaded; resets and states do not change them.
+///
+/// An mGBA in its window answers 501: its scripts have no cheats.
+#[utoipa::path(get, path = "/v1/cheats", operation_id = "cheats", tag = "cheats", params(EmulatorParam),
+    responses((status = 200, description = "All of them.", body = CheatList)))]
+async fn list(selected: SelectedEmulator) -> Result<Json<CheatList>, Problem> {
+    let cheats = match selected.perform(Op::Cheats {}).await?.single()? {
+        Value::List(texts) => texts.chunks(TEXTS).map(Cheat::read).collect(),
+        _ => None,
+    };
+    let cheats = cheats.ok_or_else(|| OpError::failed("the emulator's list of cheats cannot be read"))?;
+    Ok(Json(CheatList { cheats }))
+}
+
+/// A cheat, or a file of cheats.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"name": "Nine lives", "kind": "raw", "codes": ["0200004C:0009"]}))]
+struct NewCheat {
+    /// A file of cheats as mGBA writes it, on the emulator's machine, in place of all other fields.
+    path: Option<String>,
+    /// Its name for people; left out, `cheat`.
+    name: Option<String>,
+    /// The device that its codes are for: `auto`, `gameshark`, `gameshark_raw`, `action_replay`, `action_replay_raw`,
+    /// `codebreaker`, `game_genie` or `raw`; left out, `auto`.
+    kind: Option<String>,
+    /// Its codes: a list, or a text with one on each line.
+    #[schema(schema_with = codes_schema)]
+    codes: Option<Codes>,
+    /// Whether it is on; left out, it is.
+    enabled: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "accepted is a list of codes, or a text with one on each line")]
+enum Codes {
+    Text(String),
+    List(Vec<String>),
+}
+
+fn codes_schema() -> Schema {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    OneOfBuilder::new().item(text()).item(ArrayBuilder::new().items(text())).into()
+}
+
+/// The cheats that were added.
+#[derive(Serialize, ToSchema)]
+struct Added {
+    /// The number of the cheat; left out for a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<i64>,
+    /// How many cheats were added.
+    count: i64,
+    /// The frame counter then.
+    frame: u32,
+}
+
+/// Adds a cheat, or the cheats of a file. The codes of a cheat that is on are applied at once, and then after each frame.
+///
+/// If a code is not valid, nothing is added, and the problem names the line and the reason.
+#[utoipa::path(post, path = "/v1/cheats", operation_id = "addCheat", tag = "cheats", params(EmulatorParam),
+    request_body = NewCheat, responses((status = 200, description = "It was added.", body = Added)))]
+async fn add(
+    selected: SelectedEmulator,
+    Payload(NewCheat { path, name, kind, codes, enabled }): Payload<NewCheat>,
+) -> Result<Json<Added>, Problem> {
+    let op = match (path, codes) {
+        (Some(path), None) if name.is_none() && kind.is_none() && enabled.is_none() => {
+            Op::LoadCheats { path }
+        }
+        (None, Some(codes)) => Op::AddCheat {
+            name: name.unwrap_or_else(|| "cheat".to_owned()),
+            kind: kind.unwrap_or_else(|| "auto".to_owned()),
+            codes: match codes {
+                Codes::Text(text) => text,
+                Codes::List(lines) => lines.join("\n"),
+            },
+            enabled: enabled.unwrap_or(true),
+        },
+        (None, None) => {
+            return Err(Problem::parameter(
+                "codes",
+                "is missing",
+                "a list of codes; or `path`, a file of cheats",
+            ));
+        }
+        (Some(_), _) => {
+            return Err(Problem::parameter(
+                "path",
+                "is given together with other fields",
+                "`path` alone, or `codes` with `name`, `kind` and `enabled`",
+            ));
+        }
+    };
+    let single = matches!(op, Op::AddCheat { .. });
+    let outcome = selected.perform(selected.keyed(op)).await?;
+    let frame = outcome.frame;
+    let number = outcome.single().map_err(not_taken)?.try_into()?;
+    let (id, count) = if single { (Some(number), 1) } else { (None, number) };
+    Ok(Json(Added { id, count, frame }))
+}
+
+/// Whether a cheat is on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Switch {
+    enabled: bool,
+}
+
+/// Switches a cheat on or off. The bytes of the ROM that it changes are put back at once; those of RAM stay as they are.
+#[utoipa::path(put, path = "/v1/cheats/{id}", operation_id = "switchCheat", tag = "cheats",
+    params(("id" = u32, Path, description = "The number of the cheat."), EmulatorParam), request_body = Switch,
+    responses((status = 200, description = "It is.", body = AtFrame)))]
+async fn switch(
+    selected: SelectedEmulator,
+    Path(id): Path<u32>,
+    Payload(Switch { enabled }): Payload<Switch>,
+) -> Result<Json<AtFrame>, Problem> {
+    change(&selected, Op::EnableCheat { id, enabled }).await
+}
+
+/// Removes a cheat.
+#[utoipa::path(delete, path = "/v1/cheats/{id}", operation_id = "removeCheat", tag = "cheats",
+    params(("id" = u32, Path, description = "The number of the cheat."), EmulatorParam),
+    responses((status = 200, description = "It was removed.", body = AtFrame)))]
+async fn remove(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<AtFrame>, Problem> {
+    if id == 0 {
+        return Err(Problem::not_found("there is no cheat 0; DELETE /v1/cheats removes all cheats"));
+    }
+    change(&selected, Op::RemoveCheat { id }).await
+}
+
+/// Removes all cheats.
+#[utoipa::path(delete, path = "/v1/cheats", operation_id = "removeCheats", tag = "cheats", params(EmulatorParam),
+    responses((status = 200, description = "There are none.", body = AtFrame)))]
+async fn remove_all(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
+    change(&selected, Op::RemoveCheat { id: 0 }).await
+}

@@ -1,0 +1,355 @@
+/* Cheats. libmgba reads the codes and applies those for RAM at the end of each frame. Codes that change the ROM are applied
+ * here: libmgba 0.10 finds the bank of a Game Genie code in the first frame only, and from the next frame on writes to
+ * whatever bank is there. */
+#include "internal.h"
+
+#include <mgba-util/string.h>
+#include <mgba/core/cheats.h>
+#include <mgba/internal/gba/cheats.h>
+
+/* A place in the ROM that a cheat changes. */
+struct rom_patch {
+	uint32_t address;
+	int segment; /* the bank of a Game Boy's ROM, or -1 */
+	int width;
+	uint32_t value;
+	uint32_t original; /* while it is applied */
+};
+
+struct fw_cheat {
+	struct mCheatSet* set;
+	struct rom_patch* patches;
+	size_t patch_count;
+};
+
+struct fw_cheats {
+	struct fw_cheat* all;
+	size_t count;
+	uint32_t game; /* the CRC-32 of the ROM that they are for */
+};
+
+static uint32_t read_rom(struct mCore* core, const struct rom_patch* patch) {
+	switch (patch->width) {
+	case 1:
+		return core->rawRead8(core, patch->address, patch->segment) & 0xFF;
+	case 2:
+		return core->rawRead16(core, patch->address, patch->segment) & 0xFFFF;
+	default:
+		return core->rawRead32(core, patch->address, patch->segment);
+	}
+}
+
+static void write_rom(struct mCore* core, const struct rom_patch* patch, uint32_t value) {
+	switch (patch->width) {
+	case 1:
+		core->rawWrite8(core, patch->address, patch->segment, value);
+		break;
+	case 2:
+		core->rawWrite16(core, patch->address, patch->segment, value);
+		break;
+	default:
+		core->rawWrite32(core, patch->address, patch->segment, value);
+		break;
+	}
+}
+
+/* Whether libmgba still has the set of a cheat. Scripts can load a game, which drops all sets, or a state with cheats, which
+ * replaces them. */
+static bool is_there(struct fw_core* self, const struct fw_cheat* cheat) {
+	struct mCheatDevice* device = self->core->cheatDevice(self->core);
+	for (size_t i = 0; i < mCheatSetsSize(&device->cheats); ++i) {
+		if (*mCheatSetsGetPointer(&device->cheats, i) == cheat->set) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Puts the bytes of the ROM back. Two cheats may change the same byte, so this goes from the last to the first. */
+static void restore_rom(struct fw_core* self) {
+	for (size_t i = self->cheats->count; i--;) {
+		struct fw_cheat* cheat = &self->cheats->all[i];
+		for (size_t p = cheat->set->enabled ? cheat->patch_count : 0; p--;) {
+			write_rom(self->core, &cheat->patches[p], cheat->patches[p].original);
+		}
+	}
+}
+
+static void change_rom(struct fw_core* self) {
+	for (size_t i = 0; i < self->cheats->count; ++i) {
+		struct fw_cheat* cheat = &self->cheats->all[i];
+		for (size_t p = 0; cheat->set->enabled && p < cheat->patch_count; ++p) {
+			cheat->patches[p].original = read_rom(self->core, &cheat->patches[p]);
+			write_rom(self->core, &cheat->patches[p], cheat->patches[p].value);
+		}
+	}
+}
+
+static bool add_patch(struct fw_cheat* cheat, struct rom_patch patch) {
+	struct rom_patch* patches = realloc(cheat->patches, (cheat->patch_count + 1) * sizeof(patch));
+	if (!patches) {
+		return false;
+	}
+	cheat->patches = patches;
+	patches[cheat->patch_count++] = patch;
+	return true;
+}
+
+/* Where the ROM of a Game Boy has the byte of a Game Genie code: in each bank that is seen at its address, and that has the
+ * byte the code is for. */
+static int find_in_banks(struct fw_core* self, struct fw_cheat* cheat, const struct mCheatPatch* from,
+                         struct fw_cheat_problem* problem) {
+	const uint32_t bank_size = 0x4000;
+	struct mCore* core = self->core;
+	struct rom_patch patch = { from->address, 0, from->width, from->value & 0xFF, 0 };
+	if (patch.address >= 2 * bank_size) {
+		problem->value = patch.address;
+		return FW_CHEAT_OUTSIDE;
+	}
+	int end = 1;
+	if (patch.address >= bank_size) {
+		patch.segment = 1;
+		end = (core->romSize(core) + bank_size - 1) / bank_size;
+	}
+	size_t before = cheat->patch_count;
+	for (; patch.segment < end; ++patch.segment) {
+		if (!from->check || read_rom(core, &patch) == (from->checkValue & 0xFF)) {
+			if (!add_patch(cheat, patch)) {
+				return FW_NO_MEMORY;
+			}
+		}
+	}
+	problem->value = from->checkValue & 0xFF;
+	return cheat->patch_count > before ? FW_OK : FW_CHEAT_OTHER_GAME;
+}
+
+/* Takes the patches that a line has added to the set. */
+static int take_patches(struct fw_core* self, struct fw_cheat* cheat, struct fw_cheat_problem* problem) {
+	struct mCore* core = self->core;
+	struct mCheatPatchList* list = &cheat->set->romPatches;
+	for (size_t i = 0; i < mCheatPatchListSize(list); ++i) {
+		const struct mCheatPatch* from = mCheatPatchListGetPointer(list, i);
+		int status = FW_OK;
+		if (core->platform(core) == mPLATFORM_GB) {
+			status = find_in_banks(self, cheat, from, problem);
+		} else {
+			struct rom_patch patch = { from->address, -1, from->width, from->value, 0 };
+			if ((patch.address & 0x01FFFFFF) + patch.width > core->romSize(core)) {
+				problem->value = patch.address;
+				status = FW_CHEAT_OUTSIDE;
+			} else if (!add_patch(cheat, patch)) {
+				status = FW_NO_MEMORY;
+			}
+		}
+		if (status != FW_OK) {
+			return status;
+		}
+	}
+	mCheatPatchListClear(list);
+	return FW_OK;
+}
+
+/* Whether the console has memory at an address that a code writes. A code with a wrong key, or of another device, becomes one
+ * for any address. */
+static bool is_memory(struct mCore* core, uint32_t address) {
+	if (core->platform(core) == mPLATFORM_GB) {
+		return address >= 0x8000 && address <= 0xFFFF;
+	}
+	switch (address >> 24) {
+	case 0x2: case 0x3: case 0x5: case 0x7: case 0xE: case 0xF:
+		return true;
+	case 0x4:
+		return (address & 0xFFFFFF) < 0x400;
+	case 0x6:
+		return (address & 0xFFFFFF) < 0x20000;
+	default:
+		return false;
+	}
+}
+
+static bool is_assignment(const struct mCheat* cheat) {
+	switch (cheat->type) {
+	case CHEAT_ASSIGN: case CHEAT_ASSIGN_INDIRECT: case CHEAT_AND: case CHEAT_ADD: case CHEAT_OR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Checks what a line has added from number `from` on. */
+static int check_codes(struct fw_core* self, struct mCheatSet* set, size_t from, struct fw_cheat_problem* problem) {
+	struct mCore* core = self->core;
+	for (size_t i = from; i < mCheatListSize(&set->list); ++i) {
+		const struct mCheat* code = mCheatListGetPointer(&set->list, i);
+		if (is_assignment(code) && (!is_memory(core, code->address) || code->width > 4)) {
+			problem->value = code->address;
+			return FW_CHEAT_ADDRESS;
+		}
+	}
+	if (core->platform(core) == mPLATFORM_GBA) {
+		const struct GBACheatHook* hook = ((struct GBACheatSet*) set)->hook;
+		if (hook && (hook->address & 0x01FFFFFF) + 2 > core->romSize(core)) {
+			problem->value = hook->address;
+			return FW_CHEAT_OUTSIDE;
+		}
+	}
+	return FW_OK;
+}
+
+/* Whether a line of the set waits for the next one. */
+static bool is_incomplete(struct fw_core* self, struct mCheatSet* set) {
+	if (self->core->platform(self->core) != mPLATFORM_GBA) {
+		return false;
+	}
+	const struct GBACheatSet* gba = (struct GBACheatSet*) set;
+	return gba->incompleteCheat != COMPLETE || gba->incompletePatch || gba->currentBlock != COMPLETE;
+}
+
+static int read_lines(struct fw_core* self, struct fw_cheat* cheat, const struct fw_cheat_codes* codes,
+                      struct fw_cheat_problem* problem) {
+	struct mCheatSet* set = cheat->set;
+	for (size_t i = 0; i < codes->count; ++i) {
+		problem->line = i;
+		size_t before = mCheatListSize(&set->list);
+		if (!mCheatAddLine(set, codes->lines[i], 0)) {
+			return FW_CHEAT_LINE;
+		}
+		int status = check_codes(self, set, before, problem);
+		/* The second line of a code that has two brings the value of a patch. */
+		bool waits = self->core->platform(self->core) == mPLATFORM_GBA && ((struct GBACheatSet*) set)->incompletePatch;
+		if (status == FW_OK && !waits) {
+			status = take_patches(self, cheat, problem);
+		}
+		if (status != FW_OK) {
+			return status;
+		}
+	}
+	return is_incomplete(self, set) ? FW_CHEAT_INCOMPLETE : FW_OK;
+}
+
+/* Applies the codes of a cheat that is switched on once, as the end of a frame does. Those with a master code wait for it. */
+static void apply(struct fw_core* self, struct mCheatSet* set) {
+	struct mCore* core = self->core;
+	bool hooked = core->platform(core) == mPLATFORM_GBA && ((struct GBACheatSet*) set)->hook;
+	if (set->enabled && !hooked) {
+		mCheatRefresh(core->cheatDevice(core), set);
+	}
+}
+
+static struct fw_cheats* list_of(struct fw_core* self) {
+	if (!self->cheats) {
+		self->cheats = calloc(1, sizeof(*self->cheats));
+	}
+	return self->cheats;
+}
+
+int fw_cheat_add(struct fw_core* self, const struct fw_cheat_codes* codes, struct fw_cheat_problem* problem) {
+	struct mCheatDevice* device = self->core->cheatDevice(self->core);
+	struct fw_cheats* list = list_of(self);
+	if (!fw_cheats_count(self) && list) {
+		list->game = fw_crc32(self);
+	}
+	struct fw_cheat* all = list ? realloc(list->all, (list->count + 1) * sizeof(*all)) : NULL;
+	if (!all) {
+		return FW_NO_MEMORY;
+	}
+	list->all = all;
+	struct fw_cheat cheat = { device->createSet(device, codes->name), NULL, 0 };
+	cheat.set->enabled = false;
+	/* A master code and the keys of encrypted codes are for the cheats after them too, as in mGBA's window. */
+	if (list->count) {
+		cheat.set->copyProperties(cheat.set, list->all[list->count - 1].set);
+	}
+	if (!codes->directive && !codes->keeps_encryption && self->core->platform(self->core) == mPLATFORM_GBA) {
+		((struct GBACheatSet*) cheat.set)->gsaVersion = 0;
+	}
+	if (codes->directive) {
+		struct StringList directives;
+		StringListInit(&directives, 1);
+		*StringListAppend(&directives) = (char*) codes->directive;
+		cheat.set->parseDirectives(cheat.set, &directives);
+		StringListDeinit(&directives);
+	}
+	/* Codes look at the ROM as it is without cheats. */
+	restore_rom(self);
+	int status = read_lines(self, &cheat, codes, problem);
+	if (status == FW_OK) {
+		mCheatAddSet(device, cheat.set);
+		cheat.set->enabled = codes->enabled;
+		list->all[list->count++] = cheat;
+	} else {
+		mCheatSetDeinit(cheat.set);
+		free(cheat.patches);
+	}
+	change_rom(self);
+	if (status == FW_OK) {
+		apply(self, cheat.set);
+	}
+	return status;
+}
+
+void fw_cheat_enable(struct fw_core* self, size_t index, bool enabled) {
+	struct mCheatSet* set = self->cheats->all[index].set;
+	restore_rom(self);
+	set->enabled = enabled;
+	change_rom(self);
+	apply(self, set);
+}
+
+static void drop(struct fw_core* self, struct fw_cheat* cheat) {
+	mCheatRemoveSet(self->core->cheatDevice(self->core), cheat->set);
+	mCheatSetDeinit(cheat->set);
+	free(cheat->patches);
+}
+
+void fw_cheat_remove(struct fw_core* self, size_t index) {
+	struct fw_cheats* list = self->cheats;
+	restore_rom(self);
+	drop(self, &list->all[index]);
+	--list->count;
+	memmove(&list->all[index], &list->all[index + 1], (list->count - index) * sizeof(*list->all));
+	change_rom(self);
+}
+
+size_t fw_cheats_count(struct fw_core* self) {
+	struct fw_cheats* list = self->cheats;
+	bool lost = list && list->count && list->game != fw_crc32(self);
+	for (size_t i = 0; list && i < list->count; ++i) {
+		lost = lost || !is_there(self, &list->all[i]);
+	}
+	if (!lost) {
+		return list ? list->count : 0;
+	}
+	/* The ROM that they changed is gone too. */
+	for (size_t i = 0; i < list->count; ++i) {
+		if (is_there(self, &list->all[i])) {
+			drop(self, &list->all[i]);
+		} else {
+			free(list->all[i].patches);
+		}
+	}
+	list->count = 0;
+	return 0;
+}
+
+void fw_cheats_clear(struct fw_core* self) {
+	if (!fw_cheats_count(self)) {
+		return;
+	}
+	restore_rom(self);
+	while (self->cheats->count) {
+		drop(self, &self->cheats->all[--self->cheats->count]);
+	}
+}
+
+void fw_cheats_free(struct fw_core* self) {
+	if (!self->cheats) {
+		return;
+	}
+	/* libmgba frees the sets with the core. */
+	for (size_t i = 0; i < self->cheats->count; ++i) {
+		free(self->cheats->all[i].patches);
+	}
+	free(self->cheats->all);
+	free(self->cheats);
+}

@@ -1,0 +1,124 @@
+//! mGBA's files of cheats: `# Name` begins a cheat, `!disabled` before it switches it off, `!GSAv1` and the like name the
+//! encryption of the cheats from there on, until `!reset`. Other lines are codes.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Cheat, CheatKind, Code};
+use crate::error::Error;
+
+/// The largest file taken, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Reads a file of cheats as mGBA writes it.
+///
+/// # Errors
+///
+/// If it cannot be read, or a line is not in the format. The codes themselves are checked when the cheats are added.
+pub fn read_cheats(path: &Path) -> Result<Vec<Cheat>, Error> {
+    let shown = path.display().to_string();
+    let refused = |problem: String| Error::Cheat { place: shown.clone(), problem };
+    let length = fs::metadata(path).map_err(|error| Error::read(path, error))?.len();
+    if length > MAX_FILE {
+        return Err(refused(format!("the file has {length} bytes; a file of cheats has at most {MAX_FILE}")));
+    }
+    let bytes = fs::read(path).map_err(|error| Error::read(path, error))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        refused(format!(
+            "byte {} is not UTF-8 text; save the file as UTF-8",
+            error.utf8_error().valid_up_to()
+        ))
+    })?;
+    parse(&shown, &text)
+}
+
+fn parse(file: &str, text: &str) -> Result<Vec<Cheat>, Error> {
+    let mut cheats: Vec<Cheat> = Vec::new();
+    let (mut kind, mut disabled) = (CheatKind::Auto, false);
+    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let line = line.trim();
+        let refused = |problem: String| Error::Cheat {
+            place: format!("{file} line {} ({line:?})", index + 1),
+            problem,
+        };
+        let begin = |name: &str, disabled: bool| Cheat {
+            name: name.to_owned(),
+            kind,
+            codes: Vec::new(),
+            enabled: !disabled,
+            file: Some(file.to_owned()),
+        };
+        if let Some(name) = line.strip_prefix('#') {
+            cheats.push(begin(name.trim(), std::mem::take(&mut disabled)));
+        } else if let Some(directive) = line.strip_prefix('!') {
+            match directive.trim() {
+                word if word.eq_ignore_ascii_case("disabled") => disabled = true,
+                word if word.eq_ignore_ascii_case("reset") => kind = CheatKind::Auto,
+                "GSAv1" => kind = CheatKind::GameShark,
+                "GSAv1 raw" => kind = CheatKind::GameSharkRaw,
+                "PARv3" => kind = CheatKind::ActionReplay,
+                "PARv3 raw" => kind = CheatKind::ActionReplayRaw,
+                _ => {
+                    return Err(refused(
+                        "accepted after ! is disabled, reset, GSAv1, GSAv1 raw, PARv3 and PARv3 raw"
+                            .to_owned(),
+                    ));
+                }
+            }
+        } else if !line.is_empty() {
+            if cheats.is_empty() && (line.starts_with("cheats =") || line.starts_with('[')) {
+                return Err(refused(
+                    "this is a cheat file of libretro or EZ-Flash; accepted are files of mGBA, with lines such as `# Name` and \
+                     `02000100 0063`"
+                        .to_owned(),
+                ));
+            }
+            if cheats.is_empty() {
+                cheats.push(begin("", std::mem::take(&mut disabled)));
+            }
+            let code = Code { line: index + 1, text: line.to_owned() };
+            if let Some(cheat) = cheats.last_mut() {
+                cheat.codes.push(code);
+            }
+        }
+    }
+    if cheats.is_empty() {
+        let problem =
+            "there is no cheat in it; a cheat is a line `# Name` and a line for each of its codes".to_owned();
+        return Err(Error::Cheat { place: file.to_owned(), problem });
+    }
+    // A name without codes is a heading, as in files that people write.
+    cheats.retain(|cheat| !cheat.codes.is_empty());
+    Ok(cheats)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_mgba_is_read() {
+        let text = "!GSAv1 raw\n# Lives\n0200004C 00000009\n\n!disabled\n!reset\n# Score\n82000044 0063\n82000046 0000\n";
+        let cheats = parse("a.cheats", text).unwrap();
+        let shape: Vec<_> = cheats
+            .iter()
+            .map(|cheat| (cheat.name.as_str(), cheat.kind, cheat.enabled, cheat.codes.len()))
+            .collect();
+        assert_eq!(
+            shape,
+            [("Lives", CheatKind::GameSharkRaw, true, 1), ("Score", CheatKind::Auto, false, 2)]
+        );
+        assert_eq!(cheats[1].codes[0].line, 8);
+    }
+
+    #[test]
+    fn a_directive_that_is_unknown_is_refused_with_its_line() {
+        let told = parse("a.cheats", "# X\n!PARv9\n").unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "a.cheats line 2 (\"!PARv9\"): accepted after ! is disabled, reset, GSAv1, GSAv1 raw, PARv3 and PARv3 raw"
+        );
+        assert!(parse("a.cht", "cheats = 1\n").unwrap_err().to_string().contains("libretro"));
+        assert!(parse("empty", "").unwrap_err().to_string().contains("no cheat"));
+    }
+}

@@ -1,0 +1,243 @@
+//! Cheats: codes that change memory at the end of each frame, or the ROM.
+
+mod code;
+mod file;
+
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::str::FromStr;
+
+pub use file::read_cheats;
+
+use crate::core::Core;
+use crate::error::Error;
+use crate::sys::{CheatCodes, CheatProblem, Status};
+
+/// The most codes of a cheat.
+const MAX_CODES: usize = 1000;
+/// The longest name of a cheat, in bytes.
+const MAX_NAME: usize = 200;
+
+/// The device that codes are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CheatKind {
+    /// Detected from the form of each code, and for encrypted ones from what they become.
+    #[default]
+    Auto,
+    /// GameShark or Action Replay v1 and v2 of the Game Boy Advance, encrypted; or GameShark of the Game Boy.
+    GameShark,
+    /// The same of the Game Boy Advance, not encrypted.
+    GameSharkRaw,
+    /// Action Replay v3 and v4 (Action Replay MAX) of the Game Boy Advance, encrypted.
+    ActionReplay,
+    /// The same, not encrypted.
+    ActionReplayRaw,
+    /// CodeBreaker.
+    CodeBreaker,
+    /// Game Genie of the Game Boy.
+    GameGenie,
+    /// `ADDRESS:VALUE`.
+    Raw,
+}
+
+impl CheatKind {
+    const ALL: [CheatKind; 8] = [
+        CheatKind::Auto,
+        CheatKind::GameShark,
+        CheatKind::GameSharkRaw,
+        CheatKind::ActionReplay,
+        CheatKind::ActionReplayRaw,
+        CheatKind::CodeBreaker,
+        CheatKind::GameGenie,
+        CheatKind::Raw,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            CheatKind::Auto => "auto",
+            CheatKind::GameShark => "gameshark",
+            CheatKind::GameSharkRaw => "gameshark_raw",
+            CheatKind::ActionReplay => "action_replay",
+            CheatKind::ActionReplayRaw => "action_replay_raw",
+            CheatKind::CodeBreaker => "codebreaker",
+            CheatKind::GameGenie => "game_genie",
+            CheatKind::Raw => "raw",
+        }
+    }
+
+    /// The words of mGBA's cheat files for the encryption of codes.
+    fn directive(self) -> Option<&'static CStr> {
+        match self {
+            CheatKind::GameShark => Some(c"GSAv1"),
+            CheatKind::GameSharkRaw => Some(c"GSAv1 raw"),
+            CheatKind::ActionReplay => Some(c"PARv3"),
+            CheatKind::ActionReplayRaw => Some(c"PARv3 raw"),
+            CheatKind::Auto | CheatKind::CodeBreaker | CheatKind::GameGenie | CheatKind::Raw => None,
+        }
+    }
+}
+
+impl fmt::Display for CheatKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for CheatKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CheatKind, String> {
+        CheatKind::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+            let names: Vec<_> = CheatKind::ALL.iter().map(|kind| kind.name()).collect();
+            format!("is {text:?}; accepted is {}", names.join(", "))
+        })
+    }
+}
+
+/// A line of a cheat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// The line of its file, or its place in the cheat, counted from 1.
+    pub line: usize,
+    /// The code.
+    pub text: String,
+}
+
+/// A cheat: codes that are switched on and off together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cheat {
+    /// Its name for people.
+    pub name: String,
+    /// What its codes are for.
+    pub kind: CheatKind,
+    /// Its codes in order.
+    pub codes: Vec<Code>,
+    /// Whether it is on.
+    pub enabled: bool,
+    /// The file that it was read from. Such a cheat can have codes of several forms, and without a kind it has the encryption
+    /// of the cheat before it, as in mGBA.
+    pub file: Option<String>,
+}
+
+impl Cheat {
+    /// A cheat that is on, with these codes, one on each line.
+    pub fn new(name: &str, kind: CheatKind, codes: &str) -> Cheat {
+        let lines = codes.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let codes = lines.map(|(index, line)| Code { line: index + 1, text: line.trim().to_owned() });
+        Cheat { name: name.to_owned(), kind, codes: codes.collect(), enabled: true, file: None }
+    }
+
+    /// An error about one of its codes.
+    fn refused(&self, code: &Code, problem: impl Into<String>) -> Error {
+        let place = match &self.file {
+            Some(file) => format!("{file} line {} ({:?})", code.line, code.text),
+            None => format!("line {} ({:?})", code.line, code.text),
+        };
+        Error::Cheat { place, problem: problem.into() }
+    }
+
+    fn refused_whole(&self, problem: impl Into<String>) -> Error {
+        let place = match &self.file {
+            Some(file) => format!("{file}, cheat {:?}", self.name),
+            None => format!("cheat {:?}", self.name),
+        };
+        Error::Cheat { place, problem: problem.into() }
+    }
+}
+
+/// Cheats are removed when another game is loaded. Resets and states do not change them.
+impl Core {
+    /// Adds a cheat after the others. If it is on, its codes are applied now, and then at the end of each frame; codes with a
+    /// master code are applied whenever the game comes by that.
+    ///
+    /// A master code, and the keys of encrypted CodeBreaker codes, are also for the cheats after this one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cheat`] with the line and the reason; nothing is added.
+    pub fn add_cheat(&mut self, cheat: &Cheat) -> Result<(), Error> {
+        if cheat.name.len() > MAX_NAME || cheat.name.contains(char::is_control) {
+            let problem = format!("the name is longer than {MAX_NAME} bytes, or has a control character");
+            return Err(cheat.refused_whole(problem));
+        }
+        if cheat.codes.is_empty() || cheat.codes.len() > MAX_CODES {
+            let problem =
+                format!("it has {} codes; accepted is 1 to {MAX_CODES}, one on each line", cheat.codes.len());
+            return Err(cheat.refused_whole(problem));
+        }
+        let platform = self.platform();
+        let form = if cheat.file.is_some() { CheatKind::Auto } else { cheat.kind };
+        let mut lines = Vec::with_capacity(cheat.codes.len());
+        for code in &cheat.codes {
+            let line =
+                code::for_mgba(platform, form, &code.text).map_err(|problem| cheat.refused(code, problem))?;
+            lines.push(c_string(line));
+        }
+        let codes = CheatCodes {
+            name: c_string(cheat.name.clone()),
+            directive: cheat.kind.directive(),
+            keeps_encryption: cheat.file.is_some(),
+            lines,
+            enabled: cheat.enabled,
+        };
+        self.handle.add_cheat(&codes).map_err(|(status, problem)| refusal(cheat, status, problem))
+    }
+
+    /// Number of cheats. A script that loads another game removes them.
+    pub fn cheats(&mut self) -> usize {
+        self.handle.cheats()
+    }
+
+    /// Switches the cheat of this index on or off. Does nothing if there is none.
+    pub fn enable_cheat(&mut self, index: usize, enabled: bool) {
+        self.handle.enable_cheat(index, enabled);
+    }
+
+    /// Removes the cheat of this index. Does nothing if there is none.
+    pub fn remove_cheat(&mut self, index: usize) {
+        self.handle.remove_cheat(index);
+    }
+
+    /// Removes all cheats.
+    pub fn clear_cheats(&mut self) {
+        self.handle.clear_cheats();
+    }
+}
+
+/// Why libmgba or the shim does not take a cheat.
+fn refusal(cheat: &Cheat, status: Status, CheatProblem { line, value }: CheatProblem) -> Error {
+    let Some(code) = cheat.codes.get(line) else { return Error::OutOfMemory };
+    match status {
+        Status::CheatLine => cheat.refused(
+            code,
+            "mGBA does not know this kind of code, or it is a second master code; check the code, or name its device \
+             as the kind",
+        ),
+        Status::CheatIncomplete => {
+            cheat.refused(code, "the code is not complete: another line, or the end of its block, is missing")
+        }
+        Status::CheatAddress => cheat.refused(
+            code,
+            format!(
+                "it writes to 0x{value:08X}, where the console has no memory to write; the code is damaged, or of another kind"
+            ),
+        ),
+        Status::CheatOutside => {
+            cheat.refused(code, format!("it changes the ROM at 0x{value:08X}, where the ROM has no byte"))
+        }
+        Status::CheatOtherGame => cheat.refused(
+            code,
+            format!(
+                "it replaces the byte 0x{value:02X}, which the ROM does not have at that address; the code is for \
+                 another game or version"
+            ),
+        ),
+        _ => Error::OutOfMemory,
+    }
+}
+
+/// A text without NUL, which its caller has checked.
+fn c_string(text: String) -> CString {
+    CString::new(text).unwrap_or_default()
+}

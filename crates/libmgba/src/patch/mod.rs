@@ -1,0 +1,94 @@
+//! Patches of ROMs: IPS, UPS and BPS.
+
+mod bps;
+mod ips;
+mod reader;
+mod ups;
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::MAX_ROM_SIZE;
+use crate::error::Error;
+
+/// The endings of patches next to a ROM, in mGBA's order.
+const ENDINGS: [&str; 3] = ["ups", "ips", "bps"];
+/// The largest patch taken, in bytes: a whole ROM, and as much again for what a format adds.
+const MAX_PATCH: usize = 2 * MAX_ROM_SIZE;
+
+/// Which patch a ROM gets when it is loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Patching {
+    /// None.
+    #[default]
+    Off,
+    /// The one next to the ROM, with the ROM's name and the ending `.ups`, `.ips` or `.bps`, if there is one.
+    NextTo,
+    /// This file. Games that are loaded later get the one next to them.
+    File(PathBuf),
+}
+
+impl Patching {
+    /// The patch of the ROM at `path`.
+    pub(crate) fn of(&self, path: &Path) -> Option<PathBuf> {
+        match self {
+            Patching::Off => None,
+            Patching::NextTo => {
+                ENDINGS.iter().map(|ending| path.with_extension(ending)).find(|patch| patch.is_file())
+            }
+            Patching::File(patch) => Some(patch.clone()),
+        }
+    }
+
+    /// What games get that are loaded after the first.
+    pub(crate) fn of_later_games(self) -> Patching {
+        match self {
+            Patching::File(_) => Patching::NextTo,
+            other => other,
+        }
+    }
+}
+
+/// What is wrong with a patch, at which of its bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    at: usize,
+    text: String,
+}
+
+/// The ROM with the patch in the file at `path` applied to it.
+///
+/// # Errors
+///
+/// [`Error::Patch`] with the position in the patch and the reason.
+pub(crate) fn apply_file(path: &Path, rom: &[u8]) -> Result<Vec<u8>, Error> {
+    let length = fs::metadata(path).map_err(|error| Error::read(path, error))?.len();
+    let mut patch = Vec::new();
+    // A file can grow after its length was read.
+    let limit = MAX_PATCH as u64 + 1;
+    File::open(path)
+        .and_then(|file| file.take(limit).read_to_end(&mut patch))
+        .map_err(|error| Error::read(path, error))?;
+    let result = if patch.len() > MAX_PATCH {
+        Err(Problem { at: 0, text: format!("the file has {length} bytes; a patch has at most {MAX_PATCH}") })
+    } else {
+        apply(&patch, rom)
+    };
+    result.map_err(|Problem { at, text }| Error::Patch { path: path.to_owned(), at, problem: text })
+}
+
+fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
+    match patch {
+        [b'P', b'A', b'T', b'C', b'H', ..] => ips::apply(patch, rom),
+        [b'U', b'P', b'S', b'1', ..] => ups::apply(patch, rom),
+        [b'B', b'P', b'S', b'1', ..] => bps::apply(patch, rom),
+        [] => Err(Problem { at: 0, text: "the file is empty".to_owned() }),
+        _ => Err(Problem {
+            at: 0,
+            text:
+                "it begins with none of PATCH (IPS), UPS1 and BPS1; other kinds of patches are not accepted"
+                    .to_owned(),
+        }),
+    }
+}

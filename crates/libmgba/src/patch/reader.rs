@@ -1,0 +1,145 @@
+//! Reads a patch from its first byte to its last.
+
+use super::Problem;
+use crate::MAX_ROM_SIZE;
+
+/// The checksums at the end of UPS and BPS patches: of the ROM, of the patched ROM, and of the patch.
+pub(super) const SUMS: usize = 12;
+
+/// A patch and a position in it.
+pub(super) struct Reader<'a> {
+    patch: &'a [u8],
+    at: usize,
+    /// Where the part that is read ends.
+    end: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Begins after the first `at` bytes.
+    pub fn new(patch: &'a [u8], at: usize) -> Reader<'a> {
+        Reader { patch, at, end: patch.len() }
+    }
+
+    /// The same for a patch that ends with checksums, after a check of the patch's own.
+    pub fn with_sums(patch: &'a [u8], at: usize) -> Result<Reader<'a>, Problem> {
+        let mut reader = Reader::new(patch, at);
+        let Some(end) = patch.len().checked_sub(SUMS).filter(|end| *end >= at) else {
+            return Err(reader.cut_short());
+        };
+        reader.end = end;
+        let (expected, actual) = (reader.sum(2), crc32fast::hash(&patch[..patch.len() - 4]));
+        if expected != actual {
+            return Err(Problem {
+                at: patch.len() - 4,
+                text: format!(
+                    "the checksum of the patch is {expected:08x} there and {actual:08x} in fact: the file is damaged or cut short"
+                ),
+            });
+        }
+        Ok(reader)
+    }
+
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    pub fn is_at_end(&self) -> bool {
+        self.at == self.end
+    }
+
+    /// The bytes that are left.
+    pub fn rest(&self) -> &'a [u8] {
+        &self.patch[self.at..self.end]
+    }
+
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Problem> {
+        let bytes = self.rest().get(..count).ok_or_else(|| self.cut_short())?;
+        self.at += count;
+        Ok(bytes)
+    }
+
+    /// A number of `count` bytes, the most significant first.
+    pub fn big_endian(&mut self, count: usize) -> Result<usize, Problem> {
+        Ok(self.bytes(count)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
+    }
+
+    /// A number of UPS and BPS: seven bits in each byte, the least significant first; the last byte has its top bit set. Each
+    /// further byte adds one more than its bits, so that no number has two forms.
+    pub fn number(&mut self) -> Result<usize, Problem> {
+        let begin = self.at;
+        let (mut number, mut unit) = (0usize, 1usize);
+        loop {
+            let byte = self.bytes(1)?[0];
+            let next = usize::from(byte & 0x7F).checked_mul(unit).and_then(|part| number.checked_add(part));
+            let (Some(sum), Some(next_unit)) = (next, unit.checked_mul(128)) else {
+                return Err(Problem {
+                    at: begin,
+                    text: "the number there is larger than any ROM".to_owned(),
+                });
+            };
+            number = sum;
+            if byte & 0x80 != 0 {
+                return Ok(number);
+            }
+            unit = next_unit;
+            number = number.saturating_add(unit);
+        }
+    }
+
+    /// The size of a ROM.
+    pub fn rom_size(&mut self) -> Result<usize, Problem> {
+        let begin = self.at;
+        let size = self.number()?;
+        if size > MAX_ROM_SIZE {
+            let text = format!("the size of the ROM there is {size} bytes; a ROM has at most {MAX_ROM_SIZE}");
+            return Err(Problem { at: begin, text });
+        }
+        Ok(size)
+    }
+
+    /// The checksum of this index at the end of the patch.
+    pub fn sum(&self, index: usize) -> u32 {
+        let at = self.patch.len() - SUMS + 4 * index;
+        self.patch[at..at + 4].iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+    }
+
+    /// Checks that the patch is for this ROM.
+    pub fn check_rom(&self, rom: &[u8], size: usize) -> Result<(), Problem> {
+        let (sum, expected) = (crc32fast::hash(rom), self.sum(0));
+        if rom.len() == size && sum == expected {
+            return Ok(());
+        }
+        let text = if sum == self.sum(1) {
+            "the ROM has this patch already; use the original ROM, or no patch".to_owned()
+        } else {
+            format!(
+                "the patch is for a ROM of {size} bytes with the CRC-32 {expected:08x}; this one has {} bytes and {sum:08x}: it \
+                 is another game or version, or has a header of a copier",
+                rom.len()
+            )
+        };
+        Err(Problem { at: self.patch.len() - SUMS, text })
+    }
+
+    /// Checks the patched ROM.
+    pub fn check_result(&self, patched: &[u8]) -> Result<(), Problem> {
+        let (sum, expected) = (crc32fast::hash(patched), self.sum(1));
+        if sum == expected {
+            return Ok(());
+        }
+        let text = format!(
+            "the patched ROM has the CRC-32 {sum:08x} in place of {expected:08x}: the patch is damaged"
+        );
+        Err(Problem { at: self.patch.len() - SUMS + 4, text })
+    }
+
+    pub fn cut_short(&self) -> Problem {
+        let end = self.end;
+        Problem {
+            at: self.at,
+            text: format!(
+                "the patch ends at byte {end}, before what begins there is complete: it is cut short"
+            ),
+        }
+    }
+}
