@@ -7,7 +7,7 @@
 //! - [`Decoder`]: decodes the messages, and rejects malformed ones;
 //! - `header`, `tile` and `palette`: the parts of a message.
 //!
-//! Whole pictures in common formats: [`png`] encodes and decodes, [`jpeg`] encodes.
+//! Whole pictures in common formats: [`png`] encodes and decodes, [`jpeg`] encodes. [`Transform`] cuts and scales them.
 
 mod decode;
 mod encode;
@@ -17,8 +17,10 @@ pub mod jpeg;
 mod palette;
 pub mod png;
 mod tile;
+mod transform;
 
 pub use decode::{DecodeError, Decoder};
 pub use encode::{Encoder, Stamp};
 pub use header::{Header, Kind};
 pub use image::{Checked, Image, ImageError, MAX_PIXELS};
+pub use transform::{SCALES, Transform, TransformError};

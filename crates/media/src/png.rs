@@ -31,13 +31,24 @@ pub enum PngError {
 /// Encodes a picture as a PNG file: fast rather than small, and in true colour like mGBA's own, which every program can
 /// read.
 pub fn encode(image: Image) -> Vec<u8> {
+    encode_rgb(image.width().into(), image.height().into(), image.pixels())
+}
+
+impl Pixels {
+    /// Encodes them as [`encode`] does. They may be more than an [`Image`] has.
+    pub fn encode(&self) -> Vec<u8> {
+        encode_rgb(self.width, self.height, &self.rgb)
+    }
+}
+
+fn encode_rgb(width: u32, height: u32, rgb: &[u8]) -> Vec<u8> {
     let mut file = Vec::new();
-    let mut encoder = png::Encoder::new(&mut file, image.width().into(), image.height().into());
+    let mut encoder = png::Encoder::new(&mut file, width, height);
     encoder.set_compression(Compression::Fast);
     encoder.set_depth(BitDepth::Eight);
     encoder.set_color(ColorType::Rgb);
     // Writing into a vector cannot fail, and the length of the data is checked.
-    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(image.pixels()));
+    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(rgb));
     debug_assert!(written.is_ok(), "{written:?}");
     file
 }

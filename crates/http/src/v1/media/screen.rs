@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use bytes::Bytes;
 use framewire_emulator::{EmulatorError, FramePassed, Picture};
-use framewire_media::Image;
 use framewire_media::png::{self, Pixels};
+use framewire_media::{Image, Transform, TransformError};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::headers::{FRAME, HEIGHT, WIDTH};
@@ -31,9 +31,33 @@ struct ScreenQuery {
     format: ScreenFormat,
     /// The picture of exactly this frame, by the emulator's frame counter; left out, the last one.
     frame: Option<u32>,
+    /// Only this part of the picture: `x,y,width,height` in pixels from the top left corner.
+    #[param(value_type = Option<String>, example = "0,0,120,80")]
+    crop: Option<Crop>,
+    /// How large the picture, or its part, is to be: 0.25, 0.5, 1, 2, 3 or 4 times as wide and high. Larger pictures repeat
+    /// pixels, smaller ones have their mean.
+    #[param(minimum = 0.25, maximum = 4.0)]
+    scale: Option<f64>,
     /// For how many milliseconds to wait for that frame.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 60_000, default = 10_000)]
     timeout: Option<Whole<1, 60_000>>,
+}
+
+/// x, y, width and height.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Crop([u32; 4]);
+
+impl TryFrom<String> for Crop {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Crop, String> {
+        let numbers: Result<Vec<u32>, _> = text.split(',').map(|number| number.trim().parse()).collect();
+        let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());
+        numbers
+            .map(Crop)
+            .ok_or_else(|| format!("is {text:?}; accepted is x,y,width,height, such as 0,0,120,80"))
+    }
 }
 
 /// What the body is.
@@ -59,8 +83,10 @@ async fn screen(
     State(viewers): State<ViewerLimit>,
     selected: SelectedEmulator,
     stream: OpensStream,
-    Query(ScreenQuery { format, frame, timeout }): Query<ScreenQuery>,
+    Query(ScreenQuery { format, frame, crop, scale, timeout }): Query<ScreenQuery>,
 ) -> Result<Response, Problem> {
+    let transform = Transform { crop: crop.map(|Crop(crop)| crop), scale };
+    transform.check().map_err(not_possible)?;
     let operations = &selected.operations;
     let taken = match frame {
         None => ScreenPicture::of(screenshot(&selected, Instant::now() + operations.deadline).await?),
@@ -74,7 +100,7 @@ async fn screen(
             }
         }
     };
-    taken.into_response(format)
+    taken.transformed(&transform)?.into_response(format)
 }
 
 /// A picture in the form in which the emulator gave it.
@@ -86,11 +112,28 @@ struct ScreenPicture {
 enum PictureData {
     File(Bytes),
     Pixels(Arc<Picture>),
+    Transformed(Pixels),
 }
 
 impl ScreenPicture {
     fn of(Screenshot { frame, png }: Screenshot) -> ScreenPicture {
         ScreenPicture { frame, form: PictureData::File(png) }
+    }
+
+    fn transformed(self, transform: &Transform) -> Result<ScreenPicture, Problem> {
+        if transform.is_identity() {
+            return Ok(self);
+        }
+        let pixels = match self.form {
+            PictureData::File(file) => png::decode(&file).map_err(unreadable)?,
+            PictureData::Pixels(picture) => {
+                let Picture { width, height, pixels, .. } = &*picture;
+                Pixels { width: *width, height: *height, rgb: pixels.to_vec() }
+            }
+            PictureData::Transformed(pixels) => pixels,
+        };
+        let pixels = transform.apply(pixels).map_err(not_possible)?;
+        Ok(ScreenPicture { form: PictureData::Transformed(pixels), ..self })
     }
 
     fn into_response(self, format: ScreenFormat) -> Result<Response, Problem> {
@@ -107,6 +150,12 @@ impl ScreenPicture {
             (PictureData::Pixels(picture), _) => {
                 ((picture.width, picture.height), raw(&picture.pixels, format).into())
             }
+            (PictureData::Transformed(pixels), ScreenFormat::Png) => {
+                ((pixels.width, pixels.height), pixels.encode().into())
+            }
+            (PictureData::Transformed(pixels), _) => {
+                ((pixels.width, pixels.height), raw(&pixels.rgb, format).into())
+            }
         };
         let kind = match format {
             ScreenFormat::Png => "image/png",
@@ -116,6 +165,10 @@ impl ScreenPicture {
         let size = size.map(|(name, number)| (name, number.to_string()));
         Ok(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], size, body).into_response())
     }
+}
+
+fn not_possible(error: TransformError) -> Problem {
+    Problem::bad_request(error.to_string())
 }
 
 fn unreadable(error: impl std::fmt::Display) -> Problem {

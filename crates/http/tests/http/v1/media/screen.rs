@@ -99,6 +99,33 @@ fn the_picture_of_a_frame_is_as_exact_for_callers_whose_requests_are_checked() {
 }
 
 #[test]
+fn a_picture_is_cut_and_scaled() {
+    let server = Server::paused();
+    batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
+    let get = |query: &str| server.get(&format!("/v1/screen?format=rgb{query}"));
+    let whole = get("");
+    assert_eq!((number(&whole, "framewire-width"), number(&whole, "framewire-height")), (240, 160));
+    let part = get("&crop=10,20,30,5");
+    let expected: Vec<u8> = (20..25).flat_map(|y| whole.body[3 * (240 * y + 10)..][..90].to_vec()).collect();
+    assert!(part.body == expected);
+    let large = get("&crop=10,20,30,5&scale=4");
+    assert_eq!((number(&large, "framewire-width"), number(&large, "framewire-height")), (120, 20));
+    assert_eq!(large.body[..3], part.body[..3]);
+    let png = server.get("/v1/screen?scale=4");
+    assert_eq!(number(&png, "framewire-width"), 960);
+    assert_eq!(framewire_media::png::size(&png.body).unwrap(), (960, 640));
+    for (query, says) in [
+        ("&scale=5", "scale is 5; use 0.25"),
+        ("&crop=1,2,3", "accepted is x,y,width,height"),
+        ("&crop=0,0,0,1", "crop is 0 by 1 pixels"),
+        ("&crop=200,0,41,1", "it must lie in the picture of 240 by 160 pixels"),
+    ] {
+        let told = problem(&get(query), 400);
+        assert!(told["detail"].as_str().unwrap().contains(says), "{told}");
+    }
+}
+
+#[test]
 fn a_frame_that_is_past_or_does_not_come_is_told() {
     let server = Server::paused();
     batch(&server, &json!({"ops": [{"op": "advance", "frames": 10}]}));

@@ -1,0 +1,166 @@
+//! Parts of pictures, and larger and smaller ones.
+
+use crate::png::Pixels;
+
+/// The scales that are accepted.
+pub const SCALES: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 3.0, 4.0];
+
+/// A part of a picture, or a scale, that is not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum TransformError {
+    /// None of [`SCALES`].
+    #[error("scale is {0}; use 0.25, 0.5, 1, 2, 3 or 4")]
+    Scale(f64),
+    /// A part without pixels.
+    #[error("crop is {0} by {1} pixels; use [x, y, width, height]")]
+    Empty(u32, u32),
+    /// A part that is not in the picture.
+    #[error("crop is {crop:?}; it must lie in the picture of {width} by {height} pixels")]
+    Outside {
+        /// x, y, width and height of the part.
+        crop: [u32; 4],
+        /// Of the picture.
+        width: u32,
+        /// Of the picture.
+        height: u32,
+    },
+}
+
+/// What to do with a picture: first cut a part out of it, then scale that.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Transform {
+    /// x, y, width and height in pixels.
+    pub crop: Option<[u32; 4]>,
+    /// One of [`SCALES`].
+    pub scale: Option<f64>,
+}
+
+impl Transform {
+    /// Whether a picture stays as it is.
+    pub fn is_identity(&self) -> bool {
+        self.crop.is_none() && self.scale.is_none_or(|scale| scale == 1.0)
+    }
+
+    /// Refuses what no picture can be turned into.
+    ///
+    /// # Errors
+    /// If the scale is not accepted, or the part has no pixels.
+    pub fn check(&self) -> Result<(), TransformError> {
+        if let Some(scale) = self.scale
+            && !SCALES.contains(&scale)
+        {
+            return Err(TransformError::Scale(scale));
+        }
+        if let Some([_, _, width, height]) = self.crop
+            && (width == 0 || height == 0)
+        {
+            return Err(TransformError::Empty(width, height));
+        }
+        Ok(())
+    }
+
+    /// The picture, cut and scaled.
+    ///
+    /// # Errors
+    /// As for [`check`](Transform::check), and if the part is not in the picture.
+    pub fn apply(&self, mut pixels: Pixels) -> Result<Pixels, TransformError> {
+        self.check()?;
+        if let Some(crop) = self.crop {
+            pixels = cropped(&pixels, crop)?;
+        }
+        if let Some(scale) = self.scale
+            && scale != 1.0
+        {
+            pixels = scaled(&pixels, scale);
+        }
+        Ok(pixels)
+    }
+}
+
+fn cropped(pixels: &Pixels, crop: [u32; 4]) -> Result<Pixels, TransformError> {
+    let [x, y, width, height] = crop;
+    if x.saturating_add(width) > pixels.width || y.saturating_add(height) > pixels.height {
+        return Err(TransformError::Outside { crop, width: pixels.width, height: pixels.height });
+    }
+    let row = 3 * pixels.width as usize;
+    let (begin, length) = (3 * x as usize, 3 * width as usize);
+    let rows = pixels.rgb.chunks_exact(row).skip(y as usize).take(height as usize);
+    let rgb = rows.flat_map(|row| row[begin..begin + length].iter().copied()).collect();
+    Ok(Pixels { width, height, rgb })
+}
+
+/// Larger by repeated pixels, smaller by the mean of pixels.
+fn scaled(pixels: &Pixels, scale: f64) -> Pixels {
+    let (full_width, full_height) = (pixels.width as usize, pixels.height as usize);
+    let size = |length: usize| ((length as f64 * scale) as usize).max(1);
+    let (width, height) = (size(full_width), size(full_height));
+    let part = |index: usize, full: usize| {
+        let first = ((index as f64 / scale) as usize).min(full - 1);
+        let end = (((index + 1) as f64 / scale) as usize).clamp(first + 1, full);
+        first..end
+    };
+    let mut rgb = Vec::with_capacity(3 * width * height);
+    for y in 0..height {
+        for x in 0..width {
+            let (rows, columns) = (part(y, full_height), part(x, full_width));
+            let count = (rows.len() * columns.len()) as u32;
+            let mut sum = [0; 3];
+            for row in rows {
+                for column in columns.clone() {
+                    let at = 3 * (row * full_width + column);
+                    for (sum, part) in sum.iter_mut().zip(&pixels.rgb[at..at + 3]) {
+                        *sum += u32::from(*part);
+                    }
+                }
+            }
+            rgb.extend(sum.map(|sum| (sum / count) as u8));
+        }
+    }
+    Pixels { width: width as u32, height: height as u32, rgb }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A picture of 4 by 2 pixels, each with its own red.
+    fn sample() -> Pixels {
+        let rgb = (0..8).flat_map(|index| [index * 10, 0, 200]).collect();
+        Pixels { width: 4, height: 2, rgb }
+    }
+
+    fn red(pixels: &Pixels) -> Vec<u8> {
+        pixels.rgb.iter().copied().step_by(3).collect()
+    }
+
+    #[test]
+    fn a_crop_has_the_pixels_of_its_place() {
+        let crop = Transform { crop: Some([1, 1, 2, 1]), scale: None };
+        let pixels = crop.apply(sample()).unwrap();
+        assert_eq!((pixels.width, pixels.height, red(&pixels)), (2, 1, vec![50, 60]));
+    }
+
+    #[test]
+    fn scaling_repeats_pixels_or_takes_their_mean() {
+        let large = Transform { crop: Some([0, 0, 2, 1]), scale: Some(2.0) }.apply(sample()).unwrap();
+        assert_eq!((large.width, large.height, red(&large)), (4, 2, vec![0, 0, 10, 10, 0, 0, 10, 10]));
+        let small = Transform { crop: None, scale: Some(0.5) }.apply(sample()).unwrap();
+        assert_eq!((small.width, small.height, red(&small)), (2, 1, vec![25, 45]));
+        let smallest = Transform { crop: Some([0, 0, 1, 1]), scale: Some(0.25) }.apply(sample()).unwrap();
+        assert_eq!((smallest.width, smallest.height), (1, 1));
+    }
+
+    #[test]
+    fn what_is_not_in_the_picture_is_refused() {
+        for (crop, scale, says) in [
+            (Some([3, 0, 2, 1]), None, "4 by 2 pixels"),
+            (Some([0, u32::MAX, 1, 1]), None, "4 by 2 pixels"),
+            (Some([0, 0, 0, 1]), None, "0 by 1 pixels"),
+            (None, Some(1.5), "scale is 1.5"),
+            (None, Some(f64::NAN), "scale is NaN"),
+        ] {
+            let told = Transform { crop, scale }.apply(sample()).unwrap_err().to_string();
+            assert!(told.contains(says), "{told}");
+        }
+    }
+}
