@@ -8,6 +8,7 @@
 //! - `tools`: the table of tools, and one file for each group of them;
 //! - `play`: runs frames with keys and conditions, and reads values of expressions;
 //! - `prompts`: tasks that people choose; `resources`: pictures and lists that clients attach;
+//! - `subscriptions`: resources that a client follows;
 //! - `picture`: crops and scales pictures; `notes`: what agents want to remember;
 //! - `server`: the protocol, by the official SDK; [`serve_stdio`] and [`router`] connect it.
 
@@ -19,6 +20,7 @@ mod prompts;
 mod resources;
 mod server;
 mod session;
+mod subscriptions;
 mod tools;
 
 pub use backend::{Backend, CallFuture, Object, Problem};

@@ -1,27 +1,33 @@
 //! The protocol, by the official SDK: <https://modelcontextprotocol.io>.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Router;
 use http::request::Parts;
+use parking_lot::Mutex;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
     GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, Prompt as McpPrompt, PromptArgument, PromptMessage,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, Role, ServerCapabilities, ServerConfig, Tool as McpTool, ToolAnnotations,
+    ResourceContents, ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
+    SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool as McpTool, ToolAnnotations,
+    UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, ServiceExt};
+use rmcp::service::{RequestContext, ServiceExt, SubscriptionContext};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::PATH;
 use crate::prompts;
 use crate::resources::{self, Content};
 use crate::session::Session;
+use crate::subscriptions::{self, Followed};
 use crate::tools::{self, Effect, Reply, Tool, ToolError};
 
 /// What clients get at the beginning.
@@ -50,14 +56,18 @@ enum Client {
 }
 
 #[derive(Clone)]
-struct Server(Client);
+struct Server {
+    client: Client,
+    /// What a client of an earlier revision follows, by URI. The tasks end when they are dropped.
+    followers: Arc<Mutex<HashMap<String, JoinSet<()>>>>,
+}
 
 /// Serves one client over stdin and stdout until it closes them.
 ///
 /// # Errors
 /// If the client does not speak the protocol.
 pub async fn serve_stdio(session: Session) -> Result<(), String> {
-    let server = Server(Client::Only(Arc::new(session)));
+    let server = Server::new(Client::Only(Arc::new(session)));
     let running =
         server.serve(rmcp::transport::io::stdio_pipes()).await.map_err(|error| error.to_string())?;
     running.waiting().await.map(drop).map_err(|error| error.to_string())
@@ -70,15 +80,19 @@ pub fn router(connect: Connect) -> Router {
         .with_json_response(true)
         .disable_allowed_hosts()
         .disable_allowed_origins();
-    let server = move || Ok(Server(Client::Sender(connect.clone())));
+    let server = move || Ok(Server::new(Client::Sender(connect.clone())));
     let service = StreamableHttpService::new(server, Arc::new(NeverSessionManager::default()), config);
     Router::new().route_service(PATH, service)
 }
 
 impl Server {
+    fn new(client: Client) -> Server {
+        Server { client, followers: Arc::default() }
+    }
+
     /// The session of a request.
     fn session(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Session>, ErrorData> {
-        match &self.0 {
+        match &self.client {
             Client::Only(session) => Ok(session.clone()),
             Client::Sender(connect) => {
                 let parts = context.extensions.get::<Parts>();
@@ -94,8 +108,12 @@ impl Server {
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let version = env!("CARGO_PKG_VERSION");
-        let capabilities =
-            ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts();
+        let capabilities = match self.client {
+            Client::Only(_) => capabilities.enable_resources_subscribe().build(),
+            // Nothing is kept between requests.
+            Client::Sender(_) => capabilities.build(),
+        };
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("framewire", version))
             .with_instructions(INSTRUCTIONS)
@@ -145,6 +163,74 @@ impl ServerHandler for Server {
             Some(Ok(Content::Picture(data))) => ResourceContents::blob(data, uri).with_mime_type("image/png"),
         };
         Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let Client::Only(session) = &self.client else {
+            return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
+        };
+        let uri = request.uri;
+        let missing = |why| ErrorData::resource_not_found(why, Some(json!({"uri": uri})));
+        let mut followed = Followed::begin(session.clone(), uri.clone()).await.map_err(missing)?;
+        let mut followers = self.followers.lock();
+        if followers.len() >= subscriptions::MAX && !followers.contains_key(&uri) {
+            let why =
+                format!("{} resources are subscribed; unsubscribe one of them first", subscriptions::MAX);
+            return Err(ErrorData::invalid_request(why, None));
+        }
+        let mut follower = JoinSet::new();
+        follower.spawn(async move {
+            loop {
+                let update = ResourceUpdatedNotificationParam::new(followed.changed().await);
+                if context.peer.notify_resource_updated(update).await.is_err() {
+                    return;
+                }
+            }
+        });
+        followers.insert(uri, follower);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.followers.lock().remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        match self.client {
+            Client::Only(_) => {
+                let mut accepted = SubscriptionFilter::new();
+                accepted.resource_subscriptions = requested.resource_subscriptions.clone();
+                if let Some(uris) = &mut accepted.resource_subscriptions {
+                    uris.truncate(subscriptions::MAX);
+                }
+                Some(accepted)
+            }
+            Client::Sender(_) => None,
+        }
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let session = self.session(context.request_context())?;
+        let mut followers = JoinSet::new();
+        for uri in context.accepted().resource_subscriptions.clone().unwrap_or_default() {
+            let (session, sink) = (session.clone(), context.sink().clone());
+            followers.spawn(async move {
+                // A resource that is not there has no updates.
+                let Ok(mut followed) = Followed::begin(session, uri).await else { return };
+                while sink.notify_resource_updated(followed.changed().await).await.is_ok() {}
+            });
+        }
+        context.cancelled().await;
+        Ok(())
     }
 
     async fn list_prompts(

@@ -1,0 +1,57 @@
+//! Subscriptions to resources, for a client over stdio: each is read again and again, and the client hears when it differs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::resources::{self, Content};
+use crate::session::Session;
+use crate::tools::ToolError;
+
+/// Most resources that a client follows.
+pub(crate) const MAX: usize = 64;
+/// Between two looks at a resource.
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// A resource that a client follows.
+pub(crate) struct Followed {
+    session: Arc<Session>,
+    uri: String,
+    /// Of what it held last; `None` if it could not be read.
+    checksum: Option<u32>,
+}
+
+impl Followed {
+    /// Begins with what the resource holds now.
+    ///
+    /// # Errors
+    /// If there is no such resource, or it cannot be read.
+    pub(crate) async fn begin(session: Arc<Session>, uri: String) -> Result<Followed, String> {
+        let checksum = match resources::read(&session, &uri).await {
+            None => return Err(format!("there is no resource {uri}; resources/list has all of them")),
+            Some(Err(ToolError(why))) => return Err(why),
+            Some(Ok(content)) => Some(checksum(&content)),
+        };
+        Ok(Followed { session, uri, checksum })
+    }
+
+    /// Waits until the resource differs, and returns its URI.
+    pub(crate) async fn changed(&mut self) -> &str {
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            let now = match resources::read(&self.session, &self.uri).await {
+                Some(Ok(content)) => Some(checksum(&content)),
+                _ => None,
+            };
+            if now != self.checksum {
+                self.checksum = now;
+                return &self.uri;
+            }
+        }
+    }
+}
+
+fn checksum(content: &Content) -> u32 {
+    match content {
+        Content::Text(text) | Content::Picture(text) => crc32fast::hash(text.as_bytes()),
+    }
+}
