@@ -100,6 +100,22 @@ async def check_play(client):
     assert "no snapshot" in await refused(client, "snapshot", action="load", name="nothing-like-it")
 
 
+async def check_subscriptions(mode):
+    """A client over stdio hears when the picture changes."""
+    screen, heard = "framewire://screen", asyncio.Queue()
+    async with Client(STDIO, mode=mode, message_handler=heard.put) as client:
+        if mode == "legacy":
+            await client.subscribe_resource(screen)
+            await call(client, "act", keys="Start:2 .:60")
+            message = await asyncio.wait_for(heard.get(), 30)
+            assert message.method == "notifications/resources/updated" and str(message.params.uri) == screen, message
+            await client.unsubscribe_resource(screen)
+        else:
+            async with client.listen(resource_subscriptions=[screen]) as events:
+                await call(client, "act", keys="Start:2 .:60")
+                assert (await asyncio.wait_for(anext(events), 30)).uri == screen
+
+
 async def check_rights():
     """A client that asks for it gets tools that change nothing."""
     async with Client(f"{URL}/mcp?read_only=true&toolsets=play", mode="legacy") as client:
@@ -128,6 +144,7 @@ async def check_rights():
 async def main():
     seed = random.randrange(1 << 32)
     for mode in ["legacy", "2026-07-28"]:
+        await check_subscriptions(mode)
         for where in [STDIO, f"{URL}/mcp", REMOTE]:
             async with Client(where, mode=mode) as client:
                 assert client.protocol_version == ("2025-11-25" if mode == "legacy" else mode)
