@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import framewire
@@ -57,3 +61,32 @@ def test_keys_are_pressed_once_in_a_window(attached: Server) -> None:
         assert proxy.cuts == 5
     finally:
         proxy.close()
+
+
+def test_the_window_of_the_example_for_rllib_is_an_environment(attached: Server) -> None:
+    path = Path(__file__).parents[1] / "examples/rllib_window.py"
+    spec = importlib.util.spec_from_file_location("rllib_window", path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    env = example.WindowEnv({"url": attached.url})
+    try:
+        begun, _ = env.reset(seed=1)
+        again, _ = env.reset(seed=1)
+        assert env.observation_space.contains(begun)
+        assert np.array_equal(begun, again)
+        frame = env._emulator.frame()
+        for step in range(60):
+            # The ball is launched, and then the paddle moves.
+            observation, _, terminated, _, info = env.step(3 if step < 10 else 1)
+        assert env._emulator.frame() == frame + 60 * example.FRAMES
+        assert env.observation_space.contains(observation)
+        assert observation[4] < begun[4]
+        assert not terminated
+        assert info["lives"] > 0
+    finally:
+        env.close()
+    with framewire.connect(attached.url) as emulator:
+        frame = emulator.frame()
+        emulator.wait(f"frame > {frame + 2}")
