@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Measures how long a call of `act` over stdio takes that plays 60 frames and returns values and a picture.
+
+    latency.py PROGRAM ROM [--attach HOST:PORT] [--calls N]
+
+Without --attach the game runs in an embedded core, which is paused between calls and plays as fast as it can. With it, an mGBA
+window runs the game all the time at its own speed, and a call waits for 60 of its frames. Prints JSON.
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import time
+
+FRAMES = 60
+# The frames of a Game Boy Advance in a second.
+RATE = 16777216 / 280896
+
+
+class Server:
+    """`framewire mcp`, with one request at a time."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.number = 0
+        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "latency", "version": "1"}}
+        self.request("initialize", about)
+        self.send({"method": "notifications/initialized"})
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+    def request(self, method, params):
+        self.number += 1
+        self.send({"id": self.number, "method": method, "params": params})
+        reply = json.loads(self.process.stdout.readline())
+        if "error" in reply:
+            sys.exit(f"{method}: {reply['error']}")
+        return reply["result"]
+
+    def call(self, tool, **arguments):
+        result = self.request("tools/call", {"name": tool, "arguments": arguments})
+        if result.get("isError"):
+            sys.exit(f"{tool}: {result['content'][0]['text']}")
+        return result["content"]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def measure(server, calls, **picture):
+    """Milliseconds that each of the calls took."""
+    times = []
+    for number in range(calls):
+        keys = f"{'Left' if number % 2 else 'Right'}:{FRAMES // 2} .:{FRAMES // 2}"
+        values = ["frame", "u32[0x02000008]", "u16[0x02000038]", "u8[0x02000004]"]
+        begun = time.perf_counter()
+        content = server.call("act", keys=keys, values=values, picture={"always": True, **picture})
+        times.append((time.perf_counter() - begun) * 1000)
+        reply = json.loads(content[0]["text"])
+        if reply["frames"] != FRAMES or len(reply["values"]) != len(values) or content[1]["type"] != "image":
+            sys.exit(f"the reply is not complete: {reply}")
+    times.sort()
+    return {
+        "calls": calls,
+        "median_ms": round(times[calls // 2], 2),
+        "p99_ms": round(times[calls * 99 // 100], 2),
+        "max_ms": round(times[-1], 2),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("program")
+    parser.add_argument("rom")
+    parser.add_argument("--attach", metavar="HOST:PORT")
+    parser.add_argument("--calls", type=int, default=200)
+    args = parser.parse_args()
+    where = ["--attach", args.attach] if args.attach else [args.rom]
+    server = Server([args.program, "mcp", *where])
+    kind = "window" if args.attach else "embedded"
+    if args.attach:
+        server.call("control", action="resume")
+    server.call("act", keys=f".:{FRAMES}")
+    result = {"emulator": kind, "frames": FRAMES, "machine": platform.machine(), "pictures": {}}
+    if args.attach:
+        result["real_time_ms"] = round(1000 * FRAMES / RATE, 2)
+        result["most_ms"] = round(1000 * (FRAMES + 2) / RATE, 2)
+    pictures = {"whole": {}, "half, grey": {"scale": 0.5, "grey": True}}
+    for name, picture in pictures.items():
+        result["pictures"][name] = measure(server, args.calls, **picture)
+    server.close()
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
