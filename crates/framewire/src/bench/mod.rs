@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use framewire_loadtest::Stop;
-use framewire_loadtest::report::{Report, markdown};
+use framewire_loadtest::report::{Report, Verdict, markdown};
 
 use measure::Bench;
 use output::Output;
@@ -85,19 +85,14 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
         Some((search, goal)) => bench.search(&plans[0], &search, &goal)?,
         None => bench.rows(&plans)?,
     }
-    let Bench { report, output, .. } = bench;
+    let Bench { mut report, output, .. } = bench;
+    let goal = args.goal.as_ref().filter(|_| !args.find_limit);
+    report.verdict = goal.map(|goal| Verdict::of(goal, &report.rows));
     println!("{}", markdown::report(&report));
     output.write(&report)?;
 
-    let mut code = ExitCode::SUCCESS;
-    if let Some(goal) = args.goal.as_ref().filter(|_| !args.find_limit) {
-        for row in &report.rows {
-            for missed in goal.missed(row) {
-                println!("Missed at {}: {missed}", row.load());
-                code = ExitCode::FAILURE;
-            }
-        }
-    }
+    let missed = report.verdict.as_ref().is_some_and(|verdict| !verdict.missed.is_empty());
+    let code = if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     Ok(if report.cut_short { ExitCode::from(STOPPED) } else { code })
 }
 

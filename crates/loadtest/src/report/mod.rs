@@ -19,6 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use crate::goal::Goal;
 use crate::plan::Plan;
 use crate::row::{Phase, Row};
 use crate::search::Limit;
@@ -52,8 +53,28 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// The limit, if one was searched.
     pub limit: Option<Limit>,
+    /// What the runs were judged by, if a goal was given without a search for the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Whether it was stopped before its end.
     pub cut_short: bool,
+}
+
+/// A goal, and the runs that missed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The goal as it was written.
+    pub goal: String,
+    /// The loads that missed it, and what they missed, in the order of the runs.
+    pub missed: Vec<(String, Vec<String>)>,
+}
+
+impl Verdict {
+    /// Judges runs by a goal.
+    pub fn of(goal: &Goal, rows: &[Row]) -> Verdict {
+        let judged = rows.iter().map(|row| (row.load(), goal.missed(row)));
+        Verdict { goal: goal.to_string(), missed: judged.filter(|(_, missed)| !missed.is_empty()).collect() }
+    }
 }
 
 /// What was measured.
@@ -151,6 +172,7 @@ impl Report {
             target,
             rows: Vec::new(),
             limit: None,
+            verdict: None,
             cut_short: false,
         }
     }

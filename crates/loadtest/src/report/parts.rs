@@ -1,8 +1,8 @@
 //! The parts of a report that the terminal and the page have in common.
 
-use super::Report;
 use super::format::{millis, percent, rate, thousands};
 use super::table::Table;
+use super::{Report, Verdict};
 use crate::row::{Phase, Row, Summary};
 
 /// What stands for a value that there is not.
@@ -194,11 +194,29 @@ pub(super) fn notices(report: &Report, rows: &[&Row]) -> Vec<Notice> {
             add(Kind::Bad, "The search was cut short: the limit is not confirmed.".to_owned());
         }
     }
-    // Those of a search are about rates that nobody asked for.
+    if let Some(Verdict { goal, missed }) = &report.verdict {
+        if missed.is_empty() {
+            add(Kind::Good, format!("Every run meets {goal}."));
+        } else {
+            let loads: Vec<&str> = missed.iter().map(|(load, _)| load.as_str()).collect();
+            add(Kind::Bad, format!("Missed {goal} at {}.", loads.join(", ")));
+        }
+        for (load, missed) in missed {
+            add(Kind::Bad, format!("Missed at {load}: {}.", missed.join("; ")));
+        }
+    }
+    // The same warning of several runs is one notice. Those of a search are about rates that nobody asked for.
+    let mut warnings: Vec<(&str, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.phase != Phase::Search) {
         for warning in &row.warnings {
-            add(Kind::Warning, format!("At {}: {warning}.", row.load()));
+            match warnings.iter_mut().find(|(text, _)| text == warning) {
+                Some((_, loads)) => loads.push(row.load()),
+                None => warnings.push((warning, vec![row.load()])),
+            }
         }
+    }
+    for (warning, loads) in warnings {
+        add(Kind::Warning, format!("At {}: {warning}.", loads.join(", ")));
     }
     if report.cut_short {
         add(Kind::Bad, "Cut short: stopped before its end.".to_owned());

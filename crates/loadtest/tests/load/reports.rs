@@ -7,7 +7,7 @@ use framewire_loadtest::compare::{self, FailOn};
 use framewire_loadtest::goal::Goal;
 use framewire_loadtest::http::Reuse;
 use framewire_loadtest::report::hdr_log::HdrLog;
-use framewire_loadtest::report::{Report, TargetInfo, export, html, markdown};
+use framewire_loadtest::report::{Report, TargetInfo, Verdict, export, html, markdown};
 use framewire_loadtest::row::{Phase, Row};
 use framewire_loadtest::{Arrivals, Check, Load, Plan, Stop};
 
@@ -34,6 +34,25 @@ fn rows(delay: Duration) -> (Plan, Vec<Row>) {
     let other = crate::plan(100.0, Duration::from_secs(1));
     let rows = [&plan, &other].map(|plan| crate::run(server.port, Reuse::default(), plan));
     (plan, rows.to_vec())
+}
+
+#[test]
+fn a_page_says_which_runs_missed_the_goal_and_each_warning_once() {
+    let (plan, mut rows) = rows(Duration::ZERO);
+    for row in &mut rows {
+        row.warnings = vec!["the machine was busy".to_owned()];
+    }
+    let mut report = report(&plan, rows);
+    let goal: Goal = "p50<1us".parse().unwrap();
+    report.verdict = Some(Verdict::of(&goal, &report.rows));
+    let page = html::page(&report);
+    let (verdict, tables) =
+        (page.find("Missed p50&lt;1us at 50, 100.").unwrap(), page.find("<table").unwrap());
+    assert!(verdict < tables, "the verdict comes before the figures");
+    assert_eq!(page.matches("the machine was busy").count(), 1, "{page}");
+    assert!(page.contains("At 50, 100: the machine was busy."));
+    let read = Report::from_json(&report.to_json()).unwrap();
+    assert_eq!(read.verdict, report.verdict);
 }
 
 #[test]

@@ -142,6 +142,7 @@ fn report(row: Row) -> Report {
         },
         rows: vec![row],
         limit: None,
+        verdict: None,
         cut_short: false,
     }
 }
