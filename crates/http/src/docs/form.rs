@@ -9,6 +9,20 @@ use crate::access::login::escaped;
 /// How deep an example goes into schemas that hold schemas.
 const DEPTH: usize = 6;
 
+/// A description as HTML: what is between backticks is code.
+fn with_code(text: &str) -> String {
+    let mut html = String::new();
+    for (index, part) in text.split('`').enumerate() {
+        // Writing to a string cannot fail.
+        let _ = if index % 2 == 1 {
+            write!(html, "<code>{}</code>", escaped(part))
+        } else {
+            write!(html, "{}", escaped(part))
+        };
+    }
+    html
+}
+
 /// The document that forms are written from.
 pub(super) struct FormWriter<'a> {
     document: &'a Value,
@@ -31,6 +45,7 @@ impl<'a> FormWriter<'a> {
     /// Writes an operation. Writing to a string cannot fail.
     pub(super) fn write(&self, out: &mut String, path: &str, method: &str, operation: &Value) {
         let text = |name: &str| escaped(operation[name].as_str().unwrap_or_default());
+        let shown = |name: &str| with_code(operation[name].as_str().unwrap_or_default());
         let parameters: Vec<&Value> =
             operation["parameters"].as_array().into_iter().flatten().map(|one| self.resolved(one)).collect();
         let chosen = parameters.iter().any(|parameter| parameter["name"] == "emulator");
@@ -49,12 +64,12 @@ impl<'a> FormWriter<'a> {
             id = text("operationId"),
             upper = method.to_uppercase(),
             path = escaped(path),
-            summary = text("summary"),
+            summary = shown("summary"),
             kind = escaped(kind),
             chosen = if chosen { " data-emulator=\"1\"" } else { "" },
         );
         if !text("description").is_empty() {
-            let _ = writeln!(out, "<p>{}</p>", text("description"));
+            let _ = writeln!(out, "<p>{}</p>", shown("description"));
         }
         for (index, parameter) in parameters.iter().enumerate().filter(|(_, one)| one["name"] != "emulator") {
             self.write_parameter(out, &format!("{}-{index}", text("operationId")), parameter);
@@ -75,7 +90,7 @@ impl<'a> FormWriter<'a> {
                 id = text("operationId"),
                 example = escaped(&example),
                 kind = escaped(kind),
-                doc = escaped(body["description"].as_str().unwrap_or_default()),
+                doc = with_code(body["description"].as_str().unwrap_or_default()),
             );
         }
         let _ = writeln!(
@@ -123,7 +138,7 @@ impl<'a> FormWriter<'a> {
                 );
             }
         }
-        let doc = escaped(parameter["description"].as_str().unwrap_or_default());
+        let doc = with_code(parameter["description"].as_str().unwrap_or_default());
         let more = if many { " Several are separated by blanks or commas." } else { "" };
         let _ = writeln!(out, "<span class=\"doc\">{doc}{more}</span></div>");
     }

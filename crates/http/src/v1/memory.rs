@@ -80,7 +80,7 @@ struct MemoryContent {
     data: Option<String>,
 }
 
-/// Reads a number, or with length bytes.
+/// Reads a number, or bytes if `length` is given.
 ///
 /// The address is decimal, hex after 0x, or a symbol such as score, score+2 or presses\[1\], or an address that is
 /// itself read from memory, such as u32\[0x03005D8C\] + 4.
