@@ -121,12 +121,14 @@ bench-cores: setup-test
 	mv target/cores.json docs/performance/cores.json
 
 # The figures of the Python client and of environments; they are written into docs/performance.
+# PEERS names a Python with stable-retro, PyBoy, Gymnasium and OpenCV, to measure them in the same run.
 bench-python: setup-test
 	$(CARGO) build --release --locked -p framewire
 	target/python/bin/python python/benches/client.py --json docs/performance/python.json
 	$(CARGO) build --release --locked -p framewire-vecenv --example bare
 	$(MAKE) python-native PROFILE=release
-	target/python/bin/python python/benches/envs.py target/release/examples/bare --json docs/performance/environments.json
+	target/python/bin/python python/benches/envs.py target/release/examples/bare --framewire target/release/framewire \
+		$(if $(PEERS),--peers $(PEERS)) --json docs/performance/environments.json
 
 # Fleets of 1, 2 and 4 nodes on this machine, and nodes that are killed: four minutes.
 bench-fleet: setup-test

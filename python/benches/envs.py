@@ -1,7 +1,10 @@
-"""Measures the environments: python benches/envs.py BARE [--json FILE] [--seconds N]
+"""Measures the environments and embedded cores: `make bench-python`, with PEERS=PYTHON to compare with other packages.
 
-BARE is the program of `cargo build --release -p framewire-vecenv --example bare`. Rounds with and without environments
-alternate, and medians are compared, because the machine may be noisy.
+    python benches/envs.py BARE [--peers PYTHON] [--framewire PROGRAM] [--json FILE] [--seconds 2]
+
+BARE is the program of `cargo build --release -p framewire-vecenv --example bare`. PYTHON has what `peers.py` needs. With
+PROGRAM, a LuaJIT client steps a core of `framewire serve` over a channel. What is compared alternates, round by round,
+because the machine may be noisy; figures are medians, and ratios are medians of the rounds' ratios.
 """
 
 from __future__ import annotations
@@ -9,116 +12,242 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import resource
+import shutil
 import statistics
 import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from peers import rate
 
 import framewire
 import framewire.envs
 
+ROOT = Path(__file__).parents[2]
 ROUNDS = 5
 WARM_UP = 120
 """Frames after which the demo game plays."""
+RAM = 0x02000000
 
 
-def rate(work: Callable[[], int], seconds: float) -> float:
-    """How much `work` does per second; it returns how much it did."""
-    done = 0
-    begin = time.perf_counter()
-    while (now := time.perf_counter()) - begin < seconds:
-        done += work()
-    return done / (now - begin)
+class Figures:
+    """Measures, and keeps the rounds of each figure."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.rounds: dict[str, list[float]] = {}
+        self.ratios: dict[str, float] = {}
+
+    def compare(self, work: dict[str, Callable[[float], float]]) -> None:
+        """Measures these rates in turn. The first is also compared with each of the others."""
+        for _ in range(ROUNDS):
+            for name, measure in work.items():
+                self.rounds.setdefault(name, []).append(measure(self.seconds))
+        ours, *others = work
+        for other in others:
+            ratios = [a / b for a, b in zip(self.rounds[ours], self.rounds[other], strict=True)]
+            self.ratios[f"{ours} / {other}"] = round(statistics.median(ratios), 3)
+
+    def report(self) -> dict[str, Any]:
+        """All figures, as JSON holds them."""
+        return {
+            "per_second": {name: round(statistics.median(each)) for name, each in self.rounds.items()},
+            "ratios": self.ratios,
+            "rounds": {name: [round(rate) for rate in each] for name, each in self.rounds.items()},
+        }
+
+
+def timed(work: Callable[[], int]) -> Callable[[float], float]:
+    """The rate of some work, measured for a time in seconds."""
+    return lambda seconds: rate(work, seconds)
+
+
+@contextmanager
+def channel(program: Path, rom: Path) -> Iterator[Callable[[float], float]]:
+    """Steps by LuaJIT over a channel: a frame, 64 bytes of memory, and a look at the picture each."""
+    name = f"bench-{os.getpid()}"
+    command: list[str | Path] = [program, "serve", "--quiet", "--rom", rom, "--channel", name, "--listen", "127.0.0.1:0"]
+    steps: list[str | Path] = ["luajit", ROOT / "benches/luajit/steps.lua", name]
+
+    def measure(seconds: float) -> float:
+        frames = str(int(7000 * seconds))
+        return float(subprocess.run([*steps, frames], check=True, capture_output=True, text=True).stdout)
+
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        try:
+            yield measure
+        finally:
+            server.terminate()
 
 
 def main() -> None:
     """Prints the figures, and writes them as JSON if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bare", type=Path)
+    parser.add_argument("--peers", metavar="PYTHON")
+    parser.add_argument("--framewire", metavar="PROGRAM", type=Path)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--seconds", type=float, default=2.0)
     options = parser.parse_args()
-    cores = os.cpu_count() or 1
-    rom = framewire.envs.demo_game().parent / "framewire-demo.gba"
+    data = framewire.envs.demo_game().parent
+    figures = Figures(options.seconds)
+    folder = tempfile.TemporaryDirectory()
+    # In a folder of their own, because emulators write saves next to their ROMs.
+    rom, gb = Path(folder.name, "framewire-demo.gba"), Path(folder.name, "clock.gb")
+    for name in ("framewire-demo.gba", "memory-map.toml"):
+        shutil.copy(data / name, folder.name)
+    subprocess.run([sys.executable, ROOT / "rom/clock/gb.py", gb], check=True)
 
-    vector = framewire.envs.make_vec(scenario="pixels", num_envs=64)
-    vector.reset(seed=0)
-    actions = np.ones(64, dtype=np.int64)
+    def peer(what: str) -> dict[str, Callable[[float], float]]:
+        if options.peers is None:
+            return {}
+        command = [options.peers, Path(__file__).with_name("peers.py"), rom, gb, what]
 
-    def step() -> int:
-        vector.step(actions)
-        return 64 * 4
+        def measure(seconds: float) -> float:
+            run = subprocess.run([*command, str(seconds)], check=True, capture_output=True, text=True)
+            return float(run.stdout.splitlines()[-1])
 
-    with_envs, bare = [], []
-    for _ in range(ROUNDS):
-        command = [options.bare, rom, "64", str(cores), "4", str(options.seconds)]
-        bare.append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-        with_envs.append(rate(step, options.seconds))
-    ratios = [ours / theirs for ours, theirs in zip(with_envs, bare, strict=True)]
+        return {what: measure}
 
-    begin = time.perf_counter()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    many = framewire.envs.make_vec(scenario="pixels", num_envs=1000)
-    many.reset(seed=0)
-    start_seconds = time.perf_counter() - begin
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
-    thousand = np.ones(1000, dtype=np.int64)
+    def bare(seconds: float) -> float:
+        command = [options.bare, rom, "64", str(os.cpu_count()), "4", str(seconds)]
+        return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
-    def step_many() -> int:
-        many.step(thousand)
-        return 1000 * 4
+    vectors(figures, bare, peer)
+    cores(figures, rom, gb, peer, options.framewire)
+    folder.cleanup()
+    report = {
+        "command": "make bench-python",
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        **figures.report(),
+        "thousand": thousand(options.seconds),
+        "crossing_microseconds_per_step_of_64": crossing(options.seconds),
+    }
+    print(json.dumps(report, indent=2))
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=2) + "\n")
 
-    of_many = rate(step_many, 2 * options.seconds)
-    many.close()
 
-    single = framewire.envs.make(scenario="pixels")
-    single.reset(seed=0)
+def vectors(figures: Figures, bare: Callable[[float], float], peer: Callable[[str], dict[str, Any]]) -> None:
+    """Frames per second of 64 environments: four frames a step, four grey pictures of 84x84 as observation."""
+    with closing(framewire.envs.make_vec(scenario="pixels", num_envs=64)) as vector:
+        vector.reset(seed=0)
+        actions = np.ones(64, dtype=np.int64)
 
-    def step_single() -> int:
-        single.step(1)
-        return 1
+        def step() -> int:
+            vector.step(actions)
+            return 64 * 4
 
-    of_single = rate(step_single, options.seconds)
+        figures.compare({"vector_64": timed(step), "bare_64": bare, **peer("retro_vector_2"), **peer("retro_vector_64")})
 
-    with framewire.load(rom, symbols=rom.with_name("memory-map.toml")) as core:
+
+def cores(figures: Figures, rom: Path, gb: Path, peer: Callable[[str], dict[str, Any]], program: Path | None) -> None:
+    """Embedded cores, one at a time."""
+    symbols = rom.with_name("memory-map.toml")
+    with framewire.load(rom, symbols=symbols) as core, framewire.load(gb) as game_boy:
         core.advance(WARM_UP)
+        game_boy.advance(WARM_UP)
+
+        def step() -> int:
+            core.advance()
+            core.read_bytes(RAM, 64)
+            core.screen()
+            return 1
 
         def read() -> int:
             for _ in range(1000):
                 core.read("score")
             return 1000
 
-        reads = rate(read, options.seconds)
-        state = core.save_state()
-
         def save_and_load() -> int:
             core.load_state(core.save_state())
             return 1
 
-        states = rate(save_and_load, options.seconds)
+        def game_boy_frames(frames: int, render: bool) -> Callable[[float], float]:
+            def tick() -> int:
+                game_boy.advance(frames)
+                if render:
+                    game_boy.screen()
+                return frames
 
-    figures = {
-        "cores": cores,
-        "vector_64_frames_per_second": round(statistics.median(with_envs)),
-        "bare_64_frames_per_second": round(statistics.median(bare)),
-        "vector_to_bare": round(statistics.median(ratios), 3),
-        "vector_to_bare_rounds": [round(ratio, 3) for ratio in ratios],
-        "vector_1000_frames_per_second": round(of_many),
-        "vector_1000_start_seconds": round(start_seconds, 2),
-        "vector_1000_kilobytes_each": round(memory),
-        "single_steps_per_second": round(of_single),
-        "core_reads_per_second": round(reads),
-        "core_states_saved_and_loaded_per_second": round(states),
-        "core_state_bytes": len(state),
-    }
-    for name, value in figures.items():
-        print(f"{name}: {value}")
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+            return timed(tick)
+
+        if program is None:
+            figures.compare({"step": timed(step), **peer("retro_step")})
+        else:
+            with channel(program, rom) as steps:
+                figures.compare({"step": timed(step), "luajit_channel_step": steps, **peer("retro_step")})
+        figures.compare({"read": timed(read), **peer("pyboy_read")})
+        figures.compare({"save_and_load": timed(save_and_load)})
+        for what, (frames, render) in {
+            "rendered": (1, True),
+            "every_fourth": (4, True),
+            "unrendered": (4, False),
+        }.items():
+            figures.compare({f"game_boy_{what}": game_boy_frames(frames, render), **peer(f"pyboy_{what}")})
+
+
+def thousand(seconds: float) -> dict[str, float]:
+    """A thousand environments in this process."""
+    begin = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with closing(framewire.envs.make_vec(scenario="pixels", num_envs=1000)) as vector:
+        vector.reset(seed=0)
+        start = time.perf_counter() - begin
+        memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
+        actions = np.ones(1000, dtype=np.int64)
+
+        def step() -> int:
+            vector.step(actions)
+            return 1000 * 4
+
+        frames = statistics.median(rate(step, seconds) for _ in range(3))
+    return {"start_seconds": round(start, 2), "kilobytes_each": round(memory), "frames_per_second": round(frames)}
+
+
+class TimedEngine:
+    """The native engine of a vector of environments, which notes the time that its steps take."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.inside = 0.0
+
+    def step(self, actions: Any, batch: Any) -> None:
+        """A step of the engine."""
+        begin = time.perf_counter()
+        self.engine.step(actions, batch)
+        self.inside += time.perf_counter() - begin
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+
+def crossing(seconds: float) -> float:
+    """What a step of 64 environments costs outside of the engine, in microseconds."""
+    with closing(framewire.envs.make_vec(scenario="pixels", num_envs=64)) as vector:
+        vector.reset(seed=0)
+        engine = TimedEngine(vector._native)
+        vars(vector)["_native"] = engine
+        actions = np.ones(64, dtype=np.int64)
+
+        def step() -> int:
+            vector.step(actions)
+            return 1
+
+        step()
+        engine.inside, steps, begin = 0.0, 0, time.perf_counter()
+        while time.perf_counter() - begin < seconds:
+            steps += step()
+        return round((time.perf_counter() - begin - engine.inside) / steps * 1e6, 1)
 
 
 if __name__ == "__main__":
