@@ -166,6 +166,22 @@ def write(address: Address, value: int, type: NumberType | None, domain: str | N
     return Operation("write", arguments, nothing, changes=True)
 
 
+def freeze(address: Address, value: int, type: NumberType | None) -> Operation[None]:
+    """Keeps a number in memory."""
+    arguments = write(address, value, type, None).arguments
+    return Operation("freeze", arguments, nothing, changes=True)
+
+
+def unfreeze(address: Address | None) -> Operation[bool]:
+    """Ends one `freeze`, or all."""
+    return Operation("unfreeze", {} if address is None else place(address), bool, changes=True)
+
+
+def frozen() -> Operation[list[dict[str, Any]]]:
+    """What `freeze` keeps."""
+    return Operation("frozen", {}, same, changes=False)
+
+
 def write_bytes(address: Address, data: Data, domain: str | None) -> Operation[None]:
     """Writes bytes. Domains have no operation for it, so there they are written as numbers."""
     content = as_bytes(data)
@@ -213,9 +229,22 @@ def press(keys: Keys, frames: int) -> Operation[Timeline]:
     return Operation("tap", arguments, timeline, changes=True)
 
 
-def play(presses: Presses) -> Operation[Timeline]:
+def play(presses: Presses, append: bool) -> Operation[Timeline]:
     """Presses keys one after the other."""
-    return Operation("input", {"sequence": sequence_text(presses)}, timeline, changes=True)
+    arguments = given(sequence=sequence_text(presses), append=append or None)
+    return Operation("input", arguments, timeline, changes=True)
+
+
+def run(
+    steps: Sequence[Mapping[str, Any]],
+    stop: str | Sequence[str] | None,
+    values: Mapping[str, str] | Sequence[str] | None,
+    operations: Sequence[Mapping[str, Any]],
+    then: Sequence[Mapping[str, Any]],
+) -> Call[dict[str, Any]]:
+    """Plays steps until conditions hold, and performs operations at that frame."""
+    params = given(steps=list(steps), stop=stop, values=values, ops=list(operations), then=list(then))
+    return Call("run", params, same, changes=True)
 
 
 def until_over(operation: Operation[Timeline]) -> Call[Timeline]:

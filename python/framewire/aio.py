@@ -158,6 +158,18 @@ class AsyncClient:
         """Writes bytes or an array; to a domain, about 16 KiB at most."""
         await self._transport.perform(calls.write_bytes(address, data, domain).call())
 
+    async def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
+        """Keeps a number in memory: it is written now, and again after each frame, until `unfreeze`."""
+        await self._transport.perform(calls.freeze(address, value, type).call())
+
+    async def unfreeze(self, address: Address | None = None) -> bool:
+        """Ends `freeze` of an address, or all. Returns whether there was one."""
+        return await self._transport.perform(calls.unfreeze(address).call())
+
+    async def frozen(self) -> list[dict[str, Any]]:
+        """What `freeze` keeps: dictionaries with `address`, and `type` and `value` or `data`."""
+        return await self._transport.perform(calls.frozen().call())
+
     async def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
         """The names of addresses of the loaded game, or those that contain a text."""
         found: dict[str, Symbol] = {}
@@ -181,15 +193,16 @@ class AsyncClient:
         """
         return await self._keys(calls.press(keys, frames), wait)
 
-    async def play(self, presses: Presses, *, wait: bool = False) -> Timeline:
+    async def play(self, presses: Presses, *, wait: bool = False, append: bool = False) -> Timeline:
         """Presses keys one after the other.
 
         Args:
             presses: Text such as `"A:2 .:10 Up+B:30"`: keys, `.` for no key, and after the colon the number of frames; or
                 pairs such as `[("A", 2), ("", 10)]`.
             wait: Whether to wait until the keys are released.
+            append: Whether to begin after everything that plays or waits, instead of in the next frame.
         """
-        return await self._keys(calls.play(presses), wait)
+        return await self._keys(calls.play(presses, append), wait)
 
     async def _keys(self, operation: calls.Operation[Timeline], wait: bool) -> Timeline:
         return await self._transport.perform(calls.until_over(operation) if wait else operation.call())
@@ -317,6 +330,29 @@ class AsyncClient:
             WaitTimeout: It did not become true in `timeout_frames` frames.
         """
         return await self._transport.perform(calls.wait(expression, timeout_frames))
+
+    async def run(
+        self,
+        steps: Sequence[Mapping[str, Any]],
+        *,
+        stop: str | Sequence[str] | None = None,
+        values: Mapping[str, str] | Sequence[str] | None = None,
+        operations: Sequence[Mapping[str, Any]] = (),
+        then: Sequence[Mapping[str, Any]] = (),
+    ) -> dict[str, Any]:
+        """Plays steps until conditions hold, and performs operations at exactly that frame: docs/api.md.
+
+        Args:
+            steps: Such as `[{"sequence": "A:2"}, {"hold": "Right", "until": "paddle_x > 2200", "frames": 120}]`.
+            stop: Conditions that end the whole run.
+            values: Expressions whose values at the last frame are returned, by name or in a list.
+            operations: Operations of a batch before the first frame.
+            then: Operations of a batch at the last frame.
+
+        Returns:
+            The reply: `why`, `condition`, `frames`, `frame`, `steps`, `ops`, `then` and `values`.
+        """
+        return await self._transport.perform(calls.run(steps, stop, values, operations, then))
 
     @starting_stream
     async def watch(self, *expressions: str) -> AsyncWatch:
@@ -656,7 +692,7 @@ class AsyncBatch:
 
     def play(self, presses: Presses) -> Result[Timeline]:
         """Presses keys one after the other."""
-        return self._add(calls.play(presses))
+        return self._add(calls.play(presses, False))
 
     def hold(self, keys: Keys) -> Result[None]:
         """Holds keys."""

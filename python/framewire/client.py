@@ -155,6 +155,18 @@ class Client:
         """Writes bytes or an array; to a domain, about 16 KiB at most."""
         self._transport.perform(calls.write_bytes(address, data, domain).call())
 
+    def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
+        """Keeps a number in memory: it is written now, and again after each frame, until `unfreeze`."""
+        self._transport.perform(calls.freeze(address, value, type).call())
+
+    def unfreeze(self, address: Address | None = None) -> bool:
+        """Ends `freeze` of an address, or all. Returns whether there was one."""
+        return self._transport.perform(calls.unfreeze(address).call())
+
+    def frozen(self) -> list[dict[str, Any]]:
+        """What `freeze` keeps: dictionaries with `address`, and `type` and `value` or `data`."""
+        return self._transport.perform(calls.frozen().call())
+
     def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
         """The names of addresses of the loaded game, or those that contain a text."""
         found: dict[str, Symbol] = {}
@@ -178,15 +190,16 @@ class Client:
         """
         return self._keys(calls.press(keys, frames), wait)
 
-    def play(self, presses: Presses, *, wait: bool = False) -> Timeline:
+    def play(self, presses: Presses, *, wait: bool = False, append: bool = False) -> Timeline:
         """Presses keys one after the other.
 
         Args:
             presses: Text such as `"A:2 .:10 Up+B:30"`: keys, `.` for no key, and after the colon the number of frames; or
                 pairs such as `[("A", 2), ("", 10)]`.
             wait: Whether to wait until the keys are released.
+            append: Whether to begin after everything that plays or waits, instead of in the next frame.
         """
-        return self._keys(calls.play(presses), wait)
+        return self._keys(calls.play(presses, append), wait)
 
     def _keys(self, operation: calls.Operation[Timeline], wait: bool) -> Timeline:
         return self._transport.perform(calls.until_over(operation) if wait else operation.call())
@@ -310,6 +323,29 @@ class Client:
             WaitTimeout: It did not become true in `timeout_frames` frames.
         """
         return self._transport.perform(calls.wait(expression, timeout_frames))
+
+    def run(
+        self,
+        steps: Sequence[Mapping[str, Any]],
+        *,
+        stop: str | Sequence[str] | None = None,
+        values: Mapping[str, str] | Sequence[str] | None = None,
+        operations: Sequence[Mapping[str, Any]] = (),
+        then: Sequence[Mapping[str, Any]] = (),
+    ) -> dict[str, Any]:
+        """Plays steps until conditions hold, and performs operations at exactly that frame: docs/api.md.
+
+        Args:
+            steps: Such as `[{"sequence": "A:2"}, {"hold": "Right", "until": "paddle_x > 2200", "frames": 120}]`.
+            stop: Conditions that end the whole run.
+            values: Expressions whose values at the last frame are returned, by name or in a list.
+            operations: Operations of a batch before the first frame.
+            then: Operations of a batch at the last frame.
+
+        Returns:
+            The reply: `why`, `condition`, `frames`, `frame`, `steps`, `ops`, `then` and `values`.
+        """
+        return self._transport.perform(calls.run(steps, stop, values, operations, then))
 
     def watch(self, *expressions: str) -> Watch:
         """Reports each change of expressions, from now on, frame by frame, as an iterator of `Change`."""
@@ -646,7 +682,7 @@ class Batch:
 
     def play(self, presses: Presses) -> Result[Timeline]:
         """Presses keys one after the other."""
-        return self._add(calls.play(presses))
+        return self._add(calls.play(presses, False))
 
     def hold(self, keys: Keys) -> Result[None]:
         """Holds keys."""

@@ -208,6 +208,37 @@ def test_expressions_are_evaluated(emulator: Client) -> None:
         emulator.evaluate("lives")
 
 
+def test_runs_until_a_condition_holds(emulator: Client) -> None:
+    done = emulator.run(
+        [{"sequence": "B:1"}, {"until": "frame % 7 == 0", "frames": 20}],
+        values={"rest": "frame % 7"},
+        then=[{"op": "current_frame"}],
+    )
+    assert (done["why"], done["values"]) == ("condition", {"rest": 0})
+    assert done["then"] == [{"value": done["frame"]}]
+    with pytest.raises(InvalidRequest, match="steps"):
+        emulator.run([])
+
+
+def test_freezes_values_and_follows_pointers(emulator: Client) -> None:
+    emulator.write("scratch", SCRATCH + 8, "u32")
+    emulator.write("u32[scratch] + 4", 77, "u16")
+    assert emulator.read("u32[scratch] + 4", "u16") == 77
+    emulator.freeze("lives", 3)
+    assert emulator.frozen() == [{"address": "lives", "type": "u16", "value": 3}]
+    emulator.write("lives", 1)
+    emulator.wait("lives == 3")
+    assert emulator.unfreeze("lives")
+    assert not emulator.unfreeze()
+
+
+def test_appends_presses(emulator: Client) -> None:
+    first = emulator.play("A:30 .:5")
+    second = emulator.play("A:2", append=True)
+    assert second.first == first.last + 1
+    assert emulator.cancel()
+
+
 def test_wait_ends_when_the_condition_is_true(emulator: Client) -> None:
     frame = emulator.frame()
     waited = emulator.wait(f"frame >= {frame + 10}")
